@@ -19,8 +19,8 @@ export async function credentialPlugins(
 ): Promise<CredentialPlugins | undefined> {
   if (config === "" && bin === "") return undefined;
   if (config === "" || bin === "") {
-    throw new PodwrightError(ExitCode.badInput, "one flag of credential providers says nothing without the other", {
-      remedy: "give both --image-credential-provider-config and --image-credential-provider-bin-dir",
+    throw new PodwrightError(ExitCode.badInput, "a credential provider flag is missing", {
+      remedy: "set both --image-credential-provider-config and --image-credential-provider-bin-dir",
     });
   }
   const directory = resolve(process.cwd(), bin);
@@ -34,7 +34,7 @@ export async function credentialPlugins(
     const info = await files.stat(await files.realPath(path).catch(() => path));
     if (info?.type !== "file" || (info.mode & executable) === 0) {
       throw new PodwrightError(ExitCode.badInput, `plugin binary executable ${path} did not exist`, {
-        remedy: "put the program there, with the right to be run",
+        remedy: "install the executable there",
       });
     }
   }
@@ -65,7 +65,7 @@ async function configFiles(files: Files, path: string): Promise<{ path: string; 
   } catch (error) {
     throw new PodwrightError(
       ExitCode.badInput,
-      `the configuration of credential providers ${path} can't be read: ${errorMessage(error)}`,
+      `cannot read the credential provider configuration ${path}: ${errorMessage(error)}`,
       { cause: error },
     );
   }

@@ -86,9 +86,9 @@ async function startRuntime(ports: AgentPorts, layout: RuntimeLayout): Promise<M
 async function stopRuntime(ports: AgentPorts, layout: RuntimeLayout, facts: MachineFacts, log: Logger): Promise<void> {
   const outcome = await stopPrivateRuntime(runtimeDependencies(ports), layout, facts.programs);
   if (!outcome.stopped) {
-    log.info("the private runtime still has sandboxes and goes on", { sandboxes: outcome.sandboxes });
+    log.info("private runtime keeps running: it still has sandboxes", { sandboxes: outcome.sandboxes });
   } else if (outcome.leftovers.length > 0) {
-    log.warn("stopping the private runtime left something", { leftovers: outcome.leftovers });
+    log.warn("private runtime stopped, some of its resources remain", { leftovers: outcome.leftovers });
   }
 }
 
@@ -105,7 +105,7 @@ async function removeCgroup(
 ): Promise<void> {
   const cgroup = cgroupPath(parseCgroupfsPath(cgroupRoot), cgroupDriver);
   await cgroups.remove(cgroup).catch((error: unknown) => {
-    log.warn("the pods' cgroup could not be removed", { cgroup, error: errorMessage(error) });
+    log.warn("cannot remove the pods' cgroup", { cgroup, error: errorMessage(error) });
   });
 }
 
@@ -129,9 +129,9 @@ async function serve(
   using cri = connectCri(endpoint);
   const runtime = await discoverRuntime(cri, termination).catch((error: unknown) => {
     if (!isCriError(error)) throw error;
-    throw new PodwrightError(ExitCode.environment, `no container runtime answers: ${error.message}`, {
+    throw new PodwrightError(ExitCode.environment, `container runtime does not answer: ${error.message}`, {
       cause: error,
-      remedy: "start the runtime, or leave --runtime-endpoint out to use podwright's own",
+      remedy: "start the runtime, or omit --runtime-endpoint to use podwright's own",
     });
   });
   // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.

@@ -9,7 +9,7 @@ const retryMs = 5000;
 /**
  * Serves as soon as that can be done, until the signal aborts. What keeps it from being served is logged and tried again:
  * it keeps no pod from running.
- * @param what names it, for the log
+ * @param what the name of the API, for the log
  */
 export async function keepServing(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
@@ -22,8 +22,8 @@ export async function keepServing(
     try {
       server = await serve();
     } catch (error) {
-      log.error(`failed to serve ${what}`, { error: errorMessage(error) });
-      await clock.sleep(`another try to serve ${what}`, retryMs, signal).catch(() => {});
+      log.error("cannot serve an API", { api: what, error: errorMessage(error), retryMs });
+      await clock.sleep(`retry of serving ${what}`, retryMs, signal).catch(() => {});
     }
   }
   const end = Promise.withResolvers<void>();

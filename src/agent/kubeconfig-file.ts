@@ -36,7 +36,7 @@ export async function readKubeconfig(ports: Ports, path: string): Promise<FoundK
     const pair = { certificate: await text(ports, certificate.cert), key: await text(ports, certificate.key) };
     const chain = systemCertificateTools.certificates(pair.certificate);
     const nowMs = ports.clock.now();
-    if (chain.length === 0) throw new Error("there is no certificate in it");
+    if (chain.length === 0) throw new Error("it holds no certificate");
     // One of the future is perhaps good by the server's clock, which counts.
     const problem = stateOf(chain, nowMs) === "expired" ? timeProblem(chain, nowMs) : undefined;
     return { access, pair, chain, problem: problem && `client certificate: ${problem}` };

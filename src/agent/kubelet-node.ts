@@ -39,7 +39,7 @@ export async function runKubeletNode(
   ]);
   const config = configOf(prepared, podIds, machine, runtime.info);
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
-    log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
+    log.info("using the container runtime's cgroup driver", { cgroupDriver: config.node.cgroupDriver });
   }
   using opened = credentials && (await openCluster(daemon, prepared, { credentials, machine, runtime: runtime.info }));
   const directory = certificateDirectory(flags);

@@ -52,14 +52,14 @@ export async function runKubelet(flags: KubeletFlags): Promise<void> {
   const levelOf = (verbosity: number): LogLevel => (verbosity >= debugVerbosity ? "debug" : "info");
   const log = createLogger({ level: levelOf(configuration.logging.verbosity) });
   const setVerbosity = (verbosity: number): void => log.setLevel(levelOf(verbosity));
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of warnings) log.warn("configuration warning", { warning });
   try {
     const served = servingSettings(configuration, isWritten);
     await operate({ ports, log, configuration, flags: flags.node, served, setVerbosity, termination });
   } catch (error) {
     if (!termination.aborted || error !== termination.reason) throw error;
   }
-  log.info("the kubelet ends; its pods go on running");
+  log.info("kubelet stops; its pods keep running");
 }
 
 async function operate(daemon: Daemon): Promise<void> {
@@ -153,7 +153,7 @@ async function makeDirectories({
 /** Comes after all that a wrong input keeps from starting: the directory stays mounted on itself, as upstream leaves it. */
 async function shareRoot({ ports, log }: Daemon, rootDirectory: string): Promise<void> {
   if (await shareDirectory(ports.mounts, await canonicalPath(ports.files, rootDirectory))) return;
-  log.warn("what is mounted below the root directory is not shared: pods have mounts there", { rootDirectory });
+  log.warn("cannot make the root directory a shared mount: pods have mounts in it", { rootDirectory });
 }
 
 /** Serves /healthz until it is disposed of. */

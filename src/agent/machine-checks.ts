@@ -12,7 +12,7 @@ export async function checkMachine({ ports, log, configuration, flags, served }:
   if (served !== undefined) await readClientAuthorities(ports.files, served);
   await checkReservedProcessors(ports.files, configuration.reservedSystemCPUs);
   if (process.getuid?.() !== 0) {
-    throw new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
+    throw new PodwrightError(ExitCode.environment, "running pods requires root", {
       remedy: "run it with sudo",
     });
   }
@@ -26,17 +26,17 @@ export async function checkMachine({ ports, log, configuration, flags, served }:
     log.warn("cgroup v1 detected. cgroup v1 support is deprecated; please migrate to cgroup v2");
   }
   for (const signal of uselessThresholds(configuration)) {
-    log.warn("a threshold of containerfs says nothing: that of nodefs or imagefs counts for it", { signal });
+    log.warn("ignoring the containerfs eviction threshold: that of nodefs or imagefs applies", { signal });
   }
   for (const address of uselessNameServers(configuration)) {
-    log.warn("invalid IP address in clusterDNS; it is passed over", { address });
+    log.warn("ignoring an invalid IP address in clusterDNS", { address });
   }
   await setOomScoreAdjust(configuration.oomScoreAdj).catch((error: unknown) => {
-    log.info("oomScoreAdj can't be applied", { oomScoreAdj: configuration.oomScoreAdj, error: errorMessage(error) });
+    log.info("cannot apply oomScoreAdj", { oomScoreAdj: configuration.oomScoreAdj, error: errorMessage(error) });
   });
   const maxOpenFiles = await openFilesLimit();
   if (maxOpenFiles < configuration.maxOpenFiles) {
-    log.info("this process may open fewer files than maxOpenFiles says", {
+    log.info("open file limit of this process is below maxOpenFiles", {
       limit: maxOpenFiles,
       maxOpenFiles: configuration.maxOpenFiles,
     });

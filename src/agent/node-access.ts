@@ -30,7 +30,7 @@ export const openToEverybody = {
   ok: true,
   warning: true,
   detail:
-    "whoever reaches the kubelet's API may run commands in every pod: anonymous access and AlwaysAllow are both set",
+    "anyone who reaches the kubelet API can run commands in every pod: anonymous access and AlwaysAllow are both enabled",
   remedy: "set authorization.mode to Webhook, or authentication.anonymous.enabled to false",
 } as const satisfies Health["checks"][number];
 
@@ -66,7 +66,7 @@ function authorizer(
   if (accessReview === undefined) return allowKnown;
   if (reviews !== undefined) return byAccessReview(reviews, nodeName, accessReview);
   const files = "authentication.x509.clientCAFile or --token-auth-file";
-  throw new PodwrightError(ExitCode.badInput, "authorization.mode Webhook asks an API server, and there is none", {
-    remedy: `set authorization.mode to AlwaysAllow, and say by ${files} who is known`,
+  throw new PodwrightError(ExitCode.badInput, "authorization.mode Webhook requires an API server", {
+    remedy: `set authorization.mode to AlwaysAllow, and authenticate clients with ${files}`,
   });
 }

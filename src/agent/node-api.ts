@@ -48,7 +48,7 @@ export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: Abor
     serveReadOnly(parts, settings, deps, signal),
     servePrivately(parts, settings, handler, signal).catch((error: unknown) => {
       if (!(error instanceof PodwrightError)) throw error;
-      log.error("the kubelet's API is not served", { error: error.message, remedy: error.remedy ?? "" });
+      log.error("kubelet API is not served", { error: error.message, remedy: error.remedy ?? "" });
     }),
   ]);
 }
@@ -62,7 +62,7 @@ async function serveReadOnly(
   const { ports, log } = certificates.from;
   if (readOnlyPort === 0) return;
   const handler = metrics.http.measuredReadOnly(withFigures(figures, ports.compression, readOnlyApi(deps)));
-  await keepServing({ clock: ports.clock, log }, "the read-only API", signal, async () => {
+  await keepServing({ clock: ports.clock, log }, "the read-only kubelet API", signal, async () => {
     return await serveTcp({ host, port: readOnlyPort }, handler);
   });
 }
@@ -77,8 +77,8 @@ async function servePrivately(
   const { ports, log, nodeName, configuration } = certificates.from;
   const { host, port, minVersion, ciphers, curves, streamingIdleMs } = settings;
   if (configuration.serverTLSBootstrap === true && certificates.manager === undefined) {
-    throw new PodwrightError(ExitCode.badInput, "serverTLSBootstrap asks an API server, and there is none", {
-      remedy: "leave it out, and give tlsCertFile and tlsPrivateKeyFile or take the certificate that podwright makes",
+    throw new PodwrightError(ExitCode.badInput, "serverTLSBootstrap requires an API server", {
+      remedy: "unset it, and either set tlsCertFile and tlsPrivateKeyFile or use the self-signed certificate",
     });
   }
   const handler = parts.metrics.http.measured(
@@ -96,24 +96,26 @@ async function servePrivately(
     if (sameMaterial(material, next)) return;
     server.useTls(next);
     material = next;
-    log.info("the kubelet's API serves with changed certificates");
+    log.info("kubelet API reloaded its certificates");
   };
   using _watch = watchMaterial(
     certificates,
     settings,
     () => void reload().catch((error: unknown) => complain(log, error)),
   );
-  await keepServing({ clock: ports.clock, log }, "the kubelet's API", signal, async () => {
+  await keepServing({ clock: ports.clock, log }, "the kubelet API", signal, async () => {
     material = await tlsMaterial(certificates, settings);
     const options = { host, port, minVersion, ciphers, curves, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
     server = await serveHttps(handler, material, options);
     warnOfExpired(certificates, settings, material);
-    log.info("the kubelet's API is served", { address: server.address });
-    if (settings.everybody) log.warn(openToEverybody.detail, { remedy: openToEverybody.remedy });
+    log.info("serving the kubelet API", { address: server.address });
+    if (settings.everybody) {
+      log.warn("kubelet API is open to everyone", { detail: openToEverybody.detail, remedy: openToEverybody.remedy });
+    }
     return server;
   });
 }
 
 function complain(log: Logger, error: unknown): void {
-  log.error("changed certificates can't be used; the ones before stay", { error: errorMessage(error) });
+  log.error("cannot use the changed certificates; keeping the previous ones", { error: errorMessage(error) });
 }

@@ -54,9 +54,13 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   const { kubeconfig = "", bootstrapKubeconfig = "" } = flags;
   if (kubeconfig === "") {
     if (bootstrapKubeconfig === "") return undefined;
-    throw new PodwrightError(ExitCode.badInput, "--bootstrap-kubeconfig needs --kubeconfig, which is written then", {
-      remedy: "give --kubeconfig too",
-    });
+    throw new PodwrightError(
+      ExitCode.badInput,
+      "--bootstrap-kubeconfig requires --kubeconfig, the file that it writes",
+      {
+        remedy: "set --kubeconfig too",
+      },
+    );
   }
   const path = resolve(process.cwd(), kubeconfig);
   const found = await readKubeconfig(ports, path);
@@ -74,7 +78,7 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
     if (!renews) return unmanaged(parts, found.access, path);
     return await managed(parts, { access: found.access, found, bootstrap, kubeconfig: path });
   }
-  log.info("the kubeconfig has no valid client certificate: one is asked for", { path, why: whyNot(found) });
+  log.info("kubeconfig has no valid client certificate; requesting one", { path, why: whyNot(found) });
   const begin = await readKubeconfig(ports, bootstrap);
   if (begin.access === undefined) throw unusable(begin, "--bootstrap-kubeconfig");
   tellWay(log, begin.access, bootstrap);
@@ -85,26 +89,27 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
 function tellWay(log: Logger, access: KubeAccess, path: string): void {
   const { server } = access;
   if (server.startsWith("http:")) {
-    log.warn(
-      "the API server's address has no TLS: no credentials are sent there, and whoever listens on the way reads all",
-      { path, server, remedy: "write https:// in the kubeconfig" },
-    );
+    log.warn("API server address has no TLS: connecting in clear text, without credentials", {
+      path,
+      server,
+      remedy: "use https:// in the kubeconfig",
+    });
   }
   const proxy = proxyOf(access, process.env);
   if (proxy === undefined) return;
   const from = access.proxyUrl === undefined ? "the environment" : "proxy-url of the kubeconfig";
-  log.info("the API server is reached through a proxy", { path, server, proxy: proxyName(proxy), from });
+  log.info("connecting to the API server through a proxy", { path, server, proxy: proxyName(proxy), from });
 }
 
 /** Who comes with another node's certificate is let in, and refused nearly all that a node does. */
 function warnOfOther({ log, nodeName }: CredentialParts, [first]: readonly CertificateInfo[], path: string): void {
   const certificateOf = first && otherNodeOf(first, nodeName);
   if (certificateOf === undefined) return;
-  log.warn("the client certificate is another node's: the API server will refuse what this node says of itself", {
+  log.warn("client certificate is for another node: the API server will reject this node", {
     ...{ path, certificateOf, node: nodeName },
     remedy:
-      `give a kubeconfig with a certificate for system:node:${nodeName}; ` +
-      `or --hostname-override=${certificateOf}, if that is this node's name`,
+      `use a kubeconfig with a certificate for system:node:${nodeName}; ` +
+      `or set --hostname-override=${certificateOf}, if that is this node's name`,
   });
 }
 
@@ -119,21 +124,21 @@ function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: st
         const found = await readKubeconfig(ports, path);
         const { problem } = found;
         const early = found.access && timeProblem(found.chain, ports.clock.now());
-        const remedy = "put a valid one there, or give --bootstrap-kubeconfig too; if the clock is wrong, set it";
+        const remedy = "install a valid one, or set --bootstrap-kubeconfig; if the clock is wrong, correct it";
         if (problem !== undefined) {
-          log.error("the kubeconfig's client certificate can't be used", { path, problem, remedy });
+          log.error("cannot use the kubeconfig's client certificate", { path, problem, remedy });
         } else if (early !== undefined) {
-          log.warn("the kubeconfig's client certificate has a problem", { path, problem: early });
+          log.warn("kubeconfig client certificate has a problem", { path, problem: early });
         }
         const waitMs = nextLookMs(found.access === undefined ? [] : found.chain, ports.clock.now(), lookMs);
-        await ports.clock.sleep("another look at the kubeconfig's certificate", waitMs, signal).catch(() => {});
+        await ports.clock.sleep("recheck of the kubeconfig's certificate", waitMs, signal).catch(() => {});
       }
     },
   };
 }
 
 function whyNot(found: FoundKubeconfig): string {
-  return found.problem ?? "it names none";
+  return found.problem ?? "it holds none";
 }
 
 function unusable({ problem, cause }: Extract<FoundKubeconfig, { access: undefined }>, flag: string): PodwrightError {
@@ -198,11 +203,11 @@ async function writeKubeconfig(ports: Ports, log: Logger, by: ManagedBy, pairPat
     const { kubeconfigText } = await import("../certificates/kubeconfig-text.ts");
     await ports.files.makeDirectory(dirname(by.kubeconfig), 0o755);
     await ports.files.writeAtomic(by.kubeconfig, kubeconfigText(by.access, pairPath), 0o600);
-    log.info("the kubeconfig is written", { path: by.kubeconfig });
+    log.info("kubeconfig written", { path: by.kubeconfig });
   } catch (error) {
     const problem = error instanceof FileError ? error.message : String(error);
     // The next start finds the certificate where it lies, and how the server is reached in the other kubeconfig alone.
-    log.error("the kubeconfig can't be written; until it is, a start needs --bootstrap-kubeconfig", { error: problem });
+    log.error("cannot write the kubeconfig; a restart still needs --bootstrap-kubeconfig", { error: problem });
   }
 }
 
@@ -224,7 +229,7 @@ async function openRequests(ports: Ports, by: ManagedBy, current: StoredPair | u
   const { token, exec } = by.access.user;
   if (token !== undefined || exec !== undefined) return requestsOver(ports, transportOf(ports, by.access));
   throw new Error(
-    "nobody can ask for another one: give a kubeconfig with a valid certificate, or --bootstrap-kubeconfig with a token",
+    "no credentials to request another one: use a kubeconfig with a valid certificate, or --bootstrap-kubeconfig with a token",
   );
 }
 

@@ -85,7 +85,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const stats = buildStats(measured, stop.signal);
   const node = await buildNode(parts, journal, pressure, {
     podGone: () => endsWhenIdle && idle.podGone(),
-    exit: () => clock.timer("answers to go out", 100, () => ended.resolve("terminated")),
+    exit: () => clock.timer("responses to be sent", 100, () => ended.resolve("terminated")),
   });
   stats.connect(node);
   await node.load();
@@ -99,7 +99,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
     parts.beside(node, figures, stop.signal, journal),
   ]);
   const reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
-  stop.abort(new Error("the engine ends"));
+  stop.abort(new Error("the engine is stopping"));
   await server.close();
   await work;
   if (reason === "idle") await node.tidyUp();

@@ -72,7 +72,7 @@ async function serve(
       { clock, limit },
       async (listening) => await listenPrivately(listening, path),
     );
-    log.info("a gRPC API is served", { path });
+    log.info("serving a gRPC API", { path });
     return server;
   });
 }

@@ -29,18 +29,18 @@ test("a process that is told to end and doesn't says what holds it, and ends", a
   child.kill("SIGTERM");
   const [exitCode] = await closed;
   const output = await read("");
-  assert.match(output, /^ready\nError: told to end by SIGTERM\n/);
-  assert.match(output, /told to end by SIGTERM, and still not done after 0\.3 s.*: .*TCPServerWrap/);
+  assert.match(output, /^ready\nError: received SIGTERM\n/);
+  assert.match(output, /received SIGTERM, and has not stopped after 0\.3 s.*: .*TCPServerWrap/);
   assert.equal(exitCode, 1);
 });
 
 for (const again of ["SIGTERM", "SIGINT"] as const) {
-  test(`a process that is told to end by SIGTERM and then by ${again} ends at once`, async () => {
+  test(`a process that receives SIGTERM and then ${again} ends at once`, async () => {
     const { child, read } = holding(60_000);
     await read("ready\n");
     const closed = once(child, "close");
     child.kill("SIGTERM");
-    await read("told to end by SIGTERM\n");
+    await read("received SIGTERM\n");
     child.kill(again);
     assert.deepEqual(await closed, [null, again]);
   });

@@ -83,7 +83,7 @@ async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable>
   const pid = await systemLocks.holder(layout.lockFile);
   const holder = (await ports.processes.list()).find((process) => process.pid === pid);
   throw new HeldError(
-    `another engine has ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${holder?.arguments.join(" ") ?? "gone"})`,
+    `another engine uses ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${holder?.arguments.join(" ") ?? "gone"})`,
     pid,
     "use that one, or choose another --state-dir",
   );
@@ -109,11 +109,11 @@ export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const signals = ["SIGTERM", "SIGINT"] as const;
   const end = (signal: NodeJS.Signals): void => {
     for (const each of signals) process.off(each, end);
-    termination.abort(new Error(`told to end by ${signal}`));
+    termination.abort(new Error(`received ${signal}`));
     systemClock.timer("the process to end", limitMs, () => {
       const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];
-      const what = `podwright: told to end by ${signal}, and still not done after ${limitMs / 1000} s`;
-      process.stderr.write(`${what}; it ends now, its pods go on running. What holds it: ${held.join(", ")}\n`);
+      const what = `podwright: received ${signal}, and has not stopped after ${limitMs / 1000} s`;
+      process.stderr.write(`${what}; exiting now, pods keep running. Pending: ${held.join(", ")}\n`);
       process.exit(ExitCode.failed);
     });
   };

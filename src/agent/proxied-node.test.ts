@@ -46,7 +46,7 @@ test("a proxy that the environment names is told without its credentials, and ev
     proxy: `http://${address}`,
     from: "the environment",
   };
-  assert.deepEqual(told, [["the API server is reached through a proxy", fields]]);
+  assert.deepEqual(told, [["connecting to the API server through a proxy", fields]]);
   using transport = nodeTransport(parts.ports, credentials.access, credentials.certificates);
   const { signal } = new AbortController();
   await assert.rejects(transport.send({ lane: "objects", method: "GET", path: "/", headers: {}, signal }), {
@@ -67,5 +67,5 @@ test("a proxy that can't be used ends the start, and the kubeconfig's counts bef
   await nodeCredentials(own.parts);
   const from = "proxy-url of the kubeconfig";
   const fields = { path: "/conf", server: "https://api.test:6443", proxy: "https://proxy.test", from };
-  assert.deepEqual(own.told, [["the API server is reached through a proxy", fields]]);
+  assert.deepEqual(own.told, [["connecting to the API server through a proxy", fields]]);
 });

@@ -25,11 +25,11 @@ test("a client CA file is taken when every certificate in it can be read, whatev
 const useless: Readonly<Record<string, readonly [text: string | undefined, problem: RegExp]>> = {
   missing: [undefined, /\/etc\/ca\.crt/],
   empty: ["", /it is empty/],
-  garbage: ["garbage\n", /it holds no certificate in PEM/],
-  "cut off": [authority.slice(0, 200), /it holds no certificate in PEM/],
+  garbage: ["garbage\n", /it holds no PEM certificate/],
+  "cut off": [authority.slice(0, 200), /it holds no PEM certificate/],
   broken: [
     `${authority}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
-    /certificate 2 of 2 can't be read/,
+    /cannot parse certificate 2 of 2/,
   ],
 };
 
@@ -82,7 +82,7 @@ test("a pair that podwright made itself and that has expired is told, with what 
   const old = await ownPair(new Date(now - 400 * day));
   warnOfExpired(old.parts, old.settings, await tlsMaterial(old.parts, old.settings));
   assert.equal(old.warnings.length, 1);
-  assert.match(JSON.stringify(old.warnings), /has expired.*\/pki\/kubelet\.crt.*remove it and kubelet\.key/);
+  assert.match(JSON.stringify(old.warnings), /has expired.*\/pki\/kubelet\.crt.*delete it and kubelet\.key/);
   const fresh = await ownPair(new Date(now));
   warnOfExpired(fresh.parts, fresh.settings, await tlsMaterial(fresh.parts, fresh.settings));
   assert.deepEqual(fresh.warnings, []);

@@ -137,10 +137,10 @@ export function warnOfExpired(
   if (manager !== undefined || serving !== undefined || certificate === undefined) return;
   const notAfterMs = systemCertificateTools.certificates(certificate)[0]?.notAfterMs ?? Infinity;
   if (ports.clock.now() <= notAfterMs) return;
-  log.warn("the serving certificate that podwright made for itself has expired", {
+  log.warn("self-signed serving certificate has expired", {
     file: `${certificateDirectory}/${generatedName}.crt`,
     expired: new Date(notAfterMs).toISOString(),
-    remedy: `remove it and ${generatedName}.key beside it: the next start makes another pair`,
+    remedy: `delete it and ${generatedName}.key: the next start creates a new pair`,
   });
 }
 
@@ -168,7 +168,7 @@ export function watchMaterial(parts: ServingParts, settings: ServingSettings, on
   });
   let timer: Disposable | undefined;
   const again = (): void => {
-    timer = clock.timer("certificates to be looked at", reloadMs, () => {
+    timer = clock.timer("poll of certificate files", reloadMs, () => {
       onChange();
       again();
     });

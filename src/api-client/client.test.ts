@@ -175,8 +175,8 @@ describe("ApiClient", () => {
     const client = kube.client({ requests: { perSecond: 1, burst: 1 } });
     const controller = new AbortController();
     const first = client.get(call);
-    const second = assert.rejects(client.get({ ...call, signal: controller.signal }), /called off/);
-    controller.abort(new Error("called off"));
+    const second = assert.rejects(client.get({ ...call, signal: controller.signal }), /canceled/);
+    controller.abort(new Error("canceled"));
     await second;
     await (await kube.next()).json({ metadata: { name: "a" } });
     await first;

@@ -78,7 +78,7 @@ export class ApiClient {
     this.#clock = clock;
     this.#heartbeatTimeoutMs = limits.heartbeatTimeoutMs;
     const limiter = (name: string, { perSecond, burst }: RateLimit): RateLimiter =>
-      new RateLimiter(clock, `its turn to ask the API server (${name})`, perSecond, burst);
+      new RateLimiter(clock, `the API server rate limit (${name})`, perSecond, burst);
     const requests = limiter("kubeAPIQPS", limits.requests);
     this.#limiters = {
       heartbeats: limiter("heartbeats", { perSecond: 0, burst: 0 }),
@@ -216,7 +216,7 @@ async function readText(what: string, { body }: KubeResponse, goesOn?: () => voi
     goesOn?.();
     length += chunk.length;
     if (length > longestAnswerBytes) {
-      throw new ApiDecodeError(`${what}: the answer is longer than ${longestAnswerBytes} bytes`);
+      throw new ApiDecodeError(`${what}: the response is longer than ${longestAnswerBytes} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }

@@ -34,7 +34,7 @@ export class Collected<T extends ApiObject> {
     } else if (uid !== undefined) {
       this.#unread.set(key, uid);
     } else {
-      throw new ApiDecodeError(`${key.replace(/^\//u, "")} can't be read and has no UID`);
+      throw new ApiDecodeError(`cannot read ${key.replace(/^\//u, "")}, which has no UID`);
     }
   }
 

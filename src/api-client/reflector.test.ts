@@ -160,11 +160,11 @@ describe("Reflector", () => {
         await request.open();
         await request.end();
       }
-      assert.match(world.logged.join("\n"), /can't keep up .*the server ends the watch at once/u);
+      assert.match(world.logged.join("\n"), /cannot list or watch .*the server ends the watch immediately/u);
       await world.kube.clock.advance(10_000);
       await (await world.kube.next()).open();
       await world.kube.clock.advance(1000);
-      assert.match(world.logged.at(-1) ?? "", /^keeps up/u);
+      assert.match(world.logged.at(-1) ?? "", /^list and watch at the API server work again/u);
     });
   });
 
@@ -212,7 +212,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("an event that can't be read means taking everything anew, and shows nothing of it", async () => {
+  test("an event that can't be decoded causes a relist, and shows nothing of it", async () => {
     await withWorld(async (world) => {
       const stream = await world.synced();
       await stream.write('{"type":"ADDED","object":{"s3cret\n');
@@ -229,12 +229,12 @@ describe("Reflector", () => {
       const stream = await world.synced();
       await stream.write(event("ADDED", thing("bad", "6", { size: "s3cret" })), event("ADDED", thing("good", "7")));
       assert.deepEqual(world.seen, ["all: a", "ADDED good"]);
-      assert.match(world.logged.join("\n"), /can't be read .*"name":"bad".*Thing: size does not fit/);
+      assert.match(world.logged.join("\n"), /cannot decode .*"name":"bad".*Thing: size does not fit/);
       assert.doesNotMatch(world.logged.join("\n"), /s3cret/);
     });
   });
 
-  test("an object that can't be read any more is there as it was, and one that never could is told of", async () => {
+  test("an object that can no longer be decoded stays as it was, and one that never could be is logged", async () => {
     await withWorld(async (world) => {
       const stream = await world.initial();
       const with3 = (name: string, uid: string, size: unknown): object => ({ metadata: { name, uid }, size });
@@ -350,7 +350,7 @@ describe("Reflector", () => {
     await withWorld(async (world) => {
       let stream = await world.synced();
       await world.kube.clock.advance(5000);
-      const isBack = (): boolean => world.logged.some((line) => line.startsWith("keeps up"));
+      const isBack = (): boolean => world.logged.some((line) => line.startsWith("list and watch at the API server work again"));
       for (let round = 0; round < 5; round++) {
         stream.fail(new Error("reset"));
         await world.kube.clock.advance(10_000);

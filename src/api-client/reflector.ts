@@ -109,7 +109,7 @@ export class Reflector<T extends ApiObject> {
   async run(signal: AbortSignal): Promise<void> {
     using _restored = this.#deps.news.onStoreRestored(() => {
       this.#version = undefined;
-      this.#stream?.abort(new RestoredStore("the API server was set back to an earlier state"));
+      this.#stream?.abort(new RestoredStore("the API server was restored to an earlier state"));
     });
     while (!signal.aborted) await this.#keepUp(signal);
     this.#deps.news.ended(this.#target);
@@ -141,7 +141,7 @@ export class Reflector<T extends ApiObject> {
     const delayMs = Math.max(reflectorDelayMs(Math.max(1, short), random.uniform()), askedMs);
     if (!calm) news.failed(this.#target, problem, this.#problems, delayMs);
     // Nobody keeps up by such watches, however well each of them ends.
-    else if (!lived) news.failed(this.#target, new Error("the server ends the watch at once"), short, delayMs);
+    else if (!lived) news.failed(this.#target, new Error("the server ends the watch immediately"), short, delayMs);
     await news.pause(this.#target, { delayMs, askedMs }, signal);
   }
 
@@ -181,7 +181,7 @@ export class Reflector<T extends ApiObject> {
         const page = List.safeParse(await this.#deps.client.list(this.#call(query, signal)));
         if (!page.success) {
           const problem = misfit("the answer", page.error);
-          throw new ApiDecodeError(`the API server's answer is no list of ${this.#target.name}: ${problem}`);
+          throw new ApiDecodeError(`the API server's response is not a list of ${this.#target.name}: ${problem}`);
         }
         const { kind } = page.data;
         if (kind && kind !== "List" && kind !== `${this.#target.resource.kind}List`) {
@@ -229,12 +229,12 @@ export class Reflector<T extends ApiObject> {
     const restart = (): void => {
       timer?.[Symbol.dispose]();
       const limitMs = this.#version === undefined ? initialSilenceMs : silentLimitMs;
-      timer = clock.timer(`news of the ${name}`, limitMs, () => silence.abort(new SilentStream("silent")));
+      timer = clock.timer(`watch events of the ${name}`, limitMs, () => silence.abort(new SilentStream("silent")));
     };
     try {
       const body = await client.watch(this.#call(query, either.signal));
       this.#answeredMs = clock.monotonic();
-      good = clock.timer(`the watch of the ${name} to live`, goodWatchMs, () => news.answered(this.#target));
+      good = clock.timer(`the watch of the ${name} to prove stable`, goodWatchMs, () => news.answered(this.#target));
       restart();
       await this.#follow(initial, heard(body, restart));
     } finally {
@@ -300,7 +300,7 @@ export class Reflector<T extends ApiObject> {
     } catch (error) {
       const name = nameOf(value)?.replace(/^\//u, "");
       if (name === undefined) throw new ApiDecodeError(`one of the ${this.#target.name} has no name`);
-      this.#deps.log.warn("an object of the API can't be read", {
+      this.#deps.log.warn("cannot decode an API object", {
         what: this.#target.name,
         name,
         error: errorMessage(error),

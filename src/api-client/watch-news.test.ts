@@ -33,13 +33,13 @@ describe("WatchNews", () => {
     for (const problems of [1, 2, 3]) {
       for (const watched of [pods, node]) news.failed(watched, broken, problems, 800.4);
     }
-    const away = `warn: can't keep up with the API server {"what":"pods","error":"connection refused","retryMs":800}`;
+    const away = `warn: cannot list or watch at the API server {"what":"pods","error":"connection refused","retryMs":800}`;
     assert.deepEqual(told, [away]);
     await clock.advance(60_000);
     news.answered(pods);
     assert.equal(told.length, 1, "one of two is not all");
     news.answered(node);
-    assert.deepEqual(told.slice(1), [`info: keeps up with the API server again {"afterMs":60000}`]);
+    assert.deepEqual(told.slice(1), [`info: list and watch at the API server work again {"afterMs":60000}`]);
     for (const problems of [1, 2]) news.failed(node, broken, problems, 800);
     assert.equal(told.length, 3, "the next time is news again");
   });
@@ -48,15 +48,15 @@ describe("WatchNews", () => {
     for (const watched of [pods, node]) news.failed(watched, broken, 2, 800);
     news.ended(node);
     news.answered(pods);
-    assert.equal(told.at(-1), `info: keeps up with the API server again {"afterMs":0}`);
+    assert.equal(told.at(-1), `info: list and watch at the API server work again {"afterMs":0}`);
   });
 
   test("answers that can't be read are told of each watch, also beside others that nobody answers", () => {
     news.failed(node, broken, 2, 800);
-    const unreadable = new ApiDecodeError("the answer is no list of pods: items does not fit (invalid_type)");
+    const unreadable = new ApiDecodeError("the response is not a list of pods: items does not fit (invalid_type)");
     for (const problems of [2, 3]) news.failed(pods, unreadable, problems, 800);
     const fields = { what: "pods", error: unreadable.message, retryMs: 800 };
-    assert.deepEqual(told.slice(1), [`warn: an answer of the API server can't be read ${JSON.stringify(fields)}`]);
+    assert.deepEqual(told.slice(1), [`warn: cannot decode a response of the API server ${JSON.stringify(fields)}`]);
   });
 
   test("a watch that is refused is told once each, beside a server that is well", () => {
@@ -64,11 +64,11 @@ describe("WatchNews", () => {
       for (const watched of [pods, node]) news.failed(watched, forbidden, problems, 800);
     }
     assert.deepEqual(told, [
-      `warn: the API server refuses a watch {"what":"pods","error":"not yours","retryMs":800}`,
-      `warn: the API server refuses a watch {"what":"node","error":"not yours","retryMs":800}`,
+      `warn: API server rejects a watch {"what":"pods","error":"not yours","retryMs":800}`,
+      `warn: API server rejects a watch {"what":"node","error":"not yours","retryMs":800}`,
     ]);
     news.answered(node);
-    assert.deepEqual(told.slice(2), [`info: the API server answers the watch again {"what":"node"}`]);
+    assert.deepEqual(told.slice(2), [`info: watch works again {"what":"node"}`]);
   });
 
   test("what somebody before the server says, and that it does not know the node, meets all watches and is told once", () => {
@@ -78,10 +78,10 @@ describe("WatchNews", () => {
       for (const watched of [pods, node]) news.answered(watched);
     }
     assert.deepEqual(told, [
-      `warn: can't keep up with the API server {"what":"pods","error":"404, text/html","retryMs":800}`,
-      `info: keeps up with the API server again {"afterMs":0}`,
-      `warn: can't keep up with the API server {"what":"pods","error":"who are you","retryMs":800}`,
-      `info: keeps up with the API server again {"afterMs":0}`,
+      `warn: cannot list or watch at the API server {"what":"pods","error":"404, text/html","retryMs":800}`,
+      `info: list and watch at the API server work again {"afterMs":0}`,
+      `warn: cannot list or watch at the API server {"what":"pods","error":"who are you","retryMs":800}`,
+      `info: list and watch at the API server work again {"afterMs":0}`,
     ]);
   });
 
@@ -123,6 +123,8 @@ describe("WatchNews", () => {
     for (const problems of [1, 2, 3]) news.failed(node, expired, problems, 800);
     assert.deepEqual(told, []);
     for (const problems of [4, 5, 6]) news.failed(node, expired, problems, 800);
-    assert.deepEqual(told, [`warn: can't keep up with the API server {"what":"node","error":"too old","retryMs":800}`]);
+    assert.deepEqual(told, [
+      `warn: cannot list or watch at the API server {"what":"node","error":"too old","retryMs":800}`,
+    ]);
   });
 });

@@ -41,25 +41,25 @@ export class WatchNews {
     const fields = { what: watched.name, error: errorMessage(problem), retryMs: Math.round(retryMs) };
     // One failure is what happens when a server restarts, and a place is forgotten when it was away for long.
     const few = isExpired(problem) ? forgetfulProblems : 2;
-    if (problems < few) return this.#log.debug("a watch of the API server broke", fields);
+    if (problems < few) return this.#log.debug("watch closed", fields);
     const own = ofOneWatch(problem);
     const known = own === undefined ? this.#unanswered : this.#refused;
     const isNews = own === undefined ? known.size === 0 : !known.has(watched);
     if (isNews && known === this.#unanswered) this.#sinceMs = this.#clock.monotonic();
     known.add(watched);
-    const message = own ?? "can't keep up with the API server";
+    const message = own ?? "cannot list or watch at the API server";
     if (isNews) this.#log.warn(message, fields);
     else this.#log.debug(message, fields);
   }
 
   /** The server answers, and the watch has lived for a while since: streams that break at once are no way to keep up. */
   answered(watched: Watched): void {
-    if (this.#refused.delete(watched)) this.#log.info("the API server answers the watch again", { what: watched.name });
+    if (this.#refused.delete(watched)) this.#log.info("watch works again", { what: watched.name });
     if (!this.#unanswered.delete(watched)) return;
     for (const other of this.#unanswered) this.#pauses.get(other)?.wake();
     if (this.#unanswered.size > 0) return;
     const afterMs = Math.round(this.#clock.monotonic() - this.#sinceMs);
-    this.#log.info("keeps up with the API server again", { afterMs });
+    this.#log.info("list and watch at the API server work again", { afterMs });
   }
 
   /**
@@ -71,7 +71,7 @@ export class WatchNews {
     { delayMs, askedMs = 0 }: { readonly delayMs: number; readonly askedMs?: number },
     signal: AbortSignal,
   ): Promise<void> {
-    const name = `another look at the ${watched.name}`;
+    const name = `retry of list and watch of the ${watched.name}`;
     if (askedMs > 0) await this.#clock.sleep(name, askedMs, signal).catch(() => {});
     if (delayMs <= askedMs || signal.aborted) return;
     const wait = new WakeableWait(this.#clock, name);
@@ -85,7 +85,7 @@ export class WatchNews {
    * yet to come again hears nothing of what happens until then, and never will.
    */
   storeRestored(): void {
-    this.#log.warn("the API server was set back to an earlier state: everything is taken anew");
+    this.#log.warn("API server was restored to an earlier state; relisting everything");
     this.#restored.emit();
   }
 
@@ -102,8 +102,8 @@ export class WatchNews {
 
 /** How the server, which is well, answers this watch alone; undefined: what is wrong meets all watches. */
 function ofOneWatch(problem: unknown): string | undefined {
-  if (problem instanceof ApiDecodeError) return "an answer of the API server can't be read";
-  return isRefusal(problem) ? "the API server refuses a watch" : undefined;
+  if (problem instanceof ApiDecodeError) return "cannot decode a response of the API server";
+  return isRefusal(problem) ? "API server rejects a watch" : undefined;
 }
 
 /**

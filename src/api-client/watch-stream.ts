@@ -29,7 +29,7 @@ export async function* watchEvents(what: string, body: AsyncIterable<Uint8Array>
 
 function decodeEvent(what: string, line: string): WatchEvent {
   const parsed = Event.safeParse(parseAnswer(what, line));
-  if (!parsed.success) throw new ApiDecodeError(`${what}: the API server sent something that is no event of a watch`);
+  if (!parsed.success) throw new ApiDecodeError(`${what}: the API server sent something other than a watch event`);
   const { type, object } = parsed.data;
   if (type === "ERROR") {
     const code = Number(object["code"]);
@@ -37,7 +37,7 @@ function decodeEvent(what: string, line: string): WatchEvent {
   }
   if (type !== "BOOKMARK") return { type, object: withoutManagedFields(object) };
   const bookmark = Bookmark.safeParse(object);
-  if (!bookmark.success) throw new ApiDecodeError(`${what}: the API server sent a bookmark without a version`);
+  if (!bookmark.success) throw new ApiDecodeError(`${what}: the API server sent a bookmark without a resourceVersion`);
   const { resourceVersion, annotations } = bookmark.data.metadata;
   return { type, resourceVersion, endsInitialEvents: annotations?.["k8s.io/initial-events-end"] === "true" };
 }

@@ -8,11 +8,11 @@ test("a delayed signal aborts that much later, with the same reason", async () =
   const clock = new ManualClock();
   const controller = new AbortController();
   using delayed = delayedSignal(clock, "an end", controller.signal, 1000);
-  controller.abort(new Error("called off"));
+  controller.abort(new Error("canceled"));
   await clock.advance(999);
   assert.equal(delayed.signal.aborted, false);
   await clock.advance(1);
-  assert.match(String(delayed.signal.reason), /called off/);
+  assert.match(String(delayed.signal.reason), /canceled/);
 });
 
 test("a delayed signal that is disposed of never aborts and leaves no timer", async () => {

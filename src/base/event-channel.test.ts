@@ -23,7 +23,7 @@ describe("EventChannel", () => {
     const channel = new EventChannel<number>(2);
     const controller = new AbortController();
     const taken = channel.take(controller.signal);
-    controller.abort(new Error("called off"));
-    await assert.rejects(taken, /called off/);
+    controller.abort(new Error("canceled"));
+    await assert.rejects(taken, /canceled/);
   });
 });

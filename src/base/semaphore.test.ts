@@ -37,8 +37,8 @@ describe("Semaphore", () => {
     const held = await semaphore.acquire();
     const controller = new AbortController();
     const waiting = semaphore.acquire(controller.signal);
-    controller.abort(new Error("called off"));
-    await assert.rejects(waiting, /called off/);
+    controller.abort(new Error("canceled"));
+    await assert.rejects(waiting, /canceled/);
     held[Symbol.dispose]();
     assert.deepEqual(semaphore.load, { held: 0, waiting: 0 });
   });

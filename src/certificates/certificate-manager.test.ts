@@ -137,7 +137,7 @@ describe("CertificateManager", () => {
     assert.equal(watch.url.searchParams.get("fieldSelector"), `metadata.name=${asked.metadata.name}`);
     await watch.open();
     await world.clock.advance(6000);
-    assert.match(world.logs.join("\n"), /is waited for .*kubectl certificate approve node-csr-/);
+    assert.match(world.logs.join("\n"), /waiting for a certificate .*kubectl certificate approve node-csr-/);
     assert.match(
       manager.problem,
       /^this node has no client certificate yet: request node-csr-\S+ waits to be approved/,
@@ -224,10 +224,7 @@ describe("CertificateManager", () => {
     const conditions = [{ type: "Denied", status: "True", reason: "NotMine", message: "unknown machine" }];
     await request.json(stored(asked, { conditions }), 201);
     await soon(() => manager.facts.renewErrors === 1);
-    assert.match(
-      manager.problem,
-      /was denied \(NotMine: unknown machine\); to have it asked anew, delete it \(kubectl/,
-    );
+    assert.match(manager.problem, /was denied \(NotMine: unknown machine\); to request again, delete it \(kubectl/);
     for (let tries = 2; tries <= 8; tries++) {
       const next = await world.creation();
       assert.equal(next.asked.metadata.name, asked.metadata.name);
@@ -259,7 +256,7 @@ describe("CertificateManager", () => {
     assert.equal(names.size, 6);
     const pauses = times.slice(1).map((time, index) => Math.floor((time - (times[index] ?? 0)) / 1000));
     assert.deepEqual(pauses, [3, 5, 9, 17, 34]);
-    assert.match(manager.check.detail, /was denied \(NotNow: come again\); another one follows, with another key$/);
+    assert.match(manager.check.detail, /was denied \(NotNow: come again\); another request follows, with a new key$/);
     assert.equal(world.entries.filter(({ what }) => what === "CertificateNotIssued").length, 1);
     const { request, asked } = await world.creation();
     await request.json(stored(asked, { conditions: approved, certificate: world.signed(asked, 10) }), 201);
@@ -331,7 +328,7 @@ describe("CertificateManager", () => {
     assert.equal(world.entries[0]?.cause?.message, "it does not name n");
     const certificate = world.signed(asked, 10);
     await request.json(stored(asked, { conditions: approved, certificate }), 201);
-    await soon(() => world.logs.some((line) => line.includes("another certificate than it was asked for")));
+    await soon(() => world.logs.some((line) => line.includes("a certificate that differs from the request")));
     await world.clock.advance(hourMs);
     assert.equal(await world.kube.isQuiet(), true);
   });
@@ -369,15 +366,15 @@ describe("CertificateManager", () => {
     assert.notEqual(second.asked.metadata.name, first.asked.metadata.name);
     const over = world.signed(second.asked, -1 / 60);
     await second.request.json(stored(second.asked, { conditions: approved, certificate: over }), 201);
-    await soon(() => world.logs.some((line) => line.includes("is of no use: it expired at")));
+    await soon(() => world.logs.some((line) => line.includes("is not usable: it expired at")));
   });
 
-  test("what is stored and can't be used is told, and asked for anew", async () => {
+  test("an unusable stored certificate is logged and requested again", async () => {
     await using world = new World();
     await world.files.makeDirectory("/pki", 0o755);
     await world.files.write("/pki/kubelet-client-current.pem", "garbage", 0o600);
     await world.started();
-    assert.match(world.logs[0] ?? "", /can't be used .*kubelet-client-current\.pem: holds no certificate/);
+    assert.match(world.logs[0] ?? "", /cannot use .*kubelet-client-current\.pem: holds no certificate/);
     await world.creation();
   });
 });

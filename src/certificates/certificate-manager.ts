@@ -136,15 +136,15 @@ export class CertificateManager {
     const [own] = pair.chain;
     const fields = { purpose, path: pair.path, until: formatTime(own.notAfterMs) };
     const problem = timeProblem(pair.chain, clock.now());
-    if (problem === undefined) log.info("a certificate of this node is there", fields);
-    else log.warn("a certificate of this node has a problem", { ...fields, problem });
+    if (problem === undefined) log.info("found a certificate of this node", fields);
+    else log.warn("certificate of this node has a problem", { ...fields, problem });
   }
 
   /** What is wanted may have changed. */
   wake(): void {
     const asking = this.#asking;
     if (asking !== undefined && JSON.stringify(asking.template) !== JSON.stringify(this.#config.template())) {
-      asking.abort.abort(new Error("what the certificate is to name has changed"));
+      asking.abort.abort(new Error("the names that the certificate must hold have changed"));
     }
     this.#wait.wake();
   }
@@ -176,7 +176,7 @@ export class CertificateManager {
       if (found === undefined || found.certificate === this.#pair?.certificate) return;
       this.#use(found);
     } catch (error) {
-      log.warn("a stored certificate can't be used", { purpose: this.#config.purpose, error: errorMessage(error) });
+      log.warn("cannot use a stored certificate", { purpose: this.#config.purpose, error: errorMessage(error) });
     }
   }
 
@@ -191,7 +191,7 @@ export class CertificateManager {
       this.#use(await store.update(initial, clock.now()));
       this.#renewNow = this.#config.renews;
     } catch (error) {
-      log.warn("the kubeconfig's certificate can't be used", { error: errorMessage(error) });
+      log.warn("cannot use the kubeconfig's certificate", { error: errorMessage(error) });
     }
   }
 
@@ -212,16 +212,21 @@ export class CertificateManager {
   /** Why a certificate has to be asked for now; undefined: it need not. */
   #causeToAsk(template: RequestTemplate): Cause | undefined {
     const pair = this.#pair;
-    if (pair === undefined) return { code: "NoCertificate", message: "there is none that can be used" };
-    if (this.current === undefined) return { code: "CertificateExpired", message: "the one there was has expired" };
+    if (pair === undefined) return { code: "NoCertificate", message: "no usable certificate exists" };
+    if (this.current === undefined) {
+      return { code: "CertificateExpired", message: "the previous certificate has expired" };
+    }
     const lack = this.#issuedFor === JSON.stringify(template) ? undefined : lackOf(pair.chain[0], template);
     if (lack !== undefined) return { code: "CertificateNamesDiffer", message: lack };
     if (this.#renewNow) {
-      return { code: "CertificateIsInitial", message: "it is the one that the kubeconfig began with" };
+      return { code: "CertificateIsInitial", message: "the current certificate is the initial one of the kubeconfig" };
     }
     const dueMs = this.#dueMs();
     if (dueMs === undefined || this.#deps.clock.now() < dueMs) return undefined;
-    return { code: "CertificateExpires", message: `it expires at ${formatTime(pair.chain[0].notAfterMs)}` };
+    return {
+      code: "CertificateExpires",
+      message: `the current certificate expires at ${formatTime(pair.chain[0].notAfterMs)}`,
+    };
   }
 
   /** @returns whether to go on at once */
@@ -233,7 +238,7 @@ export class CertificateManager {
     this.#asking = { template, abort };
     this.#action ??= this.#journal?.record({
       ...{ kind: "action", what: "RequestCertificate", cause },
-      message: `ask for a ${purpose} certificate`,
+      message: `request a ${purpose} certificate`,
     });
     try {
       await this.#get(template, abort.signal);
@@ -247,7 +252,11 @@ export class CertificateManager {
       const { current } = this;
       const goodUntil = current && formatTime(current.chain[0].notAfterMs);
       const message = errorMessage(error);
-      log.warn("no new certificate", { purpose, error: message, ...(goodUntil !== undefined && { goodUntil }) });
+      log.warn("certificate request failed", {
+        purpose,
+        error: message,
+        ...(goodUntil !== undefined && { goodUntil }),
+      });
       // Each has another name.
       const told = error instanceof RequestRefusedError ? error.why : message;
       if (told !== this.#told) {
@@ -277,15 +286,15 @@ export class CertificateManager {
       this.#lastProblem = waitsFor(name, decision, signerName);
       noise?.[Symbol.dispose]();
       noise = clock.timer(`request ${name} to be decided`, quietMs, () => {
-        log.info("a certificate is waited for", { purpose, request: waitsFor(name, decision, signerName) });
+        log.info("waiting for a certificate", { purpose, request: waitsFor(name, decision, signerName) });
       });
     };
     const { current } = this;
     // A node that is not known yet asks with one key until somebody decides otherwise.
     const isFirst = purpose === "client" && current === undefined;
     const afterRefusal = isFirst
-      ? `to have it asked anew, delete it (kubectl delete csr ${name})`
-      : "another one follows, with another key";
+      ? `to request again, delete it (kubectl delete csr ${name})`
+      : "another request follows, with a new key";
     using channel = await this.#deps.open(current);
     try {
       const spec = { name, signerName, usages, request: tools.signingRequest(key, template), afterRefusal };
@@ -308,10 +317,10 @@ export class CertificateManager {
     try {
       const problem = timeProblem(tools.certificates(issued.certificate), nowMs);
       if (problem !== undefined && stateOf(tools.certificates(issued.certificate), nowMs) === "expired") {
-        throw new Error(`the certificate of request ${name} is of no use: ${problem}`);
+        throw new Error(`the certificate of request ${name} is not usable: ${problem}`);
       }
       if (!tools.belong(issued)) throw new Error(`the certificate of request ${name} is not for this node's key`);
-      if (problem !== undefined) log.warn("a new certificate has a problem", { purpose, problem });
+      if (problem !== undefined) log.warn("new certificate has a problem", { purpose, problem });
     } catch (error) {
       await store.dropPendingKey();
       throw error;
@@ -320,7 +329,7 @@ export class CertificateManager {
     const pair = await store.update(issued, nowMs);
     const [own] = pair.chain;
     const lack = lackOf(own, template);
-    if (lack !== undefined) log.warn("the signer gave another certificate than it was asked for", { purpose, lack });
+    if (lack !== undefined) log.warn("signer issued a certificate that differs from the request", { purpose, lack });
     if (before !== undefined) this.#ages.push((nowMs - before.chain[0].notBeforeMs) / 1000);
     this.#issuedFor = JSON.stringify(template);
     this.#storedMs = nowMs;
@@ -330,7 +339,7 @@ export class CertificateManager {
     this.#lastProblem = "";
     this.#told = "";
     const until = formatTime(own.notAfterMs);
-    log.info("a new certificate is in use", { purpose, path: pair.path, until });
+    log.info("using a new certificate", { purpose, path: pair.path, until });
     this.#journal?.record({
       ...{ kind: "outcome", what: "RequestCertificate", result: "done" },
       ...(this.#action !== undefined && { of: this.#action }),

@@ -55,7 +55,7 @@ test("a certificate that lacks a name, a group or is for another node is told ap
   assert.equal(lackOf({ ...has, organizations: [] }, template), "it lacks the group system:nodes");
   assert.equal(
     lackOf({ ...has, commonName: "system:node:m" }, template),
-    'it is for "system:node:m", not "system:node:n"',
+    'its common name is "system:node:m", not "system:node:n"',
   );
 });
 

@@ -63,7 +63,7 @@ function sorted(names: readonly string[]): string[] {
 /** What a certificate lacks of a template, for people; undefined: nothing. More than that does no harm. Pure. */
 export function lackOf(certificate: CertificateInfo, template: RequestTemplate): string | undefined {
   if (certificate.commonName !== template.commonName) {
-    return `it is for ${JSON.stringify(certificate.commonName)}, not ${JSON.stringify(template.commonName)}`;
+    return `its common name is ${JSON.stringify(certificate.commonName)}, not ${JSON.stringify(template.commonName)}`;
   }
   const has = new Set([...certificate.dnsNames, ...certificate.ipAddresses]);
   const names = [...template.dnsNames, ...template.ipAddresses].filter((name) => !has.has(name));

@@ -112,7 +112,7 @@ export async function requestCertificate(
     signal.throwIfAborted();
     if (!isDeadlineOf(wait, error)) throw error;
     const minutes = decisionLimitMs / 60_000;
-    throw new Error(`${waitsFor(spec.name, last, spec.signerName)}, and nobody did so for ${minutes} minutes`, {
+    throw new Error(`${waitsFor(spec.name, last, spec.signerName)}, for ${minutes} minutes already`, {
       cause: error,
     });
   }
@@ -144,7 +144,7 @@ async function createOrFind(
   }
   const found = await client.get({ ...call, place: { name } });
   if (found.spec.signerName === signerName) return found;
-  throw new Error(`request ${name} is there already, for another signer: delete it (kubectl delete csr ${name})`);
+  throw new Error(`request ${name} already exists for another signer: delete it (kubectl delete csr ${name})`);
 }
 
 async function untilDecided(
@@ -157,7 +157,7 @@ async function untilDecided(
   const call = { lane: "objects", resource: signingRequests, signal } as const;
   let waiting: Decision["kind"] | undefined;
   const judged = (request: SigningRequest): string | undefined => {
-    if (request.metadata.uid !== uid) throw new Error(`request ${name} was replaced by another one`);
+    if (request.metadata.uid !== uid) throw new Error(`request ${name} was replaced`);
     const decision = decisionOf(request);
     if (decision.kind === "issued") return decision.certificate;
     if (decision.kind === "refused") throw new RequestRefusedError(spec, decision.why);
@@ -165,7 +165,7 @@ async function untilDecided(
     waiting = decision.kind;
     return undefined;
   };
-  const news = `news of request ${name}`;
+  const news = `watch events of request ${name}`;
   for (let request = made; ; request = await client.get({ ...call, place: { name } })) {
     const issued = judged(request);
     if (issued !== undefined) return issued;
@@ -184,7 +184,7 @@ async function untilDecided(
       // A watch is no more than a hint to look again.
       if (!isDeadlineOf(news, error) && !isExpired(error)) throw error;
     }
-    await clock.sleep(`another look at request ${name}`, restMs, signal);
+    await clock.sleep(`recheck of request ${name}`, restMs, signal);
   }
 }
 

@@ -34,7 +34,7 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
   const asked = options.stateDir ?? (environment["PODWRIGHT_STATE_DIR"] || DEFAULT_STATE_DIRECTORY);
   if (asked === "") {
     throw new PodwrightError(ExitCode.badInput, "--state-dir is empty", {
-      remedy: "name a directory, or leave it out",
+      remedy: "give a directory, or omit the option",
     });
   }
   const stateDirectory = await canonicalPath(systemFiles, resolve(asked));

@@ -30,8 +30,8 @@ export async function debugCommand(
 ): Promise<ExitCode> {
   const { terminal, engine, clock } = context;
   if (command.length === 0 && options.image === undefined) {
-    throw new PodwrightError(ExitCode.badInput, "nothing is said of what to run", {
-      remedy: "give a command behind --, e.g. 'podwright debug web -- ps', or an --image with one",
+    throw new PodwrightError(ExitCode.badInput, "no command given", {
+      remedy: "give a command after --, e.g. 'podwright debug web -- ps', or an --image with one",
     });
   }
   using interrupts = new Interrupts(process, terminal.closed);
@@ -54,8 +54,8 @@ export async function debugCommand(
     throw new PodwrightError(ExitCode.failed, `container ${added.container} ended with code ${exitCode} (${reason})`);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new PodwrightError(ExitCode.failed, `not waiting any longer; container ${added.container} runs on`, {
-      remedy: `'podwright logs ${added.pod.name} ${added.container}' shows its output; it ends with its pod`,
+    throw new PodwrightError(ExitCode.failed, `stopped waiting; container ${added.container} keeps running`, {
+      remedy: `'podwright logs ${added.pod.name} ${added.container}' shows its output; it stops with its pod`,
     });
   }
 }
@@ -74,7 +74,7 @@ async function startOf(context: MachineContext, added: DebugContainer, signal: A
       throw new PodwrightError(
         ExitCode.failed,
         `container ${view.name} does not start: ${view.reason}: ${view.message}`,
-        { remedy: `'podwright why ${added.pod.name}' tells more; it is tried again for as long as its pod runs` },
+        { remedy: `'podwright why ${added.pod.name}' says more; the start is retried while the pod runs` },
       );
     }
     await clock.sleep("the start of a debug container", pollMs, signal);
@@ -82,9 +82,9 @@ async function startOf(context: MachineContext, added: DebugContainer, signal: A
 }
 
 function notTakenUp({ pod, container }: DebugContainer): PodwrightError {
-  const problem = `pod ${pod.name} has not taken up container ${container} within ${takenUpWithinMs / 1000} s`;
+  const problem = `pod ${pod.name} did not start container ${container} within ${takenUpWithinMs / 1000} s`;
   return new PodwrightError(ExitCode.failed, problem, {
-    remedy: `'podwright why ${pod.name}' tells what the pod waits for`,
+    remedy: `'podwright why ${pod.name}' says what the pod waits for`,
   });
 }
 

@@ -35,8 +35,8 @@ async function clientOf(
 function hangs(error: unknown): boolean {
   assert.ok(error instanceof PodwrightError && !(error instanceof EngineGone), String(error));
   assert.equal(error.exitCode, ExitCode.failed);
-  assert.match(error.message, /^the engine for \/state hangs: it said nothing for /);
-  assert.match(error.remedy ?? "", /look at its log/);
+  assert.match(error.message, /^the engine for \/state hangs: no response for /);
+  assert.match(error.remedy ?? "", /see its log/);
   return true;
 }
 

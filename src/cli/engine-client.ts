@@ -129,7 +129,7 @@ export class EngineClient {
       for await (const line of this.#transport.lines(`/v1/journal?${query.toString()}`, { signal, ...limit })) {
         if (line === "") continue;
         const entry = decodeLine(line);
-        if (entry === undefined) throw new Error(`the engine sent a line that is no entry of a journal: ${line}`);
+        if (entry === undefined) throw new Error(`the engine sent a line that is not a journal entry: ${line}`);
         yield entry;
       }
     } catch (error) {
@@ -155,11 +155,11 @@ export class EngineClient {
   #translate(error: unknown): unknown {
     const code = errorCode(error);
     if (code === "EACCES" || code === "EPERM") {
-      const message = `not allowed to talk to the engine for ${this.#stateDirectory}`;
+      const message = `permission denied on the socket of the engine for ${this.#stateDirectory}`;
       return new PodwrightError(ExitCode.environment, message, { cause: error, remedy: "run this command as root" });
     }
     if (code === "ETIMEDOUT") {
-      const message = `the engine for ${this.#stateDirectory} hangs: it said nothing for ${formatDuration(this.#silenceMs)}`;
+      const message = `the engine for ${this.#stateDirectory} hangs: no response for ${formatDuration(this.#silenceMs)}`;
       return new PodwrightError(ExitCode.failed, message, { cause: error, remedy: hangRemedy });
     }
     return code !== undefined && lostCodes.has(code) ? this.#gone(error) : error;
@@ -170,7 +170,7 @@ export class EngineClient {
     const never = code === "ENOENT" || code === "ECONNREFUSED";
     const message = never
       ? `no engine runs for ${this.#stateDirectory}`
-      : `the engine for ${this.#stateDirectory} went away`;
+      : `the engine for ${this.#stateDirectory} stopped`;
     return new EngineGone(message, { cause, remedy: startRemedy(this.#stateDirectory) });
   }
 }
@@ -184,12 +184,12 @@ const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONN
 
 /** What a person does about an engine that hangs. */
 export const hangRemedy =
-  "look at its log; its pods go on running when it is killed, and the next 'podwright run' takes them up";
+  "see its log; its pods keep running when it is killed, and the next 'podwright run' takes them over";
 
 /** How a person starts an engine for a state directory. */
 export function startRemedy(stateDirectory: string): string {
   const flag = stateDirectory === "/var/lib/podwright" ? "" : ` --state-dir ${stateDirectory}`;
-  return `'podwright run${flag}' starts one and takes up its stored pods; 'podwright run${flag} FILE' adds pods`;
+  return `'podwright run${flag}' starts one with its stored pods; 'podwright run${flag} FILE' adds pods`;
 }
 
 function podPath(selector: string): string {

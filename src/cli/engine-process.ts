@@ -28,7 +28,7 @@ export function engineLogPath(context: Pick<MachineContext, "layout">): string {
 /** The engine's health; undefined when none runs. */
 export async function findEngine(context: Pick<MachineContext, "engine" | "clock">): Promise<Health | undefined> {
   try {
-    return await withDeadline(context.clock, "the engine's answer", HEALTH_TIMEOUT_MS, undefined, (signal) => {
+    return await withDeadline(context.clock, "the engine's response", HEALTH_TIMEOUT_MS, undefined, (signal) => {
       return context.engine.health(signal);
     });
   } catch (error) {
@@ -106,14 +106,14 @@ async function anotherEngineLives({ processes, layout }: MachineContext): Promis
 
 function engineArguments(context: MachineContext, start: EngineStart): string[] {
   const [, script] = process.argv;
-  if (script === undefined) throw new Error("podwright does not know its own program");
+  if (script === undefined) throw new Error("cannot find podwright's own executable");
   const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
   const record = start.record === undefined ? [] : ["--record", start.record];
   return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...endpoint, ...record];
 }
 
 function needsRoot(): PodwrightError {
-  return new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
+  return new PodwrightError(ExitCode.environment, "running pods requires root", {
     remedy: "run it with sudo",
   });
 }
@@ -148,15 +148,15 @@ async function waitForEngine(
 function checkFits(health: Health, start: EngineStart): Health {
   if (start.record !== undefined && start.record !== health.record) {
     const does = health.record === undefined ? "does not record" : `records to ${health.record}`;
-    throw new PodwrightError(ExitCode.badInput, `the engine that runs here ${does}, and goes on so until it ends`, {
-      remedy: "leave --record out, stop its pods first, or choose another --state-dir",
+    throw new PodwrightError(ExitCode.badInput, `the running engine ${does} until it stops`, {
+      remedy: "omit --record, stop its pods first, or use another --state-dir",
     });
   }
   if (start.runtimeEndpoint === undefined || start.runtimeEndpoint === health.runtimeEndpoint) return health;
   throw new PodwrightError(
     ExitCode.badInput,
-    `the engine that runs here uses ${health.runtimeEndpoint}, not ${start.runtimeEndpoint}`,
-    { remedy: "leave --runtime-endpoint out, or choose another --state-dir" },
+    `the running engine uses ${health.runtimeEndpoint}, not ${start.runtimeEndpoint}`,
+    { remedy: "omit --runtime-endpoint, or use another --state-dir" },
   );
 }
 

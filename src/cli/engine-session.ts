@@ -68,11 +68,11 @@ export class EngineSession {
     this.#recoveries = this.#recoveries.filter((time) => now - time < RECOVERY_WINDOW_MS);
     if (this.#recoveries.length >= MAX_RECOVERIES) {
       throw new PodwrightError(ExitCode.failed, `the engine ended ${MAX_RECOVERIES + 1} times within a minute`, {
-        remedy: `see ${engineLogPath(this.#context)}; the pods go on running`,
+        remedy: `see ${engineLogPath(this.#context)}; the pods keep running`,
       });
     }
     this.#recoveries.push(now);
-    terminal.warn(terminal.warnPaint.caution("podwright: the engine ended; starting it again, its pods go on running"));
+    terminal.warn(terminal.warnPaint.caution("podwright: the engine stopped; restarting it, its pods keep running"));
     await ensureEngine(this.#context, this.#start, this.#signal);
   }
 }

@@ -18,8 +18,8 @@ export async function execCommand(
   options: ExecOptions,
 ): Promise<number> {
   if (command.length === 0) {
-    throw new PodwrightError(ExitCode.badInput, "nothing is said of what to run", {
-      remedy: "give a command behind --, e.g. 'podwright exec -it web -- sh'",
+    throw new PodwrightError(ExitCode.badInput, "no command given", {
+      remedy: "give a command after --, e.g. 'podwright exec -it web -- sh'",
     });
   }
   const pod = await remotePod(context, selector);
@@ -37,8 +37,7 @@ export async function attachCommand(context: MachineContext, selector: string, o
   const { name, stdin: reads, tty: hasTerminal } = remoteContainer(context, pod, options.container);
   if (options.stdin === true && reads !== true) {
     throw new PodwrightError(ExitCode.failed, `container ${name} reads no input`, {
-      remedy:
-        "its manifest says nothing of stdin: true; attach without -i, or run a command of its own: podwright exec",
+      remedy: "its manifest does not set stdin: true; attach without -i, or run a command with podwright exec",
     });
   }
   if (options.tty === true && hasTerminal !== true) {
@@ -61,7 +60,7 @@ async function ownTerminal(
   { stdin }: ExecOptions,
 ): Promise<LocalTerminal | undefined> {
   if (stdin !== true) {
-    terminal.warn("-t without -i has no effect: a terminal is for what is typed");
+    terminal.warn("-t without -i has no effect");
     return undefined;
   }
   const own = await LocalTerminal.take(processes);
@@ -112,7 +111,7 @@ function exitCodeOf({ terminal }: MachineContext, end: RemoteEnd): number {
     case "lost":
       if (terminal.closed.aborted) return ExitCode.done;
       throw new PodwrightError(ExitCode.failed, "the connection ended before the command did", {
-        remedy: "'podwright ps' shows whether the container still runs; the command may go on in it",
+        remedy: "'podwright ps' shows whether the container still runs; the command may still run in it",
       });
   }
 }

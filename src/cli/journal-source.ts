@@ -24,7 +24,7 @@ export async function readJournal(context: JournalContext): Promise<JournalSnaps
     if (!(error instanceof EngineGone)) throw error;
   }
   const entries = await readJournalFromDisk(context);
-  sayNoEngine(context, entries.length === 0 ? "and it left no journal" : "this is what the last one recorded");
+  sayNoEngine(context, entries.length === 0 ? "and no journal exists" : "showing the journal of the last one");
   return { entries, engineRuns: false };
 }
 
@@ -67,7 +67,7 @@ export async function readJournalFromDisk({ files, layout }: JournalContext): Pr
     return (await log.open(defaultJournalLimits.maxEntries)).entries;
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
-    throw new PodwrightError(ExitCode.environment, `the journal can't be read: ${error.message}`, {
+    throw new PodwrightError(ExitCode.environment, `cannot read the journal: ${error.message}`, {
       cause: error,
       ...(error.code === "EACCES" && { remedy: "run this command as root" }),
     });
@@ -91,8 +91,8 @@ export function selectPod(entries: readonly JournalEntry[], selector: string): P
   const namespaces = new Set(pods.filter((pod) => pod.name === name).map((pod) => pod.namespace));
   if (slash < 0 && namespaces.size > 1) {
     const names = [...namespaces].map((namespace) => `${namespace}/${name}`).join(", ");
-    throw new PodwrightError(ExitCode.badInput, `several pods are called ${name}: ${names}`, {
-      remedy: "name one with its namespace",
+    throw new PodwrightError(ExitCode.badInput, `several pods have the name ${name}: ${names}`, {
+      remedy: "add the namespace",
     });
   }
   return { namespace: newest.pod.namespace, name };

@@ -56,7 +56,7 @@ test("while a replaced pod ends, its log is read until the new one has begun, an
   const going = podView({ uid: "old", state: "terminating", containers: [app] });
   const target = await found([coming, going], "web");
   assert.deepEqual([target.path, target.uid], ["/logs/app", "old"]);
-  assert.match(target.said, /pod web \(uid new\) has not begun; this is of the one that it replaces, uid old/u);
+  assert.match(target.said, /pod web \(uid new\) has not started; showing the pod that it replaces, uid old/u);
   assert.equal((await found([coming, going], "old")).path, "/logs/app");
   const unbegun = { ...coming, containers: [{ ...waiting, logPath: "" }] };
   await assert.rejects(found([unbegun, going], "new"), /container app has not started yet/u);

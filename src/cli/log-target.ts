@@ -63,7 +63,7 @@ async function withLog(context: TargetContext, pod: PodView, asked: string | und
   const before = (await context.engine.pods()).find((other) => isRival(other) && begun(other));
   if (before === undefined) return pod;
   const { terminal } = context;
-  const which = `pod ${podLabel(pod)} (uid ${pod.uid}) has not begun; this is of the one that it replaces, uid ${before.uid}`;
+  const which = `pod ${podLabel(pod)} (uid ${pod.uid}) has not started; showing the pod that it replaces, uid ${before.uid}`;
   terminal.warn(terminal.warnPaint.caution(which));
   return before;
 }
@@ -173,8 +173,8 @@ async function earlierLog(
 }
 
 function noSuchLog(selector: string): PodwrightError {
-  return new PodwrightError(ExitCode.badInput, `there is no log of a pod ${JSON.stringify(selector)}`, {
-    remedy: `'podwright ps' lists the pods, ${POD_LOGS_ROOT} holds the logs`,
+  return new PodwrightError(ExitCode.badInput, `no logs of a pod ${JSON.stringify(selector)}`, {
+    remedy: `'podwright ps' lists the pods, the logs are in ${POD_LOGS_ROOT}`,
   });
 }
 
@@ -186,13 +186,13 @@ function noSuchContainer(name: string, names: readonly string[]): PodwrightError
 
 function noPrevious(name: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `container ${name} has no previous instance`, {
-    remedy: "leave --previous out for the present one",
+    remedy: "omit --previous for the current one",
   });
 }
 
 function notStarted({ name, reason }: ContainerView): PodwrightError {
   const why = reason === "" ? "" : ` (${reason})`;
   return new PodwrightError(ExitCode.failed, `container ${name} has not started yet${why}`, {
-    remedy: "'podwright why' tells what it waits for",
+    remedy: "'podwright why' says what it waits for",
   });
 }

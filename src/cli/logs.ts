@@ -66,8 +66,8 @@ export async function logsCommand(
 
 function oneContainer(operand: string | undefined, option: string | undefined): string | undefined {
   if (operand !== undefined && option !== undefined) {
-    throw new PodwrightError(ExitCode.badInput, `two containers are named: ${operand} and, with -c, ${option}`, {
-      remedy: "name one, either way",
+    throw new PodwrightError(ExitCode.badInput, `two containers given: ${operand} and, with -c, ${option}`, {
+      remedy: "give only one",
     });
   }
   return operand ?? option;
@@ -76,11 +76,11 @@ function oneContainer(operand: string | undefined, option: string | undefined): 
 function noLog(container: string, previous: boolean): PodwrightError {
   if (previous) {
     return new PodwrightError(ExitCode.failed, `the log of container ${container}'s previous instance is gone`, {
-      remedy: "of a container that has ended only the last instance is kept; 'podwright timeline' tells how each ended",
+      remedy: "only the last instance of an ended container is kept; 'podwright timeline' says how each ended",
     });
   }
-  return new PodwrightError(ExitCode.failed, `container ${container} has written no log yet`, {
-    remedy: "-f waits for it; 'podwright why' tells what the container waits for",
+  return new PodwrightError(ExitCode.failed, `container ${container} has no log yet`, {
+    remedy: "-f waits for it; 'podwright why' says what the container waits for",
   });
 }
 

@@ -18,7 +18,7 @@ export function parseDuration(text: string): number {
 /** Whole seconds, as a number or a duration. */
 export function parseSeconds(text: string): number {
   const seconds = Math.ceil(parseDuration(text) / 1000);
-  if (seconds > 2 ** 31) throw new InvalidArgumentError("That is too long.");
+  if (seconds > 2 ** 31) throw new InvalidArgumentError("The duration is too long.");
   return seconds;
 }
 

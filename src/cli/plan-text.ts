@@ -21,7 +21,7 @@ function podLines(pod: PodPlan, now: number, paint: Painter): string[] {
     ...steps.flatMap((step) => [stepText(step, ""), ...reasons(step, paint)]),
     ...(note === "" ? [] : [printable(note)]),
   ];
-  const nothing = [paint.good("nothing: all runs as it should")];
+  const nothing = [paint.good("nothing: everything is as desired")];
   return [
     `${paint.strong(printable(`${namespace}/${name}`))}${marks}${id}`,
     ...(lines.length === 0 ? nothing : lines).map((line) => `  ${line}`),
@@ -48,7 +48,7 @@ function changeText(change: NonNullable<PodPlan["change"]>, paint: Painter): str
     case "replaced":
       return paint.caution("would replace what is there");
     case "updated":
-      return paint.caution("would be changed where it runs");
+      return paint.caution("would be changed in place");
     case "unchanged":
       return paint.faint("unchanged");
   }

@@ -42,7 +42,7 @@ async function withoutEngine(context: MachineContext, request: ApplyRequest): Pr
   // It loads most of a node, which no other plan needs.
   const { planWithoutEngine } = await import("./plan-without-engine.ts");
   const plan = planWithoutEngine(context, request);
-  sayNoEngine(context, "this is what a node without pods would do");
+  sayNoEngine(context, "showing what a node without pods would do");
   return plan;
 }
 

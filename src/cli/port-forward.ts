@@ -51,7 +51,7 @@ export function forwardedPort(text: string, pod: Pod): ForwardedPort {
   const [first = "", second, ...more] = text.split(":");
   const bad = (what: string): PodwrightError =>
     new PodwrightError(ExitCode.badInput, `${JSON.stringify(text)}: ${what}`, {
-      remedy: "a port is REMOTE, LOCAL:REMOTE or :REMOTE for a free local one",
+      remedy: "a port is REMOTE, LOCAL:REMOTE, or :REMOTE for a free local one",
     });
   if (more.length > 0) throw bad("too many colons");
   const name = second ?? first;
@@ -125,7 +125,7 @@ async function forward(context: CommandContext, pod: Pod, port: number, connecti
   });
   connection.once("close", () => {
     if (!hasEnded) return close();
-    const patience = clock.timer("what the runtime says of a port", lastWordMs, close);
+    const patience = clock.timer("the runtime's response for a port", lastWordMs, close);
     void errors.ended.then(() => {
       patience[Symbol.dispose]();
       close();

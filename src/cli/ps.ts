@@ -35,16 +35,15 @@ export async function psCommand(context: CommandContext, options: PsOptions): Pr
 /** Of manifests that are there and have no row. */
 function ignoredLines(pods: readonly PodView[]): string[] {
   return pods.flatMap(({ name, ignoredManifests }) =>
-    ignoredManifests.map(
-      (place) => `${printable(place)} is ignored: it asks for a pod of the name ${printable(name)} too`,
-    ),
+    ignoredManifests.map((place) => `${printable(place)} is ignored: it also has a pod of the name ${printable(name)}`),
   );
 }
 
 async function showRecorded(context: CommandContext, json: boolean): Promise<void> {
   const entries = await readJournalFromDisk(context);
   const last = lastEntries(entries);
-  const what = last.length === 0 ? "and none has left a pod" : "its pods may still run; the last record of each";
+  const what =
+    last.length === 0 ? "and no pods are recorded" : "its pods may still run; showing the last record of each";
   sayNoEngine(context, what);
   if (json) context.terminal.print(JSON.stringify({ engine: false, pods: [], recorded: last }, undefined, 2));
   else if (last.length > 0) context.terminal.print(recordedTable(last, context.clock.now(), context).join("\n"));

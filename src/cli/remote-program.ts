@@ -32,12 +32,12 @@ function addExec({ program, run }: Define): void {
   program
     .command("exec")
     .summary("run a command in a container of a running pod")
-    .description("Runs a command in a container that runs, and ends with its exit code.")
+    .description("Runs a command in a running container, and exits with its exit code.")
     .addArgument(podArgument())
-    .argument("[command...]", "behind --")
+    .argument("[command...]", "after --")
     .addOption(containerOption())
-    .option("-i, --stdin", "pass standard input on")
-    .option("-t, --tty", "with -i: the command gets a terminal, this one")
+    .option("-i, --stdin", "pass stdin to the command")
+    .option("-t, --tty", "with -i: allocate a TTY")
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright exec -it web -- sh\n  podwright exec web -c app -- cat /etc/hosts")
     .action(
@@ -50,12 +50,12 @@ function addExec({ program, run }: Define): void {
 function addAttach({ program, run }: Define): void {
   program
     .command("attach")
-    .summary("connect with the process of a container")
-    .description("Shows what a container's process writes from now on, and with -i passes standard input on to it.")
+    .summary("attach to the process of a container")
+    .description("Shows the output of a container's process from now on; with -i it passes stdin to the process.")
     .addArgument(podArgument())
     .addOption(containerOption())
-    .option("-i, --stdin", "pass standard input on; the container must have stdin: true")
-    .option("-t, --tty", "with -i: this terminal is the container's, which must have tty: true")
+    .option("-i, --stdin", "pass stdin to the container, which must have stdin: true")
+    .option("-t, --tty", "with -i: stdin is a TTY; the container must have tty: true")
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright attach web\n  podwright attach -it shell")
     .action(
@@ -68,11 +68,11 @@ function addAttach({ program, run }: Define): void {
 function addPortForward({ program, run }: Define): void {
   program
     .command("port-forward")
-    .summary("reach ports of a pod through ports of this machine")
-    .description("Ports of this machine lead to ports of a pod until Ctrl-C. Several connections at once are fine.")
+    .summary("forward local ports to a pod")
+    .description("Forwards ports of this machine to ports of a pod until Ctrl-C. Concurrent connections are fine.")
     .addArgument(podArgument())
     .argument("<port...>", "REMOTE, LOCAL:REMOTE, or :REMOTE for a free local one; REMOTE may be a port's name")
-    .option("--address <addresses>", "where to listen, with commas", "localhost")
+    .option("--address <addresses>", "addresses to listen on, comma-separated", "localhost")
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright port-forward web 8080:80\n  podwright port-forward web :80 5432")
     .action(

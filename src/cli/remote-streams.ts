@@ -40,8 +40,8 @@ export async function askForStreams(context: RemoteContext, path: string, protoc
 
 function refusal({ status, message }: UpgradeRefusedError): PodwrightError {
   if (message.startsWith("{")) return answeredError(status, message);
-  return new PodwrightError(ExitCode.failed, message === "" ? `the engine answered ${status}` : message, {
-    remedy: "'podwright ps' shows what runs, 'podwright why POD' why it does not",
+  return new PodwrightError(ExitCode.failed, message === "" ? `the engine returned ${status}` : message, {
+    remedy: "'podwright ps' lists the pods, 'podwright why POD' explains their state",
   });
 }
 

@@ -13,8 +13,8 @@ export async function remotePod({ engine }: TargetContext, selector: string): Pr
   const { uid, name, state } = await engine.pod(selector);
   const pod = (await engine.podList()).find((candidate) => candidate.metadata.uid === uid);
   if (pod !== undefined && state !== "terminated") return pod;
-  throw new PodwrightError(ExitCode.failed, `pod ${name} does not run any more`, {
-    remedy: `'podwright why ${name}' tells why`,
+  throw new PodwrightError(ExitCode.failed, `pod ${name} no longer runs`, {
+    remedy: `'podwright why ${name}' says why`,
   });
 }
 

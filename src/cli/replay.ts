@@ -35,6 +35,6 @@ async function replayFile(file: string, pod: string | undefined): Promise<Replay
       const remedy = "give a file that --record wrote";
       throw new PodwrightError(ExitCode.badInput, `${file}: ${error.message}`, { cause: error, remedy });
     }
-    throw new PodwrightError(ExitCode.badInput, `${file} can't be read: ${errorMessage(error)}`, { cause: error });
+    throw new PodwrightError(ExitCode.badInput, `cannot read ${file}: ${errorMessage(error)}`, { cause: error });
   }
 }

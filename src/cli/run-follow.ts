@@ -64,7 +64,7 @@ export async function followPods<T>(
       const decision = isWhole ? follow.decide(views, seen) : undefined;
       if (decision !== undefined) return decision;
       const period = AbortSignal.any([both, hints.next()]);
-      await clock.sleep("the next look at the pods", VIEW_PERIOD_MS, period).catch(() => {});
+      await clock.sleep("the next check of the pods", VIEW_PERIOD_MS, period).catch(() => {});
       await clock.sleep("changes that come together", VIEW_DELAY_MS, both);
     }
   };

@@ -61,8 +61,8 @@ export async function runCommand(
   for (const warning of warnings) printWarning(terminal, warning);
   if (inputs.length > 0 && request.pods.length === 0) {
     if (errors.length > 0) return ExitCode.badInput;
-    throw new PodwrightError(ExitCode.badInput, `there is no pod in ${inputs.join(", ")}`, {
-      remedy: "name a file that holds an object of kind Pod",
+    throw new PodwrightError(ExitCode.badInput, `no pod in ${inputs.join(", ")}`, {
+      remedy: "give a file with an object of kind Pod",
     });
   }
   const startedAt = clock.now();
@@ -94,7 +94,7 @@ async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
 
 function nothingStored({ layout }: MachineContext): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
-    remedy: "name a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
+    remedy: "give a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
   });
 }
 
@@ -151,7 +151,7 @@ async function detached(run: Run): Promise<ExitCode> {
 }
 
 function leftRunning(pods: readonly PodRef[]): PodwrightError {
-  return new PodwrightError(ExitCode.failed, "not waiting any longer; the pods go on running", {
+  return new PodwrightError(ExitCode.failed, "stopped waiting; the pods keep running", {
     remedy: `'podwright stop ${pods.map(podLabel).join(" ")}' stops them`,
   });
 }
@@ -222,7 +222,7 @@ async function interrupted(run: Run): Promise<ExitCode> {
   const { context, options, pods } = run;
   const { terminal } = context;
   if (options.keep === true) {
-    terminal.print(`the pods go on running; 'podwright stop ${pods.map(podLabel).join(" ")}' stops them`);
+    terminal.print(`the pods keep running; 'podwright stop ${pods.map(podLabel).join(" ")}' stops them`);
     return ExitCode.done;
   }
   await stopAll(run, undefined);
@@ -246,7 +246,7 @@ async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void
     if (count > 2) {
       leave.abort();
     } else if (count === 2) {
-      if (!terminal.interactive) terminal.print("stopping at once");
+      if (!terminal.interactive) terminal.print("stopping immediately");
       requestStop(session, pods, 0).catch((error: unknown) => printError(terminal, error));
     }
   };
@@ -258,8 +258,8 @@ async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void
     await waitUntilGone(context, session, pods, { quiet: graceSeconds !== undefined, signal: leave.signal });
   } catch (error) {
     if (!leave.signal.aborted) throw error;
-    throw new PodwrightError(ExitCode.failed, "not waiting any longer; the engine goes on stopping the pods", {
-      remedy: "'podwright ps' shows how far it is",
+    throw new PodwrightError(ExitCode.failed, "stopped waiting; the engine continues to stop the pods", {
+      remedy: "'podwright ps' shows the progress",
     });
   } finally {
     interrupts.onInterrupt = undefined;

@@ -39,7 +39,7 @@ test("a runtime without a network, or that is not ready, is told with its own re
   assert.equal(without?.detail, "not ready: NetworkPluginNotReady: no CNI; none");
   assert.match(without?.remedy ?? "", /network plugin/u);
   const [silent] = await checkRuntime(answering({ conditions: [] }), new ManualClock(0), endpoint);
-  assert.equal(silent?.detail, "cri-o 1.37.0 is not ready: it says nothing of why");
+  assert.equal(silent?.detail, "cri-o 1.37.0 is not ready: no reason given");
 });
 
 test("a runtime that does not answer fails with the reason and its endpoint", async () => {
@@ -49,5 +49,5 @@ test("a runtime that does not answer fails with the reason and its endpoint", as
   const cri = { runtime: { version }, images: {} } as unknown as Cri;
   const found = await checkRuntime(cri, new ManualClock(0), endpoint);
   assert.equal(found.length, 1);
-  assert.match(found[0]?.detail ?? "", /nothing to use at unix:\/\/\/run\/crio\/crio\.sock: .*ENOENT/u);
+  assert.match(found[0]?.detail ?? "", /no usable runtime at unix:\/\/\/run\/crio\/crio\.sock: .*ENOENT/u);
 });

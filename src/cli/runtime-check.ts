@@ -11,12 +11,12 @@ const answerLimitMs = 5000;
 export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Promise<Check[]> {
   let runtime: RuntimeInfo;
   try {
-    runtime = await withDeadline(clock, "the runtime's answer", answerLimitMs, undefined, (signal) => {
+    runtime = await withDeadline(clock, "the runtime's response", answerLimitMs, undefined, (signal) => {
       return discoverRuntime(cri, signal);
     });
   } catch (error) {
-    const remedy = "start it, and see that --runtime-endpoint names its socket";
-    return [failed("runtime", `nothing to use at ${endpoint}: ${oneLine(errorMessage(error))}`, remedy)];
+    const remedy = "start it, and check that --runtime-endpoint is its socket";
+    return [failed("runtime", `no usable runtime at ${endpoint}: ${oneLine(errorMessage(error))}`, remedy)];
   }
   const name = `${runtime.name} ${runtime.version}`;
   return [
@@ -28,7 +28,7 @@ export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Pr
       : failed(
           "pod network",
           `not ready: ${reason(runtime, "NetworkReady")}`,
-          "install the cluster's network plugin, or put a CNI configuration where the runtime looks (/etc/cni/net.d)",
+          "install the cluster's network plugin, or a CNI configuration in the runtime's directory (/etc/cni/net.d)",
         ),
   ];
 }
@@ -36,5 +36,5 @@ export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Pr
 function reason({ conditions }: RuntimeInfo, type: string): string {
   const condition = conditions.find((each) => each.type === type);
   const words = [condition?.reason, condition?.message].filter(Boolean).join(": ");
-  return words === "" ? "it says nothing of why" : oneLine(words);
+  return words === "" ? "no reason given" : oneLine(words);
 }

@@ -40,8 +40,8 @@ export async function stopCommand(
     await waitUntilGone(context, session, stopped, { quiet: options.json === true, signal: interrupts.first });
   } catch (error) {
     if (!interrupts.first.aborted) throw error;
-    throw new PodwrightError(ExitCode.failed, "not waiting any longer; the stop goes on", {
-      remedy: "'podwright ps' shows it, 'podwright stop --grace 0' hurries it",
+    throw new PodwrightError(ExitCode.failed, "stopped waiting; the stop continues", {
+      remedy: "'podwright ps' shows the progress, 'podwright stop --grace 0' stops immediately",
     });
   }
   if (options.json === true) terminal.print(JSON.stringify({ stopped }, undefined, 2));

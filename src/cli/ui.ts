@@ -25,7 +25,7 @@ export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions
   using interrupts = new Interrupts(process, terminal.closed);
   await engine.health().catch((error: unknown) => {
     if (!(error instanceof EngineGone)) throw error;
-    terminal.warn(terminal.warnPaint.caution(`podwright: ${error.message}; the page shows its pods once one does`));
+    terminal.warn(terminal.warnPaint.caution(`podwright: ${error.message}; the page shows its pods once one runs`));
   });
   const data = fromEngine(unixTransport(layout.engineSocket), layout.stateDirectory);
   let guard: PageGuard | undefined;
@@ -35,7 +35,7 @@ export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions
     return guard.handle;
   });
   terminal.print(`http://127.0.0.1:${server.port}/ui/#code=${guard?.code ?? ""}`);
-  terminal.warn(terminal.warnPaint.faint("The link opens one session, once. Ctrl-C ends it."));
+  terminal.warn(terminal.warnPaint.faint("The link works once. Ctrl-C ends the session."));
   const { promise, resolve } = Promise.withResolvers<void>();
   interrupts.first.addEventListener("abort", () => resolve(), { once: true });
   await promise;
@@ -87,7 +87,7 @@ function failure(error: unknown, stateDirectory: string): ApiErrorBody {
 
 function gone({ code }: SocketError, stateDirectory: string): PodwrightError {
   const never = code === "ENOENT" || code === "ECONNREFUSED";
-  const message = never ? `No engine runs for ${stateDirectory}` : `The engine for ${stateDirectory} went away`;
+  const message = never ? `No engine runs for ${stateDirectory}` : `The engine for ${stateDirectory} stopped`;
   return new EngineGone(message, { remedy: startRemedy(stateDirectory) });
 }
 

@@ -35,7 +35,7 @@ export class AzureMetadata implements CloudProvider {
     const path = "/metadata/instance?api-version=2021-02-01";
     const told = Instance.safeParse(await this.#metadata.json({ path, headers: { Metadata: "true" } }, signal));
     if (!told.success) {
-      throw new Error(`the metadata service's instance has another shape: ${z.prettifyError(told.error)}`);
+      throw new Error(`unexpected instance document of the metadata service: ${z.prettifyError(told.error)}`);
     }
     const { compute, network } = told.data;
     const region = compute.location.toLowerCase();

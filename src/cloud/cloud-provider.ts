@@ -48,15 +48,15 @@ const longestShown = 60;
 export function checkedInstance(instance: CloudInstance): CloudInstance {
   const { providerId, instanceType, zone, region, addresses } = instance;
   if (!/^[a-z][\w.+-]*:\/\/[\w./:()-]+$/u.test(providerId) || providerId.length > 512) {
-    throw new Error(`the provider id ${shown(providerId)} is not one`);
+    throw new Error(`${shown(providerId)} is not a provider ID`);
   }
   for (const [name, value] of Object.entries({ "instance type": instanceType, zone, region })) {
     const problem = labelValueProblem(value);
-    if (problem !== undefined) throw new Error(`the ${name} ${shown(value)} can't be a label`);
+    if (problem !== undefined) throw new Error(`the ${name} ${shown(value)} is not a valid label value`);
   }
   for (const { type, address } of addresses) {
     const isGood = type.endsWith("IP") ? isIpAddress(address) : isHostName(address);
-    if (!isGood) throw new Error(`the address ${shown(address)} is no ${type}`);
+    if (!isGood) throw new Error(`the address ${shown(address)} is not a valid ${type}`);
   }
   if (addresses.length === 0) throw new Error("the machine has no address");
   return instance;

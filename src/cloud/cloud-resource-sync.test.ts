@@ -81,7 +81,7 @@ test("a cloud is asked at once and then every period, and tells only what is new
   });
 });
 
-test("a cloud that fails is asked after a growing pause, told of once, and what it said last counts", async () => {
+test("a cloud that fails is asked after a growing pause, logged once, and the last known metadata stays in use", async () => {
   await withSync(async (scene) => {
     await settle();
     scene.reply = new Error("status 500");

@@ -46,7 +46,7 @@ const firstAnswerMs = 30_000;
 
 /**
  * Keeps what the cloud knows of the node's machine (upstream's cloudResourceSyncManager, as long as it had one). While the
- * cloud does not answer, what it said last counts, and the node goes on.
+ * cloud does not answer, using the last known metadata, and the node goes on.
  */
 export class CloudResourceSync {
   readonly #deps: CloudResourceSyncDependencies;
@@ -87,14 +87,16 @@ export class CloudResourceSync {
   /** Asks until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#deps;
-    using _limit = clock.timer("the cloud's first answer", firstAnswerMs, () => this.#first.resolve());
+    using _limit = clock.timer("the first response of the cloud's metadata service", firstAnswerMs, () =>
+      this.#first.resolve(),
+    );
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
       const answered = await this.#look(signal);
       if (answered) this.#first.resolve();
       const delayMs = answered ? this.#config.periodMs : retryMs * (1 + jitter * random.uniform());
       retryMs = answered ? firstRetryMs : Math.min(retryMs * 2, longestRetryMs);
-      await clock.sleep("the next look at the cloud's metadata", delayMs, signal).catch(() => {});
+      await clock.sleep("the next poll of the cloud's metadata", delayMs, signal).catch(() => {});
     }
   }
 
@@ -120,15 +122,15 @@ export class CloudResourceSync {
     };
     this.#answeredAtMs = clock.monotonic();
     if (this.#problem !== undefined) {
-      const message = `the metadata service of ${provider.name} answers again`;
+      const message = `metadata service of ${provider.name} answers again`;
       journal.record({ kind: "note", what: "CloudMetadataAnswers", message });
-      log.info(message);
+      log.info("cloud metadata service answers again", { provider: provider.name });
     }
     this.#problem = undefined;
     if (JSON.stringify(facts) === JSON.stringify(this.#facts)) return;
     this.#facts = facts;
     const { providerId, addresses } = facts;
-    log.info("the cloud says what the node is", {
+    log.info("cloud metadata changed", {
       providerId,
       addresses: addresses.map(({ type, address }) => `${type} ${address}`),
     });
@@ -139,10 +141,10 @@ export class CloudResourceSync {
   #failed(problem: string): void {
     const { journal, log, provider } = this.#deps;
     if (problem === this.#problem) return;
-    const goesOn = this.#facts === undefined ? "the machine's own addresses count" : "what it said last counts";
-    const message = `the metadata service of ${provider.name} does not tell what the node is (${goesOn}): ${problem}`;
+    const goesOn = this.#facts === undefined ? "using the machine's own addresses" : "using the last known metadata";
+    const message = `cannot get metadata of ${provider.name} (${goesOn}): ${problem}`;
     this.#problem = problem;
     journal.record({ kind: "note", what: "CloudMetadataFailed", message });
-    log.warn("the cloud's metadata can't be had", { provider: provider.name, error: problem, meanwhile: goesOn });
+    log.warn("cannot get cloud metadata", { provider: provider.name, error: problem, meanwhile: goesOn });
   }
 }

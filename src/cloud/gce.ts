@@ -37,7 +37,7 @@ export class GceMetadata implements CloudProvider {
     const project = await this.#metadata.required(of("project/project-id"), signal);
     const told = Instance.safeParse(await this.#metadata.json(of("instance/?recursive=true"), signal));
     if (!told.success) {
-      throw new Error(`the metadata service's instance has another shape: ${z.prettifyError(told.error)}`);
+      throw new Error(`unexpected instance document of the metadata service: ${z.prettifyError(told.error)}`);
     }
     const { name, hostname = "", zone: zonePath, machineType = "", networkInterfaces } = told.data;
     const zone = last(zonePath);

@@ -45,12 +45,12 @@ export class Metadata {
     if (status === 404) return undefined;
     if (status !== 200) throw new Error(`${what}: the metadata service answered with status ${status}`);
     if (proof !== undefined && answer.headers[proof[0].toLowerCase()] !== proof[1]) {
-      throw new Error(`${what}: the answer does not come from that cloud: it has no header ${proof[0]}: ${proof[1]}`);
+      throw new Error(`${what}: the response is not from that cloud: it has no header ${proof[0]}: ${proof[1]}`);
     }
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(body).trim();
     } catch (error) {
-      throw new Error(`${what}: the answer is no text`, { cause: error });
+      throw new Error(`${what}: the response is not text`, { cause: error });
     }
   }
 
@@ -58,7 +58,7 @@ export class Metadata {
   async required(question: Question, signal: AbortSignal): Promise<string> {
     const text = await this.text(question, signal);
     if (text !== undefined && text !== "") return text;
-    throw new Error(`GET ${this.#deps.url}${question.path}: the metadata service does not have it`);
+    throw new Error(`GET ${this.#deps.url}${question.path}: not found at the metadata service`);
   }
 
   /** As {@link required}, an object of JSON. */
@@ -67,7 +67,7 @@ export class Metadata {
     try {
       return JSON.parse(text) as unknown;
     } catch (error) {
-      throw new Error(`GET ${this.#deps.url}${question.path}: the answer is no JSON`, { cause: error });
+      throw new Error(`GET ${this.#deps.url}${question.path}: the response is not JSON`, { cause: error });
     }
   }
 }

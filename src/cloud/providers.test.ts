@@ -63,7 +63,7 @@ test("EC2 tells of a machine with both kinds of addresses, with IPv6 alone, and 
   assert.deepEqual(await internal({ ipv6: "2001:db8::1" }), ["10.1.2.3", "2001:db8::1"]);
   const none = { status: 404 };
   assert.deepEqual(await internal({ ipv6: "2001:db8::1", "local-ipv4": none }), ["2001:db8::1"]);
-  await assert.rejects(internal({ "local-ipv4": none }), /local-ipv4: the metadata service does not have it/u);
+  await assert.rejects(internal({ "local-ipv4": none }), /local-ipv4: not found at the metadata service/u);
 });
 
 test("GCE tells of its machine in one object, and proves that it is GCE", async () => {
@@ -80,7 +80,7 @@ test("GCE tells of its machine in one object, and proves that it is GCE", async 
     ],
   });
   const other = asked(GceMetadata, () => ({ status: 200, headers: { "Metadata-Flavor": "Mine" } }));
-  await assert.rejects(other, /does not come from that cloud: it has no header Metadata-Flavor: Google/u);
+  await assert.rejects(other, /is not from that cloud: it has no header Metadata-Flavor: Google/u);
 });
 
 test("Azure tells of its machine, with a fault domain where there are no zones", async () => {
@@ -120,37 +120,33 @@ describe("a metadata service that is not what it should be", () => {
     [
       "knows no machine",
       ec2Machine({ "instance-id": { status: 404 } }),
-      /instance-id: the metadata service does not have it/u,
+      /instance-id: not found at the metadata service/u,
     ],
     [
       "never ends",
       ec2Machine({ "instance-id": "x".repeat(300_000) }),
-      /instance-id: the answer is longer than 262144 bytes/u,
+      /instance-id: the response is longer than 262144 bytes/u,
     ],
-    [
-      "gives a provider id of its liking",
-      ec2Machine({ "instance-id": "a b\nc" }),
-      /the provider id "aws:.*" is not one/u,
-    ],
+    ["gives a provider id of its liking", ec2Machine({ "instance-id": "a b\nc" }), /"aws:.*" is not a provider ID/u],
     [
       "gives a zone that is no label",
       ec2Machine({ "placement/availability-zone": "../x" }),
-      /the zone "\.\.\/x" can't be a label/u,
+      /the zone "\.\.\/x" is not a valid label value/u,
     ],
     [
       "gives a type that is no label",
       ec2Machine({ "instance-type": "a".repeat(80) }),
-      /the instance type "a{60}…" can't be a label/u,
+      /the instance type "a{60}…" is not a valid label value/u,
     ],
     [
       "gives an address that is none",
       ec2Machine({ "local-ipv4": "10.1.2.3.4" }),
-      /the address "10\.1\.2\.3\.4" is no InternalIP/u,
+      /the address "10\.1\.2\.3\.4" is not a valid InternalIP/u,
     ],
     [
       "gives a name that is none",
       ec2Machine({ "local-hostname": "<script>" }),
-      /the address "<script>" is no InternalDNS/u,
+      /the address "<script>" is not a valid InternalDNS/u,
     ],
   ];
   for (const [what, reply, message] of hostile) {
@@ -162,9 +158,12 @@ describe("a metadata service that is not what it should be", () => {
   test("is told of when it answers with something else than JSON, or with JSON of another shape", async () => {
     await assert.rejects(
       asked(GceMetadata, ({ url = "" }) => (url.endsWith("project-id") ? "p" : "<html>")),
-      /the answer is no JSON/u,
+      /the response is not JSON/u,
     );
-    await assert.rejects(asked(GceMetadata, gceMachine({ name: 1 })), /another shape: .*expected string/su);
+    await assert.rejects(
+      asked(GceMetadata, gceMachine({ name: 1 })),
+      /unexpected instance document .*expected string/su,
+    );
     const nowhere = asked(GceMetadata, gceMachine({ ...gceInstance, hostname: "", networkInterfaces: [] }));
     await assert.rejects(nowhere, /the machine has no address/u);
   });

@@ -14,8 +14,8 @@ test("a node's cloud is none, somebody else's business, or a metadata service", 
 test("what means nothing, or contradicts itself, keeps the kubelet from starting", () => {
   assert.throws(() => cloudOptions({ cloudProvider: "aws" }), /cloud provider "aws" was specified, but built-in/u);
   assert.throws(() => cloudOptions({ cloudMetadata: "mine" }), /bad --cloud-metadata "mine"/u);
-  assert.throws(() => cloudOptions({ cloudMetadataUrl: "http://a" }), /says nothing by itself/u);
-  assert.throws(() => cloudOptions({ cloudProvider: "external", cloudMetadata: "gce" }), /contradict/u);
+  assert.throws(() => cloudOptions({ cloudMetadataUrl: "http://a" }), /requires --cloud-metadata/u);
+  assert.throws(() => cloudOptions({ cloudProvider: "external", cloudMetadata: "gce" }), /conflict/u);
   for (const url of ["https://a", "http://a/b", "http://u:p@a", "a"]) {
     assert.throws(() => cloudOptions({ cloudMetadata: "gce", cloudMetadataUrl: url }), /bad --cloud-metadata-url/u);
   }

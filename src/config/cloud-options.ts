@@ -21,16 +21,18 @@ export function cloudOptions(flags: NodeFlagValues): CloudOptions {
   }
   const service = metadataServices.find((name) => name === cloudMetadata);
   if (cloudMetadata !== "" && service === undefined) {
-    throw bad(`bad --cloud-metadata ${JSON.stringify(cloudMetadata)}`, `give one of ${metadataServices.join(", ")}`);
+    throw bad(`bad --cloud-metadata ${JSON.stringify(cloudMetadata)}`, `use one of ${metadataServices.join(", ")}`);
   }
   if (service === undefined) {
-    if (cloudMetadataUrl !== "") throw bad("--cloud-metadata-url says nothing by itself", "give --cloud-metadata too");
+    if (cloudMetadataUrl !== "") {
+      throw bad("--cloud-metadata-url requires --cloud-metadata", "set --cloud-metadata too");
+    }
     return cloudProvider === "" ? undefined : { kind: "external" };
   }
   if (cloudProvider !== "") {
     throw bad(
-      "--cloud-provider=external and --cloud-metadata contradict one another: both say what the node's addresses are",
-      "give one of them",
+      "--cloud-provider=external and --cloud-metadata conflict: both determine the node's addresses",
+      "set only one of them",
     );
   }
   return { kind: "metadata", service, url: metadataUrl(cloudMetadataUrl || linkLocalUrl) };
@@ -39,7 +41,7 @@ export function cloudOptions(flags: NodeFlagValues): CloudOptions {
 function metadataUrl(text: string): string {
   const url = URL.parse(text);
   if (url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.username === "") return url.origin;
-  throw bad(`bad --cloud-metadata-url ${JSON.stringify(text)}`, `give one without a path, like ${linkLocalUrl}`);
+  throw bad(`bad --cloud-metadata-url ${JSON.stringify(text)}`, `use a URL without a path, like ${linkLocalUrl}`);
 }
 
 function bad(message: string, remedy: string): PodwrightError {

@@ -65,7 +65,7 @@ function decodeFile({ path, bytes }: ProviderFile): Provider[] {
   const [error] = errors;
   if (error !== undefined) throw failed(error.message);
   const [document] = documents;
-  if (document === undefined || documents.length > 1) throw failed("it is not one CredentialProviderConfig");
+  if (document === undefined || documents.length > 1) throw failed("it is not a single CredentialProviderConfig");
   const result = Config.safeParse(goValues(Config, document.value));
   if (!result.success) {
     // What is wrong is named by its field: values of env may be secrets.
@@ -101,7 +101,7 @@ function* problemsOf({ name = "", apiVersion = "", matchImages, defaultCacheDura
   }
   for (const pattern of matchImages ?? []) {
     if (pattern.includes("://") || /\s/u.test(pattern) || /^(\/|$)/u.test(pattern)) {
-      yield invalid("matchImages", pattern, "match image is invalid: it is no host with an optional port and path");
+      yield invalid("matchImages", pattern, "match image is invalid: it is not a host with an optional port and path");
     }
   }
   const duration = defaultCacheDuration ?? "";

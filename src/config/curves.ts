@@ -29,5 +29,5 @@ export function openSslCurves(ids: readonly number[]): string | undefined {
 
 function bad(problem: string): PodwrightError {
   const known = [...curves].map(([id, name]) => `${id} (${name})`).join(", ");
-  return new PodwrightError(ExitCode.badInput, `tlsCurvePreferences: ${problem}`, { remedy: `these are: ${known}` });
+  return new PodwrightError(ExitCode.badInput, `tlsCurvePreferences: ${problem}`, { remedy: `supported: ${known}` });
 }

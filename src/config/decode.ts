@@ -76,7 +76,7 @@ function onlyDocument(bytes: Uint8Array, file: string, warnings: string[]): { va
     throw new PodwrightError(ExitCode.badInput, `kubelet config file ${quote(file)} was empty`);
   }
   const { value, origin } = document;
-  if (others.length > 0) warnings.push(`${file}: only the first of its ${documents.length} documents counts`);
+  if (others.length > 0) warnings.push(`${file}: only the first of its ${documents.length} documents is used`);
   if (isJsonMap(value)) return { value, origin };
   throw ManifestError.at(origin, [], `expected a ${kind} (a map), got ${typeName(value)}`);
 }

@@ -46,8 +46,8 @@ test("a gate that is gone is told with the version after which it went, one that
     }),
     [
       "unrecognized feature gate: TopologyManager (removed after Kubernetes 1.28: delete it)",
-      "unrecognized feature gate: PodHasNetworkCondition (removed after Kubernetes 1.27: its name is PodReadyToStartContainersCondition now)",
-      "unrecognized feature gate: CPUCFSQuotaPeriod (its name is CustomCPUCFSQuotaPeriod)",
+      "unrecognized feature gate: PodHasNetworkCondition (removed after Kubernetes 1.27: renamed to PodReadyToStartContainersCondition)",
+      "unrecognized feature gate: CPUCFSQuotaPeriod (renamed to CustomCPUCFSQuotaPeriod)",
       "unrecognized feature gate: InPlacePodVerticalScalling; did you mean InPlacePodVerticalScaling?",
     ],
   );

@@ -10,7 +10,7 @@ export function fieldHint(path: FieldPath, field: string): ReturnType<FieldHint>
   const flag = field.replaceAll(/([a-z\d])([A-Z])/gu, "$1-$2").toLowerCase();
   const sets = configurationFlags.get(flag)?.field;
   if (sets?.toLowerCase() === field.toLowerCase()) return undefined;
-  if (sets !== undefined) return { told: `it is called ${quote(sets)}`, meant: sets };
+  if (sets !== undefined) return { told: `the field is ${quote(sets)}`, meant: sets };
   if (Object.hasOwn(nodeFlags, flag)) return { told: `only the flag --${flag} sets it` };
   const removed = removedFlag(flag);
   return removed === undefined ? undefined : { told: `the flag --${flag} was ${removed}` };

@@ -174,7 +174,7 @@ test("flags without a field are kept, those of no effect are warned of, harmless
   assert.equal(node.exitOnLockContention, true);
   assert.equal(node.hostnameOverride, "n");
   assert.deepEqual(warnings, [
-    "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor and its settings",
+    "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
   ]);
 });
@@ -191,9 +191,9 @@ test("flags of earlier kubelets are told all at once, with what became of them",
   ];
   assert.throws(() => parseKubeletFlags(words), {
     message: [
-      "unknown flag: --container-runtime: removed in Kubernetes 1.27: delete it; --container-runtime-endpoint says where the runtime listens",
-      "unknown flag: --network-plugin: removed in Kubernetes 1.24: delete it; CNI plugins and where they are stand in the runtime's own configuration",
-      "unknown flag: --allow-privileged: removed in Kubernetes 1.15: delete it; what pods may ask for is up to admission in the API server",
+      "unknown flag: --container-runtime: removed in Kubernetes 1.27: delete it; use --container-runtime-endpoint",
+      "unknown flag: --network-plugin: removed in Kubernetes 1.24: delete it; CNI is set up in the runtime's own configuration",
+      "unknown flag: --allow-privileged: removed in Kubernetes 1.15: delete it; use admission control at the API server",
       "unknown flag: --logtostderr: removed in Kubernetes 1.26: delete it; logs go to standard error",
       "unknown flag: --experimental-bootstrap-kubeconfig: removed from the kubelet: use --bootstrap-kubeconfig",
     ].join("\n"),

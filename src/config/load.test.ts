@@ -40,7 +40,7 @@ test("what is wrong is told with the fields that were left out: a misspelled one
   const contents = { "/etc/kubelet.yaml": `${header}failCgroupv1: false\n` };
   await assert.rejects(load(["--config", "/etc/kubelet.yaml"], contents, 1), {
     message: new RegExp(
-      "^the kubelet's configuration can't be used:\n  kubelet is configured to not run on a host using cgroup v1.*\n" +
+      "^invalid kubelet configuration:\n  kubelet is configured to not run on a host using cgroup v1.*\n" +
         '  warning: /etc/kubelet\\.yaml:3:1: failCgroupv1: unknown field "failCgroupv1"; did you mean "failCgroupV1"\\?$',
       "u",
     ),
@@ -161,8 +161,8 @@ test("all files that are wrong are told, not just the first", async () => {
 test("a --config-dir that is a file is bad input, with a remedy", async () => {
   await assert.rejects(load(["--config-dir", "/f"], { "/f": header }), {
     exitCode: 2,
-    message: "--config-dir /f: is no directory",
-    remedy: "name a directory of *.conf files; a single file is named with --config",
+    message: "--config-dir /f: is not a directory",
+    remedy: "use a directory of *.conf files; use --config for a single file",
   });
 });
 
@@ -187,20 +187,20 @@ test("unknown and repeated fields are warnings with their place, wrong types are
   );
   assert.equal(configuration.maxPods, 6, "the last one counts");
   assert.deepEqual(warnings.slice(0, 6), [
-    "/etc/kubelet.yaml:4:1: maxPods: is given twice",
+    "/etc/kubelet.yaml:4:1: maxPods: is a duplicate key",
     '/etc/kubelet.yaml:5:1: clusterDns: unknown field "clusterDns"; did you mean "clusterDNS"?',
     '/etc/kubelet.yaml:6:11: logging.level: unknown field "level"',
-    '/etc/kubelet.yaml:7:1: podManifestPath: unknown field "podManifestPath": it is called "staticPodPath"',
+    '/etc/kubelet.yaml:7:1: podManifestPath: unknown field "podManifestPath": the field is "staticPodPath"',
     '/etc/kubelet.yaml:8:1: nodeIP: unknown field "nodeIP": only the flag --node-ip sets it',
-    '/etc/kubelet.yaml:9:1: containerRuntime: unknown field "containerRuntime": the flag --container-runtime was removed in Kubernetes 1.27: delete it; --container-runtime-endpoint says where the runtime listens',
+    '/etc/kubelet.yaml:9:1: containerRuntime: unknown field "containerRuntime": the flag --container-runtime was removed in Kubernetes 1.27: delete it; use --container-runtime-endpoint',
   ]);
   const wrong = 'maxPods: "5"\nsyncFrequency: 10\nfailSwapOn: maybe\nhttpCheckFrequency: 3 weeks\nnoSuch: 1';
   await assert.rejects(loadText(wrong), {
     exitCode: 2,
     message: [
-      "/etc/kubelet.yaml:3:1: maxPods: expected a number, got a text; leave out the quotes",
+      "/etc/kubelet.yaml:3:1: maxPods: expected a number, got a string; leave out the quotes",
       "/etc/kubelet.yaml:4:1: syncFrequency: needs a unit, as 10s",
-      "/etc/kubelet.yaml:5:1: failSwapOn: expected true or false, got a text",
+      "/etc/kubelet.yaml:5:1: failSwapOn: expected true or false, got a string",
       '/etc/kubelet.yaml:6:1: httpCheckFrequency: expected a duration such as "10s" or "1h30m"',
     ].join("\n"),
   });
@@ -260,7 +260,7 @@ test("numbers have to fit their type; of 64 bits every one is taken", async () =
       "/etc/kubelet.yaml:3:1: maxPods: the number does not fit int32: -2147483648 to 2147483647",
       "/etc/kubelet.yaml:4:1: port: the number does not fit int32: -2147483648 to 2147483647",
       "/etc/kubelet.yaml:5:1: podPidsLimit: expected a whole number, got a number with a fraction",
-      "/etc/kubelet.yaml:6:1: maxOpenFiles: the number does not fit 64 bits",
+      "/etc/kubelet.yaml:6:1: maxOpenFiles: the number exceeds 64 bits",
     ].join("\n"),
   });
 });
@@ -268,7 +268,7 @@ test("numbers have to fit their type; of 64 bits every one is taken", async () =
 test("only the first document counts, and what is wrong with later ones is a warning", async () => {
   const { configuration, warnings } = await loadText("maxPods: 7\n---\nmaxPods: *x\n");
   assert.equal(configuration.maxPods, 7);
-  assert.match(warnings.join("\n"), /^\/etc\/kubelet\.yaml:5:10: maxPods: an alias names no anchor above it/u);
+  assert.match(warnings.join("\n"), /^\/etc\/kubelet\.yaml:5:10: maxPods: an alias without an anchor above it/u);
 });
 
 test("a file that is empty, missing, of another kind or version is an error that names it", async () => {
@@ -295,7 +295,7 @@ test("what is set and not honoured is warned of with its place, empty values of 
     "--volume-stats-agg-period=2m",
   );
   assert.deepEqual(warnings, [
-    "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor and its settings",
+    "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
     "Flag --volume-stats-agg-period has been deprecated, This parameter should be set via the config file specified by --config.",
     "/etc/kubelet.yaml:5:1: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
@@ -305,7 +305,7 @@ test("what is set and not honoured is warned of with its place, empty values of 
 test("a field that podwright refuses keeps it from starting", async () => {
   await assert.rejects(loadText("cgroupsPerQOS: false\nenforceNodeAllocatable: []"), {
     exitCode: 2,
-    message: /\/etc\/kubelet.yaml:3:1: cgroupsPerQOS: not supported: podwright can't do without the cgroups/,
+    message: /\/etc\/kubelet.yaml:3:1: cgroupsPerQOS: not supported: podwright requires the cgroups/,
   });
   assert.ok(await loadText("cgroupsPerQOS: true"));
 });

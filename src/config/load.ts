@@ -157,7 +157,7 @@ async function listed(files: LoadDependencies["files"], directory: string): Prom
   const unusable = (problem: string, cause?: unknown): PodwrightError => {
     return new PodwrightError(ExitCode.badInput, `--config-dir ${directory}: ${problem}`, {
       cause,
-      remedy: "name a directory of *.conf files; a single file is named with --config",
+      remedy: "use a directory of *.conf files; use --config for a single file",
     });
   };
   try {
@@ -165,7 +165,7 @@ async function listed(files: LoadDependencies["files"], directory: string): Prom
     return await files.list(directory);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
-    throw unusable(error.code === "ENOTDIR" ? "is no directory" : errorMessage(error), error);
+    throw unusable(error.code === "ENOTDIR" ? "is not a directory" : errorMessage(error), error);
   }
 }
 
@@ -211,7 +211,7 @@ function refuse(problems: readonly string[], warnings: readonly string[]): void 
   const leftOut = warnings.map((warning) => `warning: ${warning}`);
   throw new PodwrightError(
     ExitCode.badInput,
-    ["the kubelet's configuration can't be used:", ...problems, ...leftOut].join("\n  "),
-    { remedy: "docs/configuration.md says what this version takes" },
+    ["invalid kubelet configuration:", ...problems, ...leftOut].join("\n  "),
+    { remedy: "see docs/configuration.md for the supported fields" },
   );
 }

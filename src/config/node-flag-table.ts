@@ -15,61 +15,55 @@ const ignored = (kind: FlagKind, text: string, ...harmless: readonly string[]): 
   return { kind, support: "ignored", text, harmless };
 };
 
-const noCadvisor = "collects statistics itself, without cAdvisor and its settings";
+const noCadvisor = "collects statistics itself, without cAdvisor";
 const keepsOne = "keeps one dead instance of each container";
 
 export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   config: honoured("string", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1)"),
-  "config-dir": honoured("string", "directory of drop-ins: *.conf files, merged in lexical order"),
-  "root-dir": honoured("string", "where pods' directories are; /var/lib/kubelet"),
-  "state-dir": honoured("string", "podwright's own state, for the client commands too; <root-dir>/podwright"),
+  "config-dir": honoured("string", "directory of drop-in *.conf files, merged in lexical order"),
+  "root-dir": honoured("string", "directory of pods' directories; /var/lib/kubelet"),
+  "state-dir": honoured("string", "directory of podwright's own state, also for client commands; <root-dir>/podwright"),
   "hostname-override": honoured("string", "the node's name instead of the hostname"),
   "node-ip": honoured(
     "string",
-    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family; without it one of the machine's is found as upstream does, and looked at again with each status",
+    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family; by default detected as upstream does, again with each status",
   ),
-  "node-labels": honoured("labels", "labels that the Node gets when it is registered"),
-  "lock-file": honoured("string", "a file that is locked while the kubelet runs; it waits for the lock"),
-  version: honoured(
-    "version",
-    "print the release that it stands in for, and end; raw: in parts; vX.Y.Z…: report this one",
-  ),
-  "exit-on-lock-contention": honoured("bool", "end when another process waits for the lock file"),
-  "seccomp-default": honoured("bool", "as the field seccompDefault; either turns it on"),
-  kubeconfig: honoured("string", "how to reach the API server, and as whom; without it the node stands alone"),
+  "node-labels": honoured("labels", "labels of the Node when it is registered"),
+  "lock-file": honoured("string", "a file that the kubelet locks while it runs; it waits for the lock"),
+  version: honoured("version", "print the Kubernetes version, and exit; raw: in parts; vX.Y.Z…: report this version"),
+  "exit-on-lock-contention": honoured("bool", "exit when another process waits for the lock file"),
+  "seccomp-default": honoured("bool", "like the field seccompDefault; either enables it"),
+  kubeconfig: honoured("string", "kubeconfig for the API server; without it the node is standalone"),
   "bootstrap-kubeconfig": honoured(
     "string",
-    "as whom to ask for a client certificate while --kubeconfig has none that is valid; it is written there then",
+    "kubeconfig to request a client certificate with while --kubeconfig has no valid one; --kubeconfig is then written",
   ),
-  "cert-dir": honoured("string", "where certificates of this node are, those it makes and gets; /var/lib/kubelet/pki"),
-  "token-auth-file": honoured("string", "podwright's own: clients' tokens, a line token,user,uid[,\"groups\"] each"),
-  "node-page": honoured(
-    "bool",
-    "podwright's own: the API also serves the node page at /ui, to who may use nodes/proxy",
+  "cert-dir": honoured("string", "directory of this node's certificates; /var/lib/kubelet/pki"),
+  "token-auth-file": honoured(
+    "string",
+    'podwright\'s own: file of client tokens, one line token,user,uid[,"groups"] each',
   ),
-  record: honoured("string", "podwright's own: decisions are recorded to this file, for podwright replay"),
-  "cloud-provider": honoured("string", "external: a cloud controller manager says what the node's addresses are"),
+  "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users of nodes/proxy"),
+  record: honoured("string", "podwright's own: file to record decisions to, for podwright replay"),
+  "cloud-provider": honoured("string", "external: a cloud controller manager sets the node's addresses"),
   "cloud-metadata": honoured(
     "string",
-    "podwright's own: ec2, gce or azure: this node asks its cloud's metadata service for id, addresses, zone and type itself",
+    "podwright's own: ec2, gce or azure: the node gets its ID, addresses, zone and type from its cloud's metadata service",
   ),
-  "cloud-metadata-url": honoured("string", "podwright's own: where that service is; http://169.254.169.254"),
+  "cloud-metadata-url": honoured("string", "podwright's own: URL of that service; http://169.254.169.254"),
   "runtime-cgroups": honoured(
     "string",
-    "the cgroup in which the runtime's use is counted, where it can't be found out",
+    "the cgroup whose usage is reported as the runtime's, if it cannot be detected",
   ),
-  "image-credential-provider-config": honoured(
-    "string",
-    "CredentialProviderConfig of the programs that know credentials of registries: a file, or a directory of files",
-  ),
-  "image-credential-provider-bin-dir": honoured("string", "where these programs are"),
+  "image-credential-provider-config": honoured("string", "CredentialProviderConfig: a file, or a directory of files"),
+  "image-credential-provider-bin-dir": honoured("string", "directory of credential provider executables"),
   "minimum-container-ttl-duration": ignored("duration", keepsOne, "0", "0s"),
   "maximum-dead-containers-per-container": ignored("int", keepsOne, "1"),
   "maximum-dead-containers": ignored("int", keepsOne, "-1"),
   "experimental-mounter-path": ignored("string", "mounts by itself", ""),
   "experimental-allocatable-ignore-eviction": honoured(
     "bool",
-    "hard eviction thresholds take nothing from what pods may have",
+    "hard eviction thresholds are not subtracted from allocatable",
   ),
   "housekeeping-interval": ignored("duration", noCadvisor),
   "max-housekeeping-interval": ignored("duration", noCadvisor),

@@ -10,7 +10,7 @@ import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../base/fo
 export function nodeNameOf(override: string | undefined, hostname: string): string {
   const name = (override || hostname).trim().toLowerCase();
   if (name !== "") return name;
-  throw new PodwrightError(ExitCode.badInput, "empty hostname is invalid", { remedy: "give --hostname-override" });
+  throw new PodwrightError(ExitCode.badInput, "empty hostname is invalid", { remedy: "set --hostname-override" });
 }
 
 /**
@@ -22,7 +22,7 @@ export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
   const parts = (nodeIp ?? "").split(",").map((address) => address.trim());
   const given = parts.filter((address) => address !== "");
   for (const address of given) {
-    if (!isIpAddress(address)) throw badNodeIp(nodeIp, `${JSON.stringify(address)} is no IP address`);
+    if (!isIpAddress(address)) throw badNodeIp(nodeIp, `${JSON.stringify(address)} is not an IP address`);
   }
   const [first, second, ...more] = given;
   if (second === undefined && (first === "::" || first === "0.0.0.0")) return { given: [], prefersV6: first === "::" };
@@ -30,7 +30,7 @@ export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
     throw badNodeIp(nodeIp, "must contain either a single IP or a dual-stack pair of IPs");
   }
   if (given.some((address) => address === "::" || address === "0.0.0.0")) {
-    throw badNodeIp(nodeIp, "an unspecified address stands alone");
+    throw badNodeIp(nodeIp, "an unspecified address must be the only one");
   }
   return { given, prefersV6: false };
 }

@@ -1,20 +1,20 @@
 /** Flags of earlier kubelets: `[removed in, what to do instead, names]`. The version is empty where it is not known. */
 const table: readonly (readonly [since: string, instead: string, names: string])[] = [
-  ["1.35", "delete it; the runtime's own configuration names the image of sandboxes", "pod-infra-container-image"],
+  ["1.35", "delete it; the sandbox image is set in the runtime's own configuration", "pod-infra-container-image"],
   ["1.34", "delete it; the cloud controller manager reads that file (--cloud-provider=external)", "cloud-config"],
   [
     "1.33",
-    "delete it; --register-with-taints=node.kubernetes.io/unschedulable=:NoSchedule registers a node that takes no pods",
+    "delete it; --register-with-taints=node.kubernetes.io/unschedulable=:NoSchedule registers an unschedulable node",
     "register-schedulable",
   ],
-  ["1.31", "delete it; what has ended keeps no volume", "keep-terminated-pod-volumes"],
+  ["1.31", "delete it; terminated pods keep no volumes", "keep-terminated-pod-volumes"],
   ["1.31", "delete it; kube-proxy alone marks packets", "iptables-masquerade-bit iptables-drop-bit"],
   [
     "1.30",
     "use --image-credential-provider-config and --image-credential-provider-bin-dir",
     "azure-container-registry-config",
   ],
-  ["1.27", "delete it; --container-runtime-endpoint says where the runtime listens", "container-runtime"],
+  ["1.27", "delete it; use --container-runtime-endpoint", "container-runtime"],
   ["1.27", "delete it", "master-service-namespace"],
   [
     "1.26",
@@ -25,15 +25,15 @@ const table: readonly (readonly [since: string, instead: string, names: string])
   ["1.25", "use --kernel-memcg-notification", "experimental-kernel-memcg-notification"],
   [
     "1.24",
-    "delete it; CNI plugins and where they are stand in the runtime's own configuration",
+    "delete it; CNI is set up in the runtime's own configuration",
     "network-plugin network-plugin-mtu cni-bin-dir cni-conf-dir cni-cache-dir",
   ],
   [
     "1.24",
-    "delete it; --container-runtime-endpoint says where the runtime listens (for Docker: that of cri-dockerd)",
+    "delete it; use --container-runtime-endpoint (for Docker: that of cri-dockerd)",
     "docker-endpoint experimental-dockershim experimental-dockershim-root-directory",
   ],
-  ["1.24", "delete it; the runtime's own configuration bounds pulls", "image-pull-progress-deadline"],
+  ["1.24", "delete it; pulls are limited by the runtime's own configuration", "image-pull-progress-deadline"],
   ["1.24", "delete it; the network plugin, or ip-masq-agent, masquerades", "non-masquerade-cidr"],
   ["1.24", "use --config and --config-dir", "dynamic-config-dir"],
   ["1.23", "delete it", "experimental-check-node-capabilities-before-mount"],
@@ -41,13 +41,13 @@ const table: readonly (readonly [since: string, instead: string, names: string])
   ["1.20", "delete it", "redirect-container-streaming"],
   [
     "1.15",
-    "delete it; what pods may ask for is up to admission in the API server",
+    "delete it; use admission control at the API server",
     "allow-privileged host-ipc-sources host-network-sources host-pid-sources",
   ],
-  ["1.12", "delete it; the port of the kubelet serves /metrics/cadvisor", "cadvisor-port"],
-  ["", "delete it; /stats/summary and /metrics/cadvisor have the figures", "enable-cadvisor-json-endpoints"],
+  ["1.12", "delete it; the kubelet's port serves /metrics/cadvisor", "cadvisor-port"],
+  ["", "delete it; use /stats/summary and /metrics/cadvisor", "enable-cadvisor-json-endpoints"],
   ["", "delete it; profiles are named relative to seccomp in --root-dir", "seccomp-profile-root"],
-  ["", "delete it; --kubeconfig alone says it", "require-kubeconfig"],
+  ["", "delete it; --kubeconfig determines it", "require-kubeconfig"],
   ["", "use --kubeconfig", "api-servers auth-path"],
   ["", "use --config", "init-config-dir"],
   ["", "use --bootstrap-kubeconfig", "experimental-bootstrap-kubeconfig"],
@@ -58,11 +58,11 @@ const table: readonly (readonly [since: string, instead: string, names: string])
   ["", "use --image-credential-provider-config", "google-json-key"],
   [
     "",
-    "delete it; no kubelet speaks to Docker itself any more",
+    "delete it; the kubelet no longer supports Docker",
     `docker docker-disable-shared-pid docker-env-metadata-whitelist docker-exec-handler docker-only docker-root
     docker-tls docker-tls-ca docker-tls-cert docker-tls-key`,
   ],
-  ["", "delete it; rkt is no runtime any more", "rkt-api-endpoint rkt-path rkt-stage1-image"],
+  ["", "delete it; rkt is no longer supported", "rkt-api-endpoint rkt-path rkt-stage1-image"],
   [
     "",
     "delete it",

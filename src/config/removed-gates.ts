@@ -69,8 +69,8 @@ const removed: ReadonlyMap<string, string> = new Map(
 export function removedGate(name: string): string | undefined {
   const version = removed.get(name);
   const now = Object.hasOwn(renamed, name) ? renamed[name] : undefined;
-  if (version === undefined) return now === undefined ? undefined : `its name is ${now}`;
-  return `removed after Kubernetes ${version}: ${now === undefined ? "delete it" : `its name is ${now} now`}`;
+  if (version === undefined) return now === undefined ? undefined : `renamed to ${now}`;
+  return `removed after Kubernetes ${version}: ${now === undefined ? "delete it" : `renamed to ${now}`}`;
 }
 
 /** Every gate that is gone, for tests. */

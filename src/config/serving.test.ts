@@ -39,11 +39,14 @@ test("versions, suites and half a key pair that can't be meant are named", () =>
     () => servingSettings(withDefaults({ tlsCipherSuites: ["NULL"] })),
     /cipher suite "NULL" not supported/,
   );
-  assert.throws(() => servingSettings(withDefaults({ tlsCertFile: "/a" })), /go together/);
+  assert.throws(() => servingSettings(withDefaults({ tlsCertFile: "/a" })), /must be set together/);
 });
 
 test("an address and an authorization mode that are none are named", () => {
-  assert.throws(() => servingSettings(withDefaults({ address: "300.1.1.1" })), /address "300.1.1.1" is no IP address/);
+  assert.throws(
+    () => servingSettings(withDefaults({ address: "300.1.1.1" })),
+    /address "300.1.1.1" is not an IP address/,
+  );
   assert.equal(servingSettings(withDefaults({ address: "::" }))?.host, "::");
   const modeOf = (mode: string): unknown => servingSettings(withDefaults({ authorization: { mode } }));
   assert.throws(() => modeOf("RBAC"), /unknown authorization mode "RBAC"/);

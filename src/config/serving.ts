@@ -45,14 +45,18 @@ export function servingSettings(
   if (!configuration.enableServer) return undefined;
   const { authentication, authorization, tlsCertFile = "", tlsPrivateKeyFile = "" } = configuration;
   if ((tlsCertFile === "") !== (tlsPrivateKeyFile === "")) {
-    throw new PodwrightError(ExitCode.badInput, "tlsCertFile and tlsPrivateKeyFile go together", {
-      remedy: "give both, or neither for a certificate that podwright makes",
+    throw new PodwrightError(ExitCode.badInput, "tlsCertFile and tlsPrivateKeyFile must be set together", {
+      remedy: "set both, or neither for a self-signed certificate",
     });
   }
   if (!isIpAddress(configuration.address)) {
-    throw new PodwrightError(ExitCode.badInput, `address ${JSON.stringify(configuration.address)} is no IP address`, {
-      remedy: "give the address to serve on, or 0.0.0.0 or :: for all",
-    });
+    throw new PodwrightError(
+      ExitCode.badInput,
+      `address ${JSON.stringify(configuration.address)} is not an IP address`,
+      {
+        remedy: "use an address of this machine, or 0.0.0.0 or :: for all",
+      },
+    );
   }
   if (!["AlwaysAllow", "Webhook"].includes(authorization.mode)) {
     throw new PodwrightError(ExitCode.badInput, `unknown authorization mode ${JSON.stringify(authorization.mode)}`, {
@@ -148,7 +152,7 @@ function openSslCiphers(names: readonly string[]): string {
     const cipher = suites[name];
     if (cipher !== undefined) return [cipher];
     throw new PodwrightError(ExitCode.badInput, `tlsCipherSuites: cipher suite ${JSON.stringify(name)} not supported`, {
-      remedy: `these are: ${[...modernSuites, ...Object.keys(suites)].join(", ")}`,
+      remedy: `supported: ${[...modernSuites, ...Object.keys(suites)].join(", ")}`,
     });
   });
   return [...modernSuites, ...chosen].join(":");

@@ -64,6 +64,6 @@ test("what upstream does not validate and can't work is refused", () => {
     /"other" must be "cgroupfs" or "systemd"/,
   );
   assert.throws(() => kubeletSettings(withDefaults({ cgroupRoot: "/a/../b" })), /must be a plain path/);
-  assert.throws(() => socketEndpoint("containerRuntimeEndpoint", "tcp://h:1"), /"tcp:\/\/h:1" is no Unix socket/);
+  assert.throws(() => socketEndpoint("containerRuntimeEndpoint", "tcp://h:1"), /"tcp:\/\/h:1" is not a Unix socket/);
   assert.equal(socketEndpoint("containerRuntimeEndpoint", "/run/x.sock"), "unix:///run/x.sock");
 });

@@ -64,7 +64,7 @@ const defaultRestartPeriod = "5m0s";
 
 /**
  * The settings of a valid configuration.
- * @param ignoresEviction hard eviction thresholds take nothing from what pods may have
+ * @param ignoresEviction hard eviction thresholds are not subtracted from allocatable
  * @throws PodwrightError (bad input) for values that upstream does not validate and podwright can't use
  */
 export function kubeletSettings(configuration: KubeletConfiguration, ignoresEviction = false): KubeletSettings {
@@ -169,7 +169,7 @@ function logSize(text: string): number {
   } catch (error) {
     const field = "containerLogMaxSize (--container-log-max-size)";
     throw new PodwrightError(ExitCode.badInput, `invalid configuration: ${field}: ${errorMessage(error)}`, {
-      remedy: "give a number of bytes like 10Mi, or a negative one for no rotation",
+      remedy: "use a number of bytes like 10Mi, or a negative one for no rotation",
     });
   }
 }
@@ -190,9 +190,9 @@ export function socketEndpoint(field: string, endpoint: string): string {
   if (/^unix:\/\/\/./u.test(url)) return url;
   throw new PodwrightError(
     ExitCode.badInput,
-    `invalid configuration: ${field} ${JSON.stringify(endpoint)} is no Unix socket`,
+    `invalid configuration: ${field} ${JSON.stringify(endpoint)} is not a Unix socket`,
     {
-      remedy: "give one, e.g. unix:///run/containerd/containerd.sock",
+      remedy: "use one, e.g. unix:///run/containerd/containerd.sock",
     },
   );
 }

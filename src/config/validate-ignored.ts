@@ -39,7 +39,7 @@ function* tracing({ tracing: given = {} }: KubeletConfiguration): Iterable<strin
     const rule = `unsupported scheme: ${scheme}.  Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md`;
     yield invalid("tracing.endpoint", url, rule);
   } else if (!URL.canParse(url)) {
-    yield invalid("tracing.endpoint", url, `parse ${JSON.stringify(url)}: it is no URL`);
+    yield invalid("tracing.endpoint", url, `parse ${JSON.stringify(url)}: it is not a URL`);
   }
 }
 

@@ -117,7 +117,7 @@ const samples: readonly (readonly [PartialConfiguration, ...messages: string[]])
   [
     { tracing: { samplingRatePerMillion: -5, endpoint: "foo bar" } },
     "tracing.samplingRatePerMillion: Invalid value: -5: sampling rate must be positive",
-    'tracing.endpoint: Invalid value: "dns://foo bar": parse "dns://foo bar": it is no URL',
+    'tracing.endpoint: Invalid value: "dns://foo bar": parse "dns://foo bar": it is not a URL',
   ],
   [
     { tracing: { samplingRatePerMillion: 1_000_001, endpoint: "https://a" } },
@@ -195,16 +195,13 @@ test("durations after which something is done again, or given up, are more than 
     ...["nodeStatusReportFrequency", "runtimeRequestTimeout"],
   ];
   for (const field of periods) {
-    assert.match(
-      problems({ [field]: "-5s" }).join(),
-      new RegExp(`${field} .*-5s must be greater than 0; leave it out`),
-    );
+    assert.match(problems({ [field]: "-5s" }).join(), new RegExp(`${field} .*-5s must be greater than 0; omit it`));
     assert.deepEqual(problems({ [field]: "0s" }), [], "zero means the default where the field is written");
     const zero = { ...withDefaults({}), [field]: "0s" };
     assert.equal(validateConfiguration(zero, featureGates(), { cgroupVersion: 2 }).length, 1, field);
   }
   assert.deepEqual(problems({ syncFrequency: "-10s" }), [
-    "invalid configuration: syncFrequency (--sync-frequency) -10s must be greater than 0; leave it out for 1m0s",
+    "invalid configuration: syncFrequency (--sync-frequency) -10s must be greater than 0; omit it for 1m0s",
   ]);
   assert.deepEqual(problems({ volumeStatsAggPeriod: "-1s", streamingConnectionIdleTimeout: "-1s" }), []);
 });

@@ -151,7 +151,7 @@ function* positiveDurations(configuration: KubeletConfiguration): Iterable<strin
     const period = ms(configuration[field]);
     if (period > 0) continue;
     const shown = `${field}${flag === undefined ? "" : ` (--${flag})`} ${formatGoDuration(period)}`;
-    yield `${shown} must be greater than 0; leave it out for ${defaults[field]}`;
+    yield `${shown} must be greater than 0; omit it for ${defaults[field]}`;
   }
 }
 

@@ -46,16 +46,16 @@ function criError(error: RpcError, method: string): CriError {
 function socketPath(endpoint: string): string {
   const path = endpoint.startsWith("unix://") ? endpoint.slice("unix://".length) : endpoint;
   if (!path.startsWith("/")) {
-    throw new PodwrightError(ExitCode.badInput, `cannot use "${endpoint}" as container runtime endpoint`, {
-      remedy: "Name a Unix socket: unix:///run/containerd/containerd.sock",
+    throw new PodwrightError(ExitCode.badInput, `cannot use "${endpoint}" as the container runtime endpoint`, {
+      remedy: "use a Unix socket, e.g. unix:///run/containerd/containerd.sock",
     });
   }
   if (Buffer.byteLength(path) > maxSocketPathBytes || path.includes("\0")) {
     throw new PodwrightError(
       ExitCode.badInput,
-      `the container runtime endpoint "${endpoint}" is no possible socket path`,
+      `the container runtime endpoint "${endpoint}" is not a valid socket path`,
       {
-        remedy: `Use an absolute path of at most ${maxSocketPathBytes} bytes.`,
+        remedy: `use an absolute path of at most ${maxSocketPathBytes} bytes`,
       },
     );
   }

@@ -131,7 +131,7 @@ export class Cluster implements ClusterHooks {
       podsKnown: () => this.#mirrors.podsKnown(),
     });
     const networkUp = (): void =>
-      kubelet.workers.networkUp({ code: "NetworkReady", message: "the runtime's network is up" });
+      kubelet.workers.networkUp({ code: "NetworkReady", message: "the runtime's network is ready" });
     const asking = { clock, runtime: cri.runtime, log };
     this.#runtime = new RuntimeState(asking, setup.runtime, () => this.#node.wake(), networkUp);
     this.#node = new NodeSync(
@@ -204,7 +204,7 @@ export class Cluster implements ClusterHooks {
       {
         name: "apiserver",
         ok: ageMs !== undefined && ageMs < this.#setup.leaseDurationSeconds * 1000,
-        detail: `${renewed}, ${this.#statuses.waiting} pods' statuses to be sent`,
+        detail: `${renewed}, ${this.#statuses.waiting} pod statuses to be sent`,
       },
       ...(this.#cloud === undefined ? [] : [this.#cloud.check()]),
       ...(this.#setup.certificates?.() ?? []),
@@ -274,7 +274,7 @@ export class Cluster implements ClusterHooks {
     await Promise.all([this.#runtime.known(signal), this.#cloud?.known(signal), pressure?.known(signal)]);
     const images = await this.#images.list(signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      log.warn("the node's images can't be listed", { error: errorMessage(error) });
+      log.warn("cannot list the node's images", { error: errorMessage(error) });
       return [];
     });
     const pleg = kubelet.health().find(({ name }) => name === "pleg");

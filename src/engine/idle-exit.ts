@@ -30,7 +30,7 @@ export class IdleExit {
 
   #wait(delayMs: number): void {
     this.#timer?.[Symbol.dispose]();
-    this.#timer = this.#clock.timer("pods for an idle engine", delayMs, () => {
+    this.#timer = this.#clock.timer("pods to arrive at an idle engine", delayMs, () => {
       if (this.#node?.isEmpty === true) this.#onIdle();
     });
   }

@@ -37,7 +37,7 @@ test("the lock file is waited for", async () => {
   assert.ok(await taking);
 });
 
-test("contention ends what holds the lock, and so does being told to end", async () => {
+test("contention ends what holds the lock, and so does its signal", async () => {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
   await files.makeDirectory("/proc", 0o755);
@@ -57,7 +57,7 @@ test("contention ends what holds the lock, and so does being told to end", async
   await clock.advance(1000);
   assert.match(String(first.reason), /another process waits for \/lock/);
   assert.equal(second.aborted, false);
-  told.abort(new Error("told to end"));
+  told.abort(new Error("received"));
   await clock.advance(0);
-  assert.match(String(second.reason), /told to end/);
+  assert.match(String(second.reason), /received/);
 });

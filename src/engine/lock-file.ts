@@ -25,7 +25,7 @@ export async function takeLockFile(
   for (let told = false; ; told = true) {
     const lock = await locks.tryLock(path);
     if (lock !== undefined) return lock;
-    if (!told) log.warn("another process has the lock file; waiting for it", { path });
+    if (!told) log.warn("another process holds the lock file; waiting for it", { path });
     await clock.sleep("the lock file", pollMs, signal);
   }
 }
@@ -55,7 +55,7 @@ async function isContended({ files, log }: LockFileDependencies, path: string): 
     const [file, table] = await Promise.all([files.stat(path), files.read("/proc/locks", maxTableBytes)]);
     return file === undefined || hasWaiter(new TextDecoder().decode(table), file);
   } catch (error) {
-    log.debug("can't see who waits for the lock file", { path, error: String(error) });
+    log.debug("cannot see who waits for the lock file", { path, error: String(error) });
     return false;
   }
 }

@@ -98,9 +98,13 @@ export class NodeEngine implements Engine {
 
   #runSource(): RunSource {
     if (this.#deps.run !== undefined) return this.#deps.run;
-    throw new PodwrightError(ExitCode.badInput, "the kubelet that runs here takes no pods from podwright run", {
-      remedy: "put the manifest into its staticPodPath, or choose another --state-dir",
-    });
+    throw new PodwrightError(
+      ExitCode.badInput,
+      "the kubelet of this state directory does not accept pods of podwright run",
+      {
+        remedy: "put the manifest into its staticPodPath, or use another --state-dir",
+      },
+    );
   }
 
   pods(): readonly PodView[] {
@@ -132,17 +136,21 @@ export class NodeEngine implements Engine {
         remedy: "remove it from there: it would come back otherwise",
       });
     }
-    const grace = graceSeconds === undefined ? "its own grace" : `a grace of ${graceSeconds} s`;
+    const grace = graceSeconds === undefined ? "its own grace period" : `a grace period of ${graceSeconds} s`;
     const entry = journal.record({
       kind: "input",
       what: "StopRequested",
-      message: `somebody asked to stop the pod with ${grace}`,
+      message: `stop of the pod requested, with ${grace}`,
       pod: { namespace: view.namespace, name: view.name, uid: view.uid },
     });
     const removed = await run.remove(view.namespace, view.name, graceSeconds);
     const pod = kubelet.pods.get(view.uid);
     if (!removed && graceSeconds !== undefined && pod !== undefined) {
-      const cause: Cause = { code: "StopRequested", message: `asked to stop within ${graceSeconds} s`, entry };
+      const cause: Cause = {
+        code: "StopRequested",
+        message: `stop requested, with a grace period of ${graceSeconds} s`,
+        entry,
+      };
       kubelet.handle({ op: "remove", pod, cause, graceSeconds });
     }
     return this.pods().find((other) => other.uid === view.uid) ?? view;
@@ -156,8 +164,8 @@ export class NodeEngine implements Engine {
       throw new PodwrightError(ExitCode.badInput, `pod ${name} ${problem}`, {
         remedy:
           source === "api"
-            ? "kubectl debug adds one there"
-            : "only pods of podwright run take ephemeral containers, while they run",
+            ? "use kubectl debug"
+            : "ephemeral containers can only be added to running pods of podwright run",
       });
     }
     const { containers, initContainers = [], ephemeralContainers = [] } = manifest.spec;
@@ -216,14 +224,14 @@ export class NodeEngine implements Engine {
     return [
       ...this.#deps.rejectedManifests().map(({ message }) => check(message, mendManifest)),
       ...this.#deps.mux.contests().map(({ place, ignored }) => {
-        return check(`${ignored} is ignored: ${place} asks for a pod of the same name`, "move one of them elsewhere");
+        return check(`${ignored} is ignored: ${place} has a pod of the same name`, "rename or remove one of them");
       }),
     ];
   }
 
   #journalCheck(): Health["checks"][number] {
     const health = this.#deps.journal.diskHealth;
-    const problem = health === undefined ? "kept in memory only" : health.error;
+    const problem = health === undefined ? "in memory only" : health.error;
     return { name: "journal", ok: problem === undefined, detail: problem ?? "written to disk" };
   }
 }
@@ -245,8 +253,8 @@ function selects(selector: PodSelector, { namespace, name, uid }: PodRef): boole
 
 function ambiguous(selector: string, pods: readonly PodView[]): PodwrightError {
   const names = pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
-  return new PodwrightError(ExitCode.badInput, `${selector} may mean several pods: ${names}`, {
-    remedy: "give the namespace too",
+  return new PodwrightError(ExitCode.badInput, `${selector} matches several pods: ${names}`, {
+    remedy: "add the namespace",
   });
 }
 

@@ -35,7 +35,7 @@ export function nodeFigures(deps: NodeFiguresDependencies, settings: NodeFigures
     try {
       return await work();
     } catch (error) {
-      log.error(`${what} can't be measured`, { error: errorMessage(error) });
+      log.error("cannot collect statistics", { what, error: errorMessage(error) });
       return undefined;
     }
   };
@@ -53,7 +53,7 @@ export function nodeFigures(deps: NodeFiguresDependencies, settings: NodeFigures
   };
   const everything = async (): Promise<Family[]> => {
     const logs = await attempt("logs", () => stats.logFamily());
-    const records = imageRecordFamilies(await attempt("records of images", deps.imageRecords));
+    const records = imageRecordFamilies(await attempt("image records", deps.imageRecords));
     const known = [...metrics.families(settings.facts), ...records, ...(logs === undefined ? [] : [logs])];
     const all = [...known, ...(await own())];
     return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));

@@ -233,8 +233,7 @@ export class Node {
 function pressureCheck(pressure: NodePressure | undefined): Health["checks"] {
   if (pressure === undefined) return [];
   const { pressures } = pressure;
-  const detail =
-    pressures.length === 0 ? "the node runs short of nothing" : `new pods are kept away: ${pressures.join(", ")}`;
+  const detail = pressures.length === 0 ? "no pressure" : `rejecting new pods: ${pressures.join(", ")}`;
   return [{ name: "pressure", ok: pressures.length === 0, detail }];
 }
 

@@ -75,7 +75,7 @@ test("a decision is told step by step with its whole chain of causes, and waits 
     waits.map(({ text, until }) => [text, until]),
     [
       [`container ${container.name} waits for its next restart`, 1_000_500],
-      ["wait to set up the pod and make its sandbox", 1_000_700],
+      ["wait before setting up the pod and its sandbox", 1_000_700],
     ],
   );
 });
@@ -86,15 +86,15 @@ test("what keeps a pod from being set up is the reason of the wait, not a guess"
   assert.deepEqual(because({ setUpFailure: 'ConfigMap "default/settings" not found' }), [
     ['ConfigMap "default/settings" not found'],
   ]);
-  assert.deepEqual(because({}), [["the last one did not last"]]);
+  assert.deepEqual(because({}), [["the last one failed soon"]]);
 });
 
 test("a resize that is not granted is told, with why", () => {
   const message = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000";
   const waits = (reason: "Infeasible" | "Deferred"): unknown => only({ pendingResize: { reason, message } }).waits;
   const wait = { because: [message], until: undefined };
-  assert.deepEqual(waits("Infeasible"), [{ ...wait, text: "its resize can't be granted on this node" }]);
-  assert.deepEqual(waits("Deferred"), [{ ...wait, text: "its resize waits for room" }]);
+  assert.deepEqual(waits("Infeasible"), [{ ...wait, text: "its resize is infeasible on this node" }]);
+  assert.deepEqual(waits("Deferred"), [{ ...wait, text: "its resize is deferred" }]);
 });
 
 test("pods that are being stopped, have ended, are overdue or wait for their name say so", () => {
@@ -148,5 +148,5 @@ test("a pod whose name another source has does not run", () => {
   const wanted = [{ source: "file", pod: another("static"), place: "/etc/manifests/web.yaml" }] as const;
   const [plan] = planPods([], { pods: [{ pod, change: "added", replaces: undefined }] }, wanted, 0);
   assert.deepEqual(plan?.steps, []);
-  assert.match(plan?.note ?? "", /while \/etc\/manifests\/web\.yaml asks for a pod of this name/u);
+  assert.match(plan?.note ?? "", /while \/etc\/manifests\/web\.yaml has a pod of this name/u);
 });

@@ -75,21 +75,21 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
         ...none,
         steps: actions === undefined ? [] : stepsOf(actions),
         waits: [...resizeWaits(plan), ...(actions === undefined ? [] : waitsOf(actions, plan, wallOffsetMs))],
-        note: stale === undefined ? "" : `judged by an old look at the runtime: ${stale}`,
+        note: stale === undefined ? "" : `based on an old observation of the runtime: ${stale}`,
       };
   }
 }
 
 function updatedPlan({ ref, underWay }: WorkerPlan): PodPlan {
   const note =
-    "it changes in place: cpu and memory are resized as resizePolicy says, containers that differ otherwise are " +
+    "it changes in place: cpu and memory are resized by resizePolicy, otherwise changed containers are " +
     "restarted, new ephemeral ones started";
   return { ...ref, change: "updated", steps: [], waits: [], underWay, note };
 }
 
 /** The pod that has the name now goes. */
 function replacedPlan({ ref, underWay }: WorkerPlan): PodPlan {
-  const because = ["its manifest asks for another pod of this name"];
+  const because = ["its manifest now defines another pod of this name"];
   return { ...ref, change: undefined, steps: [{ text: "stop the pod", because }], waits: [], underWay, note: "" };
 }
 
@@ -103,7 +103,7 @@ function newPlan(
   const isSame = ({ namespace, name }: WorkerPlan["ref"]): boolean => namespace === ref.namespace && name === ref.name;
   const winner = wanted.find((other) => other.source !== "run" && isSame(podRef(other.pod)));
   if (winner !== undefined) {
-    return { ...none, note: `it does not run while ${winner.place} asks for a pod of this name` };
+    return { ...none, note: `it does not run while ${winner.place} has a pod of this name` };
   }
   const status = { uid: podUid(ref.uid), namespace: ref.namespace, name: ref.name, sandboxes: [], containers: [] };
   const steps = stepsOf(computePodActions(pod, status, firstStart));
@@ -122,7 +122,7 @@ function stepsOf(actions: PodActions): PlanStep[] {
 function resizeWaits({ pendingResize }: WorkerPlan): PodPlan["waits"] {
   if (pendingResize === undefined) return [];
   const { reason, message } = pendingResize;
-  const text = reason === "Infeasible" ? "its resize can't be granted on this node" : "its resize waits for room";
+  const text = reason === "Infeasible" ? "its resize is infeasible on this node" : "its resize is deferred";
   return [{ text, because: [message], until: undefined }];
 }
 
@@ -137,11 +137,11 @@ function waitsOf(
     until: Math.round(wait.untilMs + wallOffsetMs),
   }));
   if (sandboxWaitUntilMs === undefined) return containers;
-  const because = [setUpFailure ?? "the last one did not last"];
+  const because = [setUpFailure ?? "the last one failed soon"];
   return [
     ...containers,
     {
-      text: "wait to set up the pod and make its sandbox",
+      text: "wait before setting up the pod and its sandbox",
       because,
       until: Math.round(sandboxWaitUntilMs + wallOffsetMs),
     },

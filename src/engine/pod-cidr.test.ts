@@ -18,5 +18,5 @@ test("the runtime of a node that stands alone is told podCIDR, and one that can'
   assert.deepEqual(told, [{ runtimeConfig: { networkConfig: { podCidr: "10.1.0.0/24" } } }]);
   problems.push(new Error("unknown method"));
   await tellPodCidr({ runtime: { updateRuntimeConfig } }, log, "10.1.0.0/24");
-  assert.deepEqual(warned, ["the runtime can't be told which addresses pods have"]);
+  assert.deepEqual(warned, ["cannot send the pod CIDR to the container runtime"]);
 });

@@ -19,8 +19,8 @@ export async function tellPodCidr(
   if (podCidr === "") return;
   try {
     await runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } });
-    log.info("the runtime is told which addresses pods have", { podCidr });
+    log.info("container runtime received the pod CIDR", { podCidr });
   } catch (error) {
-    log.warn("the runtime can't be told which addresses pods have", { podCidr, error: errorMessage(error) });
+    log.warn("cannot send the pod CIDR to the container runtime", { podCidr, error: errorMessage(error) });
   }
 }

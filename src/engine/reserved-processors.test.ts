@@ -14,6 +14,6 @@ test("processors that are reserved by number have to be there", async () => {
   await assert.rejects(checkReservedProcessors(files, "0-2"), {
     exitCode: 2,
     message: "reserved-cpus: 0-2 is not a subset of online-cpus: 0-1,4",
-    remedy: "name processors of this machine in reservedSystemCPUs (--reserved-cpus)",
+    remedy: "set reservedSystemCPUs (--reserved-cpus) to CPUs of this machine",
   });
 });

@@ -22,6 +22,6 @@ export async function checkReservedProcessors(files: Pick<Files, "read">, reserv
   const there = parseCpuList(online);
   if (parseCpuList(reserved).isSubsetOf(there)) return;
   throw new PodwrightError(ExitCode.badInput, `reserved-cpus: ${reserved} is not a subset of online-cpus: ${online}`, {
-    remedy: "name processors of this machine in reservedSystemCPUs (--reserved-cpus)",
+    remedy: "set reservedSystemCPUs (--reserved-cpus) to CPUs of this machine",
   });
 }

@@ -52,7 +52,7 @@ test("subordinate ids that can't be used are refused with the reason", async () 
     [given("0: kubelet 65536 65536\n", "0: kubelet 131072 65536\n"), /mismatched subuids and subgids/],
     [given(1), /error retrieving additional uids for user "kubelet": it failed/],
     [given("0: kubelet 65536 65536\n", 1), /error retrieving additional gids/],
-    [printing({ "getent passwd kubelet": 3 }), /can't be looked up/],
+    [printing({ "getent passwd kubelet": 3 }), /cannot look up/],
   ] as const) {
     await assert.rejects(subordinateIds(machine, unit, 110), { name: "PodwrightError", exitCode: 3, message: reason });
   }

@@ -32,7 +32,7 @@ export async function subordinateIds(
 async function userIsKnown(processes: Pick<Processes, "run">): Promise<boolean> {
   const outcome = await ask(processes, "getent", ["passwd", user]);
   if (outcome === undefined || outcome.exitCode === noSuchUser) return false;
-  if (outcome.exitCode !== 0) refuse(`user ${user} can't be looked up: ${outcome.stderr.trim()}`);
+  if (outcome.exitCode !== 0) refuse(`cannot look up user ${user}: ${outcome.stderr.trim()}`);
   return true;
 }
 
@@ -62,12 +62,12 @@ async function ask(
     return await processes.run(program, arguments_, { timeoutMs: askLimitMs });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    return refuse(`${program} can't be run: ${errorMessage(error)}`);
+    return refuse(`cannot run ${program}: ${errorMessage(error)}`);
   }
 }
 
 function refuse(why: string): never {
   throw new PodwrightError(ExitCode.environment, `kubelet mappings: ${why}`, {
-    remedy: `give the user ${user} one range in /etc/subuid and the same in /etc/subgid, e.g. ${user}:65536:7208960`,
+    remedy: `configure one range for user ${user} in /etc/subuid and the same in /etc/subgid, e.g. ${user}:65536:7208960`,
   });
 }

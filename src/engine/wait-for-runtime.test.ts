@@ -49,10 +49,7 @@ test("a runtime that is away is asked again with longer and longer pauses, and s
   await clock.advance(8000);
   assert.equal((await waiting).name, "fake");
   assert.equal(calls(), 6, "after 0.25, 0.5, 1, 2 and 4 seconds");
-  assert.deepEqual(messages, [
-    "the container runtime does not answer; waiting for it",
-    "the container runtime answers",
-  ]);
+  assert.deepEqual(messages, ["container runtime does not answer; waiting for it", "container runtime answers"]);
 });
 
 test("while it stays away that is said again every five minutes, and the signal ends the wait", async () => {

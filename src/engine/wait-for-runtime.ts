@@ -27,7 +27,7 @@ export async function waitForRuntime(
     try {
       const runtime = await discoverRuntime(cri, signal);
       if (told !== undefined) {
-        log.info("the container runtime answers", { endpoint, waitedMs: Math.round(clock.monotonic() - began) });
+        log.info("container runtime answers", { endpoint, waitedMs: Math.round(clock.monotonic() - began) });
       }
       return runtime;
     } catch (error) {
@@ -36,7 +36,7 @@ export async function waitForRuntime(
       const problem = errorMessage(error);
       const now = clock.monotonic();
       if (told === undefined || told.problem !== problem || now - told.atMs >= remindMs) {
-        log.warn("the container runtime does not answer; waiting for it", { endpoint, error: problem });
+        log.warn("container runtime does not answer; waiting for it", { endpoint, error: problem });
         told = { problem, atMs: now };
       }
     }

@@ -32,26 +32,26 @@ const timeoutMs = 10_000;
  */
 export async function takeUpWithoutServer(deps: WithoutServerDependencies, signal: AbortSignal): Promise<void> {
   const { clock, journal, log, runtime, lastKnown, isAnswered, deliver } = deps;
-  await clock.sleep("the API server to tell its pods", patienceMs, signal).catch(() => {});
+  await clock.sleep("the API server's pod list", patienceMs, signal).catch(() => {});
   while (!signal.aborted && !isAnswered()) {
     try {
       const filter = { state: { state: PodSandboxState.SANDBOX_READY } };
       const { items } = await runtime.listPodSandbox({ filter }, { signal, timeoutMs });
       const pods = await lastKnown(items.map(({ labels }) => labels[Label.podUid] ?? ""));
       if (isAnswered() || signal.aborted) return;
-      const message = `the API server has told no pods yet: ${pods.length} pods that run go on being looked after as they were last known`;
-      log.warn(message);
+      log.warn("no pod list from the API server yet; using last known pod specs", { pods: pods.length });
+      const message = `no pod list from the API server yet; managing ${pods.length} running pods from their last known specs`;
       journal.record({ kind: "note", what: "LastKnownPods", message });
       const placed = pods.map((pod) => {
         const { namespace, name } = pod.metadata;
-        return { pod, place: `the API server's pod ${namespace}/${name}, as it was last known,` };
+        return { pod, place: `the last known spec of pod ${namespace}/${name}` };
       });
       // Not complete: what is not among them may be wanted all the same.
       deliver({ pods: placed, complete: false });
       return;
     } catch (error) {
-      if (!signal.aborted) log.warn("which pods run can't be said yet", { error: errorMessage(error) });
+      if (!signal.aborted) log.warn("cannot list running pods yet", { error: errorMessage(error) });
     }
-    await clock.sleep("another look for pods that run", retryMs, signal).catch(() => {});
+    await clock.sleep("retry of listing running pods", retryMs, signal).catch(() => {});
   }
 }

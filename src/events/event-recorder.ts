@@ -76,17 +76,17 @@ export class EventRecorder {
 
   #offer(event: NodeEvent): void {
     if (this.#queue.offer({ event, atMs: this.#deps.clock.now() })) return;
-    if (this.#lost++ === 0) this.#deps.log.warn("events are lost: the API server does not take them");
+    if (this.#lost++ === 0) this.#deps.log.warn("dropping events: the API server does not accept them");
   }
 
   async #send(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waiting = await this.#queue.take(signal).catch(() => []);
       // A start and the statuses of pods go first: events are for people.
-      await this.#deps.clock.sleep("what events tell of to go first", behindMs, signal).catch(() => {});
+      await this.#deps.clock.sleep("statuses to be sent before events", behindMs, signal).catch(() => {});
       for (const each of waiting) await this.#tell(each, signal);
       if (this.#lost > 0 && !signal.aborted) {
-        this.#deps.log.info("events reach the API server again", { lost: this.#lost });
+        this.#deps.log.info("API server accepts events again", { lost: this.#lost });
         this.#lost = 0;
       }
     }
@@ -105,13 +105,13 @@ export class EventRecorder {
         const askedMs = askedPauseMs(error);
         // All others wait for this one: only for a server that is away, or that asks for it.
         if ((error instanceof ApiError && askedMs === 0) || tries === maxTries) {
-          this.#deps.log.warn("an event is given up", { reason: event.reason, error: errorMessage(error) });
+          this.#deps.log.warn("event dropped", { reason: event.reason, error: errorMessage(error) });
           return;
         }
-        if (askedMs > 0) this.#deps.log.info("the API server asks events to wait", { retryMs: askedMs });
+        if (askedMs > 0) this.#deps.log.info("API server throttles events", { retryMs: askedMs });
         waitMs = askedMs > 0 ? askedMs : retryMs;
       }
-      await this.#deps.clock.sleep("another try to send an event", waitMs, signal).catch(() => {});
+      await this.#deps.clock.sleep("retry of sending an event", waitMs, signal).catch(() => {});
     }
   }
 

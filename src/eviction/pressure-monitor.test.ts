@@ -56,8 +56,8 @@ test("pressure is told when it begins and ends, with what is missing", async () 
     assert.deepEqual(
       scene.journal.entries.map(({ message }) => message),
       [
-        "the node is under pressure: DiskPressure (nodefs.available 99 is below 100 (10% of 1000))",
-        "the node is under no pressure any more (DiskPressure)",
+        "node is under pressure: DiskPressure (nodefs.available 99 is below 100 (10% of 1000))",
+        "node pressure is over: DiskPressure",
       ],
     );
   });

@@ -73,24 +73,24 @@ export class PressureMonitor implements NodePressure {
       this.#first.resolve();
       return;
     }
-    using _limit = clock.timer("the first look at the node's pressure", firstLookMs, () => this.#first.resolve());
+    using _limit = clock.timer("the first check of the node's pressure", firstLookMs, () => this.#first.resolve());
     while (!signal.aborted) {
       await this.#look(signal);
       this.#first.resolve();
-      await clock.sleep("the next look at the node's pressure", periodMs, signal).catch(() => {});
+      await clock.sleep("the next check of the node's pressure", periodMs, signal).catch(() => {});
     }
   }
 
   async #look(signal: AbortSignal): Promise<void> {
     const { clock, log, observe } = this.#deps;
     try {
-      const seen = await withDeadline(clock, "a look at the node's pressure", lookLimitMs, signal, observe);
+      const seen = await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, observe);
       this.#failing = false;
       this.#judge(seen);
     } catch (error) {
       if (signal.aborted) return;
       // What held goes on to hold: nobody knows better.
-      if (!this.#failing) log.warn("the node's pressure can't be measured", { error: errorMessage(error) });
+      if (!this.#failing) log.warn("cannot measure the node's pressure", { error: errorMessage(error) });
       this.#failing = true;
     }
   }
@@ -105,10 +105,10 @@ export class PressureMonitor implements NodePressure {
     const why = missed.map((threshold) => missedText(threshold, observations)).join("; ");
     const message =
       pressures.length === 0
-        ? `the node is under no pressure any more (${before.join(", ")})`
-        : `the node is under pressure: ${pressures.join(", ")}${why === "" ? "" : ` (${why})`}`;
+        ? `node pressure is over: ${before.join(", ")}`
+        : `node is under pressure: ${pressures.join(", ")}${why === "" ? "" : ` (${why})`}`;
     journal.record({ kind: "observation", what: "NodePressureChanged", message, data: { pressures: [...pressures] } });
-    log.warn(message);
+    log.warn("node pressure changed", { pressures, why });
     this.#changes.emit();
   }
 }

@@ -18,12 +18,12 @@ export function callError(error: unknown, scope: CallScope, peer: Peer): RpcErro
     return new RpcError("Canceled", `canceled by podwright${reason}`, { cause: scope.reason });
   }
   if (scope.end === "deadline") return deadlineExceeded(scope);
-  if (peer.closed) return new RpcError("Canceled", "the client was closed", { cause: error });
+  if (peer.closed) return new RpcError("Canceled", "the client is closed", { cause: error });
   return clientSideError(error, scope, peer);
 }
 
 function deadlineExceeded(scope: CallScope): RpcError {
-  return new RpcError("DeadlineExceeded", `no answer within ${(scope.timeoutMs ?? 0) / 1000} s`);
+  return new RpcError("DeadlineExceeded", `no response within ${(scope.timeoutMs ?? 0) / 1000} s`);
 }
 
 /**
@@ -53,7 +53,7 @@ function connectionError(error: unknown, { name, endpoint }: Peer): RpcError {
   const nodeCode = nodeErrorCode(error);
   const words = errorMessage(error);
   if (nodeCode === undefined) return new RpcError("Internal", words, { cause: error });
-  const what = nodeCode.startsWith("ERR_HTTP2_STREAM") ? "got no answer from" : "cannot reach";
+  const what = nodeCode.startsWith("ERR_HTTP2_STREAM") ? "got no response from" : "cannot reach";
   return new RpcError("Unavailable", `${what} the ${name} at ${endpoint}: ${words}`, { cause: error });
 }
 

@@ -26,12 +26,12 @@ class Answer {
     if (head?.["grpc-status"] !== undefined) return statusError(head);
     if (this.#trailers?.["grpc-status"] !== undefined) return statusError(this.#trailers);
     if (wasReset(this.#stream)) return new RpcError("Canceled", "the stream was reset");
-    if (head === undefined) return new RpcError("Unavailable", "the stream was closed without an answer");
+    if (head === undefined) return new RpcError("Unavailable", "the stream was closed without a response");
     const status = head[":status"];
-    if (status !== 200) return new RpcError(codeOfHttp(status), `the answer has the HTTP status ${status}`);
+    if (status !== 200) return new RpcError(codeOfHttp(status), `the response has HTTP status ${status}`);
     const type = head["content-type"] ?? "";
     if (!/^application\/grpc(?:[+;]|$)/u.test(type)) {
-      return new RpcError("Internal", `the answer has the content type ${JSON.stringify(type)}`);
+      return new RpcError("Internal", `the response has content type ${JSON.stringify(type)}`);
     }
     return statusError({});
   }
@@ -55,7 +55,7 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
       frames.add(piece);
       const found = frames.take();
       if (found === undefined) return;
-      if (message !== undefined) throw new RpcError("Unimplemented", "the answer has more than one message");
+      if (message !== undefined) throw new RpcError("Unimplemented", "the response has more than one message");
       message = found;
     } catch (error) {
       fail(error);
@@ -64,8 +64,8 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
   const end = (): void => {
     const error = answer.end();
     if (error !== undefined) reject(error);
-    else if (!frames.isEmpty) reject(new RpcError("Internal", "the answer ends within a message"));
-    else if (message === undefined) reject(new RpcError("Unimplemented", "the answer has no message"));
+    else if (!frames.isEmpty) reject(new RpcError("Internal", "the response ends within a message"));
+    else if (message === undefined) reject(new RpcError("Unimplemented", "the response has no message"));
     else resolve(message);
   };
   stream.once("end", end);
@@ -100,7 +100,7 @@ export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): 
   }
   const error = answer.end();
   if (error !== undefined) throw error;
-  if (!frames.isEmpty) throw new RpcError("Internal", "the answer ends within a message");
+  if (!frames.isEmpty) throw new RpcError("Internal", "the response ends within a message");
   return undefined;
 }
 

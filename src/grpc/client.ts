@@ -137,7 +137,7 @@ function encode(input: DescMessage, request: MessageInitShape<DescMessage>): Uin
   try {
     return toBinary(input, create(input, request));
   } catch (error) {
-    throw new RpcError("Internal", `the request can't be written: ${errorMessage(error)}`, { cause: error });
+    throw new RpcError("Internal", `cannot encode the request: ${errorMessage(error)}`, { cause: error });
   }
 }
 
@@ -146,7 +146,7 @@ function decode(output: DescMessage, message: Uint8Array): MessageShape<DescMess
   try {
     return fromBinary(output, message);
   } catch (error) {
-    throw new RpcError("Internal", `the answer can't be read: ${errorMessage(error)}`, { cause: error });
+    throw new RpcError("Internal", `cannot decode the response: ${errorMessage(error)}`, { cause: error });
   }
 }
 

@@ -59,7 +59,7 @@ export class Frames {
     const start = this.#joined();
     const length = start.readUInt32BE(1);
     if (length > this.#maxBytes) throw tooLarge(length, this.#maxBytes);
-    if (start[0] !== 0) throw new RpcError("Internal", "a message is compressed, which was not asked for");
+    if (start[0] !== 0) throw new RpcError("Internal", "a message is compressed, which was not requested");
     this.#wanted = prefixBytes + length;
   }
 

@@ -86,6 +86,6 @@ function keyOf(name: string): string {
 
 function valueOf(name: string, value: string): string {
   const trimmed = value.replaceAll(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
-  if (invalidValue.test(trimmed)) throw new TypeError(`invalid value of the header ${name}`);
+  if (invalidValue.test(trimmed)) throw new TypeError(`invalid value of header ${name}`);
   return trimmed;
 }

@@ -13,10 +13,10 @@ test("a status is read with its words, and what is none is an error of this side
     ],
     [{ "grpc-status": "16" }, "Unauthenticated", "Unauthenticated", true],
     [{ "grpc-status": "2", "grpc-message": "100% of it" }, "Unknown", "100% of it", true],
-    [{ "grpc-status": "17" }, "Internal", 'the answer has the grpc-status "17"', false],
-    [{ "grpc-status": "-1" }, "Internal", 'the answer has the grpc-status "-1"', false],
-    [{ "grpc-status": "" }, "Internal", 'the answer has the grpc-status ""', false],
-    [{}, "Internal", "the answer has no grpc-status", false],
+    [{ "grpc-status": "17" }, "Internal", 'the response has grpc-status "17"', false],
+    [{ "grpc-status": "-1" }, "Internal", 'the response has grpc-status "-1"', false],
+    [{ "grpc-status": "" }, "Internal", 'the response has grpc-status ""', false],
+    [{}, "Internal", "the response has no grpc-status", false],
   ] as const) {
     const error = statusError(fields);
     assert.deepEqual([error?.code, error?.message, error?.isStatus], [code, message, isStatus], JSON.stringify(fields));

@@ -30,10 +30,10 @@ type Fields = Readonly<Record<string, string | readonly string[] | number | bool
  */
 export function statusError(fields: Fields): RpcError | undefined {
   const status = fields["grpc-status"];
-  if (typeof status !== "string") return new RpcError("Internal", "the answer has no grpc-status");
+  if (typeof status !== "string") return new RpcError("Internal", "the response has no grpc-status");
   if (status === "0") return undefined;
   const code = /^\d{1,2}$/.test(status) ? codes[Number(status)] : undefined;
-  if (code === undefined) return new RpcError("Internal", `the answer has the grpc-status ${JSON.stringify(status)}`);
+  if (code === undefined) return new RpcError("Internal", `the response has grpc-status ${JSON.stringify(status)}`);
   const words = fields["grpc-message"];
   return new RpcError(code, typeof words === "string" && words !== "" ? decoded(words) : code, { isStatus: true });
 }

@@ -54,13 +54,13 @@ export function decodePluginAnswer(text: string, { apiVersion }: Pick<Credential
   const { apiVersion: given, cacheKeyType = "", cacheDuration, auth } = result.data;
   if (given !== apiVersion) {
     const shown = given.startsWith(`${providerApi}/`) ? given : "another";
-    throw new Error(`answered with apiVersion ${shown} instead of ${apiVersion}`);
+    throw new Error(`returned apiVersion ${shown} instead of ${apiVersion}`);
   }
   if (cacheKeyType !== "Image" && cacheKeyType !== "Registry" && cacheKeyType !== "Global") {
-    throw new Error("did not return a valid cacheKeyType: it is none of Image, Registry and Global");
+    throw new Error("did not return a valid cacheKeyType (Image, Registry or Global)");
   }
   const cacheMs = cacheDuration ? parseGoDuration(cacheDuration) : undefined;
-  if (cacheDuration && cacheMs === undefined) throw new Error("gave a cacheDuration that is no duration");
+  if (cacheDuration && cacheMs === undefined) throw new Error("returned a cacheDuration that is not a duration");
   const entries = Object.entries(auth ?? {}).map(([registry, { username = "", password = "" }]) => ({
     registry,
     credential: { username, password, email: "", identityToken: "" },

@@ -190,17 +190,13 @@ test("a token may be the password only where answers are kept by it", async () =
 });
 
 const failures: readonly (readonly [what: string, set: (world: World) => void, message: RegExp])[] = [
-  [
-    "can't be run",
-    (world) => (world.failure = new Error("cannot run /plugins/plugin: ENOENT")),
-    /cannot run .*ENOENT/u,
-  ],
+  ["cannot run", (world) => (world.failure = new Error("cannot run /plugins/plugin: ENOENT")), /cannot run .*ENOENT/u],
   [
     "fails",
     (world) => (world.failure = { exitCode: 3, stderr: "no token-of-registry-u1 here" }),
-    /it ended with exit code 3: no … here$/u,
+    /it exited with exit code 3: no … here$/u,
   ],
-  ["is killed", (world) => (world.failure = { exitCode: undefined, signal: "SIGKILL" }), /it ended with SIGKILL$/u],
+  ["is killed", (world) => (world.failure = { exitCode: undefined, signal: "SIGKILL" }), /it exited with SIGKILL$/u],
   ["prints no JSON", (world) => (world.stdout = "hunter2"), /it printed something that is not JSON$/u],
   [
     "prints something else",
@@ -210,13 +206,13 @@ const failures: readonly (readonly [what: string, set: (world: World) => void, m
   [
     "has another protocol",
     (world) => (world.stdout = answer("Image", { apiVersion: "hunter2" })),
-    /answered with apiVersion another instead of/u,
+    /returned apiVersion another instead of/u,
   ],
   ["keeps in an unknown way", (world) => (world.stdout = answer("hunter2")), /did not return a valid cacheKeyType/u],
   [
     "keeps for no time",
     (world) => (world.stdout = answer("Image", { cacheDuration: "hunter2" })),
-    /a cacheDuration that is no duration$/u,
+    /a cacheDuration that is not a duration$/u,
   ],
 ];
 
@@ -226,7 +222,7 @@ for (const [what, set, message] of failures) {
     set(world);
     assert.deepEqual(await world.users("r.io/app", account), []);
     const [told = ""] = world.journal.messages("CredentialProviderFailed");
-    assert.match(told, /^Credential provider plugin gives nothing for r\.io\/app, the pull goes on without it: /u);
+    assert.match(told, /^Credential provider plugin failed for r\.io\/app, pulling without it: /u);
     assert.match(told, message);
     assert.doesNotMatch(JSON.stringify(world.journal.entries), /hunter2|token-of/u);
   });

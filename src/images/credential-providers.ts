@@ -86,9 +86,9 @@ export class CredentialProviders {
     } catch (error) {
       signal.throwIfAborted();
       const why = errorMessage(error);
-      const message = `Credential provider ${provider.name} gives nothing for ${repository}, the pull goes on without it: ${why}`;
+      const message = `Credential provider ${provider.name} failed for ${repository}, pulling without it: ${why}`;
       journal.record({ kind: "observation", what: "CredentialProviderFailed", message, pod, cause });
-      log.warn("a credential provider fails", { provider: provider.name, image: repository, error: why });
+      log.warn("credential provider failed", { provider: provider.name, image: repository, error: why });
       return [];
     }
   }
@@ -137,7 +137,7 @@ export class CredentialProviders {
     const answer = await this.#deps.shared.join(work, run, asker.signal);
     const echoes = answer.entries.some(({ credential }) => credential.password === identity?.token);
     if (echoes && provider.tokens?.cacheType !== "Token") {
-      throw new Error("it returned the service account's token as the password, which cacheType Token alone allows");
+      throw new Error("it returned the service account's token as the password, which only cacheType Token allows");
     }
     const keepMs = answer.cacheMs ?? provider.defaultCacheMs;
     if (keepMs > 0) {
@@ -161,7 +161,7 @@ export class CredentialProviders {
   ): Promise<PluginAnswer> {
     const { processes, journal, clock } = this.#deps;
     const { name, args, env } = provider;
-    const message = `asking credential provider ${name} for ${repository}`;
+    const message = `get credentials for ${repository} from provider ${name}`;
     const action: ActionInput = {
       what: "AskCredentialProvider",
       message,
@@ -176,7 +176,7 @@ export class CredentialProviders {
       const result = await processes.run(`${this.#directory}/${name}`, args, options);
       if (result.exitCode !== 0) {
         const end = result.signal ?? `exit code ${result.exitCode}`;
-        throw new Error(`it ended with ${end}${said(result.stderr, identity?.token)}`);
+        throw new Error(`it exited with ${end}${said(result.stderr, identity?.token)}`);
       }
       try {
         return decodePluginAnswer(result.stdout, provider);

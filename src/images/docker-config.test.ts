@@ -37,11 +37,11 @@ test("the older file has its registries at the top", () => {
 
 test("a file that can't be used is refused without a word of what it holds", () => {
   const cases: readonly (readonly [unknown, RegExp])[] = [
-    ['{"auths": {"r": {"auth": "c2VjcmV0', /is no JSON/],
+    ['{"auths": {"r": {"auth": "c2VjcmV0', /is not JSON/],
     [[], /"auths" is no map of registries/],
     [{ auths: ["hidden"] }, /"auths" is no map of registries/],
-    [{ auths: { r: "hidden" } }, /the entry of "r" is not made of texts/],
-    [{ auths: { r: { password: 5 } } }, /the entry of "r" is not made of texts/],
+    [{ auths: { r: "hidden" } }, /the entry of "r" must hold strings only/],
+    [{ auths: { r: { password: 5 } } }, /the entry of "r" must hold strings only/],
     [{ auths: { r: { auth: "!hidden" } } }, /"auth" of "r" is not base64\(username:password\)/],
     [{ auths: { r: { auth: Buffer.from("hidden").toString("base64") } } }, /"auth" of "r" is not base64/],
   ];

@@ -41,11 +41,13 @@ export function decodeDockerConfig(bytes: Uint8Array, form: DockerConfigForm): R
     json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     // The error of the parser would show what it stumbled over.
-    throw new DockerConfigError("is no JSON");
+    throw new DockerConfigError("is not JSON");
   }
   const entries = Entries.safeParse(form === "config.json" && isObject(json) ? Reflect.get(json, "auths") : json);
   if (!isObject(json) || !entries.success) {
-    throw new DockerConfigError(form === "config.json" ? '"auths" is no map of registries' : "is no map of registries");
+    throw new DockerConfigError(
+      form === "config.json" ? '"auths" is no map of registries' : "is not a map of registries",
+    );
   }
   return Object.entries(entries.data ?? {}).map(([registry, value]) => {
     return { registry, credential: credentialOf(registry, value ?? {}) };
@@ -54,7 +56,7 @@ export function decodeDockerConfig(bytes: Uint8Array, form: DockerConfigForm): R
 
 function credentialOf(registry: string, value: unknown): RegistryCredential {
   const entry = Entry.safeParse(value);
-  if (!entry.success) throw new DockerConfigError(`the entry of ${JSON.stringify(registry)} is not made of texts`);
+  if (!entry.success) throw new DockerConfigError(`the entry of ${JSON.stringify(registry)} must hold strings only`);
   const { username, password, email, auth, identitytoken } = entry.data;
   const pair = auth ? decodePair(registry, auth) : { username: username ?? "", password: password ?? "" };
   return { ...pair, email: email ?? "", identityToken: identitytoken ?? "" };

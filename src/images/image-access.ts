@@ -145,7 +145,7 @@ export class ImageAccess {
       await this.#deps.files.remove(this.#intentPath(image));
       counts.delete(image);
     } catch (error) {
-      this.#deps.log.warn("a note of an image's pull can't be removed", { image, error: errorMessage(error) });
+      this.#deps.log.warn("cannot remove an image pull intent", { image, error: errorMessage(error) });
     }
   }
 
@@ -176,7 +176,7 @@ export class ImageAccess {
       await files.writeAtomic(this.#recordPath(imageRef), encodePulledRecord(record), 0o600);
       return true;
     } catch (error) {
-      log.warn("with which credentials an image was pulled can't be kept", { imageRef, error: errorMessage(error) });
+      log.warn("cannot store the image pull record", { imageRef, error: errorMessage(error) });
       return false;
     }
   }
@@ -199,7 +199,7 @@ export class ImageAccess {
       return record.imageRef === imageRef ? record : null;
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return null;
-      this.#deps.log.warn("a record of an image's pull can't be read: its registry is asked", {
+      this.#deps.log.warn("cannot read an image pull record; verifying at the registry", {
         path,
         error: errorMessage(error),
       });
@@ -214,7 +214,7 @@ export class ImageAccess {
       if (names.some((name) => bad.has(this.#fileName(name)))) return "unknown";
       return names.some((name) => counts.has(name));
     } catch (error) {
-      this.#deps.log.warn("notes of pulls can't be read: the image's registry is asked", {
+      this.#deps.log.warn("cannot read image pull intents; verifying at the registry", {
         path: `${this.#directory}/pulling`,
         error: errorMessage(error),
       });
@@ -247,7 +247,7 @@ export class ImageAccess {
         counts.set(decodePullIntent(new TextDecoder().decode(await files.read(path, maxBytes))), 0);
       } catch (error) {
         bad.add(name);
-        log.warn("a note of an image's pull can't be read", { path, error: errorMessage(error) });
+        log.warn("cannot read an image pull intent", { path, error: errorMessage(error) });
       }
     }
     return { counts, bad };

@@ -232,7 +232,7 @@ export class ImageManager {
       pulled = await this.#pullAndRemember(task, signal);
     } catch (error) {
       if (signal.aborted) {
-        outcome({ result: "unknown", message: `called off: ${errorMessage(signal.reason)}` });
+        outcome({ result: "unknown", message: `canceled: ${errorMessage(signal.reason)}` });
         signal.throwIfAborted();
       }
       const message = pullMessages.failed(request.image, errorMessage(error));

@@ -35,7 +35,7 @@ test("of the node's files the first that is good counts, and is read again after
   await clock.advance(5 * 60_000);
   assert.deepEqual(await users("r.io/app"), []);
   assert.deepEqual(await users("busybox"), ["hub"]);
-  assert.deepEqual(warnings, ['{"path":"/kubelet/config.json","error":"is no JSON"}']);
+  assert.deepEqual(warnings, ['{"path":"/kubelet/config.json","error":"is not JSON"}']);
 });
 
 test("what plugins know comes after what the pod and the node have, with the account that it is for", async () => {

@@ -66,7 +66,7 @@ export class PullCredentials {
         return decodeDockerConfig(await this.#deps.files.read(path, maxBytes), form);
       } catch (error) {
         if (error instanceof FileError && ["ENOENT", "ENOTDIR"].includes(error.code)) continue;
-        this.#deps.log.warn("a file of credentials can't be used", { path, error: errorMessage(error) });
+        this.#deps.log.warn("cannot use a credentials file", { path, error: errorMessage(error) });
       }
     }
     return [];

@@ -93,7 +93,7 @@ test("a start-up is told phase by phase, and its critical chain without what wen
     "*prep create@640+10",
     "*prep start@650+50",
     "*prep ran, exit code 0@700+200",
-    "*prep until its end was noticed@900+100",
+    "*prep until its end was observed@900+100",
     "*app image is there@1000+0",
     "*app create@1000+10",
     "*app start@1010+40",
@@ -188,11 +188,11 @@ test("a crash-loop and a failed pull before the first Ready are on the chain wit
 test("a pod that is not ready yet shows what goes on, up to now", () => {
   const story = new Story();
   story.say("PodWaits", { kind: "decision" });
-  assert.deepEqual(brief(story.blame(700)), ["**waited for the pod of the same name to go@0+700"]);
+  assert.deepEqual(brief(story.blame(700)), ["**waited for the removal of the pod of the same name@0+700"]);
   story.at(800).say("RunPodSandbox", { kind: "action", cause });
   const startUp = story.blame(1000);
   assert.equal(startUp.outcome, "starting");
-  assert.deepEqual(brief(startUp), ["**waited for the pod of the same name to go@0+800", "*sandbox@800+200"]);
+  assert.deepEqual(brief(startUp), ["**waited for the removal of the pod of the same name@0+800", "*sandbox@800+200"]);
   assert.equal(startUp.phases[1]?.result, "running");
 });
 

@@ -7,7 +7,7 @@ const pod = { namespace: "default", name: "web", uid: "uid-1" };
 
 /** What the pod's last step is after its phase was told and a token was asked for, as each start of podwright does. */
 function lastAfterToken(result: "done" | "failed"): string | undefined {
-  const cause = { code: "TokenWanted", message: "podwright asks for a token" } as const;
+  const cause = { code: "TokenWanted", message: "podwright needs a token" } as const;
   const inputs: readonly Omit<JournalInput, "message">[] = [
     { kind: "observation", what: "PodPhaseChanged" },
     { kind: "action", what: "RequestToken", cause },

@@ -111,7 +111,7 @@ function story(): JournalEntry[] {
       },
     ],
     [2_520, { what: "ContainerStarted", message: "container app is running", ...app }],
-    [4_000, { kind: "note", what: "PodwrightStarted", message: "podwright started; entry 11 is the last before" }],
+    [4_000, { kind: "note", what: "PodwrightStarted", message: "podwright started; the last entry before is 11" }],
     [9_000, { what: "Unhealthy", message: "liveness GET :8080/healthz: no answer in 1 s", ...app }],
     [
       9_010,
@@ -242,7 +242,7 @@ test("timeline as text", () => {
 14:01:52.440      +2.4 s  app  StartContainer    start container app (4f2a) → done in 70 ms
                                                    because container app has not been started yet
 14:01:52.520      +2.5 s  app  ContainerStarted  container app is running
-14:01:54.000      +4.0 s       PodwrightStarted  podwright started; entry 11 is the last before
+14:01:54.000      +4.0 s       PodwrightStarted  podwright started; the last entry before is 11
 14:01:59.000      +9.0 s  app  Unhealthy         liveness GET :8080/healthz: no answer in 1 s
 14:01:59.010      +9.0 s  app  StopContainer     stop container app (4f2a), grace 2 s → done in 2.0
                                                  s

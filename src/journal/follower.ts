@@ -62,7 +62,7 @@ export class Follower {
       time: last.time,
       kind: "note",
       what: journalGap,
-      message: `${skipped} entries were skipped here: this reader is slower than the journal`,
+      message: `${skipped} entries skipped: the reader is slower than the journal`,
       data: { skipped },
     };
   }

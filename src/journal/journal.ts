@@ -74,7 +74,7 @@ export class Journal implements Recorder {
       ({ entries, nextSeq, problems } = await log.open(limits.maxEntries));
     } catch (error) {
       usable = false;
-      problems = [`kept in memory only, ${options.directory} can't be used: ${errorMessage(error)}`];
+      problems = [`in memory only, cannot use ${options.directory}: ${errorMessage(error)}`];
     }
     const journal = new Journal(options, limits, usable ? log : undefined, entries, nextSeq);
     journal.record({ kind: "note", what: lifeStarted, message: startMessage(entries) });
@@ -181,11 +181,11 @@ export class Journal implements Recorder {
   }
 
   #recordWithoutCause(input: JournalInput): number {
-    const seq = this.record({ ...input, cause: { code: "MissingCause", message: "no cause was given" } });
+    const seq = this.record({ ...input, cause: { code: "MissingCause", message: "no cause given" } });
     this.record({
       kind: "note",
       what: "MissingCause",
-      message: `the action ${input.what} was requested without a cause: a defect of podwright, please report it`,
+      message: `the action ${input.what} was requested without a cause: please report this defect of podwright`,
       ...(input.pod !== undefined && { pod: input.pod }),
       data: { action: seq },
     });
@@ -232,7 +232,7 @@ export class Journal implements Recorder {
     this.record({
       kind: "note",
       what: "JournalWritable",
-      message: `the journal can be written again after ${seconds} s, ${lost} (it had failed with: ${error ?? "?"})`,
+      message: `the journal is writable again after ${seconds} s, ${lost} (the failure was: ${error ?? "?"})`,
       data: { lostLines },
     });
   }
@@ -242,5 +242,5 @@ function startMessage(entries: readonly JournalEntry[]): string {
   const last = entries.at(-1);
   return last === undefined
     ? "podwright started with an empty journal"
-    : `podwright started; entry ${last.seq} is the last before`;
+    : `podwright started; the last entry before is ${last.seq}`;
 }

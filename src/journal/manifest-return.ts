@@ -1,7 +1,7 @@
 import type { Cause, JournalEntry } from "./entry.ts";
 
 /**
- * Why a pod's present life began although it had ended under the same UID: its manifest was taken away and is there again.
+ * Why a pod's present life began although it had ended under the same UID: its manifest was removed and added again.
  * Undefined when that was not so, or when a container has ended since, of its own.
  * @param entries of one UID, by sequence number
  */
@@ -13,5 +13,5 @@ export function manifestReturn(entries: readonly JournalEntry[]): Cause | undefi
   const again = entries.slice(removed + 1).findLast(({ what }) => what === "PodAdded");
   if (typeof again?.data?.["place"] !== "string") return undefined;
   // The entry names the file.
-  return { code: "ManifestReturned", message: "its manifest was taken away and is there again", entry: again.seq };
+  return { code: "ManifestReturned", message: "its manifest was removed and added again", entry: again.seq };
 }

@@ -55,6 +55,6 @@ function notes({ queuedMs, result }: BlamedPhase): string {
 const resultText = {
   failed: "failed",
   unknown: "outcome unknown",
-  running: "goes on",
-  interrupted: "podwright ended before it did",
+  running: "still running",
+  interrupted: "podwright stopped before it ended",
 } as const;

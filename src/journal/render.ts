@@ -177,9 +177,9 @@ function endingText({ ending, kind, message }: Step): string {
     case "unknown":
       return ` → outcome unknown after ${took}${said}`;
     case "running":
-      return " → not done yet";
+      return " → still running";
     case "interrupted":
-      return " → podwright ended before this did";
+      return " → interrupted: podwright stopped";
   }
 }
 

@@ -77,7 +77,7 @@ export class SegmentLog implements LineLog {
         else if (!found.has(entry.seq)) found.set(entry.seq, entry);
       }
     }
-    if (junkLines > 0) problems.push(`${junkLines} lines were torn or no entries`);
+    if (junkLines > 0) problems.push(`${junkLines} lines are torn or not entries`);
     const entries = [...found.values()].toSorted((a, b) => a.seq - b.seq).slice(-wantEntries);
     this.#nextSeq = Math.max(this.#nextSeq, this.#segments.at(-1)?.firstSeq ?? 1, (entries.at(-1)?.seq ?? 0) + 1);
     return { entries, nextSeq: this.#nextSeq, problems };
@@ -137,7 +137,7 @@ export class SegmentLog implements LineLog {
       }
       return text.split("\n");
     } catch (error) {
-      problems.push(`${segment.path} could not be read: ${errorMessage(error)}`);
+      problems.push(`cannot read ${segment.path}: ${errorMessage(error)}`);
       await this.#passUnread(segment);
       return [];
     }

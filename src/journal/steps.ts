@@ -10,7 +10,7 @@ export interface CauseLink {
 }
 
 /**
- * How an action ended. running: it has not. interrupted: podwright ended before it did, so nobody knows from here. The
+ * How an action ended. running: it has not. interrupted: podwright stopped before it ended, so nobody knows from here. The
  * other words are the outcome's own.
  */
 export interface Ending {

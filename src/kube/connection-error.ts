@@ -12,16 +12,17 @@ const explanations: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "its certificate has expired, or this machine's clock is ahead",
   CERT_NOT_YET_VALID: "its certificate is not valid yet, or this machine's clock is behind",
   ERR_TLS_CERT_ALTNAME_INVALID:
-    "its certificate is for another name: give one that it has in server, or in tls-server-name, of the kubeconfig's cluster",
+    "its certificate is for another name: set server, or tls-server-name, of the kubeconfig's cluster to a name in it",
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-    "it asks for a client certificate: give one in client-certificate and client-key of the kubeconfig's user",
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "it says that our certificate has expired",
-  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know who signed the certificate of the kubeconfig's user",
-  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: "it does not take the certificate of the kubeconfig's user",
+    "it requires a client certificate: set client-certificate and client-key of the kubeconfig's user",
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "it reports that the client certificate has expired",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA:
+    "it does not trust the authority that signed the certificate of the kubeconfig's user",
+  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: "it rejects the certificate of the kubeconfig's user",
   ERR_OSSL_X509_KEY_VALUES_MISMATCH:
-    "the kubeconfig's key is not that of its certificate: check client-certificate and client-key of its user",
+    "the kubeconfig's key does not match its certificate: check client-certificate and client-key of its user",
   ERR_OSSL_PEM_NO_START_LINE:
-    "the kubeconfig's certificate or key is no PEM: check client-certificate and client-key of its user",
+    "the kubeconfig's certificate or key is not PEM: check client-certificate and client-key of its user",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there: check server of the kubeconfig's cluster",
 };
 
@@ -54,9 +55,9 @@ export function failureReason(error: unknown): string {
 
 function distrust(ca: string | undefined): string {
   const fields = "certificate-authority or certificate-authority-data of its cluster";
-  if (!ca) return `nobody whom this machine trusts signed its certificate: give the kubeconfig ${fields}`;
+  if (!ca) return `its certificate is signed by an unknown authority: set ${fields} in the kubeconfig`;
   if (!ca.includes("-----BEGIN CERTIFICATE-----")) {
-    return `the kubeconfig's certificate authority is no certificate in PEM: check ${fields}`;
+    return `the kubeconfig's certificate authority is not a PEM certificate: check ${fields}`;
   }
   return `the kubeconfig's certificate authority did not sign its certificate: check ${fields}`;
 }

@@ -78,7 +78,7 @@ describe("Credentials", () => {
     await write("key", first.key);
     await assert.rejects(
       open({ user: { certificate: { cert: file("cert"), key: file("key") } } }).credentials.identity(signal),
-      /^KubeConnectionError: API server api.example:6443: the kubeconfig's key is not that of its certificate/,
+      /^KubeConnectionError: API server api.example:6443: the kubeconfig's key does not match its certificate/,
     );
   });
 
@@ -93,7 +93,7 @@ describe("Credentials", () => {
     });
     const waiting = assert.rejects(
       credentials.identity(signal),
-      /^KubeConnectionError: the credential plugin \/bin\/sh has not answered for 5 s; it is killed after 60 s$/,
+      /^KubeConnectionError: the credential plugin \/bin\/sh has not returned for 5 s; it is killed after 60 s$/,
     );
     await clock.advance(5000);
     await waiting;
@@ -102,7 +102,7 @@ describe("Credentials", () => {
 
     await Promise.all([rm(join(directory, "go")), rm(join(directory, "pid"))]);
     await clock.advance(60_000);
-    const cut = assert.rejects(credentials.identity(signal), /the credential plugin \/bin\/sh is needed no more/);
+    const cut = assert.rejects(credentials.identity(signal), /the credential plugin \/bin\/sh is no longer needed/);
     const pid = async (): Promise<number> => Number(await readFile(join(directory, "pid"), "utf8").catch(() => "0"));
     await until("the plugin to run", async () => (await pid()) > 0);
     credentials.close();
@@ -126,6 +126,6 @@ describe("Credentials", () => {
     assert.equal(await credentials.authority(), authority.certificate + next);
     // Never whom the system trusts in its place.
     await write("ca", "");
-    await assert.rejects(open({ ca: file("ca") }).credentials.authority(), /\/ca holds no whole certificate in PEM/);
+    await assert.rejects(open({ ca: file("ca") }).credentials.authority(), /\/ca holds no complete PEM certificate/);
   });
 });

@@ -107,7 +107,7 @@ export class Credentials {
 
   async #readAuthority(source: TextSource): Promise<string> {
     const text = await this.#text(source);
-    if (source.kind === "file" && !isWholePem(text)) throw failed(`${source.path} holds no whole certificate in PEM`);
+    if (source.kind === "file" && !isWholePem(text)) throw failed(`${source.path} holds no complete PEM certificate`);
     return text;
   }
 

@@ -63,8 +63,8 @@ export async function openTls(
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   socket.once("secureConnect", resolve).once("error", reject);
-  socket.once("close", () => reject(new Error("the connection was closed before it was made")));
-  using _abort = onAbort(signal, () => socket.destroy(new Error("called off")));
+  socket.once("close", () => reject(new Error("the connection was closed before it was established")));
+  using _abort = onAbort(signal, () => socket.destroy(new Error("canceled")));
   try {
     await promise;
     socket.setNoDelay(true).setKeepAlive(true, keepAliveMs);

@@ -68,7 +68,7 @@ export class ExecCredentials {
 
   /** A plugin that runs is killed. */
   close(): void {
-    this.#closed.abort(this.#failed("is needed no more"));
+    this.#closed.abort(this.#failed("is no longer needed"));
   }
 
   async #renew(): Promise<ExecCredential> {
@@ -87,7 +87,7 @@ export class ExecCredentials {
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
       const limits = `for ${patienceMs / 1000} s; it is killed after ${pluginTimeoutMs / 1000} s`;
-      throw this.#failed(`has not answered ${limits}`, error);
+      throw this.#failed(`has not returned ${limits}`, error);
     }
   }
 
@@ -112,7 +112,7 @@ export class ExecCredentials {
       .run(command, args, { timeoutMs: pluginTimeoutMs, environment, signal })
       .catch((error: unknown) => {
         signal.throwIfAborted();
-        throw this.#failed(`can't be run: ${errorMessage(error)}`, error);
+        throw this.#failed(`cannot be run: ${errorMessage(error)}`, error);
       });
     const said = result.stderr.trim().slice(-500);
     if (result.exitCode !== 0) {
@@ -126,7 +126,7 @@ export class ExecCredentials {
     try {
       createSecureContext(credential.certificate);
     } catch (error) {
-      throw this.#failed("gave a certificate and a key that are no PEM, or do not belong together", error);
+      throw this.#failed("returned a certificate and a key that are not PEM, or do not match", error);
     }
     return credential;
   }
@@ -155,7 +155,7 @@ function isSecret(name: string): boolean {
 
 /** What a plugin printed, or what is wrong with it. Pure. */
 export function decodeCredential(text: string, apiVersion: string): ExecCredential | string {
-  if (text.trim() === "") return "printed nothing, where it should print an ExecCredential";
+  if (text.trim() === "") return "printed nothing instead of an ExecCredential";
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -164,14 +164,16 @@ export function decodeCredential(text: string, apiVersion: string): ExecCredenti
   }
   const result = Answer.safeParse(value);
   if (!result.success) return "printed no ExecCredential with a status";
-  if (result.data.apiVersion !== apiVersion) return `answered with ${result.data.apiVersion} instead of ${apiVersion}`;
+  if (result.data.apiVersion !== apiVersion) return `returned ${result.data.apiVersion} instead of ${apiVersion}`;
   const { clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = result.data.status;
   const token = result.data.status.token?.trim();
-  if (!token && !(cert && key)) return "gave neither a token nor a certificate with its key";
+  if (!token && !(cert && key)) return "returned neither a token nor a certificate with its key";
   const problem = token && tokenProblem(token);
-  if (problem) return `gave a token that ${problem}`;
+  if (problem) return `returned a token that ${problem}`;
   const expiresAtMs = expirationTimestamp ? Date.parse(expirationTimestamp) : undefined;
-  if (expiresAtMs !== undefined && Number.isNaN(expiresAtMs)) return "gave an expirationTimestamp that is no time";
+  if (expiresAtMs !== undefined && Number.isNaN(expiresAtMs)) {
+    return "returned an expirationTimestamp that is not a time";
+  }
   return {
     ...(token && { token }),
     ...(cert && key && { certificate: { cert, key } }),

@@ -45,7 +45,7 @@ export function execPlugin(
   refuse: (field: string, problem: string) => never,
 ): ExecPlugin {
   const { apiVersion, command, interactiveMode } = exec;
-  if (!command) return refuse("command", "Required value: the program that hands out credentials");
+  if (!command) return refuse("command", "Required value: the credential plugin's executable");
   if (apiVersion !== "client.authentication.k8s.io/v1" && apiVersion !== "client.authentication.k8s.io/v1beta1") {
     return refuse("apiVersion", "expected client.authentication.k8s.io/v1 or v1beta1");
   }
@@ -54,7 +54,7 @@ export function execPlugin(
     return refuse("interactiveMode", "must be specified to use the exec authentication plugin: Never or IfAvailable");
   }
   if (interactiveMode === "Always") {
-    return refuse("interactiveMode", "Always: nobody is there to be asked; use Never or IfAvailable");
+    return refuse("interactiveMode", "Always: a node has no terminal to ask at; use Never or IfAvailable");
   }
   if (interactiveMode && interactiveMode !== "Never" && interactiveMode !== "IfAvailable") {
     return refuse("interactiveMode", "expected Never or IfAvailable");

@@ -18,7 +18,7 @@ test("a watch that is silent for too long ends, with its connection", async () =
     const watch = await connections.send({ lane: "objects", method: "GET", path: "/", headers: {}, signal }, {});
     await assert.rejects(async () => {
       for await (const _ of watch.body);
-    }, /^KubeConnectionError: .*no sign of life for 0\.05 s/);
+    }, /^KubeConnectionError: .*no data received for 0\.05 s/);
     await closed;
   } finally {
     connections.close();

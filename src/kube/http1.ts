@@ -60,7 +60,7 @@ export class Http1Connections {
     );
     outgoing.on("error", reject);
     outgoing.once("timeout", () => {
-      (incoming ?? outgoing).destroy(new Error(`no sign of life for ${this.#limitMs / 1000} s`));
+      (incoming ?? outgoing).destroy(new Error(`no data received for ${this.#limitMs / 1000} s`));
     });
     outgoing.end(request.body);
     try {

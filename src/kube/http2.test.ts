@@ -64,9 +64,9 @@ async function get(connection: Http2Connection, path: string): Promise<string> {
 test("a half-dead connection is dropped at most nine seconds after its last byte, one that answers is not", async () => {
   const clock = new ManualClock();
   const { connection, cut } = await connected(clock);
-  const ended = assert.rejects(get(connection, "/wait"), /no sign of life for 4 s|the connection was lost|reset/);
+  const ended = assert.rejects(get(connection, "/wait"), /no data received for 4 s|the connection was lost|reset/);
   await clock.advance(5000);
-  await until("the answer to a ping", async () => clock.waits.includes("a sign of life from the API server"));
+  await until("the answer to a ping", async () => clock.waits.includes("data from the API server"));
   // The last that is heard of it comes right after.
   assert.equal(await get(connection, "/"), "ok");
   cut();
@@ -81,7 +81,7 @@ test("what is under way on a connection that takes no more requests goes on whil
   const clock = new ManualClock();
   const { connection, cut } = await connected(clock);
   const watch = get(connection, "/wait");
-  const ended = assert.rejects(watch, /no sign of life for 75 s|the connection was lost|reset/);
+  const ended = assert.rejects(watch, /no data received for 75 s|the connection was lost|reset/);
   assert.equal(await get(connection, "/"), "ok");
   let over = false;
   connection.retire(() => (over = true));

@@ -70,8 +70,8 @@ export class Http2Connection {
     await orAborted(this.#settled.promise, signal);
     if (this.isOpen && this.hasRoom && !signal.aborted) return;
     const problem = this.isOpen
-      ? "it takes no requests on a new connection"
-      : "the connection was closed without an answer";
+      ? "it accepts no requests on a new connection"
+      : "the connection was closed without a response";
     this.close();
     throw connectionError(this.#endpoint, this.#failure ?? new Error(problem));
   }
@@ -97,7 +97,7 @@ export class Http2Connection {
       resolve({ status, headers: textHeaders(rest), body: this.#body(stream, signal) });
     });
     stream.on("error", reject);
-    stream.once("close", () => reject(new Error("the connection was closed without an answer")));
+    stream.once("close", () => reject(new Error("the connection was closed without a response")));
     const listening = onAbort(signal, () => stream.close(constants.NGHTTP2_CANCEL));
     stream.once("close", () => listening[Symbol.dispose]());
     stream.end(body);
@@ -157,7 +157,7 @@ export class Http2Connection {
    * connection is dropped at most `quietMs` and `answerMs` after its last byte.
    */
   #watchLife(): void {
-    this.#timer = this.#clock.timer("a sign of life from the API server", this.#liveness.quietMs, () => {
+    this.#timer = this.#clock.timer("data from the API server", this.#liveness.quietMs, () => {
       if (!this.#session.destroyed) this.#ask();
     });
   }
@@ -171,7 +171,7 @@ export class Http2Connection {
       this.#timer?.[Symbol.dispose]();
       this.#watchLife();
     });
-    if (!sent && !this.#session.destroyed) this.#dead("it can't be asked for a sign of life");
+    if (!sent && !this.#session.destroyed) this.#dead("cannot send a ping");
   }
 
   /** An answer may be behind much else on a slow line: while anything comes it is waited for. */
@@ -180,7 +180,7 @@ export class Http2Connection {
     const limitMs = this.#session.closed ? silentMs : this.#liveness.answerMs;
     this.#timer = this.#clock.timer("the API server to answer a ping", limitMs, () => {
       if (this.#session.destroyed) return;
-      if (this.#socket.bytesRead === bytes) this.#dead(`no sign of life for ${limitMs / 1000} s`);
+      if (this.#socket.bytesRead === bytes) this.#dead(`no data received for ${limitMs / 1000} s`);
       else this.#await();
     });
   }

@@ -10,8 +10,8 @@ const directory = "/var/run/secrets/kubernetes.io/serviceaccount";
 export function inClusterAccess(environment: Readonly<Record<string, string | undefined>>): KubeAccess {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
   if (!host || !port) {
-    throw new PodwrightError(ExitCode.badInput, "the kubeconfig names no cluster, and podwright runs in no pod", {
-      remedy: "give a kubeconfig with a cluster, a user and a current context",
+    throw new PodwrightError(ExitCode.badInput, "the kubeconfig has no cluster, and podwright does not run in a pod", {
+      remedy: "use a kubeconfig with a cluster, a user and a current context",
     });
   }
   return {

@@ -106,7 +106,7 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
     assert.equal(decodeKubeconfig("apiVersion: v1\nkind: Config\n", "/conf"), undefined);
     const environment = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
     assert.equal(inClusterAccess(environment).server, "https://[fd00::1]:443");
-    assert.throws(() => inClusterAccess({}), /names no cluster, and podwright runs in no pod/);
+    assert.throws(() => inClusterAccess({}), /has no cluster, and podwright does not run in a pod/);
   });
 
   test("takes a plugin's whole description, and starts a path with a slash at the file", () => {
@@ -166,7 +166,7 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
     [
       "a name that is there twice",
       good.replace("users: [", "users: [{ name: u, user: {} }, "),
-      /users\[u\]: the name is there twice/,
+      /users\[u\]: duplicate name/,
     ],
     ["a context's user that is not there", good.replace("user: u }", "user: z }"), /users\[z\]\.user: not found/],
     [
@@ -180,13 +180,13 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
     [
       "a proxy without a scheme",
       kubeconfig(`{ ${server}, proxy-url: "p:3128" }`),
-      /proxy-url: is no http or https URL/,
+      /proxy-url: is not an http or https URL/,
     ],
-    ["a server that is no URL", kubeconfig("{ server: 'ftp://x' }"), /server: is no http or https URL/],
+    ["a server that is no URL", kubeconfig("{ server: 'ftp://x' }"), /server: is not an http or https URL/],
     [
       "an authority that is not checked",
       kubeconfig(`{ ${server}, certificate-authority: ca, insecure-skip-tls-verify: true }`),
-      /insecure-skip-tls-verify: a certificate authority is of no use/,
+      /insecure-skip-tls-verify: conflicts with a certificate authority/,
     ],
     ["a certificate without its key", kubeconfig(`{ ${server} }`, "{ client-certificate: c }"), /client-key: Required/],
     ["a key without its certificate", kubeconfig(`{ ${server} }`, "{ client-key: k }"), /client-certificate: Required/],
@@ -207,17 +207,17 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
     ).map(([field, cluster, user]): [string, string, RegExp] => [
       `both ${field} and its data`,
       kubeconfig(cluster, user),
-      new RegExp(`\\.${field}: ${field}-data is there as well`),
+      new RegExp(`\\.${field}: conflicts with ${field}-data: remove one`),
     ]),
     [
       "a user that acts for another",
       kubeconfig(`{ ${server} }`, "{ token: t, as: admin }"),
-      /\.as: .*impersonates nob/,
+      /\.as: impersonation is not supported/,
     ],
     [
       "a group of another",
       kubeconfig(`{ ${server} }`, "{ token: t, as-groups: [g] }"),
-      /\.as-groups: .*impersonates nob/,
+      /\.as-groups: impersonation is not supported/,
     ],
     [
       "a plugin without a program",
@@ -259,7 +259,7 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
         `{ ${server} }`,
         "{ exec: { apiVersion: client.authentication.k8s.io/v1, command: p, interactiveMode: Always } }",
       ),
-      /exec\.interactiveMode: Always: nobody is there/,
+      /exec\.interactiveMode: Always: a node has no terminal/,
     ],
     ["a token of two lines", kubeconfig(`{ ${server} }`, '{ token: "a\\nb" }'), /user\.token: holds a line break/],
     ["a token of nothing", kubeconfig(`{ ${server} }`, '{ token: " " }'), /user\.token: is empty/],
@@ -371,13 +371,16 @@ describe("ExecCredentials", () => {
       /^KubeConnectionError: the credential plugin get-token printed something that is not JSON; it says: the disk is full/,
     );
     world.result = { exitCode: 0, stdout: "", stderr: "" };
-    await assert.rejects(world.credentials.get(), /get-token printed nothing, where it should print an ExecCredential/);
+    await assert.rejects(world.credentials.get(), /get-token printed nothing instead of an ExecCredential/);
   });
 
   test("a certificate of a plugin has to be one, with its key", async () => {
     const world = new Plugin();
     world.gives({ clientCertificateData: pem, clientKeyData: "s3cret" });
-    await assert.rejects(world.credentials.get(), /get-token gave a certificate and a key that are no PEM, or do not/);
+    await assert.rejects(
+      world.credentials.get(),
+      /get-token returned a certificate and a key that are not PEM, or do not/,
+    );
   });
 
   test("what a plugin prints is checked", () => {
@@ -386,12 +389,12 @@ describe("ExecCredentials", () => {
     assert.deepEqual(decodeCredential(answer({}), apiVersion), { token: "t" });
     assert.equal(decodeCredential("s3cret", apiVersion), "printed something that is not JSON");
     const problem = (text: string): string => JSON.stringify(decodeCredential(text, apiVersion));
-    assert.match(problem(answer({ apiVersion: "v0" })), /answered with v0 instead/);
+    assert.match(problem(answer({ apiVersion: "v0" })), /returned v0 instead/);
     assert.match(problem(answer({ status: {} })), /neither a token nor a certificate/);
     const late = answer({ status: { token: "t", expirationTimestamp: "soon" } });
-    assert.match(problem(late), /is no time/);
+    assert.match(problem(late), /is not a time/);
     assert.deepEqual(decodeCredential(answer({ status: { token: "t\n" } }), apiVersion), { token: "t" });
     const broken = problem(answer({ status: { token: "s3cret\nX-Evil: 1" } }));
-    assert.match(broken, /^"gave a token that holds a line break/);
+    assert.match(broken, /^"returned a token that holds a line break/);
   });
 });

@@ -67,13 +67,13 @@ const Context = z.looseObject({ cluster: z.string(), user: OptionalText });
 
 /** What a user may have that podwright has no use for: better said than found out from a 401. */
 const refusedUserFields: Readonly<Record<string, string>> = {
-  username: "basic authentication is gone since Kubernetes 1.19; use a certificate or a token",
-  password: "basic authentication is gone since Kubernetes 1.19; use a certificate or a token",
-  "auth-provider": "auth providers are gone since Kubernetes 1.26; use exec",
-  as: "podwright acts for itself and impersonates nobody",
-  "as-uid": "podwright acts for itself and impersonates nobody",
-  "as-groups": "podwright acts for itself and impersonates nobody",
-  "as-user-extra": "podwright acts for itself and impersonates nobody",
+  username: "basic authentication was removed in Kubernetes 1.19; use a certificate or a token",
+  password: "basic authentication was removed in Kubernetes 1.19; use a certificate or a token",
+  "auth-provider": "auth providers were removed in Kubernetes 1.26; use exec",
+  as: "impersonation is not supported",
+  "as-uid": "impersonation is not supported",
+  "as-groups": "impersonation is not supported",
+  "as-user-extra": "impersonation is not supported",
 };
 
 /** Throws with the file and the field; never shows a value, which may be a secret. */
@@ -118,7 +118,7 @@ export function decodeKubeconfig(text: string, path: string): KubeAccess | undef
 function refuseTwins(list: string, items: readonly { readonly name: string }[], refuse: Refuse): void {
   const names = items.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) !== index);
-  if (twin !== undefined) refuse(`${list}[${twin}]`, "the name is there twice");
+  if (twin !== undefined) refuse(`${list}[${twin}]`, "duplicate name");
 }
 
 /** As client-go: the first document counts, and of a repeated key the last. */
@@ -160,13 +160,13 @@ function clusterAccess(
   // An address without a scheme, as client-go's own rules have it.
   const secure = hasCertificate || ca !== undefined || insecure;
   const url = URL.parse(server.includes("://") ? server : `${secure ? "https" : "http"}://${server}`);
-  if (url === null || !/^https?:$/u.test(url.protocol)) return refuse("server", "is no http or https URL");
-  if (url.username !== "" || url.search !== "") return refuse("server", "may not hold a user or a query");
+  if (url === null || !/^https?:$/u.test(url.protocol)) return refuse("server", "is not an http or https URL");
+  if (url.username !== "" || url.search !== "") return refuse("server", "must not hold a user or a query");
   const proxyUrl = cluster["proxy-url"];
   const proxy = proxyUrl ? parseProxy(proxyUrl) : undefined;
   if (typeof proxy === "string") return refuse("proxy-url", proxy);
   if (insecure && ca !== undefined) {
-    return refuse("insecure-skip-tls-verify", "a certificate authority is of no use with it: leave one of them out");
+    return refuse("insecure-skip-tls-verify", "conflicts with a certificate authority: remove one of them");
   }
   return {
     server: `${url.origin}${url.pathname.replace(/\/+$/u, "")}`,
@@ -220,7 +220,7 @@ function source(
   refuse: Refuse,
 ): TextSource | undefined {
   const [data, path] = [fields[`${field}-data`], fields[field]];
-  if (data && path) return refuse(field, `${field}-data is there as well: leave one of them out`);
+  if (data && path) return refuse(field, `conflicts with ${field}-data: remove one of them`);
   if (typeof data === "string" && data !== "") {
     const text = Buffer.from(data, "base64").toString("utf8");
     if (!text.includes("-----BEGIN ")) return refuse(`${field}-data`, "is not PEM in base64");

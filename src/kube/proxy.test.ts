@@ -66,9 +66,9 @@ describe("the proxy to the API server", () => {
     const server = "https://api.example:6443";
     for (const [value, problem] of [
       ["socks5://u:s3cret@proxy:1080", /^PodwrightError: https_proxy of the environment: SOCKS is not supported/],
-      ["ftp://u:s3cret@proxy", /https_proxy of the environment: is no http or https URL of a proxy/],
-      ["http://u:s3cret@proxy:x", /is no http or https URL/],
-      ["http://u:s3cret%@proxy", /user and password have to be percent-encoded/],
+      ["ftp://u:s3cret@proxy", /https_proxy of the environment: is not an http or https URL/],
+      ["http://u:s3cret@proxy:x", /is not an http or https URL/],
+      ["http://u:s3cret%@proxy", /user and password must be percent-encoded/],
     ] as const) {
       const refused = (error: Error): boolean => problem.test(String(error)) && !String(error).includes("s3cret");
       assert.throws(() => through(server, { https_proxy: value }), refused);

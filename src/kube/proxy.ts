@@ -33,7 +33,7 @@ export function environmentProxy(server: URL, environment: Environment): URL | u
   const proxy = parseProxy(text.includes("://") ? text : `http://${text}`);
   if (proxy instanceof URL) return proxy;
   throw new PodwrightError(ExitCode.badInput, `${variable} of the environment: ${proxy}`, {
-    remedy: `give it the URL of an HTTP proxy, or put ${server.hostname} into NO_PROXY`,
+    remedy: `set it to the URL of an HTTP proxy, or add ${server.hostname} to NO_PROXY`,
   });
 }
 
@@ -41,13 +41,13 @@ export function environmentProxy(server: URL, environment: Environment): URL | u
 export function parseProxy(text: string): URL | string {
   const url = URL.parse(text);
   if (url?.protocol.startsWith("socks")) {
-    return "SOCKS is not supported: podwright goes through HTTP proxies only (http:// or https://, with CONNECT)";
+    return "SOCKS is not supported: use an HTTP proxy (http:// or https://, with CONNECT)";
   }
-  if (url === null || !/^https?:$/u.test(url.protocol)) return "is no http or https URL of a proxy";
+  if (url === null || !/^https?:$/u.test(url.protocol)) return "is not an http or https URL";
   try {
     proxyHeaders(url);
   } catch {
-    return "user and password have to be percent-encoded";
+    return "user and password must be percent-encoded";
   }
   return url;
 }

@@ -218,7 +218,7 @@ describe("the transport", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(transport)));
     assert.equal(answers.length, 20);
     const none = await http2Server({ settings: { maxConcurrentStreams: 0 } });
-    await assert.rejects(ask(transportTo(`https://127.0.0.1:${none.port}`)), /takes no requests on a new connection/);
+    await assert.rejects(ask(transportTo(`https://127.0.0.1:${none.port}`)), /accepts no requests on a new connection/);
   });
 
   test("a request that the server did not look at is sent again, a few times", async () => {
@@ -250,19 +250,16 @@ describe("the transport", () => {
         "check certificate-authority or certificate-authority-data of its cluster (unable to verify the first certificate)",
     });
     const system = transportTo(`https://127.0.0.1:${port}`, { ca: undefined });
-    await assert.rejects(
-      send(system),
-      /nobody whom this machine trusts .*: give the kubeconfig certificate-authority or/,
-    );
+    await assert.rejects(send(system), /signed by an unknown authority: set certificate-authority or/);
     const path = { kind: "inline", text: "/etc/kubernetes/pki/ca.crt" } as const;
     await assert.rejects(
       send(transportTo(`https://127.0.0.1:${port}`, { ca: path })),
-      /is no certificate in PEM: check/,
+      /is not a PEM certificate: check/,
     );
     const name = { serverName: "elsewhere.example" };
     await assert.rejects(
       send(transportTo(`https://127.0.0.1:${port}`, name)),
-      /its certificate is for another name: give .* tls-server-name/,
+      /its certificate is for another name: set .* tls-server-name/,
     );
     const old = authority.issue({
       subject: { commonName: "api" },
@@ -347,7 +344,7 @@ describe("a connection that is half dead", () => {
     assert.equal(error, undefined);
     proxy.swallow();
     await ended;
-    assert.match(String(error), /no sign of life for 0\.05 s|the connection was lost|reset/);
+    assert.match(String(error), /no data received for 0\.05 s|the connection was lost|reset/);
     // A new connection is made, and works.
     await until("a new connection", async () => (await ask(transport))[0] === "2.0");
   });

@@ -194,7 +194,7 @@ class Lane {
     });
     if (certificate !== this.#certificate) {
       connection.close();
-      throw new KubeConnectionError(`API server ${endpoint.url.host}: the certificate changed meanwhile`);
+      throw new KubeConnectionError(`API server ${endpoint.url.host}: the client certificate has changed`);
     }
     if (connection instanceof Http2Connection) this.#http2.push(connection);
     else this.#http1 = connection;

@@ -162,7 +162,7 @@ describe("a proxy before the API server", () => {
     };
     await refused(
       `http://me:wr0ng@127.0.0.1:${proxy.port}`,
-      `${proxy.port}: it answered 407 Proxy Authentication Required: give its URL a user and a password that it knows`,
+      `${proxy.port}: it answered 407 Proxy Authentication Required: add a valid user and password to its URL`,
     );
     await refused(`http://me:s3cret@127.0.0.1:1`, "1: connect ECONNREFUSED 127.0.0.1:1");
     const closing = createHttpServer().on("connect", (_request, client: Socket) => void client.destroy());
@@ -219,7 +219,7 @@ describe("a proxy before the API server", () => {
     assert.equal(error, undefined, "it lives while the pings are answered");
     for (const end of proxy.ends) end.unpipe().pause();
     await watch;
-    assert.match(String(error), /no sign of life for 0\.\d+ s/);
+    assert.match(String(error), /no data received for 0\.\d+ s/);
     assert.equal((await ask(transport))[0], "2.0");
   });
 });

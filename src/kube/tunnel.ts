@@ -47,10 +47,10 @@ export async function openTunnel(behind: Behind, proxy: URL, signal: AbortSignal
     if (head.length > 0) socket.unshift(head);
     if (status >= 200 && status < 300) return resolve(socket);
     socket.destroy();
-    const remedy = status === 407 ? ": give its URL a user and a password that it knows" : "";
+    const remedy = status === 407 ? ": add a valid user and password to its URL" : "";
     reject(new Error(`it answered ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd() + remedy));
   });
-  using _abort = onAbort(signal, () => asked.destroy(new Error("called off")));
+  using _abort = onAbort(signal, () => asked.destroy(new Error("canceled")));
   asked.end();
   try {
     return await promise;

@@ -25,7 +25,9 @@ export class ChangeWaiter implements Disposable {
     }
     const woken = new AbortController();
     if (wakeable) this.#wake = () => woken.abort();
-    await this.#clock.sleep("next look at a log", limitMs, AbortSignal.any([woken.signal, signal])).catch(() => {});
+    await this.#clock
+      .sleep("next poll of a log file", limitMs, AbortSignal.any([woken.signal, signal]))
+      .catch(() => {});
     this.#wake = undefined;
     this.#changed = false;
   }

@@ -159,8 +159,8 @@ test("rotations are told with their cause, but not each one of a container that 
     scene.entries.map(({ kind, what }) => `${kind} ${what}`),
     ["action RotateLog", "outcome RotateLog"],
   );
-  assert.match(scene.entries[0]?.cause?.message ?? "", /^it has \d+ bytes, and 100 are the limit$/);
+  assert.match(scene.entries[0]?.cause?.message ?? "", /^it has \d+ bytes, the limit is 100$/);
   await scene.clock.advance(11 * 60_000);
   await round();
-  assert.match(scene.entries[2]?.cause?.message ?? "", /4 rotations before this one were not told$/);
+  assert.match(scene.entries[2]?.cause?.message ?? "", /4 earlier rotations were not recorded$/);
 });

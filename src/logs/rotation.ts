@@ -73,7 +73,7 @@ export class LogRotation {
     if (this.#config.maxSizeBytes < 0) return;
     while (!signal.aborted) {
       this.look(signal);
-      await this.#deps.clock.sleep("next look at log sizes", this.#config.monitorIntervalMs, signal).catch(() => {});
+      await this.#deps.clock.sleep("next check of log sizes", this.#config.monitorIntervalMs, signal).catch(() => {});
     }
     await Promise.all(this.#busy.values());
   }
@@ -103,7 +103,7 @@ export class LogRotation {
     const info = await this.#deps.files.stat(log.path);
     if (info === undefined) {
       // An earlier life ended between renaming and reopening, or somebody removed it: the container writes to no name.
-      await this.#reopen(log, { code: "LogMissing", message: `there is no ${log.path}` }, signal);
+      await this.#reopen(log, { code: "LogMissing", message: `log file ${log.path} does not exist` }, signal);
       return;
     }
     if (info.type !== "file") throw new Error(`${log.path} is a ${info.type}, not the file that the runtime writes`);
@@ -118,13 +118,13 @@ export class LogRotation {
     const names = (await files.list(directory)).map((entry) => entry.name);
     const plan = planRotation(names, log.path.slice(slash + 1), this.#config.maxFiles, clock.now());
     const since = this.#told.get(log.containerId)?.untold ?? 0;
-    const before = since > 0 ? `; ${since} rotations before this one were not told` : "";
+    const before = since > 0 ? `; ${since} earlier rotations were not recorded` : "";
     const action: LogAction = {
       what: "RotateLog",
       message: `rotate the log of container ${log.container}`,
       cause: {
         code: "LogSize",
-        message: `it has ${size} bytes, and ${this.#config.maxSizeBytes} are the limit${before}`,
+        message: `it has ${size} bytes, the limit is ${this.#config.maxSizeBytes}${before}`,
       },
       data: { size, rotatedTo: plan.rotatedName, removed: plan.remove.length },
     };
@@ -148,7 +148,7 @@ export class LogRotation {
   }
 
   async #reopen(log: RunningLog, cause: Cause, signal: AbortSignal): Promise<void> {
-    const message = `let the runtime open the log of container ${log.container} anew`;
+    const message = `ask the runtime to reopen the log of container ${log.container}`;
     await this.#tell(log, { what: "ReopenLog", message, cause, data: {} }, async () => {
       await this.#deps.runtime.reopenContainerLog({ containerId: log.containerId }, { signal });
     });
@@ -189,7 +189,7 @@ export class LogRotation {
     const { pod, container, path } = log;
     const fields = { ...pod, container, path, error: errorMessage(error) };
     // The next look tries again; meanwhile the same failure again is news to nobody.
-    if (this.#mayTell(this.#failures, log)) this.#deps.log.warn("rotating a container log failed", fields);
-    else this.#deps.log.debug("rotating a container log failed", fields);
+    if (this.#mayTell(this.#failures, log)) this.#deps.log.warn("cannot rotate a container log", fields);
+    else this.#deps.log.debug("cannot rotate a container log", fields);
   }
 }

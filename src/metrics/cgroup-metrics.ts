@@ -6,7 +6,7 @@ import type { Registry } from "./registry.ts";
 export function measuredCgroups(registry: Registry, clock: { monotonic(): number }, cgroups: Cgroups): Cgroups {
   const seconds = registry.histogram(
     "kubelet_cgroup_manager_duration_seconds",
-    "Time that changes of cgroups take",
+    "Duration of cgroup changes",
     ["operation_type"],
     defaultBounds,
   );

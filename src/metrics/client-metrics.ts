@@ -21,25 +21,25 @@ export class ClientMetrics {
     const labels = ["host", "verb"] as const;
     this.#seconds = registry.histogram(
       "rest_client_request_duration_seconds",
-      "Time until the API server's answer begins",
+      "Time to the first byte of the API server's response",
       labels,
       clientBounds,
     );
     this.#sizes = registry.histogram(
       "rest_client_request_size_bytes",
-      "Bytes of what is sent to the API server",
+      "Size of requests to the API server",
       labels,
       sizeBounds,
     );
     this.#answerSizes = registry.histogram(
       "rest_client_response_size_bytes",
-      "Bytes of the API server's answers, but for watches",
+      "Size of the API server's responses, watches excluded",
       labels,
       sizeBounds,
     );
     this.#waits = registry.histogram(
       "rest_client_rate_limiter_duration_seconds",
-      "Time that requests wait for their turn within kubeAPIQPS and eventRecordQPS",
+      "Time that requests wait for the rate limits kubeAPIQPS and eventRecordQPS",
       labels,
       clientBounds,
     );

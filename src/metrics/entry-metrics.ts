@@ -187,25 +187,25 @@ function countersOf(registry: Registry): ReadonlyMap<string, Counter<readonly []
 
 function containerInstruments(registry: Registry) {
   return {
-    started: registry.counter("kubelet_started_containers_total", "Starts of containers", ["container_type"]),
-    startErrors: registry.counter("kubelet_started_containers_errors_total", "Starts of containers that failed", [
+    started: registry.counter("kubelet_started_containers_total", "Container starts", ["container_type"]),
+    startErrors: registry.counter("kubelet_started_containers_errors_total", "Failed container starts", [
       "container_type",
       "code",
     ]),
-    terminated: registry.counter("kubelet_terminated_containers_total", "Containers that ended", [
+    terminated: registry.counter("kubelet_terminated_containers_total", "Terminated containers", [
       "container_type",
       "exit_code",
       "reason",
     ]),
     pullSeconds: registry.histogram(
       "kubelet_image_pull_duration_seconds",
-      "Time that pulls take, by the size of the image",
+      "Duration of image pulls, by image size",
       ["image_size_in_bytes"],
       pullBounds,
     ),
     containersPerPod: registry.histogram(
       "kubelet_containers_per_pod_count",
-      "Containers of the pods that the node is given",
+      "Number of containers of each pod that the node is given",
       [],
       containerBounds,
     ),
@@ -214,35 +214,33 @@ function containerInstruments(registry: Registry) {
 
 function podInstruments(registry: Registry) {
   return {
-    startedPods: registry.counter("kubelet_started_pods_total", "Sandboxes begun", []),
-    startedPodErrors: registry.counter("kubelet_started_pods_errors_total", "Sandboxes that failed", []),
+    startedPods: registry.counter("kubelet_started_pods_total", "Pod sandbox starts", []),
+    startedPodErrors: registry.counter("kubelet_started_pods_errors_total", "Failed pod sandbox starts", []),
     startedUserPods: registry.counter(
       "kubelet_started_user_namespaced_pods_total",
-      "Sandboxes begun of pods with user namespaces of their own",
+      "Starts of pods with a user namespace",
       [],
     ),
     startedUserPodErrors: registry.counter(
       "kubelet_started_user_namespaced_pods_errors_total",
-      "Sandboxes that failed of pods with user namespaces of their own",
+      "Failed starts of pods with a user namespace",
       [],
     ),
     sandboxSeconds: registry.histogram(
       "kubelet_run_podsandbox_duration_seconds",
-      "Time that the runtime takes for a sandbox",
+      "Duration of RunPodSandbox",
       ["runtime_handler"],
       defaultBounds,
     ),
-    sandboxErrors: registry.counter("kubelet_run_podsandbox_errors_total", "Sandboxes that failed", [
+    sandboxErrors: registry.counter("kubelet_run_podsandbox_errors_total", "Failed pod sandbox starts", [
       "runtime_handler",
     ]),
-    orphans: registry.counter("kubelet_orphaned_runtime_pods_total", "Pods that the runtime had and nobody wanted", []),
-    preemptions: registry.counter("kubelet_preemptions", "Pods that had to make room for critical ones", [
-      "preemption_signal",
-    ]),
-    rejections: registry.counter("kubelet_admission_rejections_total", "Pods that the node refused", ["reason"]),
+    orphans: registry.counter("kubelet_orphaned_runtime_pods_total", "Orphaned pods found in the runtime", []),
+    preemptions: registry.counter("kubelet_preemptions", "Pods preempted for critical pods", ["preemption_signal"]),
+    rejections: registry.counter("kubelet_admission_rejections_total", "Pods rejected by the node", ["reason"]),
     statusSeconds: registry.histogram(
       "kubelet_pod_status_sync_duration_seconds",
-      "Time that writing a pod's status to the API server takes",
+      "Duration of updates of a pod's status at the API server",
       [],
       statusBounds,
     ),
@@ -253,29 +251,29 @@ function otherInstruments(registry: Registry) {
   return {
     sleepsCutOff: registry.counter(
       "kubelet_sleep_action_terminated_early_total",
-      "Hooks that were to sleep longer than their container had",
+      "Sleep hooks cut short by the end of the grace period",
       [],
     ),
     pluginSeconds: registry.histogram(
       "kubelet_credential_provider_plugin_duration",
-      "Seconds that plugins take for credentials",
+      "Duration of credential plugin calls",
       ["plugin_name"],
       defaultBounds,
     ),
     pluginErrors: registry.counter(
       "kubelet_credential_provider_plugin_errors_total",
-      "Plugins that gave no credentials",
+      "Failed credential plugin calls",
       ["plugin_name"],
     ),
     storageSeconds: registry.histogram(
       "storage_operation_duration_seconds",
-      "Time that work on volumes takes",
+      "Duration of volume operations",
       ["volume_plugin", "operation_name", "status", "migrated"],
       storageBounds,
     ),
     volumeSeconds: registry.histogram(
       "volume_operation_total_seconds",
-      "Time that work on volumes takes from end to end",
+      "Duration of volume operations from end to end",
       ["plugin_name", "operation_name"],
       storageBounds,
     ),

@@ -42,15 +42,15 @@ export class HttpMetrics {
   constructor(registry: Registry, clock: { monotonic(): number }) {
     this.#clock = clock;
     const labels = ["method", "path", "server_type", "long_running"] as const;
-    this.#requests = registry.counter("kubelet_http_requests_total", "Requests to the kubelet's API", labels);
+    this.#requests = registry.counter("kubelet_http_requests_total", "Requests to the kubelet API", labels);
     this.#seconds = registry.histogram(
       "kubelet_http_requests_duration_seconds",
-      "Time that requests to the kubelet's API take",
+      "Duration of requests to the kubelet API",
       labels,
       defaultBounds,
     );
-    this.#inFlight = registry.gauge("kubelet_http_inflight_requests", "Requests that are being answered", labels);
-    this.#sockets = registry.counter("kubelet_websocket_streaming_requests_total", "Streams asked for by WebSocket", [
+    this.#inFlight = registry.gauge("kubelet_http_inflight_requests", "Requests in flight", labels);
+    this.#sockets = registry.counter("kubelet_websocket_streaming_requests_total", "Streams requested by WebSocket", [
       "subresource",
     ]);
   }

@@ -58,7 +58,7 @@ export class NodeMetrics {
     this.#resizes = new ResizeMetrics(this.registry, () => clock.now());
     this.#volumeSeconds = this.registry.histogram(
       "kubelet_volume_metric_collection_duration_seconds",
-      "Time that measuring a volume takes",
+      "Duration of a volume's measurement",
       ["metric_source"],
       defaultBounds,
     );
@@ -120,12 +120,14 @@ function factFamilies(facts: NodeFacts): Family[] {
     platform,
   };
   return [
-    info("kubelet_node_name", "Always 1; names the node", { node: nodeName }),
-    info("kubelet_metrics_provider", "Always 1; where the figures of containers are from", { provider: "cadvisor" }),
-    info("kubernetes_build_info", "Always 1; says what is running", build, true),
+    info("kubelet_node_name", "Always 1; labelled with the node's name", { node: nodeName }),
+    info("kubelet_metrics_provider", "Always 1; labelled with the source of container statistics", {
+      provider: "cadvisor",
+    }),
+    info("kubernetes_build_info", "Always 1; labelled with the version", build, true),
     {
       name: "kubelet_cgroup_version",
-      help: "Version of the machine's cgroups",
+      help: "Cgroup version of the machine",
       type: "gauge",
       stability: "ALPHA",
       labels: [],

@@ -37,14 +37,14 @@ export function podGauges({ pods, mirrors }: PodCounts): Family[] {
   const ephemeral = wanted.reduce((sum, { pod }) => sum + (pod?.spec.ephemeralContainers?.length ?? 0), 0);
   return [
     gauge("kubelet_active_pods", "Pods that hold resources of the node", ["static"], byStatic(holds)),
-    gauge("kubelet_desired_pods", "Pods that sources want", ["static"], byStatic(wanted)),
-    gauge("kubelet_mirror_pods", "Static pods that the API server is shown", [], one(mirrors ? statics.length : 0)),
-    gauge("kubelet_managed_ephemeral_containers", "Ephemeral containers of wanted pods", [], one(ephemeral)),
-    gauge("kubelet_running_pods", "Pods with a sandbox that is ready", [], one(running.length)),
-    gauge("kubelet_running_containers", "Containers by their state", ["container_state"], containers(pods)),
+    gauge("kubelet_desired_pods", "Pods that the sources deliver", ["static"], byStatic(wanted)),
+    gauge("kubelet_mirror_pods", "Mirror pods", [], one(mirrors ? statics.length : 0)),
+    gauge("kubelet_managed_ephemeral_containers", "Ephemeral containers of desired pods", [], one(ephemeral)),
+    gauge("kubelet_running_pods", "Pods with a ready sandbox", [], one(running.length)),
+    gauge("kubelet_running_containers", "Containers by state", ["container_state"], containers(pods)),
     gauge(
       "kubelet_working_pods",
-      "Pods that have a worker, by what it does and who wants them",
+      "Pods with a worker, by its state and the pod's source",
       ["lifecycle", "config", "static"],
       count(pods, ({ state, pod, wanted: isWanted, isStatic }) => {
         const config = pod === undefined ? "runtime_only" : "orphan";
@@ -53,7 +53,7 @@ export function podGauges({ pods, mirrors }: PodCounts): Family[] {
     ),
     gauge(
       "kubelet_pod_pending_resizes",
-      "Pods whose resize waits",
+      "Pods with a pending resize",
       ["reason"],
       count(
         pods.filter(({ pendingResize }) => pendingResize !== undefined),
@@ -62,13 +62,13 @@ export function podGauges({ pods, mirrors }: PodCounts): Family[] {
     ),
     gauge(
       "kubelet_pod_in_progress_resizes",
-      "Pods that are being resized",
+      "Pods with a resize in progress",
       [],
       one(pods.filter(({ resizing }) => resizing).length),
     ),
     gauge(
       "volume_manager_total_volumes",
-      "Volumes that pods want, and that they have",
+      "Volumes in the desired and in the actual state of the world",
       ["plugin_name", "state"],
       volumes(wanted, running),
     ),

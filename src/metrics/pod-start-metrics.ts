@@ -33,13 +33,13 @@ export class PodStartMetrics {
     this.#deps = deps;
     this.#own = registry.histogram(
       "kubelet_pod_start_duration_seconds",
-      "Time from when the node first saw a pod until it runs",
+      "Time from the first sight of a pod until it runs",
       [],
       podStartBounds,
     );
     this.#sli = registry.histogram(
       "kubelet_pod_start_sli_duration_seconds",
-      "Time from a pod's creation until it runs, without pulls, init containers and pods with volumes that keep state",
+      "Time from a pod's creation until it runs, without image pulls, init containers and stateful pods",
       [],
       podStartBounds,
     );
@@ -51,7 +51,7 @@ export class PodStartMetrics {
     );
     this.#first = registry.gauge(
       "kubelet_first_network_pod_start_sli_duration_seconds",
-      "Time that the first pod with a network of its own took, as kubelet_pod_start_sli_duration_seconds counts",
+      "kubelet_pod_start_sli_duration_seconds of the first pod with its own network",
       [],
     );
   }

@@ -23,7 +23,7 @@ export class PodsApiMetrics {
     this.#errors = each("errors", "Failed calls");
     this.#dropped = registry.counter(
       "kubelet_pod_watch_events_dropped_total",
-      "Watchers of the pods API that were dropped as they did not keep up",
+      "Watchers of the pods API dropped for falling behind",
       [],
     );
   }

@@ -32,7 +32,7 @@ export function processFamilies(texts: readonly (string | undefined)[], openFile
     family(
       "gauge",
       "process_max_fds",
-      "Most file descriptors that may be open",
+      "Maximum number of open file descriptors",
       limit === -1 ? Number.POSITIVE_INFINITY : limit,
     ),
     startTime(started),
@@ -53,7 +53,12 @@ export function processFamilies(texts: readonly (string | undefined)[], openFile
 
 /** @param seconds since 1970 */
 export function startTime(seconds: number | undefined): Family {
-  return family("gauge", "process_start_time_seconds", "When the process was started, in seconds since 1970", seconds);
+  return family(
+    "gauge",
+    "process_start_time_seconds",
+    "Start time of the process since unix epoch in seconds",
+    seconds,
+  );
 }
 
 function family(type: "counter" | "gauge", name: string, help: string, value: number | undefined): Family {

@@ -33,22 +33,20 @@ export class ResizeMetrics {
     this.#now = now;
     this.#asked = registry.counter(
       "kubelet_container_requested_resizes_total",
-      "Changes of containers' resources that were asked for",
+      "Requested changes of container resources",
       ["resource", "requirement", "operation"],
     );
-    this.#infeasible = registry.counter(
-      "kubelet_pod_infeasible_resizes_total",
-      "Resizes that the node can never grant, by why",
-      ["reason_detail"],
-    );
+    this.#infeasible = registry.counter("kubelet_pod_infeasible_resizes_total", "Infeasible resizes, by reason", [
+      "reason_detail",
+    ]);
     this.#accepted = registry.counter(
       "kubelet_pod_deferred_accepted_resizes_total",
-      "Resizes that had to wait and were granted, by what made them be judged again",
+      "Deferred resizes that were granted, by trigger",
       ["retry_trigger"],
     );
     this.#milliseconds = registry.histogram(
       "kubelet_pod_resize_duration_milliseconds",
-      "Time from when a resize is granted until the pod has it, or a try fails, in milliseconds",
+      "Time from the grant of a resize until it is done or fails, in milliseconds",
       ["success"],
       resizeBounds,
     );

@@ -62,62 +62,62 @@ export class RuntimeMetrics implements Observer {
     this.#images = new ImageMetrics(registry);
     this.#upkeep = upkeepInstruments(registry);
     const operation = ["operation_type"] as const;
-    this.#calls = registry.counter("kubelet_runtime_operations_total", "Calls of the runtime", operation);
+    this.#calls = registry.counter("kubelet_runtime_operations_total", "Calls to the runtime", operation);
     this.#callErrors = registry.counter(
       "kubelet_runtime_operations_errors_total",
-      "Calls of the runtime that failed",
+      "Failed calls to the runtime",
       operation,
     );
     this.#callSeconds = registry.histogram(
       "kubelet_runtime_operations_duration_seconds",
-      "Time that calls of the runtime take",
+      "Duration of calls to the runtime",
       operation,
       runtimeBounds,
     );
     this.#relistSeconds = registry.histogram(
       "kubelet_pleg_relist_duration_seconds",
-      "Time that listing the runtime takes",
+      "Duration of a PLEG relist",
       [],
       defaultBounds,
     );
     this.#relistInterval = registry.histogram(
       "kubelet_pleg_relist_interval_seconds",
-      "Time between two listings of the runtime",
+      "Interval between PLEG relists",
       [],
       defaultBounds,
     );
     this.#relistPodSeconds = registry.histogram(
       "kubelet_pleg_pod_relist_duration_seconds",
-      "Time that looking at one pod takes",
+      "Duration of a pod's inspection",
       [],
       defaultBounds,
     );
     this.#lastSeen = registry.gauge(
       "kubelet_pleg_last_seen_seconds",
-      "When the runtime was last listed, in seconds since 1970",
+      "Time of the last PLEG relist, in seconds since 1970",
       [],
     );
     this.#workerSeconds = registry.histogram(
       "kubelet_pod_worker_duration_seconds",
-      "Time that a step for a pod takes, its wait for a fresh look included",
+      "Duration of a pod worker's step, its wait for a fresh observation included",
       operation,
       defaultBounds,
     );
     this.#workerStart = registry.histogram(
       "kubelet_pod_worker_start_duration_seconds",
-      "Time from when the node was given a pod until its worker looks at it",
+      "Time from the first sight of a pod until its worker starts",
       [],
       defaultBounds,
     );
     this.#probes = probes.counter(
       "prober_probe_total",
-      "Probes by how they ended",
+      "Probes by result",
       ["container", "namespace", "pod", "pod_uid", "probe_type", "result"],
       "BETA",
     );
     this.#probeSeconds = probes.histogram(
       "prober_probe_duration_seconds",
-      "Time that probes take",
+      "Duration of probes",
       ["container", "namespace", "pod", "probe_type"],
       defaultBounds,
     );

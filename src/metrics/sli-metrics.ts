@@ -31,13 +31,13 @@ class Counts {
   readonly registry = new Registry();
   readonly #health = this.registry.gauge(
     "kubernetes_healthcheck",
-    "1 while the check is well, 0 otherwise",
+    "1 while the health check passes, 0 otherwise",
     ["name", "type"],
     "STABLE",
   );
   readonly #total = this.registry.counter(
     "kubernetes_healthchecks_total",
-    "How often the check was made, by how it came out",
+    "Runs of the health check, by result",
     ["name", "status", "type"],
     "STABLE",
   );

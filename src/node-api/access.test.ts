@@ -99,8 +99,8 @@ test("a token file's mistakes are told with their line, and no token", () => {
     return "none";
   };
   assert.match(problem("# fine\n\na-token,bob"), /\/tokens:3: it has 2 fields/);
-  assert.match(problem('a-token,bob,1,"dev'), /\/tokens:1: a quote opens and does not close/);
-  assert.match(problem("a-token,bob,1\na-token,eve,2"), /\/tokens:2: the token is there already/);
+  assert.match(problem('a-token,bob,1,"dev'), /\/tokens:1: unclosed quote/);
+  assert.match(problem("a-token,bob,1\na-token,eve,2"), /\/tokens:2: duplicate token/);
   assert.match(problem("a-token,,1"), /the user's name is empty/);
   assert.match(problem(",bob,1"), /the token is empty/);
   for (const text of ["a-token,bob", 'a-token,b,1,"', "a-token,,1"]) assert.doesNotMatch(problem(text), /a-token/);

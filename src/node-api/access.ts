@@ -69,7 +69,7 @@ async function refusal(
   try {
     if (await authorize(who, what)) return undefined;
   } catch (error) {
-    log.error("unable to find out whether a request is allowed", { user: who.name, verb, error: errorMessage(error) });
+    log.error("unable to authorize a request", { user: who.name, verb, error: errorMessage(error) });
     return plain(500, `Authorization error (user=${who.name}, verb=${verb}, resource=nodes)`);
   }
   const wanted = `resource=nodes, subresource(s)=[${subresources.join(" ")}]`;

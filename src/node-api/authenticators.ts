@@ -59,12 +59,12 @@ export function parseTokenFile(text: string, path: string): Map<string, Identity
         remedy: 'a line is token,user,uid or token,user,uid,"group1,group2"',
       });
     const fields = csvFields(line);
-    if (fields === undefined) throw problem("a quote opens and does not close");
+    if (fields === undefined) throw problem("unclosed quote");
     const [token = "", name = "", , groups = ""] = fields;
     if (fields.length < 3) throw problem(`it has ${fields.length} fields`);
-    if (token === "" || /\s/.test(token)) throw problem("the token is empty or has white space");
+    if (token === "" || /\s/.test(token)) throw problem("the token is empty or contains white space");
     if (name === "") throw problem("the user's name is empty");
-    if (identities.has(token)) throw problem("the token is there already");
+    if (identities.has(token)) throw problem("duplicate token");
     const named = groups.split(",").filter((group) => group !== "");
     identities.set(token, { name, groups: [...named, authenticated] });
   }

@@ -12,13 +12,13 @@ test("the verbosity of the log is set by a number alone", async () => {
   const set: number[] = [];
   const changed = { setVerbosity: (verbosity: number) => void set.push(verbosity) };
   assert.equal(await ask("PUT", "/debug/flags/v", changed, "6"), "200 successfully set klog.logging.verbosity to 6\n");
-  assert.match(await ask("PUT", "/debug/flags/v", changed, "all"), /^400 .*"all" is no number/);
+  assert.match(await ask("PUT", "/debug/flags/v", changed, "all"), /^400 .*"all" is not a number/);
   assert.equal(await ask("GET", "/debug/flags/v", changed), "406 unsupported http method\n");
   assert.deepEqual(set, [6]);
   assert.equal(await ask("PUT", "/debug/flags/v", { debugFlags: false }, "6"), "405 flags endpoint is disabled.\n");
 });
 
 test("profiles are refused in clear words, or turned off", async () => {
-  assert.match(await ask("GET", "/debug/pprof/profile?seconds=30", {}), /^501 podwright is no Go program/);
+  assert.match(await ask("GET", "/debug/pprof/profile?seconds=30", {}), /^501 podwright is not a Go program/);
   assert.equal(await ask("GET", "/debug/pprof/heap", { profiling: false }), "405 profiling endpoint is disabled.\n");
 });

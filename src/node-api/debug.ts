@@ -26,7 +26,7 @@ export async function debug(
     if (!profiling) throw new ApiError(405, "profiling endpoint is disabled.\n");
     throw new ApiError(
       501,
-      "podwright is no Go program and has no pprof profiles; send its process SIGUSR1 and connect a debugger of " +
+      "podwright is not a Go program and has no pprof profiles; send SIGUSR1 to its process and connect a debugger of " +
         "Node.js to 127.0.0.1:9229 on the node instead\n",
     );
   }
@@ -35,7 +35,7 @@ export async function debug(
   if (request.method !== "PUT") throw new ApiError(406, "unsupported http method\n");
   const text = await request.body();
   if (!/^\d{1,9}$/.test(text)) {
-    throw new ApiError(400, `failed to set logging.verbosity: ${JSON.stringify(text.slice(0, 64))} is no number\n`);
+    throw new ApiError(400, `failed to set logging.verbosity: ${JSON.stringify(text.slice(0, 64))} is not a number\n`);
   }
   setVerbosity(Number(text));
   return plain(200, `successfully set klog.logging.verbosity to ${text}\n`);

@@ -47,12 +47,12 @@ test("numbers may be as large as Kubernetes has them, and no larger", () => {
   assert.equal(read(`tailLines=${largest}`).tailLines, Number.MAX_SAFE_INTEGER);
   assert.ok((read(`sinceSeconds=${largest}`).sinceMs ?? 0) < 0);
   assert.equal(read(`limitBytes=${largest}`).limitBytes, Number.MAX_SAFE_INTEGER);
-  assert.equal(refusal("tailLines=9223372036854775808"), "400 tailLines must be a whole number");
+  assert.equal(refusal("tailLines=9223372036854775808"), "400 tailLines must be an integer");
   assert.match(refusal("tailLines=-9223372036854775808"), /^422 /);
 });
 
 test("what can't be read is 400, what can't be meant 422", () => {
-  assert.equal(refusal("tailLines=x"), "400 tailLines must be a whole number");
+  assert.equal(refusal("tailLines=x"), "400 tailLines must be an integer");
   assert.equal(refusal("sinceTime=yesterday"), "400 sinceTime must be an RFC 3339 time");
   assert.equal(refusal("tailLines=-1"), "422 tailLines must be greater than or equal to 0");
   assert.equal(refusal("sinceSeconds=0"), "422 sinceSeconds must be greater than 0");

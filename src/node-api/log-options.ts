@@ -71,7 +71,7 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   if (text === null || text === "") return undefined;
   const value = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
   if (value === undefined || BigInt.asIntN(64, value) !== value) {
-    throw new LogOptionsError(400, `${name} must be a whole number`);
+    throw new LogOptionsError(400, `${name} must be an integer`);
   }
   // Of bytes, lines and seconds more than can be counted exactly are as good as all.
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(value)));

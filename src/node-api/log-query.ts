@@ -88,7 +88,7 @@ function* serviceProblems(services: readonly string[]): Generator<string> {
       yield invalid("query", service.slice(0, 32), `length must be less than ${maxServiceLength}`);
     }
     if (/[^a-zA-Z\-_.:0-9@]/.test(service)) yield invalid("query", service, "input contains unsupported characters");
-    if (service === "." || service === "..") yield invalid("query", service, "input is no name");
+    if (service === "." || service === "..") yield invalid("query", service, "input is not a name");
   }
   if (services.length > maxServices) {
     yield `query: Too many: ${services.length}: must have at most ${maxServices} items`;
@@ -104,7 +104,7 @@ function* optionProblems({ sinceMs, untilMs, tailLines, boot, pattern }: LogQuer
     yield invalid("tailLines", tailLines, `must be between 0 and ${maxTailLines}, inclusive`);
   }
   if (pattern !== undefined && !isExpression(pattern)) {
-    yield invalid("pattern", pattern, "is no regular expression");
+    yield invalid("pattern", pattern, "is not a regular expression");
   }
 }
 

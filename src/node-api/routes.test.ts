@@ -268,7 +268,7 @@ function reviewing(granted: readonly string[]) {
   return { reviews, authorize: byAccessReview(deps, "node1", { allowedMs: 1, deniedMs: 1 }) };
 }
 
-describe("the kubelet's API", async () => {
+describe("the kubelet API", async () => {
   const deps = await nodeApiDeps();
   const api = withFigures(figures, packing, nodeApi(deps));
 

@@ -73,7 +73,7 @@ test("queries that can't be read or meant are refused with what is wrong", async
     ["query=a&tailLines=-1", /^406 tailLines/],
     ["query=a;reboot", /^406 query: .*unsupported characters/],
     ["query=$(id)", /^406 query: .*unsupported characters/],
-    ["query=..", /^406 query: .*is no name/],
+    ["query=..", /^406 query: .*is not a name/],
     [`query=${"a".repeat(257)}`, /^406 query: .*length must be less than 256/],
     ["query=a&query=b&query=c&query=d&query=e", /^406 query: Too many: 5: must have at most 4 items/],
     ["query=a&query=/b", /^406 .*cannot specify a file and service/],

@@ -89,5 +89,5 @@ function streamsOf({ query }: NodeRequest): StreamChoice {
 function portNumber(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= 65_535) return port;
-  throw new ApiError(400, `${JSON.stringify(text)} is no port\n`);
+  throw new ApiError(400, `${JSON.stringify(text)} is not a port\n`);
 }

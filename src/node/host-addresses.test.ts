@@ -83,7 +83,7 @@ test("an address of --node-ip that the machine has not is told as it is, with on
   const machine = new Machine({ given: ["192.0.2.7"], prefersV6: false });
   for (let look = 0; look < 2; look++) assert.deepEqual(await machine.addresses.look(signal), ["192.0.2.7"]);
   assert.equal(machine.warnings.length, 1);
-  assert.match(machine.warnings[0] ?? "", /192\.0\.2\.7.*no network interface of this machine has that address/);
+  assert.match(machine.warnings[0] ?? "", /192\.0\.2\.7.*no network interface of this machine has this address/);
   machine.address = "192.0.2.7";
   await machine.addresses.look(signal);
   machine.address = "192.0.2.1";

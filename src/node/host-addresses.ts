@@ -73,7 +73,7 @@ export class HostAddresses implements NodeHostAddresses {
     // For a moment a machine may have none, while it gets another one.
     if (found.length === 0 && this.#found.length > 0) return this.#found;
     if (isDeepStrictEqual(found, this.#found)) return this.#found;
-    if (this.#found.length > 0) log.warn("the node has another address", { before: this.#found, now: found });
+    if (this.#found.length > 0) log.warn("node address changed", { before: this.#found, now: found });
     this.#found = found;
     if (this.#ofNode.length === 0) this.#replace(found);
     return found;
@@ -104,8 +104,8 @@ export class HostAddresses implements NodeHostAddresses {
     if (isDeepStrictEqual(foreign, this.#foreign)) return;
     this.#foreign = foreign;
     if (foreign.length === 0) return;
-    const why = "no network interface of this machine has that address: logs and exec may not reach the node";
-    this.#deps.log.warn("--node-ip is told as it is given", { addresses: foreign, why });
+    const why = "no network interface of this machine has this address: logs and exec may not reach the node";
+    this.#deps.log.warn("reporting --node-ip unverified", { addresses: foreign, why });
   }
 
   #replace(addresses: readonly string[]): void {
@@ -123,12 +123,12 @@ export class HostAddresses implements NodeHostAddresses {
 
   async #lookUp(signal: AbortSignal): Promise<void> {
     const { clock, network, log } = this.#deps;
-    const what = "the addresses of the node's name";
+    const what = "the lookup of the node's name";
     try {
       const ask = (limited: AbortSignal): Promise<string[]> => network.lookUp(this.#nodeName, limited);
       this.#resolved = await withDeadline(clock, what, lookUpLimitMs, signal, ask);
     } catch (error) {
-      log.debug("the node's name leads to no address", { error: errorMessage(error) });
+      log.debug("cannot resolve the node's name", { error: errorMessage(error) });
     }
   }
 }

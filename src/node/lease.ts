@@ -40,7 +40,7 @@ export class NodeLease {
   constructor(deps: LeaseDependencies, durationSeconds: number) {
     this.#deps = deps;
     this.#durationSeconds = durationSeconds;
-    this.#wait = new WakeableWait(deps.clock, "the node's lease to be renewed");
+    this.#wait = new WakeableWait(deps.clock, "the next renewal of the node's lease");
   }
 
   /** When it was renewed last; monotonic. */
@@ -62,7 +62,7 @@ export class NodeLease {
       const delayMs = Math.max(0, waitMs, askedMs);
       if (problem !== undefined && !signal.aborted) this.#tell(problem, delayMs);
       // No hint shortens a pause that the server asks for.
-      if (askedMs > 0) await clock.sleep("the pause that the API server asks for", askedMs, signal).catch(() => {});
+      if (askedMs > 0) await clock.sleep("the pause that the API server requests", askedMs, signal).catch(() => {});
       await this.#wait.for(delayMs - askedMs, signal);
     }
   }
@@ -89,7 +89,7 @@ export class NodeLease {
         if (isStale) continue;
         const pauseMs = heartbeatRetryMs(error, tries);
         if (pauseMs === undefined || clock.monotonic() + pauseMs >= untilMs) return error;
-        await clock.sleep("another try to renew the node's lease", pauseMs, signal).catch(() => {});
+        await clock.sleep("retry of renewing the node's lease", pauseMs, signal).catch(() => {});
       }
     }
   }
@@ -99,14 +99,14 @@ export class NodeLease {
     this.#last = this.#last === undefined ? await this.#ensure(signal) : await this.#replace(this.#last, signal);
     if (this.#last === undefined) return;
     this.#renewedAtMs = clock.monotonic();
-    if (this.#failing) log.info("the node's lease is renewed again");
+    if (this.#failing) log.info("node lease renewed again");
     this.#failing = false;
   }
 
   #tell(problem: unknown, delayMs: number): void {
     this.#failing = true;
     const fields = { error: errorMessage(problem), retryMs: Math.round(delayMs) };
-    this.#deps.log.warn("failed to renew the node's lease", fields);
+    this.#deps.log.warn("cannot renew the node lease", fields);
   }
 
   /** Takes over what is there, or creates it; undefined while the node is not registered. */

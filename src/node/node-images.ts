@@ -47,7 +47,7 @@ export class NodeImages {
     if (isDue) this.#listing ??= this.#list(signal).finally(() => (this.#listing = undefined));
     if (this.#listed === undefined && this.#listing !== undefined) return await this.#listing;
     this.#listing?.catch((error: unknown) => {
-      if (!signal.aborted) this.#log.warn("the node's images can't be listed", { error: errorMessage(error) });
+      if (!signal.aborted) this.#log.warn("cannot list the node's images", { error: errorMessage(error) });
     });
     return this.#listed?.images ?? [];
   }

@@ -42,7 +42,7 @@ export class NodeMemory {
       if (devices.length === 0) return (await this.#wasRegistered()) ? [] : "all";
     } catch (error) {
       // As upstream: what nobody knows takes nothing from anybody.
-      this.#log.warn("earlier lives of the node are not known", { error: errorMessage(error) });
+      this.#log.warn("cannot read what earlier runs recorded of the node", { error: errorMessage(error) });
       return [];
     }
     return await this.#ofDevicePlugins();
@@ -54,7 +54,7 @@ export class NodeMemory {
       await this.#files.makeDirectory(this.#directory, 0o700);
       await this.#files.writeAtomic(`${this.#directory}/${fileName}`, "", 0o600);
     } catch (error) {
-      this.#log.warn("that the node is registered can't be remembered", { error: errorMessage(error) });
+      this.#log.warn("cannot record that the node is registered", { error: errorMessage(error) });
     }
   }
 
@@ -71,7 +71,7 @@ export class NodeMemory {
       return [...new Set([...Object.keys(Data.RegisteredDevices ?? {}), ...given])];
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return [];
-      this.#log.warn("an earlier kubelet's devices can't be read", { path, error: errorMessage(error) });
+      this.#log.warn("cannot read device checkpoints of an earlier kubelet", { path, error: errorMessage(error) });
       return [];
     }
   }

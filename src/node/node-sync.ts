@@ -90,7 +90,7 @@ export class NodeSync {
   constructor(deps: NodeSyncDependencies, config: NodeSyncConfig) {
     this.#deps = deps;
     this.#config = config;
-    this.#wait = new WakeableWait(deps.clock, "the node's status to be computed");
+    this.#wait = new WakeableWait(deps.clock, "the next node status");
   }
 
   /** The Node's UID once it is registered. */
@@ -129,7 +129,7 @@ export class NodeSync {
         return this.#take(await this.#lookUp(signal));
       } catch (error) {
         if (pauseOf(error) > 0 && tries < maxLookUps) continue;
-        return this.#deps.log.warn("the node can't be looked up", { error: errorMessage(error) });
+        return this.#deps.log.warn("cannot get the node", { error: errorMessage(error) });
       }
     }
   }
@@ -160,7 +160,7 @@ export class NodeSync {
     while (!signal.aborted) {
       const began = clock.monotonic();
       const askedMs = await this.#sync(signal);
-      if (askedMs > 0) await clock.sleep("the pause that the API server asks for", askedMs, signal).catch(() => {});
+      if (askedMs > 0) await clock.sleep("the pause that the API server requests", askedMs, signal).catch(() => {});
       const eager = !this.#wasReady && !this.#failing && began < eagerUntilMs;
       const periodMs = eager ? eagerPeriodMs : this.#config.updatePeriodMs * (1 + jitter * random.uniform());
       await this.#wait.for(Math.max(0, periodMs - (clock.monotonic() - began)), signal);
@@ -179,7 +179,7 @@ export class NodeSync {
         this.#registered = true;
         // One that was there may not have been heard of for long: it is told at once that this node lives.
         if (how === "registered") this.#reportedAtMs = clock.monotonic();
-        log.info(`node ${how}`, { node: name });
+        log.info("node registered", { node: name, how });
         journal.record({
           ...{ kind: "note", what: "NodeRegistered", message: `node ${name} ${how} at the API server` },
           durationMs: clock.monotonic() - beganMs,
@@ -192,12 +192,12 @@ export class NodeSync {
       } catch (error) {
         if (signal.aborted) return;
         waitMs = Math.max(delayMs, pauseOf(error));
-        const why = "registerNode is false: somebody else has to make the Node";
+        const why = "registerNode is false: the Node must be created by someone else";
         const isMissing = !this.#config.registration.enabled && isApiError(error, "NotFound");
         const fields = { node: name, error: errorMessage(error), retryMs: waitMs, ...(isMissing && { why }) };
-        log.warn("can't register the node yet", fields);
+        log.warn("cannot register the node", fields);
       }
-      await clock.sleep("another try to register the node", waitMs, signal).catch(() => {});
+      await clock.sleep("retry of registering the node", waitMs, signal).catch(() => {});
     }
   }
 
@@ -216,7 +216,7 @@ export class NodeSync {
     }
     const found = await this.#lookUp(signal);
     const patch = observed && reconcilePatch(found, identity, registration, observed.cloud);
-    return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was registered before" };
+    return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was already registered" };
   }
 
   /** The Node as the server has it: several may ask for it, and all of them wait when one is asked to. */
@@ -224,7 +224,7 @@ export class NodeSync {
     const { client, clock } = this.#deps;
     const place = { name: this.#config.identity.name };
     for (let restMs; (restMs = this.#lookUpAtMs - clock.monotonic()) > 0;) {
-      await clock.sleep("the pause that the API server asks for", restMs, signal);
+      await clock.sleep("the pause that the API server requests", restMs, signal);
     }
     try {
       return await client.get({ lane: "heartbeats", resource: nodes, place, signal });
@@ -241,20 +241,20 @@ export class NodeSync {
     for (let tries = 1; ; tries++) {
       try {
         await this.#trySync(signal);
-        if (this.#failing) log.info("the node's status is sent again");
+        if (this.#failing) log.info("node status reaches the API server again");
         this.#failing = false;
         return 0;
       } catch (error) {
         if (signal.aborted) return 0;
         const pauseMs = heartbeatRetryMs(error, tries);
         if (pauseMs !== undefined && clock.monotonic() + pauseMs < untilMs) {
-          await clock.sleep("another try to send the node's status", pauseMs, signal).catch(() => {});
+          await clock.sleep("retry of sending the node's status", pauseMs, signal).catch(() => {});
           continue;
         }
         const askedMs = pauseOf(error);
         const retryMs = Math.max(askedMs, this.#config.updatePeriodMs);
         this.#failing = true;
-        log.warn("failed to send the node's status", { error: errorMessage(error), retryMs });
+        log.warn("cannot send the node status", { error: errorMessage(error), retryMs });
         return askedMs;
       }
     }
@@ -288,11 +288,11 @@ export class NodeSync {
     const { log, podCidr: tell } = this.#deps;
     try {
       await tell(podCidr, signal);
-      log.info("the runtime was told the addresses of pods", { before: this.#podCidr, podCidr });
+      log.info("container runtime received the pod CIDR", { before: this.#podCidr, podCidr });
       this.#podCidr = podCidr;
     } catch (error) {
       signal.throwIfAborted();
-      log.warn("the runtime can't be told the addresses of pods", { podCidr, error: errorMessage(error) });
+      log.warn("cannot send the pod CIDR to the container runtime", { podCidr, error: errorMessage(error) });
     }
   }
 
@@ -355,9 +355,9 @@ export class NodeSync {
   #gone(): void {
     this.#watched = false;
     const { name } = this.#config.identity;
-    const message = `node ${name} was deleted from the API server; a restart registers it again`;
+    const message = `node ${name} was deleted at the API server; a restart registers it again`;
     this.#deps.journal.record({ kind: "note", what: "NodeDeleted", message });
-    this.#deps.log.warn("the node was deleted from the API server; a restart registers it again", { node: name });
+    this.#deps.log.warn("node was deleted at the API server; a restart registers it again", { node: name });
   }
 }
 

@@ -66,8 +66,8 @@ test("before the runtime has answered nothing is known of the node", async () =>
   assert.deepEqual(world.state.problems(), ["container runtime status check may not have completed yet"]);
   const waiting = new AbortController();
   const known = world.state.known(waiting.signal);
-  waiting.abort(new Error("called off"));
-  await assert.rejects(known, /called off/);
+  waiting.abort(new Error("canceled"));
+  await assert.rejects(known, /canceled/);
   world.answers = true;
   await world.clock.advance(5000);
   await world.state.known(new AbortController().signal);

@@ -97,7 +97,7 @@ export class RuntimeState {
       if (before !== [...this.problems(), JSON.stringify(this.#facts)].join()) this.#onChange();
       if (networkProblem !== undefined && this.networkProblem === undefined) this.#onNetwork();
       const pauseMs = this.networkProblem === undefined ? periodMs : withoutNetworkMs;
-      await this.#clock.sleep("another look at the container runtime", pauseMs, signal).catch(() => {});
+      await this.#clock.sleep("the next check of the container runtime", pauseMs, signal).catch(() => {});
     }
   }
 
@@ -135,7 +135,7 @@ export class RuntimeState {
     } catch (error) {
       if (signal.aborted) return;
       [this.#asks, this.#wasAway] = [0, true];
-      this.#log.warn("the container runtime does not say how it is", { error: errorMessage(error) });
+      this.#log.warn("cannot get container runtime status", { error: errorMessage(error) });
     }
   }
 }

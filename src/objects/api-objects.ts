@@ -121,7 +121,7 @@ export class ApiObjects {
   /** Watches nothing any more. */
   stop(): void {
     this.#stopped = true;
-    for (const { stop } of this.#watched.values()) stop.abort(new Error("the node ends"));
+    for (const { stop } of this.#watched.values()) stop.abort(new Error("the node is stopping"));
   }
 
   #content(kind: Kind, namespace: string, name: string): Watched["content"] {
@@ -184,7 +184,7 @@ export class ApiObjects {
     watched.isKnown = true;
     watched.known.resolve();
     const { kind, namespace, name } = object;
-    const what = content === undefined ? "is not there" : isFirst ? "is known" : "has changed";
+    const what = content === undefined ? "does not exist" : isFirst ? "is known" : "has changed";
     const message = `${kind} ${namespace}/${name} ${what}`;
     const entry = this.#deps.journal.record({ kind: "input", what: "ObjectsChanged", message });
     this.#deps.objectsChanged([object], { code: "ObjectsChanged", message, entry });
@@ -193,7 +193,7 @@ export class ApiObjects {
   #letGo(key: string, uid: string): void {
     const watched = this.#watched.get(key);
     if (watched === undefined || !watched.users.delete(uid) || watched.users.size > 0) return;
-    watched.stop.abort(new Error("no pod refers to it any more"));
+    watched.stop.abort(new Error("no pod refers to it any longer"));
     watched.known.resolve();
     this.#watched.delete(key);
   }

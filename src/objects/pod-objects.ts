@@ -56,7 +56,7 @@ export class PodObjects implements ObjectLookup {
   /** @throws NotKnownYetError like {@link configMap} */
   serviceAccountToken(pod: Pod, source: TokenSource): NonNullable<ReturnType<ServiceAccountTokens["get"]>> {
     const found = this.#tokens.get(pod, source);
-    if (found === undefined) throw new NotKnownYetError("the API server has not answered for a token yet");
+    if (found === undefined) throw new NotKnownYetError("no token from the API server yet");
     return found;
   }
 
@@ -75,7 +75,7 @@ export class PodObjects implements ObjectLookup {
 
   async settle(pod: Pod, { spec, tokensOf, services }: NeededObjects, signal: AbortSignal): Promise<void> {
     if (!this.#objects.has(pod.metadata.uid)) return;
-    const what = `what pod ${pod.metadata.namespace}/${pod.metadata.name} refers to`;
+    const what = `the objects that pod ${pod.metadata.namespace}/${pod.metadata.name} refers to`;
     try {
       await withDeadline(this.#clock, what, settleLimitMs, signal, async (limited) => {
         await Promise.all([
@@ -102,7 +102,7 @@ export class PodObjects implements ObjectLookup {
     for (let pauseMs = firstTokenRetryMs; this.#objects.has(pod.metadata.uid); pauseMs *= 2) {
       await this.#tokens.refresh(pod, volumes, signal);
       if (this.#tokens.has(pod, volumes)) return;
-      await this.#clock.sleep("another try for a token", pauseMs, signal);
+      await this.#clock.sleep("retry of a token request", pauseMs, signal);
     }
   }
 }

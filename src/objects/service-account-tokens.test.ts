@@ -82,7 +82,7 @@ test("a server that asks to wait with a token is asked no sooner, and that is to
   const busy = { kind: "Status", message: "busy", code: 429 };
   await (await world.kube.next()).json(busy, 429, { "retry-after": "30" });
   await refused;
-  assert.match(JSON.stringify(world.tokens.get(pod, source)), /: busy; the API server asks to wait 30 s/);
+  assert.match(JSON.stringify(world.tokens.get(pod, source)), /: busy; the API server requests a pause of 30 s/);
   await world.kube.clock.advance(29_999);
   await world.tokens.refresh(pod, volumes, signal);
   assert.ok(await world.kube.isQuiet());

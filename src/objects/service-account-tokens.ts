@@ -48,7 +48,7 @@ const tokenRequests: Resource<TokenAnswer> = {
   kind: "TokenRequest",
   decode: (value) => {
     const answer = Answer.safeParse(value);
-    if (!answer.success) throw new ApiDecodeError("TokenRequest: the answer has no token");
+    if (!answer.success) throw new ApiDecodeError("TokenRequest: the response has no token");
     const { spec, status } = answer.data;
     return { metadata: { name: "" }, token: status.token, lifeSeconds: spec?.expirationSeconds ?? undefined };
   },
@@ -134,7 +134,7 @@ export class ServiceAccountTokens {
   /** Asks for nothing any more. */
   stop(): void {
     this.#stopped = true;
-    for (const life of this.#lives.values()) life.abort(new Error("the node ends"));
+    for (const life of this.#lives.values()) life.abort(new Error("the node is stopping"));
   }
 
   async #renew(pod: Pod, source: TokenSource): Promise<void> {
@@ -153,7 +153,7 @@ export class ServiceAccountTokens {
     const known = this.#lives.get(uid);
     if (known !== undefined) return known;
     const life = new AbortController();
-    if (this.#stopped) life.abort(new Error("the node ends"));
+    if (this.#stopped) life.abort(new Error("the node is stopping"));
     this.#lives.set(uid, life);
     return life;
   }
@@ -189,7 +189,7 @@ export class ServiceAccountTokens {
       const pauseMs = askedPauseMs(error);
       this.#failedAtMs.set(key, nowMs);
       this.#pausedUntilMs.set(key, nowMs + pauseMs);
-      const pause = pauseMs > 0 ? `; the API server asks to wait ${pauseMs / 1000} s` : "";
+      const pause = pauseMs > 0 ? `; the API server requests a pause of ${pauseMs / 1000} s` : "";
       this.#problems.set(key, `failed to fetch token: ${errorMessage(error)}${pause}`);
     }
   }
@@ -212,11 +212,11 @@ export class ServiceAccountTokens {
     const who =
       source.accountUid === undefined ? "a projected volume of the pod" : "a credential provider for its image";
     const cause: Cause = renews
-      ? { code: "TokenExpires", message: "the token that the pod has expires soon" }
-      : { code: "TokenWanted", message: `${who} asks for a token` };
+      ? { code: "TokenExpires", message: "the pod's token expires soon" }
+      : { code: "TokenWanted", message: `${who} needs a token` };
     const action: ActionInput = {
       what: "RequestToken",
-      message: `asking for a token of service account ${account}`,
+      message: `request a token of service account ${account}`,
       pod: ref,
       cause,
     };

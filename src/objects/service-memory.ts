@@ -54,12 +54,12 @@ export class ServiceMemory {
       this.#remembered = Services.parse(JSON.parse(text));
       this.#known.resolve();
     } catch (error) {
-      log.debug("no services of an earlier life are known", { error: errorMessage(error) });
+      log.debug("cannot read the services that an earlier run recorded", { error: errorMessage(error) });
     }
     await orAborted(this.#services.known, signal);
     while (!signal.aborted) {
       await this.#save();
-      await clock.sleep("services to be remembered", periodMs, signal).catch(() => {});
+      await clock.sleep("the next recording of services", periodMs, signal).catch(() => {});
     }
   }
 
@@ -71,7 +71,7 @@ export class ServiceMemory {
       await files.writeAtomic(this.#path, JSON.stringify([...this.#services.all()]), 0o600);
       this.#savedVersion = version;
     } catch (error) {
-      log.warn("services can't be remembered", { path: this.#path, error: errorMessage(error) });
+      log.warn("cannot record services", { path: this.#path, error: errorMessage(error) });
     }
   }
 }

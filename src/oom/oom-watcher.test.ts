@@ -73,7 +73,7 @@ test("where the kernel's messages can't be read that is said once, and all else 
   await watchOom({ kernelLog, journal: new MemoryRecorder(), log, pods: () => [] }, new AbortController().signal);
   assert.deepEqual(warnings, [
     [
-      "the kernel's messages can't be read: nobody tells of processes that are killed for want of memory",
+      "cannot read kernel messages; OOM kills will not be reported",
       { error: "EPERM: operation not permitted, open '/dev/kmsg'" },
     ],
   ]);

@@ -28,8 +28,7 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
     }
   } catch (error) {
     if (signal.aborted) return;
-    const message = "the kernel's messages can't be read: nobody tells of processes that are killed for want of memory";
-    deps.log.warn(message, { error: errorMessage(error) });
+    deps.log.warn("cannot read kernel messages; OOM kills will not be reported", { error: errorMessage(error) });
   }
 }
 

@@ -15,7 +15,7 @@ export interface GuardParts {
   readonly hosts: readonly string[];
 }
 
-const again = "Call 'podwright ui' again for another link.";
+const again = "Run 'podwright ui' again for a new link.";
 const longestCode = 200;
 
 /**
@@ -41,11 +41,11 @@ export class PageGuard {
     const { files, data, hosts } = this.#parts;
     const { method, path, headers } = request;
     if (!hosts.includes(headers["host"] ?? "")) {
-      return problem(421, `this page is at ${hosts.join(" or ")} alone`, "Use that address, with the same port.");
+      return problem(421, `this page is served at ${hosts.join(" or ")} only`, "Use that address, with the same port.");
     }
     if (path === "/ui/session") {
-      if (method !== "POST") return problem(405, `${path} does not take ${method}`);
-      return this.#isForeign(headers) ? problem(403, "another site asks for this") : await this.#open(request);
+      if (method !== "POST") return problem(405, `${path} does not support ${method}`);
+      return this.#isForeign(headers) ? problem(403, "cross-site request") : await this.#open(request);
     }
     if (isDataPath(path)) {
       const session = /^Bearer ([0-9a-f]+)$/.exec(headers["authorization"] ?? "")?.[1] ?? "";
@@ -55,7 +55,7 @@ export class PageGuard {
       return await data(request);
     }
     if (path === "/") return { ...problem(308, ""), body: "", headers: { ...pageHeaders, Location: "ui/" } };
-    return isPagePath(path) ? await files(request) : problem(404, `there is no ${path} here`);
+    return isPagePath(path) ? await files(request) : problem(404, `${path} not found`);
   };
 
   #isForeign(headers: PageRequest["headers"]): boolean {
@@ -66,7 +66,7 @@ export class PageGuard {
   async #open(request: PageRequest): Promise<ApiResponse> {
     const code = await request.body();
     const fits = code.length <= longestCode && this.#parts.hashing.sha256(code) === this.#codeDigest;
-    if (!fits) return problem(401, "This link does not open a session any more.", again);
+    if (!fits) return problem(401, "This link has already been used.", again);
     this.#codeDigest = undefined;
     const session = this.#secret();
     this.#sessionDigest = this.#parts.hashing.sha256(session);

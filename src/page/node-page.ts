@@ -75,7 +75,7 @@ export class NodePage {
         for (const tell of this.#onGauges) tell(event);
         failing = false;
       } catch (error) {
-        if (!failing) log.warn("gauges can't be read", { error: errorMessage(error) });
+        if (!failing) log.warn("cannot read gauges", { error: errorMessage(error) });
         failing = true;
       }
       await this.#gaugeWait.for(withPods && !hadPods ? firstRateMs : gaugePeriodMs, signal);
@@ -101,7 +101,7 @@ export class NodePage {
    */
   async *events(signal: AbortSignal): AsyncGenerator<string> {
     const { clock } = this.#deps;
-    const wait = new WakeableWait(clock, "what is new for the node page");
+    const wait = new WakeableWait(clock, "updates for the node page");
     let readings: GaugesEvent[] = [];
     const onGauges = (event: GaugesEvent): void => {
       // One that has not been told yet is in the way of a slow reader: the newest counts.
@@ -196,7 +196,7 @@ function abortable(signal: AbortSignal): { readonly signal: AbortSignal } & Disp
     signal: controller.signal,
     [Symbol.dispose]: () => {
       listening[Symbol.dispose]();
-      controller.abort(new Error("the page went away"));
+      controller.abort(new Error("the page disconnected"));
     },
   };
 }

@@ -51,12 +51,12 @@ export function isDataPath(path: string): boolean {
 /** The files alone. */
 export function pageFiles(assets: () => Promise<PageAssets>): ApiHandler {
   return async ({ method, path }) => {
-    if (method !== "GET" && method !== "HEAD") return problem(405, `${path} does not take ${method}`);
+    if (method !== "GET" && method !== "HEAD") return problem(405, `${path} does not support ${method}`);
     // Relative, as whoever forwards requests may have put something before the path.
     if (path === root) return { ...answer(308, "text/plain; charset=utf-8", ""), headers: moved };
     const name = path === `${root}/` ? "index.html" : path.slice(root.length + 1);
     const asset = (await assets()).get(name);
-    return asset === undefined ? problem(404, `there is no ${path} here`) : answer(200, asset.contentType, asset.text);
+    return asset === undefined ? problem(404, `${path} not found`) : answer(200, asset.contentType, asset.text);
   };
 }
 
@@ -64,15 +64,15 @@ const moved = { ...pageHeaders, Location: "ui/" };
 
 function pageData(page: NodePage): ApiHandler {
   return async ({ method, path, signal }) => {
-    if (method !== "GET") return problem(405, `${path} does not take ${method}`);
+    if (method !== "GET") return problem(405, `${path} does not support ${method}`);
     if (path === `${root}/api/events`) {
-      if (page.isFull) return problem(503, "too many pages look at this node");
+      if (page.isFull) return problem(503, "too many open pages of this node");
       // A proxy on the way shall pass events on as they come.
       return { ...answer(200, "text/event-stream", ""), headers: unbuffered, body: page.events(signal) };
     }
     const uid = /^\/ui\/api\/pods\/([^/]+)\/life$/.exec(path)?.[1];
     const life = uid === undefined ? undefined : page.life(decoded(uid));
-    if (life === undefined) return problem(404, `there is no ${path} here`);
+    if (life === undefined) return problem(404, `${path} not found`);
     return answer(200, "application/json", JSON.stringify(life));
   };
 }

@@ -11,15 +11,13 @@ export function describeEvent(event: PodLifecycleEvent, status: PodStatus): stri
     case "ContainerStarted":
       return `${what} is running`;
     case "ContainerDied":
-      return container === undefined || event.container === ""
-        ? `${what} is not running any more`
-        : exitText(container);
+      return container === undefined || event.container === "" ? `${what} is no longer running` : exitText(container);
     case "ContainerRemoved":
       return `${what} is gone from the runtime`;
     case "ContainerChanged":
       return `${what} is ${container?.state ?? "changed"}`;
     case "PodSync":
-      return "the pod was looked at";
+      return "the pod was inspected";
   }
 }
 

@@ -171,7 +171,7 @@ describe("PLEG with runtime events", () => {
     assert.deepEqual(await bench.pass(1100), ["ContainerDied a"], "it is listed every second");
     await bench.pass(600_000);
     assert.equal(attempts.length, 12);
-    assert.deepEqual(bench.said, ["the runtime gives no events; listing it every second instead"]);
+    assert.deepEqual(bench.said, ["runtime sends no events; relisting every second instead"]);
     assert.ok(!bench.journal.some(({ what }) => what.startsWith("RuntimeEvents")));
   });
 

@@ -59,7 +59,7 @@ async function follow(
     pleg.setEvents(stream);
   };
   pleg.setEvents("open");
-  using silence = clock.timer("runtime event stream to give an event", silentMs, () => works("silent"));
+  using silence = clock.timer("the first event of the runtime's event stream", silentMs, () => works("silent"));
   let isHeard = false;
   try {
     for await (const event of cri.runtime.getContainerEvents({}, { signal })) {
@@ -100,7 +100,7 @@ interface StreamEnd {
 }
 
 function endOf(failure: unknown, worked: boolean): StreamEnd {
-  const message = "the runtime gives no events; listing it every second instead";
+  const message = "runtime sends no events; relisting every second instead";
   if (isCriError(failure, "Unimplemented")) return { message, fields: { error: failure.message }, isFinal: true };
   if (failure === undefined && !worked) {
     const remedy = "on CRI-O, set enable_pod_events = true in [crio.runtime]";

@@ -208,7 +208,7 @@ export class Pleg {
     this.#deps.cache.markStale(uid, this.#observation);
     this.#soon.set(
       uid,
-      this.#deps.clock.timer("a look at what is being worked on", soonMs, () => this.#inspect(uid, true)),
+      this.#deps.clock.timer("a relist of busy pods", soonMs, () => this.#inspect(uid, true)),
     );
   }
 
@@ -292,7 +292,7 @@ export class Pleg {
         await this.#look(uid, wanted, signal);
       } while (inspection.again && !signal.aborted);
     } catch (error) {
-      if (!signal.aborted) this.#deps.log.error("inspecting a pod failed", { uid, error: errorMessage(error) });
+      if (!signal.aborted) this.#deps.log.error("cannot inspect a pod", { uid, error: errorMessage(error) });
     } finally {
       this.#inspections.delete(uid);
     }
@@ -354,7 +354,7 @@ export class Pleg {
       this.#deps.journal.record({
         kind: "note",
         what: "EventDiscarded",
-        message: `the event channel is full (${this.events.length}): pod ${uid} stays dirty and its events are offered again`,
+        message: `the event channel is full (${this.events.length}): events of pod ${uid} are retried`,
       });
     }
     // The reader needs the newest of them only: every event makes it look at the whole pod.
@@ -391,8 +391,8 @@ export class Pleg {
       kind: "note",
       what: isReliable ? "RuntimeEventsConnected" : "RuntimeEventsLost",
       message: isReliable
-        ? "the runtime's event stream works"
-        : "no runtime events: listing the runtime periodically instead",
+        ? "the runtime's event stream is connected"
+        : "no runtime events: relisting periodically instead",
     });
     this.#schedule.within(0);
   }

@@ -92,8 +92,8 @@ describe("PodCache", () => {
     const { clock, cache } = setUp();
     const controller = new AbortController();
     const waiting = cache.getNewerThan(uid, 5, 1000, controller.signal);
-    controller.abort(new Error("called off"));
-    await assert.rejects(waiting, /called off/);
+    controller.abort(new Error("canceled"));
+    await assert.rejects(waiting, /canceled/);
     assert.deepEqual(clock.pending(), []);
   });
 });

@@ -114,7 +114,7 @@ export class PodCache {
     const subscriber: Subscriber = { newerThan, deliver: resolve };
     this.#subscribers.set(uid, [...(this.#subscribers.get(uid) ?? []), subscriber]);
     try {
-      return await withDeadline(this.#clock, `a fresh look at pod ${uid}`, limitMs, signal, () => promise);
+      return await withDeadline(this.#clock, `a fresh observation of pod ${uid}`, limitMs, signal, () => promise);
     } finally {
       this.#unsubscribe(uid, subscriber);
     }

@@ -48,15 +48,15 @@ export class RelistOutcome {
     if (this.#error !== undefined) return;
     const { journal, log } = this.#deps;
     this.#error = errorMessage(error);
-    journal.record({ kind: "note", what: "RelistFailed", message: `the runtime can't be listed: ${this.#error}` });
-    log.warn("listing the runtime failed", { error: this.#error });
+    journal.record({ kind: "note", what: "RelistFailed", message: `cannot list the runtime: ${this.#error}` });
+    log.warn("cannot list the runtime", { error: this.#error });
   }
 
   succeeded(observed: Observation): void {
     this.#lastMs = this.#deps.clock.monotonic();
     const wasAwaited = this.#awaitedAfter !== undefined && observed > this.#awaitedAfter;
     if (this.#error === undefined && !wasAwaited) return;
-    const cause: Cause = { code: "RelistRecovered", message: "the runtime answers again" };
+    const cause: Cause = { code: "RelistRecovered", message: "container runtime answers again" };
     const entry = this.#error === undefined ? undefined : this.#tellEnd(cause.message);
     this.#error = undefined;
     if (wasAwaited) this.#awaitedAfter = undefined;

@@ -51,7 +51,7 @@ function writeValue(writer: BinaryWriter, number: number, type: string, value: u
     case "bytes":
       return void writer.tag(number, WireType.LengthDelimited).bytes(Buffer.from(asText(value), "base64"));
     case "bool":
-      if (typeof value !== "boolean") throw new TypeError("is no boolean");
+      if (typeof value !== "boolean") throw new TypeError("is not a boolean");
       return void writer.tag(number, WireType.Varint).bool(value);
     case "int32":
       return void writer.tag(number, WireType.Varint).int32(asInteger(value));
@@ -80,7 +80,7 @@ const scalars: Readonly<Record<string, (writer: BinaryWriter, value: unknown) =>
 
 function writeTime(writer: BinaryWriter, value: unknown): void {
   const ms = Date.parse(asText(value));
-  if (Number.isNaN(ms)) throw new TypeError("is no time");
+  if (Number.isNaN(ms)) throw new TypeError("is not a time");
   const seconds = Math.floor(ms / 1000);
   writeValue(writer, 1, "int64", seconds);
   writeValue(writer, 2, "int32", Math.round((ms - seconds * 1000) * 1e6));
@@ -94,17 +94,17 @@ const specials: Readonly<Record<string, (writer: BinaryWriter, value: object) =>
 };
 
 function asList(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new TypeError("is no list");
+  if (!Array.isArray(value)) throw new TypeError("is not a list");
   return value;
 }
 
 function asObject(value: unknown): object {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("is no object");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("is not an object");
   return value;
 }
 
 function asText(value: unknown): string {
-  if (typeof value !== "string") throw new TypeError("is no text");
+  if (typeof value !== "string") throw new TypeError("is not a string");
   return value;
 }
 
@@ -113,6 +113,6 @@ function asTextOrNumber(value: unknown): string | number {
 }
 
 function asInteger(value: unknown): number {
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw new TypeError("is no whole number");
+  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw new TypeError("is not an integer");
   return value;
 }

@@ -204,7 +204,7 @@ test("for a critical pod others are stopped, with their own grace and its name, 
   assert.ok(victim?.stoppedFor);
   const { code, message, because } = victim.stoppedFor;
   assert.deepEqual([code, message], ["Preempting", "Preempted in order to admit critical pod"]);
-  assert.equal(because?.message, "critical pod ns/critical has no room");
+  assert.equal(because?.message, "no room for critical pod ns/critical");
   assert.equal(world.journal.messages("Preempting").length, 1);
   world.gone(victim.pod.metadata.uid);
   assert.ok(world.names.includes("critical"));
@@ -222,7 +222,7 @@ test("a critical pod takes the room that others wait for: none of these is told 
   assert.deepEqual(world.names, ["b", "high"]);
   assert.deepEqual(world.refused, ["c: OutOfcpu", "waits: OutOfcpu"]);
   // The lesser of the two critical ones goes on to make room for itself.
-  assert.equal(world.workers.get("b")?.stoppedFor?.because?.message, "critical pod ns/low has no room");
+  assert.equal(world.workers.get("b")?.stoppedFor?.because?.message, "no room for critical pod ns/low");
   world.gone("b");
   assert.deepEqual(world.names, ["high", "low"]);
 });

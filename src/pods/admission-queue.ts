@@ -70,7 +70,7 @@ export class AdmissionQueue {
     if (waiting === undefined) return false;
     if (change.op === "remove") {
       this.#waiting.delete(uid);
-      this.#record("PodFinished", change.pod, "the pod is wanted no longer; it never started", change.cause);
+      this.#record("PodFinished", change.pod, "the pod is no longer desired and never started", change.cause);
     } else if (change.pod.metadata.deletionTimestamp === undefined) {
       waiting.change = { ...change, op: "add" };
     } else {
@@ -175,7 +175,7 @@ export class AdmissionQueue {
       const { namespace, name, uid } = pod.metadata;
       const because: Cause = {
         code: "CriticalPod",
-        message: `critical pod ${namespace}/${name} has no room`,
+        message: `no room for critical pod ${namespace}/${name}`,
         because: cause,
       };
       const { reason, message } = preempting;

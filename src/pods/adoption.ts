@@ -19,7 +19,7 @@ export async function reportAdoption(deps: {
   const running = wanted.filter(({ ref, uid }) => pleg.podsNamed(ref.namespace, ref.name).includes(uid));
   if (running.length === 0) return;
   const seconds = ((clock.monotonic() - began) / 1000).toFixed(1);
-  const message = `found ${running.length} of ${wanted.length} wanted pods in the runtime, ${seconds} s after the start`;
+  const message = `found ${running.length} of ${wanted.length} desired pods in the runtime, ${seconds} s after the start`;
   journal.record({ kind: "note", what: "PodsFound", message });
-  log.info("pods found in the runtime", { pods: running.length, wanted: wanted.length });
+  log.info("found pods in the runtime", { pods: running.length, wanted: wanted.length });
 }

@@ -54,7 +54,7 @@ export class DecisionLog {
     }
     if (sandboxWaitUntilMs === undefined || sandboxWait.some((wait) => known.has(wait))) return;
     const failure = this.#failures.sandbox;
-    const what = failure === undefined ? "next sandbox" : "next try";
+    const what = failure === undefined ? "next sandbox" : "retry";
     const wait = this.#wait("the pod", what, sandboxWaitUntilMs, failure);
     this.#journal.record({ kind: "decision", what: "StartRetry", ...wait, pod: this.#pod, cause });
   }
@@ -104,10 +104,10 @@ const stateEntry = {
 } as const satisfies Record<WorkerState["kind"], string>;
 
 const stateText = {
-  syncing: "the pod is to run",
+  syncing: "the pod is starting",
   terminating: "the pod is being stopped",
-  terminated: "all of the pod has stopped",
-  finished: "everything of the pod is removed",
+  terminated: "the pod has stopped",
+  finished: "the pod is removed",
 } as const satisfies Record<WorkerState["kind"], string>;
 
 /** What makes a wait another than the one before: not the time that passes. */

@@ -40,6 +40,6 @@ function describePodResize({ updates, restarts, cause }: PodResize): DescribedAc
 }
 
 /** What a container that waits is waiting for. Pure. */
-export function awaited({ exited }: ContainerWait): "next try" | "next restart" {
-  return exited === undefined ? "next try" : "next restart";
+export function awaited({ exited }: ContainerWait): "retry" | "next restart" {
+  return exited === undefined ? "retry" : "next restart";
 }

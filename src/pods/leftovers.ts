@@ -37,7 +37,7 @@ export class PodLeftovers implements Leftovers {
     const { files, holdings, journal, node } = this.#deps;
     if (this.#kept.has(uid) && (await holdings.keep(uid))) return false;
     const pod = await this.#nameOf(uid);
-    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" };
+    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone and has left files behind" };
     journal.record({
       kind: "action",
       what: "RemoveLeftovers",

@@ -33,7 +33,7 @@ export function mirrorActions(
     const mayBeRight = !allKnown && (cause?.code === "MirrorPodOrphaned" || cause?.code === "MirrorPodOutdated");
     return cause === undefined || mayBeRight ? [] : [{ kind: "delete", mirror, cause }];
   });
-  const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
+  const cause: Cause = { code: "MirrorPodMissing", message: "the static pod has no mirror pod" };
   const missing = statics.filter((pod) => !found.has(fullName(pod.metadata)));
   const all = [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
   return all.filter((action) => !leaving.has(fullName(podOf(action).metadata)));
@@ -55,15 +55,18 @@ export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod
 }
 
 function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string>): Cause | undefined {
-  if (pod === undefined) return { code: "MirrorPodOrphaned", message: "no manifest asks for this static pod any more" };
+  if (pod === undefined) return { code: "MirrorPodOrphaned", message: "the static pod is no longer desired" };
   if (mirror.metadata.deletionTimestamp !== undefined) {
-    return { code: "MirrorPodDeleted", message: "somebody deleted the mirror pod; the static pod runs on" };
+    return {
+      code: "MirrorPodDeleted",
+      message: "the mirror pod was deleted by someone else; the static pod keeps running",
+    };
   }
   if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
-    return { code: "MirrorPodOutdated", message: "it shows the static pod as it was before, or under another UID" };
+    return { code: "MirrorPodOutdated", message: "it shows an earlier version or another UID of the static pod" };
   }
   if (refused.has(mirror.metadata.uid)) {
-    return { code: "MirrorPodOver", message: "the mirror pod shows an earlier life of the static pod, which is over" };
+    return { code: "MirrorPodOver", message: "it shows an earlier instance of the static pod, which is over" };
   }
   return undefined;
 }

@@ -76,7 +76,7 @@ export class MirrorPods {
 
   constructor(deps: MirrorPodDependencies) {
     this.#deps = deps;
-    this.#wait = new WakeableWait(deps.clock, "mirror pods to be looked at");
+    this.#wait = new WakeableWait(deps.clock, "the next check of mirror pods");
   }
 
   /** Static pods, or what is known of the node, have changed. */
@@ -186,12 +186,14 @@ export class MirrorPods {
     const pod = podOf(action);
     const { namespace, name } = pod.metadata;
     const what = action.kind === "create" ? "CreateMirrorPod" : "DeleteMirrorPod";
-    const message = `${action.kind === "create" ? "creating" : "deleting"} the mirror pod`;
+    const message = `${action.kind} the mirror pod`;
     try {
       await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, () =>
         action.kind === "create" ? this.#create(pod, signal) : this.#delete(pod, signal),
       );
-      if (this.#told.delete(keyOf(action))) log.info(`${message}: done at last`, { namespace, name });
+      if (this.#told.delete(keyOf(action))) {
+        log.info("mirror pod updated after earlier failures", { namespace, name, action: action.kind });
+      }
       return true;
     } catch (error) {
       if (signal.aborted) return true;
@@ -267,9 +269,9 @@ export class MirrorPods {
   #tellInVain({ metadata: { namespace, name, uid } }: Pod): void {
     if (this.#inVain.has(uid)) return;
     this.#inVain.add(uid);
-    const why = "it shows an end that the static pod has not come to, again after the mirror pod was made anew";
+    const why = "it shows the static pod as ended, again after the mirror pod was recreated";
     const wait = { retryMs: this.#replacements.get(uid) };
-    this.#deps.log.warn("A mirror pod's status is still refused", { namespace, name, why, ...wait });
+    this.#deps.log.warn("API server still rejects the status of a mirror pod", { namespace, name, why, ...wait });
   }
 
   #tell(action: MirrorAction, error: unknown): void {
@@ -277,21 +279,21 @@ export class MirrorPods {
     const cause = errorMessage(error);
     if (this.#told.get(keyOf(action)) === cause) return;
     this.#told.set(keyOf(action), cause);
-    const message = `Failed ${action.kind === "create" ? "creating" : "deleting"} a mirror pod`;
     const wait = { retryMs: Math.max(retryMs, askedPauseMs(error)) };
-    this.#deps.log.warn(message, { namespace, name, error: cause, ...wait, ...adviceOn(error, namespace) });
+    const fields = { namespace, name, action: action.kind, error: cause, ...wait, ...adviceOn(error, namespace) };
+    this.#deps.log.warn("cannot update a mirror pod", fields);
   }
 }
 
 /** What people can do about a mirror pod that the API server refused; nothing when it could not be asked. Pure. */
 function adviceOn(error: unknown, namespace: string): { readonly why?: string; readonly remedy?: string } {
   if (isApiError(error, "AlreadyExists")) {
-    const remedy = "delete that pod, or give the static pod another name or namespace";
+    const remedy = "delete that pod, or rename the static pod or move it to another namespace";
     return { why: "its name is taken by a pod that is not its mirror", remedy };
   }
   if (isApiError(error, "NotFound")) {
     return { why: "its namespace does not exist", remedy: `create the namespace ${namespace}` };
   }
   if (!(error instanceof ApiError)) return {};
-  return { why: "the API server refuses it", remedy: "mend what the error names; the static pod runs all the same" };
+  return { why: "the API server rejects it", remedy: "fix the error; the static pod keeps running meanwhile" };
 }

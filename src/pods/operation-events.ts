@@ -46,7 +46,7 @@ export function operationEvents(to: Learners): OperationEvents {
     },
     moved: ({ name }) => {
       to.observer.acted();
-      to.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
+      to.wake({ code: "OperationMoved", message: `operation progressed: ${name}` });
     },
   };
 }

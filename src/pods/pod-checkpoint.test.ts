@@ -94,12 +94,12 @@ test("what can't be read or written is said, and starts over", async () => {
   await scene.files.write(path, '{"startedAt": "yesterday"}', 0o600);
   const { deadline } = await scene.life();
   assert.equal(deadline.startedAt, undefined);
-  assert.deepEqual(scene.warnings, ["what was remembered of a pod can't be read"]);
+  assert.deepEqual(scene.warnings, ["cannot read a pod checkpoint"]);
   const other = new Scene();
   await other.files.makeDirectory("/kubelet/pods", 0o750);
   await other.files.write("/kubelet/pods/uid-1", "in the way", 0o600);
   await (await other.life()).checkpoint.save();
-  assert.equal(other.warnings.at(-1), "remembering a pod's times failed");
+  assert.equal(other.warnings.at(-1), "cannot record a pod's times");
 });
 
 test("a pod of the API server that stops while the disk is full is no longer known to the next life", async () => {
@@ -203,7 +203,7 @@ test("a pod whose checkpoint can't be read runs on, and that is said", async () 
   scene.files.list = () => Promise.reject(new Error("input/output error"));
   assert.equal(await scene.end(), undefined);
   assert.deepEqual(scene.warnings, [
-    "whether a pod was over before can't be read",
-    "which pods were over before can't be read",
+    "cannot read whether a pod had ended before the start",
+    "cannot read which pods had ended before the start",
   ]);
 });

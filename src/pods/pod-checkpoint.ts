@@ -90,7 +90,7 @@ export class PodCheckpoint {
       this.#restarts.remember(backOff);
       this.#saved = text;
     } catch (error) {
-      log.warn("what was remembered of a pod can't be read", { uid: this.#uid, error: errorMessage(error) });
+      log.warn("cannot read a pod checkpoint", { uid: this.#uid, error: errorMessage(error) });
     }
   }
 
@@ -121,7 +121,7 @@ export class PodCheckpoint {
       this.#saved = text;
       return true;
     } catch (error) {
-      log.warn("remembering a pod's times failed", { uid: this.#uid, error: errorMessage(error) });
+      log.warn("cannot record a pod's times", { uid: this.#uid, error: errorMessage(error) });
       return false;
     }
   }
@@ -137,7 +137,7 @@ export class PodCheckpoint {
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
-      log.warn("a pod that stops could not be forgotten", { uid: this.#uid, error: errorMessage(error) });
+      log.warn("cannot delete the checkpoint of a stopped pod", { uid: this.#uid, error: errorMessage(error) });
     });
   }
 
@@ -152,7 +152,7 @@ export class PodCheckpoint {
       if ((await files.stat(podDirectory(node, this.#uid))) !== undefined) await keepSpec(files, node, pod, "record");
       this.#kept = text;
     } catch (error) {
-      log.warn("keeping a pod's spec failed", { uid: this.#uid, error: errorMessage(error) });
+      log.warn("cannot record a pod's spec", { uid: this.#uid, error: errorMessage(error) });
     }
   }
 
@@ -177,7 +177,7 @@ export async function keepDeletion(
     if ((await files.stat(podDirectory(node, podUid(uid)))) === undefined) return;
     await keepSpec(files, node, { ...pod, metadata: { ...pod.metadata, deletionTimestamp } }, "deletion");
   } catch (error) {
-    log.warn("that a pod was deleted could not be kept", { uid, error: errorMessage(error) });
+    log.warn("cannot record pod deletion", { uid, error: errorMessage(error) });
     await dropSpec(files, node, uid).catch(() => {});
   }
 }

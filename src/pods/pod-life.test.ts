@@ -36,8 +36,7 @@ describe("the start of a pod", () => {
     const waits = scene.entries("StartRetry").map(({ until = 0, atMs }) => (until - 1_700_000_000_000 - atMs) / 1000);
     assert.ok(waits.length >= 5);
     for (const wait of waits) assert.ok(wait >= 9.9 && wait <= 15, String(wait));
-    const told =
-      /^container c waits 1\d s before its next try: CreateContainerConfigError: configmap "nope" not found$/;
+    const told = /^container c waits 1\d s before its retry: CreateContainerConfigError: configmap "nope" not found$/;
     for (const { message } of scene.entries("StartRetry")) assert.match(message, told);
     const tries = scene.entries("ContainerConfigError");
     assert.ok(tries.length >= 5 && tries.every(({ message }) => message === 'configmap "nope" not found'));
@@ -78,7 +77,7 @@ describe("the start of a pod", () => {
     assert.equal(waiting?.reason, "CreatePodSandboxError");
     assert.match(waiting.message ?? "", /cni plugin not initialized/);
     const [wait] = scene.entries("StartRetry");
-    assert.match(wait?.message ?? "", /^the pod waits 1\d s before its next try: CreatePodSandboxError: .*cni plugin/);
+    assert.match(wait?.message ?? "", /^the pod waits 1\d s before its retry: CreatePodSandboxError: .*cni plugin/);
     scene.world.runSandbox = runSandbox;
     await scene.pass(16_000);
     assert.equal(scene.status()?.phase, "Running");

@@ -158,7 +158,7 @@ export class PodOperations {
       await running.operation.run(progress, either.signal);
     } catch (error) {
       if (!either.signal.aborted) {
-        this.#log.error("an operation failed", { operation: running.operation.name, error: errorMessage(error) });
+        this.#log.error("operation failed", { operation: running.operation.name, error: errorMessage(error) });
       }
     } finally {
       this.#running.delete(running);

@@ -37,7 +37,7 @@ interface ResizeDependencies {
   readonly podCgroups: Pick<PodCgroupProvider, "readContainer" | "settle">;
 }
 
-const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have what the pod was granted" };
+const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have the allocated resources" };
 
 /** How far a pod is with its resize at this moment, which its worker may not have seen yet. */
 export function resizeNow(
@@ -154,7 +154,7 @@ export class PodResizing {
     if (!resizing && this.#isUnsure && given !== undefined) this.#deps.actuated.set(this.#pod.uid, given);
     this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {
-      const message = "the pod's containers have the resources that it was granted";
+      const message = "the pod's containers have the allocated resources";
       const why = this.#cause ?? noResize;
       const entry = effects.journal.record({
         kind: "observation",
@@ -209,7 +209,7 @@ export class PodResizing {
     try {
       await this.#deps.podCgroups.settle(pod);
     } catch (error) {
-      this.#deps.effects.log.warn("the cgroup of a pod can't be updated", { ...this.#pod, error: errorMessage(error) });
+      this.#deps.effects.log.warn("cannot update a pod's cgroup", { ...this.#pod, error: errorMessage(error) });
     }
   }
 

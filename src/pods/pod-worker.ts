@@ -32,7 +32,7 @@ import { checkTransition, terminate, type Terminated, type Terminating, type Wor
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
-const resync: Cause = { code: "Resync", message: "a regular look at the pod" };
+const resync: Cause = { code: "Resync", message: "periodic resync of the pod" };
 
 interface OwnDependencies extends WorkerDependencies {
   /** Whether a pod is wanted again under a UID whose pod is still to be removed. */
@@ -84,7 +84,7 @@ export class PodWorker {
     const { clock, log } = deps.effects;
     this.#rivals = new Rivals({ ...deps, log }, ref, this.#decisions);
     this.#outage = new RuntimeOutage(clock, deps.pleg);
-    this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
+    this.#schedule = new StepSchedule(clock, `next sync of pod ${ref.namespace}/${ref.name}`, cause);
     this.#resizing = new PodResizing(deps, ref);
     const learners = {
       outage: this.#outage,
@@ -201,7 +201,7 @@ export class PodWorker {
       pendingResize: this.#resizing.view().pending,
       setUpFailure: this.#failures.sandbox?.message,
       underWay: this.#operations.list().map(({ name }) => name),
-      stale: observed === 0 ? "not looked at yet" : error && errorMessage(error),
+      stale: observed === 0 ? "not observed yet" : error && errorMessage(error),
       actions: pod !== undefined && decides ? computePodActions(pod, status, this.#context()) : undefined,
     };
   }
@@ -298,7 +298,7 @@ export class PodWorker {
 
   #waitFor(rival: Rival): void {
     this.#failures.sandboxFailed({ reason: "ContainerCreating", message: rival.message, retryAtMs: 0 }, 0);
-    const cause: Cause = { code: "RivalPod", message: `pod ${rival.uid} of the same name was in the way` };
+    const cause: Cause = { code: "RivalPod", message: `pod ${rival.uid} of the same name still existed` };
     this.#schedule.by(this.#deps.effects.clock.monotonic() + rivalRetryMs, cause);
   }
 
@@ -358,7 +358,7 @@ export class PodWorker {
     if (this.#forgotten === undefined) {
       // That it has ended may not be remembered yet, for want of room on the disk.
       if (!(await this.#checkpoint.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
-      const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
+      const cause: Cause = { code: "PodTerminated", message: "the pod has ended and no longer needs its volumes" };
       if (!state.released) await this.#deps.runtime.release(this.ref, cause, signal);
       this.#state = { ...state, released: true };
       await this.#prune(status, signal);
@@ -388,9 +388,9 @@ export class PodWorker {
     this.#outage.failed(error);
     const message = errorMessage(error);
     this.#decisions.failed(this.#state.kind, message, this.#schedule.lastCause);
-    this.#deps.effects.log.warn("pod worker step failed", { ...this.ref, error: message });
+    this.#deps.effects.log.warn("pod sync failed", { ...this.ref, error: message });
     this.#deps.pleg.requestInspect(this.uid);
-    this.#schedule.by(this.#after(retryDelayMs), { code: "RetryDue", message: `another try after: ${message}` });
+    this.#schedule.by(this.#after(retryDelayMs), { code: "RetryDue", message: `retry after: ${message}` });
   }
 
   #after(delayMs: typeof retryDelayMs): number {

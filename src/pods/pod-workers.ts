@@ -211,7 +211,7 @@ export class PodWorkers {
     if (this.#deps.cache.get(worker.uid).status.sandboxes.length > 0) return;
     queue.splice(queue.indexOf(worker), 1);
     this.#workers.delete(worker.uid);
-    const message = "the pod is wanted no longer; it never started";
+    const message = "the pod is no longer desired and never started";
     this.#deps.effects.journal.record({ kind: "decision", what: "PodFinished", message, pod: worker.ref, cause });
     this.#tellRemoved(worker.uid);
   }

@@ -41,7 +41,7 @@ export class Rivals {
     }
     if (uid === undefined) return undefined;
     const { message, isNews } = this.#decisions.waitsFor(uid);
-    if (isNews) log.info("the pod waits for another", { ...this.#ref, message });
+    if (isNews) log.info("pod waits for another pod of the same name", { ...this.#ref, message });
     return { uid, message };
   }
 }

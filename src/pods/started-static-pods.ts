@@ -31,7 +31,7 @@ export class StartedStaticPods {
       await this.#files.makeDirectory(this.#directory, 0o700);
       await this.#files.write(`${this.#directory}/${uid}`, "", 0o600);
     } catch (error) {
-      this.#log.warn("remembering a static pod failed", { uid, error: errorMessage(error) });
+      this.#log.warn("cannot record a static pod", { uid, error: errorMessage(error) });
     }
   }
 

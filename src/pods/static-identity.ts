@@ -123,9 +123,9 @@ export class StaticIdentity {
     journal.record({
       kind: "decision",
       what: "PodAdopted",
-      message: `the pod runs already as its manifest says, under UID ${uid}: it keeps that`,
+      message: `the static pod already runs under UID ${uid} and keeps it`,
       pod: { ...podRef(pod), uid },
-      cause: { code: "MatchingSandbox", message: "a ready sandbox of that name with these containers was found" },
+      cause: { code: "MatchingSandbox", message: "a ready sandbox with the same pod name and containers exists" },
     });
   }
 
@@ -135,7 +135,7 @@ export class StaticIdentity {
     try {
       return await cache.getNewerThan(uid, 0, observeLimitMs);
     } catch (error) {
-      log.warn("a running pod of a static pod's name can't be looked at", { uid, error: errorMessage(error) });
+      log.warn("cannot inspect the running pod of a static pod", { uid, error: errorMessage(error) });
       return undefined;
     }
   }

@@ -69,12 +69,16 @@ export class StepSchedule {
     for (const { container, exited, untilMs, cause } of waits) {
       const over: Cause =
         exited === undefined
-          ? { code: "RetryDue", message: `time for another try to start container ${container.name}` }
-          : { code: "BackOffExpired", message: `the back-off of container ${container.name} is over`, because: cause };
+          ? { code: "RetryDue", message: `retry is due for the start of container ${container.name}` }
+          : {
+              code: "BackOffExpired",
+              message: `the back-off of container ${container.name} has expired`,
+              because: cause,
+            };
       this.by(untilMs, over);
     }
     if (sandboxWaitUntilMs === undefined) return;
-    this.by(sandboxWaitUntilMs, { code: "RetryDue", message: "time for another try to make the sandbox" });
+    this.by(sandboxWaitUntilMs, { code: "RetryDue", message: "retry is due for the creation of the sandbox" });
   }
 
   /** A step begins: from here on wake-ups ask for another. */

@@ -23,7 +23,7 @@ import { PodKiller } from "./pod-killer.ts";
 import { type CheckpointDependencies, keepDeletion } from "./pod-checkpoint.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 import { refused, type Rejection } from "./rejection.ts";
-import { takenUp } from "./taken-up.ts";
+import { takenUp, takenUpText } from "./taken-up.ts";
 import { UnclaimedPods } from "./unclaimed-pods.ts";
 
 export interface SyncLoopDependencies {
@@ -144,7 +144,7 @@ export class SyncLoop {
   #take(change: PodChange): void {
     const { pod, cause } = change;
     if (this.#queue.update(change)) {
-      const left: Cause = { code: "PodsRemoved", message: "a pod that waited for room is wanted no longer" };
+      const left: Cause = { code: "PodsRemoved", message: "a pod that waited for room is no longer desired" };
       if (change.op === "remove") this.#deps.allocations.retry(left);
       return;
     }
@@ -266,7 +266,7 @@ export class SyncLoop {
       if (status.sandboxes.length > 0 || status.containers.length > 0) {
         if (!(await owns(uid))) continue;
         const pod = await keptSpec(checkpoint.files, checkpoint.node, uid);
-        const cause: Cause = { code: "OrphanedPod", message: "no source wants this pod" };
+        const cause: Cause = { code: "OrphanedPod", message: "no source has this pod" };
         this.#endings.take(uid);
         workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);
       } else if (error === undefined) {
@@ -300,7 +300,7 @@ export class SyncLoop {
       } catch (error) {
         signal.throwIfAborted();
         failed++;
-        effects.log.warn("what a pod left can't be removed", { uid, error: errorMessage(error) });
+        effects.log.warn("cannot remove the leftovers of a pod", { uid, error: errorMessage(error) });
       }
     }
     observer?.leftoversSwept(found, failed);
@@ -309,10 +309,10 @@ export class SyncLoop {
   /** One line on what of an earlier life runs on. */
   #tellTakenUp(): void {
     const { cache, workers, effects } = this.#deps;
-    const message = takenUp(cache, (uid) => workers.get(uid)?.forgotten === false);
-    if (message === undefined) return;
-    effects.log.info(message);
-    effects.journal.record({ kind: "note", what: "PodsTakenUp", message });
+    const found = takenUp(cache, (uid) => workers.get(uid)?.forgotten === false);
+    if (found === undefined) return;
+    effects.log.info("took over running pods", { ...found });
+    effects.journal.record({ kind: "note", what: "PodsTakenUp", message: takenUpText(found) });
   }
 
   /**

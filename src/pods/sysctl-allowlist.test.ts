@@ -26,7 +26,7 @@ test("other sysctls are forbidden unless the configuration allows them by name o
   );
   assert.equal(problem("kernel.msgmax", ["kernel.msg*"]), undefined);
   const node =
-    "it is the whole node's, not a pod's: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container";
+    "it applies to the whole node, not to a pod: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container";
   for (const name of ["vm.max_map_count", "fs.file-max", "kernel.pid_max"]) {
     assert.equal(problem(name), `forbidden sysctl: "${name}" not allowlisted (${node})`, "no setting allows it");
   }

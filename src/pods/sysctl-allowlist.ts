@@ -52,11 +52,11 @@ export function checkSysctlPatterns(patterns: readonly string[]): readonly strin
       return new PodwrightError(ExitCode.badInput, message, { remedy });
     };
     if (text.length > 253 || !pattern.test(text)) {
-      const remedy = "give names like net.core.somaxconn or beginnings like kernel.msg*";
-      throw fail("is not the name of a sysctl, nor its beginning and *", remedy);
+      const remedy = "use names like net.core.somaxconn or prefixes like kernel.msg*";
+      throw fail("is neither the name of a sysctl nor a prefix with *", remedy);
     }
     if (sysctlNamespace(prefixOf(normalizeSysctl(text))) === undefined) {
-      throw fail("is not known to be namespaced", "leave it out: it is the whole node's; set it in /etc/sysctl.d");
+      throw fail("is not known to be namespaced", "remove it: it applies to the whole node; set it in /etc/sysctl.d");
     }
   }
   return patterns;
@@ -70,7 +70,7 @@ export function sysctlProblem({ names, prefixes }: SysctlAllowlist, spec: PodSpe
     if (allowed === undefined) {
       const remedy =
         sysctlNamespace(name) === undefined
-          ? "it is the whole node's, not a pod's: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container"
+          ? "it applies to the whole node, not to a pod: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container"
           : "KubeletConfiguration: allowedUnsafeSysctls";
       return `forbidden sysctl: "${name}" not allowlisted (${remedy})`;
     }

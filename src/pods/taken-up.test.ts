@@ -3,14 +3,15 @@ import { test } from "node:test";
 import { testContainer } from "../../test/support/observed.ts";
 import { podUid, type PodUid } from "../base/ids.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
-import { takenUp } from "./taken-up.ts";
+import { takenUp, takenUpText } from "./taken-up.ts";
 
 function said(pods: Readonly<Record<string, PodStatus["containers"]>>, unwanted = ""): string | undefined {
   const get = (uid: PodUid) => {
     const status = { uid, namespace: "ns", name: uid, sandboxes: [], containers: pods[uid] ?? [] };
     return { status, error: undefined, observed: 1 };
   };
-  return takenUp({ uids: () => Object.keys(pods).map((uid) => podUid(uid)), get }, (uid) => uid !== unwanted);
+  const found = takenUp({ uids: () => Object.keys(pods).map((uid) => podUid(uid)), get }, (uid) => uid !== unwanted);
+  return found && takenUpText(found);
 }
 
 test("what runs at the start is counted in one line; of a machine without pods nothing is said", () => {
@@ -18,9 +19,9 @@ test("what runs at the start is counted in one line; of a machine without pods n
   const ended = testContainer({ state: "exited" });
   assert.equal(said({}), undefined);
   assert.equal(said({ gone: [] }), undefined);
-  assert.equal(said({ a: [runs] }), "found 1 pod with 1 running container, which run on");
+  assert.equal(said({ a: [runs] }), "took over 1 pod with 1 running container");
   assert.equal(
     said({ a: [runs, runs, ended], b: [runs], c: [runs] }, "c"),
-    "found 2 pods with 3 running containers, which run on; 1 pod that nobody wants",
+    "took over 2 pods with 3 running containers; 1 orphaned pod",
   );
 });

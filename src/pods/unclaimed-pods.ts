@@ -54,7 +54,7 @@ export class UnclaimedPods {
         if (pod?.metadata.annotations?.[Annotation.configSource] === "api") this.#pods.set(podUid(name), pod);
       });
     } catch (error) {
-      log.warn("which pods an earlier life had can't be read", { error: errorMessage(error) });
+      log.warn("cannot read which pods an earlier run had", { error: errorMessage(error) });
     }
   }
 }

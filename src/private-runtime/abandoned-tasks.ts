@@ -30,9 +30,9 @@ export function removingAbandonedTasks(cri: Cri, { processes, log, ctr, socket }
       const words = ["--address", socket, "--namespace", "k8s.io", "tasks", "rm", "--force", containerId];
       try {
         const { exitCode, stderr } = await processes.run(ctr, words, { timeoutMs: removeTimeoutMs });
-        log.warn("a start that was cut off had left a task; it was removed", { containerId, exitCode, stderr });
+        log.warn("removed a task that an interrupted start had left behind", { containerId, exitCode, stderr });
       } catch (failure) {
-        log.warn("the task that a cut-off start had left can't be removed", { error: errorMessage(failure) });
+        log.warn("cannot remove the task of an interrupted start", { error: errorMessage(failure) });
         throw error;
       }
       return await cri.runtime.removeContainer(request, options);

@@ -11,8 +11,8 @@ export async function canonicalPath(files: Files, path: string): Promise<string>
       return real === "/" ? rest || "/" : real + rest;
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== "ENOENT" || existing === "/") {
-        throw new PodwrightError(ExitCode.badInput, `the state directory ${path} can't be used: ${String(error)}`, {
-          remedy: "choose another with --state-dir",
+        throw new PodwrightError(ExitCode.badInput, `cannot use the state directory ${path}: ${String(error)}`, {
+          remedy: "use another --state-dir",
         });
       }
       const slash = existing.lastIndexOf("/");

@@ -49,7 +49,7 @@ export async function endContainerd(
   }
   throw new PodwrightError(
     ExitCode.failed,
-    `the containerd of ${layout.stateDirectory} does not end, not even by SIGKILL`,
+    `the containerd of ${layout.stateDirectory} does not stop, even after SIGKILL`,
     {
       remedy: "look for processes in uninterruptible sleep (state D) and what they wait for",
     },

@@ -78,7 +78,7 @@ async function refuseForeignSocket(layout: RuntimeLayout, cri: Cri, signal: Abor
     return;
   }
   throw new PodwrightError(ExitCode.environment, `another container runtime answers at ${layout.containerd.endpoint}`, {
-    remedy: `find who listens there (ss -xlp), or name it with --runtime-endpoint ${layout.containerd.endpoint}`,
+    remedy: `find which process listens there (ss -xlp), or use it with --runtime-endpoint ${layout.containerd.endpoint}`,
   });
 }
 
@@ -158,7 +158,7 @@ async function waitUntilReady(
     const isAlive = processes.isAlive(pid);
     const state = await readiness(cri, signal);
     if (state.ready) return;
-    const why = isAlive ? state.why : "it ended";
+    const why = isAlive ? state.why : "it exited";
     if (!isAlive || state.hopeless || clock.monotonic() >= limit) {
       const lines = await logTail(deps.files, layout, logOffset);
       throw new PodwrightError(

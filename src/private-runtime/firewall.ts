@@ -64,7 +64,7 @@ export async function closeLoopback(deps: FirewallDeps, bridge: string): Promise
   if (await hasRule(deps, bridge)) return;
   const { exitCode, stderr } = await changeInput(deps, "-I", bridge);
   if (exitCode === 0) return;
-  throw new PodwrightError(ExitCode.environment, `iptables takes no rule for the pods' bridge: ${stderr.trim()}`, {
+  throw new PodwrightError(ExitCode.environment, `iptables rejects a rule for the pods' bridge: ${stderr.trim()}`, {
     remedy: "load the kernel modules xt_conntrack and xt_comment, or install a newer iptables",
   });
 }
@@ -82,7 +82,7 @@ async function hasRule(deps: FirewallDeps, bridge: string): Promise<boolean> {
 }
 
 async function changeInput(deps: FirewallDeps, command: "-C" | "-D" | "-I", bridge: string): Promise<CommandResult> {
-  const comment = ["-m", "comment", "--comment", `${deps.network}: loopback addresses are closed to pods`];
+  const comment = ["-m", "comment", "--comment", `${deps.network}: pods cannot reach loopback addresses`];
   const answers = ["-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED,DNAT"];
   const rule = ["-i", bridge, "-d", "127.0.0.0/8", ...comment, ...answers, "-j", "DROP"];
   return await deps.processes.run(deps.iptables, ["-w", command, "INPUT", ...rule], { timeoutMs });
@@ -99,13 +99,13 @@ export async function sweepFirewall(
 ): Promise<void> {
   try {
     const early = await sandboxesInRules(deps);
-    await deps.clock.sleep("sandboxes of the life before to be made", settleMs, signal);
+    await deps.clock.sleep("sandboxes of an earlier run to be created", settleMs, signal);
     const { items } = await deps.runtime.listPodSandbox({}, { signal, timeoutMs });
     const present = new Set(items.map(({ id }) => id));
     const removed = await removeStaleRules(deps, (id) => early.has(id) && !present.has(id));
     if (removed.length > 0) deps.log.info("removed firewall rules of sandboxes that are gone", { sandboxes: removed });
   } catch (error) {
-    if (!signal.aborted) deps.log.warn("looking for stale firewall rules failed", { error: errorMessage(error) });
+    if (!signal.aborted) deps.log.warn("cannot look for stale firewall rules", { error: errorMessage(error) });
   }
 }
 

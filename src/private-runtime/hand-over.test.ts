@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { LogFields, Logger } from "../ports/log.ts";
 import { HeldError, whenFree } from "./hand-over.ts";
 
-const held = (): HeldError => new HeldError("another engine has /state: pid 42", 42, "use that one");
+const held = (): HeldError => new HeldError("another engine uses /state: pid 42", 42, "use that one");
 
 function recorder(): { readonly log: Logger; readonly said: (LogFields | undefined)[] } {
   const said: (LogFields | undefined)[] = [];
@@ -29,7 +29,7 @@ test("what is held for a moment is waited for, and said once", async () => {
   for (let step = 0; step < 4; step++) await clock.advance(50);
   assert.equal(await taken, "taken");
   assert.deepEqual(said, [
-    { what: "the lock", pid: 42, reason: "another engine has /state: pid 42", forAtMostMs: 5000 },
+    { what: "the lock", pid: 42, reason: "another engine uses /state: pid 42", forAtMostMs: 5000 },
   ]);
 });
 
@@ -37,19 +37,19 @@ test("what stays held is refused after its time, and anything else at once", asy
   const clock = new ManualClock();
   const { log } = recorder();
   const refused = whenFree({ clock, log }, "the lock", () => Promise.reject(held()), AbortSignal.any([]));
-  const end = assert.rejects(refused, /another engine has \/state/u);
+  const end = assert.rejects(refused, /another engine uses \/state/u);
   for (let step = 0; step < 102; step++) await clock.advance(50);
   await end;
   const broken = whenFree({ clock, log }, "the lock", () => Promise.reject(new Error("EIO")), AbortSignal.any([]));
   await assert.rejects(broken, /EIO/u);
 });
 
-test("told to end while it waits, it does", async () => {
+test("a wait ends with its signal", async () => {
   const clock = new ManualClock();
   const told = new AbortController();
   const taken = whenFree({ clock, log: recorder().log }, "the lock", () => Promise.reject(held()), told.signal);
-  const end = assert.rejects(taken, /told to end/u);
+  const end = assert.rejects(taken, /received/u);
   await clock.advance(10);
-  told.abort(new Error("told to end"));
+  told.abort(new Error("received"));
   await end;
 });

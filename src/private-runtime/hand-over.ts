@@ -37,7 +37,7 @@ export async function whenFree<T>(
     } catch (error) {
       if (!(error instanceof HeldError) || clock.monotonic() >= deadline) throw error;
       if (!told) {
-        log.info("another process has what this one needs; waiting for it to end", {
+        log.info("another process holds a resource of this one; waiting for its exit", {
           what,
           pid: error.pid,
           reason: error.message,

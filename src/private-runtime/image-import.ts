@@ -93,7 +93,7 @@ async function importImage(
         remedy: `see ${layout.containerd.log}`,
       });
     }
-    await clock.sleep(`image ${image.reference} to show up`, POLL_MS, signal);
+    await clock.sleep(`image ${image.reference} to appear`, POLL_MS, signal);
   }
 }
 
@@ -106,7 +106,7 @@ async function isPresent(cri: Cri, reference: string, signal: AbortSignal | unde
 function architectureOf(program: Uint8Array, path: string): string {
   const architecture = parseElf(program.subarray(0, ELF_HEAD_BYTES))?.architecture;
   if (architecture === undefined) {
-    throw new PodwrightError(ExitCode.environment, `${path} is no program that an image can be built from`, {
+    throw new PodwrightError(ExitCode.environment, `${path} is not an executable that an image can be built from`, {
       remedy: "install a statically linked one",
     });
   }

@@ -42,8 +42,8 @@ test("a state directory that can't work is refused with a reason", () => {
   assert.throws(() => layout("relative"), /not an absolute path/);
   assert.throws(() => layout("/"), /is the root directory/);
   assert.throws(() => layout("/srv/../etc"), /not a plain path/);
-  assert.throws(() => layout("/srv/a:b"), /overlayfs can't mount/);
-  assert.throws(() => layout("/srv/a\nb"), /overlayfs can't mount/);
+  assert.throws(() => layout("/srv/a:b"), /overlayfs cannot mount/);
+  assert.throws(() => layout("/srv/a\nb"), /overlayfs cannot mount/);
 });
 
 test("a socket path that Linux can't bind is refused with its length", () => {

@@ -115,7 +115,7 @@ export function checkedSocketPath(path: string): string {
     throw new PodwrightError(
       ExitCode.badInput,
       `the socket path ${path} has ${bytes} bytes; Linux allows ${MAX_SOCKET_PATH_BYTES}`,
-      { remedy: "choose a shorter path" },
+      { remedy: "use a shorter path" },
     );
   }
   return path;
@@ -126,16 +126,16 @@ function checkedStateDirectory(path: string): string {
   const refuse = (why: string, remedy: string): never => {
     throw new PodwrightError(ExitCode.badInput, `the state directory ${JSON.stringify(path)} ${why}`, { remedy });
   };
-  if (!trimmed.startsWith("/")) refuse("is not an absolute path", "give the whole path");
+  if (!trimmed.startsWith("/")) refuse("is not an absolute path", "use an absolute path");
   if (trimmed === "" || trimmed === "/") {
-    refuse("is the root directory", `choose another, e.g. ${DEFAULT_STATE_DIRECTORY}`);
+    refuse("is the root directory", `use another, e.g. ${DEFAULT_STATE_DIRECTORY}`);
   }
   if (trimmed.split("/").some((part, index) => part === ".." || part === "." || (part === "" && index > 0))) {
-    refuse("is not a plain path", "give it without '.', '..' and doubled slashes");
+    refuse("is not a plain path", "write it without '.', '..' and doubled slashes");
   }
   // overlayfs separates its options with commas and its lower directories with colons, and escapes with backslashes.
   if (/[:,\\]|\p{Cc}/u.test(trimmed)) {
-    refuse("holds a character that overlayfs can't mount (colon, comma, backslash, control)", "choose another name");
+    refuse("holds a character that overlayfs cannot mount (colon, comma, backslash, control)", "use another name");
   }
   return trimmed;
 }

@@ -28,12 +28,7 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
   if (lock === undefined) {
     const pid = await locks.holder(lockPath);
     const holder = (await processes.list()).find((process) => process.pid === pid);
-    throw refusal(
-      endpoint,
-      "another podwright",
-      holder,
-      "stop it first, or give this one another runtime or state directory",
-    );
+    throw refusal(endpoint, "another podwright", holder, "stop it first, or use another runtime or state directory");
   }
   try {
     for (const user of await runtimeUsers(files, await processes.list())) {
@@ -43,7 +38,7 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
         endpoint,
         "a live node agent",
         user.process,
-        "stop it first, or name another runtime (--runtime-endpoint; 'podwright run' without it starts one of its own)",
+        "stop it first, or use another runtime (--runtime-endpoint; 'podwright run' without it starts its own)",
       );
     }
   } catch (error) {
@@ -56,7 +51,7 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
 function refusal(endpoint: string, who: string, process: ProcessInfo | undefined, remedy: string): HeldError {
   const which = process === undefined ? "" : ` (pid ${process.pid}: ${shortCommandLine(process)})`;
   return new HeldError(
-    `the container runtime ${endpoint} is used by ${who}${which}; two would remove each other's pods`,
+    `the container runtime ${endpoint} is used by ${who}${which}; two node agents would remove each other's pods`,
     process?.pid,
     remedy,
   );

@@ -33,7 +33,7 @@ export async function claimSubnet(deps: PodNetworkDeps, layout: RuntimeLayout, s
   const subnet = (await rememberedSubnet(files, layout, taken)) ?? chooseSubnet(taken, layout.instance);
   if (subnet === undefined) {
     throw new PodwrightError(ExitCode.environment, "no subnet is free for pods in 10.88.0.0/15 and 172.30.0.0/16", {
-      remedy: `write one that is unused, such as 192.168.77.0/24, to ${layout.cni.subnetFile}`,
+      remedy: `write an unused one, such as 192.168.77.0/24, to ${layout.cni.subnetFile}`,
     });
   }
   await files.makeDirectory(parentOf(layout.cni.subnetFile), 0o755);
@@ -124,7 +124,7 @@ async function waitForLock(
         ExitCode.failed,
         `another podwright${holder === undefined ? "" : ` (pid ${holder})`} holds ${path}`,
         {
-          remedy: "end it, or wait for it",
+          remedy: "stop it, or wait for it",
         },
       );
     }

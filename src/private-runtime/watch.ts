@@ -27,14 +27,14 @@ export async function watchPrivateRuntime(
   let answeredMs = clock.monotonic();
   while (!signal.aborted) {
     try {
-      await clock.sleep("the next look at the private runtime", periodMs, signal);
+      await clock.sleep("the next check of the private runtime", periodMs, signal);
       await runtime.version({}, { signal, timeoutMs: answerLimitMs });
       answeredMs = clock.monotonic();
     } catch (error) {
       if (signal.aborted || clock.monotonic() - answeredMs < patienceMs) continue;
-      log.warn("the private runtime is gone: starting it again", { error: errorMessage(error) });
+      log.warn("private runtime is gone; restarting it", { error: errorMessage(error) });
       await ensure(signal).catch((failure: unknown) => {
-        log.error("the private runtime could not be started again", { error: errorMessage(failure) });
+        log.error("cannot restart the private runtime", { error: errorMessage(failure) });
       });
     }
   }

@@ -53,7 +53,7 @@ export class FailureLog {
     let chain: Cause | undefined;
     if (this.#worstMs >= remarkableMs) {
       const seconds = (this.#worstMs / 1000).toFixed(1);
-      chain = { code: "ProbeLate", message: `podwright was busy and up to ${seconds} s late with these probes` };
+      chain = { code: "ProbeLate", message: `podwright was busy: these probes were up to ${seconds} s late` };
     }
     for (const earlier of this.#earlier) {
       chain = { code, message: earlier.message, entry: earlier.entry, ...(chain && { because: chain }) };

@@ -58,7 +58,7 @@ describe("probeAction", () => {
   test("is refused without an address, a port of that name, or a handler", () => {
     assert.throws(() => probeAction(container, { tcpSocket: { port: 1 } }, ""), /no IP address/);
     assert.throws(() => probeAction(container, { tcpSocket: { port: "db" } }, "10.0.0.2"), /no port named "db"/);
-    assert.throws(() => probeAction(container, {}, "10.0.0.2"), /neither exec/);
+    assert.throws(() => probeAction(container, {}, "10.0.0.2"), /no exec/);
   });
 });
 

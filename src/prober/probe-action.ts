@@ -34,7 +34,7 @@ export function probeAction(container: Container, probe: Probe, address: string)
     const { port, service = "" } = probe.grpc;
     return { kind: "grpc", host: addressOrThrow(address), port: resolvePort(port, ports), service };
   }
-  throw new Error("the probe says neither exec, httpGet, tcpSocket nor grpc");
+  throw new Error("the probe has no exec, httpGet, tcpSocket or grpc");
 }
 
 /**

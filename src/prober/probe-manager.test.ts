@@ -114,7 +114,7 @@ describe("a liveness probe", () => {
     const { unhealthy } = world.state(container);
     assert.deepEqual(chain(unhealthy?.cause), [
       "liveness failed 3/3 (TCP :2: connection refused)",
-      "liveness failed 2/3 (TCP :2: no answer in 1 s)",
+      "liveness failed 2/3 (TCP :2: no response in 1 s)",
     ]);
     assert.deepEqual(world.changes, ["c liveness failure"]);
   });
@@ -378,6 +378,6 @@ test("probes that were sent late say so in the cause, once it matters", async ()
   await world.clock.advance(1);
   assert.deepEqual(chain(world.state(container).unhealthy?.cause), [
     "liveness failed 1/1 (TCP :2: connection refused)",
-    "podwright was busy and up to 0.8 s late with these probes",
+    "podwright was busy: these probes were up to 0.8 s late",
   ]);
 });

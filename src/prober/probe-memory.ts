@@ -58,7 +58,7 @@ export class ProbeMemory {
       this.#pods = decode(new TextDecoder().decode(await this.#files.read(this.#path, maxFileBytes)));
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return;
-      this.#log.warn("the last probe results could not be read", { path: this.#path, error: errorMessage(error) });
+      this.#log.warn("cannot read the last probe results", { path: this.#path, error: errorMessage(error) });
     }
   }
 
@@ -111,11 +111,11 @@ export class ProbeMemory {
       try {
         await this.#files.writeAtomic(this.#path, encode(this.#pods), 0o600);
       } catch (error) {
-        this.#log.warn("probe results could not be written", { path: this.#path, error: errorMessage(error) });
+        this.#log.warn("cannot write probe results", { path: this.#path, error: errorMessage(error) });
         if (this.#pods.size === 0) continue;
-        this.#retry = this.#clock.timer("probe results to be written again", retryMs, () => this.#touch());
+        this.#retry = this.#clock.timer("the next write of probe results", retryMs, () => this.#touch());
       }
-      if (this.#changed) await this.#clock.sleep("probe results to be written", pauseMs);
+      if (this.#changed) await this.#clock.sleep("a write of probe results", pauseMs);
     }
     this.#writing = undefined;
   }

@@ -130,7 +130,7 @@ describe("a health check", () => {
     [{ code: 0, status: "SERVING" }, "success: SERVING"],
     [{ code: 0, status: "NOT_SERVING" }, "failure: status NOT_SERVING"],
     [{ code: 12, message: "unknown service" }, "failure: the server has no grpc.health.v1.Health: unknown service"],
-    [{ code: 4, message: "slow" }, "failure: the server gave up in time: slow"],
+    [{ code: 4, message: "slow" }, "failure: the server timed out: slow"],
     [{ code: 5, message: "unknown" }, "failure: gRPC code 5: unknown"],
   ] as const;
   for (const [answer, expected] of rows) {
@@ -253,7 +253,7 @@ describe("a probe without an answer", () => {
     await clock.advance(999);
     assert.equal(signal?.aborted, false);
     await clock.advance(1);
-    assert.deepEqual(await outcome, { kind: "failure", text: "no answer in 1 s", lateMs: 0 });
+    assert.deepEqual(await outcome, { kind: "failure", text: "no response in 1 s", lateMs: 0 });
     assert.equal(signal?.aborted, true);
     assert.deepEqual(clock.waits, []);
   });
@@ -275,7 +275,7 @@ describe("a probe without an answer", () => {
     await settle();
     clock.lostMs = 3000;
     await clock.advance(2000);
-    assert.deepEqual(await outcome, { kind: "failure", text: "no answer in 1 s", lateMs: 3000 });
+    assert.deepEqual(await outcome, { kind: "failure", text: "no response in 1 s", lateMs: 3000 });
   });
 
   test("ends with the signal's reason when the container is gone", async () => {

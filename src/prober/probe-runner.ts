@@ -100,7 +100,7 @@ export class ProbeRunner {
       if (action.kind === "exec") return await this.#exec(action.command, order, lateness, signal);
       return await this.#within(order.timeoutMs, lateness, signal, (inTime) => this.#look(action, inTime));
     } catch (error) {
-      if (error instanceof ProbeTimeoutError) return failure(`no answer in ${order.timeoutMs / 1000} s`);
+      if (error instanceof ProbeTimeoutError) return failure(`no response in ${order.timeoutMs / 1000} s`);
       if (error instanceof ProbeTargetError) return failure(error.message);
       throw error;
     }
@@ -165,7 +165,7 @@ export class ProbeRunner {
     const expire = (dueMs: number): void => {
       const nowMs = this.#clock.monotonic();
       const lostMs = Math.min(nowMs - dueMs, creditMs);
-      if (lostMs <= punctualMs) return end(new ProbeTimeoutError(`no answer within ${limitMs} ms`));
+      if (lostMs <= punctualMs) return end(new ProbeTimeoutError(`no response within ${limitMs} ms`));
       creditMs -= lostMs;
       lateness.note(nowMs - dueMs);
       timer = this.#timers.at(nowMs + lostMs, expire);
@@ -229,7 +229,7 @@ function judgeHealth(answer: GrpcHealthAnswer): Verdict {
     const eventText = `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${message}`;
     return { kind: "failure", text: `the server has no grpc.health.v1.Health: ${message}`, eventText };
   }
-  if (code === deadlineExceeded) return failure(`the server gave up in time: ${message}`);
+  if (code === deadlineExceeded) return failure(`the server timed out: ${message}`);
   return {
     ...failure(`gRPC code ${code}: ${message}`),
     eventText: `error: health rpc probe failed: code ${code}: ${message}`,

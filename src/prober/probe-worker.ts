@@ -138,7 +138,7 @@ export class ProbeWorker {
   #cancel(): void {
     this.#wait?.[Symbol.dispose]();
     this.#wait = undefined;
-    this.#probing?.abort(new Error("the container is not probed any more"));
+    this.#probing?.abort(new Error("the container is no longer probed"));
     this.#probing = undefined;
   }
 
@@ -165,7 +165,7 @@ export class ProbeWorker {
       this.#take(outcome, target);
     } catch (error) {
       if (controller.signal.aborted) return;
-      log.error("probing failed", { ...this.#pod, container: container.name, error: errorMessage(error) });
+      log.error("probe failed unexpectedly", { ...this.#pod, container: container.name, error: errorMessage(error) });
     }
     // The verdict may have ended the probing of this instance.
     if (controller.signal.aborted) return;

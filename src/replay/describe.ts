@@ -8,14 +8,14 @@ import type { Difference, Replay } from "./replay.ts";
 export function replayText({ decisions, pods, lives, cutOff, different, first }: Replay, paint: Paint): string[] {
   const from = `${count(decisions, "decision")} about ${count(pods, "pod")} in ${count(lives, "life", "lives")}`;
   const lines: string[] = [];
-  if (decisions === 0) lines.push("there is nothing to compare: no decision is recorded");
+  if (decisions === 0) lines.push("nothing to compare: the recording holds no decision");
   else if (first === undefined) lines.push(`${from}: ${paint.good("each the same today")}`);
   else {
     lines.push(`${from}: ${paint.bad(`${different} ${different === 1 ? "differs" : "differ"} today`)}`);
     lines.push("", ...differenceText(first, paint));
   }
   if (cutOff.length > 0) {
-    lines.push(paint.caution(`cut off as it was written, and passed over: line ${cutOff.join(", ")}`));
+    lines.push(paint.caution(`skipped, incomplete: line ${cutOff.join(", ")}`));
   }
   return lines;
 }
@@ -23,7 +23,7 @@ export function replayText({ decisions, pods, lives, cutOff, different, first }:
 function differenceText({ line, recorded, now }: Difference, paint: Paint): string[] {
   const { namespace, name, uid } = recorded.pod;
   const then = decidedText(recorded.decided, recorded);
-  const today = "error" in now ? [`nothing, for a defect: ${printable(now.error)}`] : decidedText(now, recorded);
+  const today = "error" in now ? [`nothing, because of a defect: ${printable(now.error)}`] : decidedText(now, recorded);
   const marked = (lines: readonly string[], others: readonly string[]): string[] =>
     lines.map((each) => (others.includes(each) ? `    ${each}` : paint.caution(`  ≠ ${each}`)));
   return [
@@ -52,7 +52,7 @@ function inputsText({ pod, status, context }: RecordedInputs): string[] {
       ...(backOffEndsAtMs === undefined ? [] : [`container ${name}: back-off ${ends(backOffEndsAtMs, context.nowMs)}`]),
       ...(retryAtMs === undefined
         ? []
-        : [`container ${name}: pause after a failed start ${ends(retryAtMs, context.nowMs)}`]),
+        : [`container ${name}: retry delay after a failed start ${ends(retryAtMs, context.nowMs)}`]),
       ...(unhealthy === undefined ? [] : [`container ${name}: ${unhealthy.cause.message}`]),
       ...(started === false ? [`container ${name}: its startup probe has not succeeded yet`] : []),
     ];
@@ -84,7 +84,7 @@ function decidedText(decided: Decided, { context }: Pick<DecisionLine, "context"
       : [told(`create sandbox, attempt ${createSandbox.attempt}`, createSandbox.cause)]),
     ...decided.start.map(actionText),
     ...decided.wait.map(({ container, exited, untilMs, cause }) => {
-      const what = exited === undefined ? "next try" : "next restart";
+      const what = exited === undefined ? "retry" : "next restart";
       return told(`container ${container} waits ${left(untilMs)} before its ${what}`, cause);
     }),
     ...(resize?.updates ?? []).map(({ container, change }) => `resize container ${container}: ${change}`),

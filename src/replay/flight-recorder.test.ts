@@ -123,7 +123,7 @@ describe("the flight recorder", () => {
     scene.diskFull = false;
     await scene.clock.advance(limits.retryDelayMs);
     await recorder.close();
-    assert.deepEqual(scene.told.slice(1), ["decisions are recorded again"]);
+    assert.deepEqual(scene.told.slice(1), ["recording of decisions works again"]);
     const { decisions, different, cutOff } = replay(await scene.text());
     assert.deepEqual([decisions, different], [3, 0]);
     assert.ok(cutOff.length > 0);
@@ -133,7 +133,7 @@ describe("the flight recorder", () => {
     const scene = new Scene();
     await scene.files.makeDirectory("/var", 0o755);
     await scene.files.write(path, "root:x:0:0\n", 0o644);
-    await assert.rejects(scene.open(), /--record \/var\/node\.rec: it is there already, and is no recording/);
+    await assert.rejects(scene.open(), /--record \/var\/node\.rec: the file exists and is not a recording/);
     assert.equal(await scene.text(), "root:x:0:0\n");
     const { files, clock, log } = scene;
     const elsewhere = FlightRecorder.open({ files, clock, log, path: "/none/node.rec", version: "test" });

@@ -71,7 +71,7 @@ export class FlightRecorder implements DecisionRecorder {
     const header = recordingHeader(version, clock.now());
     const file = await RecordingFile.open(files, log, path, { header, maxFileBytes });
     const onRecovered = ({ lostLines }: WriterHealth): void =>
-      log.info("decisions are recorded again", { path, lostLines });
+      log.info("recording of decisions works again", { path, lostLines });
     return new FlightRecorder(path, clock, log, new JournalWriter(file, clock, limits, onRecovered));
   }
 
@@ -79,7 +79,7 @@ export class FlightRecorder implements DecisionRecorder {
     try {
       this.#writer.push({ seq: ++this.#seq, text: recordingLine(decision, this.#clock.now()) });
     } catch (error) {
-      if (!this.#failed) this.#log.error("a decision can't be recorded", { error: errorMessage(error) });
+      if (!this.#failed) this.#log.error("cannot record a decision", { error: errorMessage(error) });
       this.#failed = true;
     }
   }

@@ -39,7 +39,7 @@ const RecordedPod = z.strictObject({
 });
 
 /** Decimal digits: JSON's numbers would lose the nanoseconds. */
-const Integer = z.string().regex(/^-?\d{1,40}$/u, "no whole number");
+const Integer = z.string().regex(/^-?\d{1,40}$/u, "not an integer");
 
 const Sandbox = z.strictObject({
   id: z.string(),

@@ -52,8 +52,8 @@ export class RecordingFile implements LineLog {
     try {
       const found = await files.stat(path);
       if (found !== undefined && (found.type !== "file" || !(await isRecording(files, path, found.size)))) {
-        throw new PodwrightError(ExitCode.badInput, `--record ${path}: it is there already, and is no recording`, {
-          remedy: "name another file",
+        throw new PodwrightError(ExitCode.badInput, `--record ${path}: the file exists and is not a recording`, {
+          remedy: "use another file",
         });
       }
       const file = new RecordingFile(files, log, path, { header, maxFileBytes, bytes: found?.size ?? 0 });
@@ -64,7 +64,7 @@ export class RecordingFile implements LineLog {
       if (error instanceof PodwrightError) throw error;
       throw new PodwrightError(ExitCode.badInput, `--record ${path}: ${errorMessage(error)}`, {
         cause: error,
-        remedy: "name a file in a directory that can be written to",
+        remedy: "use a file in a writable directory",
       });
     }
   }
@@ -79,7 +79,7 @@ export class RecordingFile implements LineLog {
     } catch (error) {
       if (!this.#failing) {
         const fields = { path: this.#path, error: errorMessage(error) };
-        this.#log.warn("decisions can't be recorded; it is tried again, the oldest are given up", fields);
+        this.#log.warn("cannot record decisions; retrying, dropping the oldest", fields);
       }
       this.#failing = true;
       throw error;

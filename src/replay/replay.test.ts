@@ -205,7 +205,7 @@ describe("a recording", () => {
   test("is read one pod only by name, namespace and name, or UID", () => {
     for (const selector of ["pod", "default/pod", "uid"]) assert.equal(replay(header + line, selector).decisions, 1);
     assert.equal(replay(header + line, "other").decisions, 0);
-    assert.deepEqual(replayText(replay(header), plainPaint), ["there is nothing to compare: no decision is recorded"]);
+    assert.deepEqual(replayText(replay(header), plainPaint), ["nothing to compare: the recording holds no decision"]);
   });
 
   test("is read to where it was cut off, at its end or where another life goes on", () => {
@@ -217,19 +217,15 @@ describe("a recording", () => {
 
   const broken: readonly (readonly [what: string, text: string, error: RegExp])[] = [
     ["an empty file", "", /^line 1: the file is empty$/],
-    [
-      "any other text",
-      "apiVersion: v1\n",
-      /^line 1: this is no recording of podwright: it does not begin with a header$/,
-    ],
-    ["decisions without a header", line, /^line 1: this is no recording of podwright/],
+    ["any other text", "apiVersion: v1\n", /^line 1: not a recording of podwright: it has no header$/],
+    ["decisions without a header", line, /^line 1: not a recording of podwright/],
     [
       "a newer recording",
       `{"format":"podwright-recording","version":2,"podwright":"9.9.9"}\n`,
       /^line 1: recorded by podwright 9\.9\.9 in version 2 of the format; this podwright reads version 1$/,
     ],
-    ["a broken header", `{"format":"podwright-recording"}\n`, /^line 1: a broken header: version: /],
-    ["a broken line", `${header}{\n${line}`, /^line 2: this is no JSON$/],
+    ["invalid header", `{"format":"podwright-recording"}\n`, /^line 1: invalid header: version: /],
+    ["a broken line", `${header}{\n${line}`, /^line 2: not JSON$/],
     ["a line of something else", `${header}{"time":1}\n`, /^line 2: pod: /],
     ["a wrong value", header + line.replace('"nowMs":', '"nowMs":"x","x":'), /^line 2: context.nowMs: /],
     ["an unknown field", header + line.replace('"time":', '"more":1,"time":'), /^line 2: the line: Unrecognized key/],

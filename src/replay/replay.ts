@@ -102,8 +102,8 @@ function readLines(text: string): Lines {
   return { lines: found, lives, cutOff: [...cutOff, ...torn] };
 }
 
-const noJson = "this is no JSON";
-const noRecording = "this is no recording of podwright: it does not begin with a header";
+const noJson = "not JSON";
+const noRecording = "not a recording of podwright: it has no header";
 
 function json(text: string): unknown {
   try {
@@ -120,7 +120,7 @@ export function isHeader(value: unknown): boolean {
 
 function checkHeader(line: number, value: unknown): void {
   const { success, data, error } = HeaderLine.safeParse(value);
-  if (!success) throw new RecordingError(line, `a broken header: ${problemOf(error)}`);
+  if (!success) throw new RecordingError(line, `invalid header: ${problemOf(error)}`);
   if (data.version === recordingVersion) return;
   const by = data.podwright === undefined ? "" : ` by podwright ${data.podwright}`;
   const which = `recorded${by} in version ${data.version} of the format`;

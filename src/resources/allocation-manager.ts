@@ -169,11 +169,11 @@ export class AllocationManager {
     const { clock } = this.#deps;
     while (!signal.aborted) {
       const delayMs = Math.max(1000, this.#retryAtMs - clock.monotonic());
-      await clock.sleep("resizes that wait", delayMs, signal).catch(() => {});
+      await clock.sleep("pending resizes", delayMs, signal).catch(() => {});
       if (signal.aborted || clock.monotonic() < this.#retryAtMs) continue;
       this.#retryAtMs = clock.monotonic() + (this.#pods.ready() ? retryMs : initialRetryMs);
       if (this.#pods.ready()) this.#forgetOrphans();
-      this.retry({ code: "ResizeRetry", message: "time for another look at the resizes that wait" });
+      this.retry({ code: "ResizeRetry", message: "pending resizes are due for a retry" });
     }
   }
 
@@ -200,7 +200,7 @@ export class AllocationManager {
     if (pending === undefined) {
       this.#waiting.delete(uid);
       allocated.set(uid, resourcesOf(entry.pod));
-      const message = "the pod gets what its manifest asks for";
+      const message = "the manifest's resources are allocated";
       // One that had to wait says what made it be judged again.
       const data = entry.pending && { trigger: trigger.code };
       const cause = this.#record("ResizeStarted", entry.pod, message, entry.cause, data);

@@ -201,7 +201,7 @@ export class PodCgroups {
         return;
       } catch (error) {
         if (tries === removeTries) throw error;
-        this.#deps.log.debug("a pod's cgroup is still in use", { path, error: errorMessage(error) });
+        this.#deps.log.debug("pod cgroup is still in use", { path, error: errorMessage(error) });
         await this.#deps.clock.sleep("processes to leave a pod's cgroup", removePauseMs);
       }
     }

@@ -4,7 +4,7 @@ export type QuantityFormat = "BinarySI" | "DecimalSI" | "DecimalExponent";
 /** A quantity that can't be read. */
 export class QuantityError extends Error {
   constructor(text: string, problem: string) {
-    super(`${JSON.stringify(text.slice(0, 64))} is no quantity: ${problem}`);
+    super(`${JSON.stringify(text.slice(0, 64))} is not a quantity: ${problem}`);
     this.name = "QuantityError";
   }
 }

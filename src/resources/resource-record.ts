@@ -100,7 +100,7 @@ export class ResourceRecord {
       this.#failed = false;
     } catch (error) {
       if (!this.#failed) {
-        this.#log.warn("pods' resources can't be recorded: a restart takes them from the manifests", {
+        this.#log.warn("cannot record allocated resources; a restart takes them from the manifests", {
           path: this.#path,
           error: errorMessage(error),
         });
@@ -112,7 +112,7 @@ export class ResourceRecord {
 
   async #setAside(error: unknown): Promise<void> {
     const aside = `${this.#path}.bad`;
-    this.#log.warn("a record of pods' resources can't be read and is set aside: manifests count instead", {
+    this.#log.warn("cannot read allocated resources; set them aside and use the manifests", {
       path: this.#path,
       aside,
       error: errorMessage(error),
@@ -120,7 +120,10 @@ export class ResourceRecord {
     try {
       await this.#files.rename(this.#path, aside);
     } catch (renaming) {
-      this.#log.warn("it can't be set aside either", { path: this.#path, error: errorMessage(renaming) });
+      this.#log.warn("cannot set the unreadable record of allocated resources aside", {
+        path: this.#path,
+        error: errorMessage(renaming),
+      });
     }
   }
 }

@@ -105,7 +105,7 @@ async function askVersion(
     throw new PodwrightError(
       ExitCode.environment,
       `the container runtime ${runtime} speaks CRI "${answer.runtimeApiVersion}", podwright speaks "${criVersion}"`,
-      { remedy: "Use a runtime with CRI v1, such as containerd 1.6 or newer." },
+      { remedy: "use a runtime with CRI v1, such as containerd 1.6 or newer" },
     );
   } catch (error) {
     if (!isCriError(error, "Unimplemented")) throw error;
@@ -114,7 +114,7 @@ async function askVersion(
       `the container runtime does not serve CRI ${criVersion}: ${error.message}`,
       {
         cause: error,
-        remedy: `Enable its CRI plugin (in containerd's config.toml, remove "cri" from disabled_plugins) or use containerd 1.6 or newer.`,
+        remedy: `enable its CRI plugin (in containerd's config.toml, remove "cri" from disabled_plugins) or use containerd 1.6 or newer`,
       },
     );
   }

@@ -14,7 +14,7 @@ test("a name that no pod has is answered with those that begin with it, or are s
   assert.equal(noSuchPod("web", pods).message, 'there is no pod "web"');
   assert.equal(remedy("web"), "did you mean web-node1?");
   assert.equal(remedy("9f"), "did you mean web-node1?", "a UID, too");
-  assert.equal(remedy("db"), "these begin so: db-0, tools/db-1");
+  assert.equal(remedy("db"), "pods with this prefix: db-0, tools/db-1");
   assert.equal(remedy("tools/d"), "did you mean tools/db-1?");
   assert.equal(remedy("bd-0"), "did you mean db-0?");
   assert.equal(remedy("zzzzzzzz"), "there are: db-0, tools/db-1, web-node1");
@@ -29,9 +29,9 @@ test("of many pods a few are named, and of none that there are none", () => {
   }));
   assert.match(
     noSuchPod("p", many).remedy ?? "",
-    /^these begin so: p-0, p-1, .* and 12 more \('podwright ps' lists them\)$/,
+    /^pods with this prefix: p-0, p-1, .* and 12 more \('podwright ps' lists them\)$/,
   );
-  assert.equal(noSuchPod("web", []).remedy, "there are no pods here");
+  assert.equal(noSuchPod("web", []).remedy, "no pods exist");
 });
 
 test("a name that a rejected manifest asks for is answered with what is wrong with that", () => {
@@ -48,7 +48,7 @@ test("a name that a rejected manifest asks for is answered with what is wrong wi
   assert.deepEqual(rejectedAs("torn-node1", rejected, "node1"), [torn.message], "by the file's own name");
   const one = noSuchPod("torn", pods, [torn.message]);
   assert.equal(one.message, 'there is no pod "torn": its manifest is rejected: /m/torn.json:1:9: expected a comma');
-  assert.equal(one.remedy, "mend the manifest, or take it away");
+  assert.equal(one.remedy, "fix the manifest, or remove it");
   assert.match(
     noSuchPod("a", pods, ["b", "c", "d"]).message,
     / rejected: b \(and 2 more: 'podwright doctor' lists them\)$/u,

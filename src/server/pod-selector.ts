@@ -11,7 +11,7 @@ export function podLabel(pod: Pick<PodRef, "namespace" | "name">): string {
 }
 
 /** What to do about a manifest that is not taken. */
-export const mendManifest = "mend the manifest, or take it away";
+export const mendManifest = "fix the manifest, or remove it";
 
 /** A manifest that is not taken, and why. */
 interface RejectedManifest {
@@ -55,11 +55,11 @@ export function noSuchPod(selector: string, pods: readonly PodRef[], rejected: r
 
 function remedyFor(selector: string, pods: readonly PodRef[]): string {
   const labels = labelsOf(pods);
-  if (labels.length === 0) return "there are no pods here";
+  if (labels.length === 0) return "no pods exist";
   const beginning = selector === "" ? [] : labelsOf(pods.filter((pod) => begins(pod, selector)));
-  if (beginning.length > 1) return `these begin so: ${listed(beginning)}`;
+  if (beginning.length > 1) return `pods with this prefix: ${listed(beginning)}`;
   const near = beginning[0] ?? didYouMean(selector, labels);
-  return near === undefined ? `there are: ${listed(labels)}` : `did you mean ${near}?`;
+  return near === undefined ? `existing pods: ${listed(labels)}` : `did you mean ${near}?`;
 }
 
 function begins({ namespace, name, uid }: PodRef, selector: string): boolean {

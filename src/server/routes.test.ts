@@ -62,7 +62,7 @@ test("unknown paths, methods and broken encodings are answered with errors", asy
   for (const path of ["/", "/v1", "/v1/pods/", "/v1/pods/a/b", "/v1/pods/%zz", "/v2/pods"]) {
     const response = await ask(handler, "GET", path);
     assert.equal(response.status, 404, path);
-    assert.deepEqual(jsonOf(response), { error: `there is no ${path} here`, exitCode: 2 });
+    assert.deepEqual(jsonOf(response), { error: `${path} not found`, exitCode: 2 });
   }
   assert.equal((await ask(handler, "POST", "/v1/pods")).status, 405);
   assert.equal((await ask(handler, "DELETE", "/v1/health")).status, 405);

@@ -92,7 +92,7 @@ function debugRequest(body: string): DebugRequest {
   const isText = (text: unknown): boolean => typeof text === "string";
   const names = [image, target].filter((name) => name !== undefined);
   if (!names.every(isText) || !Array.isArray(command) || !command.every(isText)) {
-    throw badRequest("the body must hold a command as list of texts, and may hold image and target");
+    throw badRequest("the body must hold a command as a list of strings, and may hold image and target");
   }
   return value as DebugRequest;
 }
@@ -112,7 +112,7 @@ function graceSeconds(query: URLSearchParams): number | undefined {
 function wholeNumber(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw badRequest(`${name} must be a whole number`);
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`${name} must be an integer`);
   return Number(text);
 }
 

@@ -67,7 +67,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
   ],
   ["Running and Ready, no restarts", { readySince: undefined }],
   [
-    "Running and Ready, restarted once, 1 min ago: its manifest was taken away and is there again",
+    "Running and Ready, restarted once, 1 min ago: its manifest was removed and added again",
     { readySince: undefined, containers: app({ restartCount: 1 }) },
     ...returned,
   ],
@@ -97,7 +97,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     },
   ],
   [
-    "Restarting: app ends well, and is to run on, next try is due",
+    "Restarting: app exits with 0, and should keep running, next try is due",
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 0 }) },
     retry(-1, "app"),
   ],
@@ -182,7 +182,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     "Pending: sidecar setup runs for 3 s and has not passed its startup probe",
     { ...notReady, phase: "Pending", containers: waiting("PodInitializing"), initContainers: init({ sidecar: true }) },
   ],
-  ["Pending: nothing is done for it yet", { ...notReady, phase: "Pending", containers: waiting("") }],
+  ["Pending: not started yet", { ...notReady, phase: "Pending", containers: waiting("") }],
   // Not ready.
   [
     "Running, not Ready: app fails its readiness probe: HTTP probe failed with statuscode: 503",
@@ -236,7 +236,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { ...going, ready: false, containers: [...app({}), containerView({ name: "side" })] },
   ],
   [
-    "Terminating: its containers have ended, what it had is being removed",
+    "Terminating: its containers have ended, its resources are being removed",
     { ...going, ready: false, containers: app({ state: "terminated", exitCode: 0 }) },
   ],
   [

@@ -57,7 +57,7 @@ function terminating({ pod, entries, now }: VerdictInputs): string {
     return `Terminating: ${names.join(", ")} ${verb(names, "runs its", "run their")} preStop hook${kill}`;
   }
   const alive = containersOf(pod).filter(({ state }) => state === "running");
-  if (alive.length === 0) return "Terminating: its containers have ended, what it had is being removed";
+  if (alive.length === 0) return "Terminating: its containers have ended, its resources are being removed";
   const who = alive.map(({ name }) => printable(name));
   return `Terminating: ${who.join(", ")} ${verb(who, "has", "have")} not ended yet${kill}`;
 }
@@ -123,7 +123,7 @@ function pending(inputs: VerdictInputs): string {
   if (init?.state === "running") return `Pending: ${initText(init, inputs)}`;
   const doing = running(entries).at(-1);
   if (doing !== undefined) return detailed("Pending", "", `${doing.message}, for ${span(inputs.now - doing.time)}`);
-  return detailed("Pending", "", entries.at(-1)?.message ?? "nothing is done for it yet");
+  return detailed("Pending", "", entries.at(-1)?.message ?? "not started yet");
 }
 
 function initText(init: InitContainerView, { now }: VerdictInputs): string {
@@ -183,7 +183,7 @@ function running(entries: readonly JournalEntry[]): JournalEntry[] {
 function exitText({ name, exitCode, reason }: ContainerView): string {
   if (exitCode === undefined) return `${printable(name)} ends (${printable(reason)})`;
   return exitCode === 0
-    ? `${printable(name)} ends well, and is to run on`
+    ? `${printable(name)} exits with 0, and should keep running`
     : `${printable(name)} exits with ${exitCode}`;
 }
 

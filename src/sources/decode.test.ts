@@ -83,7 +83,7 @@ test("texts that are nearly numbers stay texts, and keys are as they were writte
 
 test("YAML 1.2 is refused: its numbers and words mean other things", () => {
   assert.deepEqual(messages(caseText("yaml-1.2-directive")), [
-    'pod.yaml:1:1: found incompatible YAML document: "%YAML 1.2"; Kubernetes reads 1.1: leave it out',
+    'pod.yaml:1:1: found incompatible YAML document: "%YAML 1.2"; Kubernetes reads 1.1: remove the line',
   ]);
 });
 
@@ -125,9 +125,9 @@ ${container}status: {count: 9223372036854775807}
     ),
     [
       "pod.yaml:5:3: spec.priority: the number does not fit int32: -2147483648 to 2147483647",
-      "pod.yaml:6:3: spec.terminationGracePeriodSeconds: the number does not fit 64 bits",
-      "pod.yaml:7:3: spec.activeDeadlineSeconds: the number does not fit 64 bits",
-      "pod.yaml:8:3: spec.hostname: expected a text, got a number; put it in quotes",
+      "pod.yaml:6:3: spec.terminationGracePeriodSeconds: the number exceeds 64 bits",
+      "pod.yaml:7:3: spec.activeDeadlineSeconds: the number exceeds 64 bits",
+      "pod.yaml:8:3: spec.hostname: expected a string, got a number; put it in quotes",
       "pod.yaml:10:51: spec.containers[0].livenessProbe.httpGet.port: the number does not fit int32: -2147483648 to 2147483647",
     ],
   );
@@ -217,12 +217,12 @@ test("every wrong type of a file is reported, in the order of its lines", () => 
 `);
   assert.deepEqual(messages(text), [
     'pod.yaml:5:3: spec.restartPolicy: Unsupported value: "never": supported values: "Always", "OnFailure", "Never"; did you mean "Never"?',
-    "pod.yaml:7:5: spec.containers[0].name: expected a text, got a number; put it in quotes",
-    "pod.yaml:8:5: spec.containers[0].image: expected a text, got a list",
+    "pod.yaml:7:5: spec.containers[0].name: expected a string, got a number; put it in quotes",
+    "pod.yaml:8:5: spec.containers[0].image: expected a string, got a list",
     "pod.yaml:9:14: spec.containers[0].ports[0].containerPort: expected a number, got a text; leave out the quotes",
     "pod.yaml:10:5: spec.containers[0].stdin: expected true or false, got a number",
-    "pod.yaml:11:26: spec.containers[0].resources.limits.cpu: expected a text or a number, got a list",
-    "pod.yaml:12:21: spec.containers[0].env[0].value: expected a text, got true or false; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)",
+    "pod.yaml:11:26: spec.containers[0].resources.limits.cpu: expected a string or a number, got a list",
+    "pod.yaml:12:21: spec.containers[0].env[0].value: expected a string, got true or false; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)",
   ]);
 });
 
@@ -242,7 +242,7 @@ test("kinds and versions that podwright does not take are named", () => {
     'pod.yaml:2:1: kind: Unsupported value: "pod": podwright takes Pod, ConfigMap, Secret and Lists of them; did you mean "Pod"?',
   ]);
   assert.deepEqual(messages("apiVersion: v2\nkind: Pod\n"), [
-    'pod.yaml:1:1: apiVersion: Unsupported value: "v2": kind Pod is of "v1"',
+    'pod.yaml:1:1: apiVersion: Unsupported value: "v2": the apiVersion of kind Pod is "v1"',
   ]);
   assert.deepEqual(messages("- a\n"), [
     "pod.yaml:1:1: expected a manifest (a map with apiVersion and kind), got a list",
@@ -259,13 +259,13 @@ test("broken YAML is reported with its place, and the other documents are read",
       [10, undefined],
     ],
   );
-  assert.match(messages("a:\n\tb: 1\n")[0] ?? "", /^pod\.yaml:2:1: broken YAML: tabs can't indent/);
+  assert.match(messages("a:\n\tb: 1\n")[0] ?? "", /^pod\.yaml:2:1: invalid YAML: tabs cannot indent/);
 });
 
 test("a repeated key and an unknown alias are errors", () => {
   assert.deepEqual(messages("a: 1\nb: *x\na: 2\n"), [
-    "pod.yaml:2:4: b: an alias names no anchor above it; a text that starts with * needs quotes",
-    "pod.yaml:3:1: a: is given twice",
+    "pod.yaml:2:4: b: an alias without an anchor above it; a string that starts with * needs quotes",
+    "pod.yaml:3:1: a: is a duplicate key",
   ]);
 });
 
@@ -289,7 +289,7 @@ test("what is no text, or too much of it, is refused", () => {
   const of = (bytes: Uint8Array): string => decodeManifests(bytes, "f").errors[0]?.message ?? "";
   assert.equal(of(Uint8Array.of(0x61, 0x0a, 0xff, 0x61)), "f:2:1: is not UTF-8 text");
   assert.equal(of(Uint8Array.of(0xff, 0xfe, 0x61, 0x00)), "f:1:1: is UTF-16 text; save it as UTF-8");
-  assert.equal(of(Uint8Array.of(0x7f, 0x45, 0x4c, 0x46)), "f:1:1: holds the character U+007F: is it a binary file?");
+  assert.equal(of(Uint8Array.of(0x7f, 0x45, 0x4c, 0x46)), "f:1:1: contains the character U+007F: is it a binary file?");
   assert.equal(of(new Uint8Array(maxManifestBytes + 1)), "f: is longer than 10 MiB: too big for a manifest");
 });
 

@@ -175,7 +175,7 @@ function decodeList(
 function typeProblem(value: { apiVersion?: unknown; kind?: unknown }): { path: FieldPath; detail: string } | undefined {
   const { apiVersion, kind } = value;
   if (kind === undefined || kind === null) return { path: ["kind"], detail: 'Required value: for example "Pod"' };
-  if (typeof kind !== "string") return { path: ["kind"], detail: `expected a text, got ${typeName(kind)}` };
+  if (typeof kind !== "string") return { path: ["kind"], detail: `expected a string, got ${typeName(kind)}` };
   if (!objectKinds.includes(kind) && !Object.hasOwn(itemKinds, kind)) {
     return { path: ["kind"], detail: unknownKind(kind) };
   }
@@ -183,10 +183,13 @@ function typeProblem(value: { apiVersion?: unknown; kind?: unknown }): { path: F
     return { path: ["apiVersion"], detail: `Required value: "v1" for kind ${kind}` };
   }
   if (typeof apiVersion !== "string") {
-    return { path: ["apiVersion"], detail: `expected a text, got ${typeName(apiVersion)}` };
+    return { path: ["apiVersion"], detail: `expected a string, got ${typeName(apiVersion)}` };
   }
   if (apiVersion === "v1") return undefined;
-  return { path: ["apiVersion"], detail: `Unsupported value: ${quote(apiVersion)}: kind ${kind} is of "v1"` };
+  return {
+    path: ["apiVersion"],
+    detail: `Unsupported value: ${quote(apiVersion)}: the apiVersion of kind ${kind} is "v1"`,
+  };
 }
 
 function unknownKind(kind: string): string {

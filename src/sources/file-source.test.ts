@@ -90,7 +90,7 @@ test("a file that turns bad keeps the pod it gave, and a good one again replaces
   await fixture.source.refresh();
   assert.deepEqual(fixture.pods, ["one-node1 alpine"]);
   assert.deepEqual(problemsOf(fixture.source), []);
-  assert.deepEqual(fixture.journal.messages("ManifestMended"), [`${directory}/a.yaml is good again`]);
+  assert.deepEqual(fixture.journal.messages("ManifestMended"), [`${directory}/a.yaml is valid again`]);
 });
 
 test("a file that is empty for a moment keeps its pods", async () => {
@@ -104,7 +104,7 @@ test("a file that is empty for a moment keeps its pods", async () => {
     await fixture.clock.advance(1);
     assert.deepEqual(fixture.pods, ["one-node1 busybox"], JSON.stringify(empty));
     assert.deepEqual(problemsOf(fixture.source), [
-      `${directory}/a.yaml: is empty; its pods run on; remove the file to stop them`,
+      `${directory}/a.yaml: is empty; its pods keep running; remove the file to stop them`,
     ]);
   }
   assert.equal(fixture.journal.messages("ManifestRejected").length, 1);

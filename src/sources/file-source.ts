@@ -154,7 +154,7 @@ export class FileSource {
         wait.wake();
       },
       (error) => {
-        this.#deps.log.debug("watching manifests ended; the next periodic look starts it again", {
+        this.#deps.log.debug("watch of manifests ended; the next periodic check restarts it", {
           directory,
           error: errorMessage(error),
         });
@@ -176,7 +176,7 @@ export class FileSource {
       return { files: names.toSorted().map((name) => join(path, name)) };
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== "ENOENT") return { problem: errorMessage(error) };
-      this.#reporter.set(path, [{ message: `${path}: does not exist; its pods run as soon as it does` }]);
+      this.#reporter.set(path, [{ message: `${path}: does not exist; its pods start once it does` }]);
       return { files: [] };
     }
   }
@@ -218,7 +218,7 @@ export class FileSource {
     if (podsBefore > 0 && isEmptyText(bytes)) {
       return {
         pods: [],
-        errors: [new ManifestError({ file: path }, "is empty; its pods run on; remove the file to stop them")],
+        errors: [new ManifestError({ file: path }, "is empty; its pods keep running; remove the file to stop them")],
       };
     }
     return staticPodsOf(bytes, path, { kind: "file", path }, this.#deps.nodeName);

@@ -53,7 +53,7 @@ export class HttpSource {
 
   /** Fetches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const wait = new WakeableWait(this.#deps.clock, "the next look at the manifest URL");
+    const wait = new WakeableWait(this.#deps.clock, "the next poll of the manifest URL");
     while (!signal.aborted) {
       await this.refresh(signal);
       await wait.for(this.#config.periodMs, signal);
@@ -69,7 +69,7 @@ export class HttpSource {
       const response = await withDeadline(clock, `GET ${this.#place}`, requestTimeoutMs, signal, (deadline) =>
         network.httpGet({ url, headers, maxBytes: maxManifestBytes, signal: deadline }),
       );
-      if (response.status !== 200) throw new Error(`the server answered with status ${response.status}`);
+      if (response.status !== 200) throw new Error(`the server returned status ${response.status}`);
       bytes = response.body;
     } catch (error) {
       if (!signal.aborted) this.#reporter.set(this.#place, [{ message: `${this.#place}: ${errorMessage(error)}` }]);

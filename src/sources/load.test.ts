@@ -43,7 +43,7 @@ test("files, directories, URLs and standard input are read, each in its place", 
 
 test("an empty name is an error, not the working directory", async () => {
   const loaded = await load([""], { "a.yaml": podYaml("one") });
-  assert.deepEqual(messages(loaded), ['"": an empty name; give . for the working directory']);
+  assert.deepEqual(messages(loaded), ['"": empty name; use . for the working directory']);
   assert.deepEqual(names(loaded), []);
 });
 
@@ -90,8 +90,8 @@ test("what can't be read is named as it was given", async () => {
   assert.deepEqual(messages(loaded), [
     "none.yaml: does not exist",
     "d: holds no .yaml, .yml or .json file",
-    "http://h/bad: the server answered with status 404",
-    "empty.yaml: holds no manifest",
+    "http://h/bad: the server returned status 404",
+    "empty.yaml: contains no manifest",
     "a.yaml/x: does not exist",
   ]);
 });

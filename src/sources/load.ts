@@ -54,7 +54,7 @@ export async function loadManifests(
       objects.push(...decoded.objects);
       errors.push(...decoded.errors);
       if (decoded.objects.length === 0 && decoded.errors.length === 0) {
-        errors.push(new ManifestError({ file: text.name }, "holds no manifest"));
+        errors.push(new ManifestError({ file: text.name }, "contains no manifest"));
       }
     }
   }
@@ -101,7 +101,7 @@ async function* readTexts(
   signal.throwIfAborted();
   if (path === "") {
     // Most often a variable of a script that is not set; the working directory would be a surprise.
-    yield new ManifestError({ file: '""' }, "an empty name; give . for the working directory");
+    yield new ManifestError({ file: '""' }, "empty name; use . for the working directory");
   } else if (path === "-") {
     const name = "<standard input>";
     yield await attempt(name, async () => ({ name, bytes: await deps.readStandardInput(maxManifestBytes) }));
@@ -119,7 +119,7 @@ async function fetchText(url: string, deps: LoadDependencies, signal: AbortSigna
   const response = await withDeadline(deps.clock, `GET ${name}`, requestTimeoutMs, signal, (deadline) =>
     deps.network.httpGet({ url, headers: {}, maxBytes: maxManifestBytes, signal: deadline }),
   );
-  if (response.status !== 200) throw new Error(`the server answered with status ${response.status}`);
+  if (response.status !== 200) throw new Error(`the server returned status ${response.status}`);
   return { name, bytes: response.body };
 }
 
@@ -160,13 +160,13 @@ async function attempt<T>(name: string, work: () => Promise<T>): Promise<T | Man
       case "ENOTDIR":
         return new ManifestError({ file: name }, "does not exist");
       case "EACCES":
-        return new ManifestError({ file: name }, "can't be read: permission denied");
+        return new ManifestError({ file: name }, "cannot read it: permission denied");
       case "EISDIR":
         return new ManifestError({ file: name }, "is a directory, not a file");
       case "EINVAL":
         return new ManifestError({ file: name }, "is neither a file nor a directory");
       default:
-        return new ManifestError({ file: name }, `can't be read: ${errorMessage(error)}`);
+        return new ManifestError({ file: name }, `cannot read it: ${errorMessage(error)}`);
     }
   }
 }

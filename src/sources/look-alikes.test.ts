@@ -16,51 +16,51 @@ test("a field that has another name elsewhere is told with its name here, once",
   for (const [spec, wanted] of [
     [
       withVolume("secret: {name: x}"),
-      'spec.volumes[0].secret.name: unknown field "name": it is called "secretName" here',
+      'spec.volumes[0].secret.name: unknown field "name": the field is "secretName" here',
     ],
     [
       withVolume("configMap: {secretName: x}"),
-      'spec.volumes[0].configMap.secretName: unknown field "secretName": it is called "name" here',
+      'spec.volumes[0].configMap.secretName: unknown field "secretName": the field is "name" here',
     ],
     [
       withVolume("persistentVolumeClaim: {name: x}"),
-      'spec.volumes[0].persistentVolumeClaim.name: unknown field "name": it is called "claimName" here',
+      'spec.volumes[0].persistentVolumeClaim.name: unknown field "name": the field is "claimName" here',
     ],
     [
       withVolume("projected: {sources: [{secret: {secretName: x}}]}"),
-      'spec.volumes[0].projected.sources[0].secret.secretName: unknown field "secretName": it is called "name" here',
+      'spec.volumes[0].projected.sources[0].secret.secretName: unknown field "secretName": the field is "name" here',
     ],
     [
       inContainer("env: [{name: A, valueFrom: {secretKeyRef: {secretName: x, key: k}}}]"),
-      'spec.containers[0].env[0].valueFrom.secretKeyRef.secretName: unknown field "secretName": it is called "name" here',
+      'spec.containers[0].env[0].valueFrom.secretKeyRef.secretName: unknown field "secretName": the field is "name" here',
     ],
     [
       inContainer("envFrom: [{configMapRef: {configMapName: x}}]"),
-      'spec.containers[0].envFrom[0].configMapRef.configMapName: unknown field "configMapName": it is called "name" here',
+      'spec.containers[0].envFrom[0].configMapRef.configMapName: unknown field "configMapName": the field is "name" here',
     ],
     [
       "{imagePullSecrets: [{secretName: x}], containers: [{name: c, image: i}]}",
-      'spec.imagePullSecrets[0].secretName: unknown field "secretName": it is called "name" here',
+      'spec.imagePullSecrets[0].secretName: unknown field "secretName": the field is "name" here',
     ],
     [
       inContainer("volumeMounts: [{name: v, path: /x}]"),
-      'spec.containers[0].volumeMounts[0].path: unknown field "path": it is called "mountPath" here',
+      'spec.containers[0].volumeMounts[0].path: unknown field "path": the field is "mountPath" here',
     ],
     [
       inContainer("ports: [{port: 80}]"),
-      'spec.containers[0].ports[0].port: unknown field "port": it is called "containerPort" here',
+      'spec.containers[0].ports[0].port: unknown field "port": the field is "containerPort" here',
     ],
     [
       inContainer("env: [{name: A, valueFrom: {secret: {name: x, key: y}}}]"),
-      'spec.containers[0].env[0].valueFrom.secret: unknown field "secret": it is called "secretKeyRef" here',
+      'spec.containers[0].env[0].valueFrom.secret: unknown field "secret": the field is "secretKeyRef" here',
     ],
     [
       inContainer("envFrom: [{configMap: {name: x}}]"),
-      'spec.containers[0].envFrom[0].configMap: unknown field "configMap": it is called "configMapRef" here',
+      'spec.containers[0].envFrom[0].configMap: unknown field "configMap": the field is "configMapRef" here',
     ],
     [
       inContainer("livenessProbe: {exec: {command: [a]}, interval: 3}"),
-      'spec.containers[0].livenessProbe.interval: unknown field "interval": it is called "periodSeconds" here',
+      'spec.containers[0].livenessProbe.interval: unknown field "interval": the field is "periodSeconds" here',
     ],
     [
       inContainer("livenessprobe: {}"),
@@ -73,7 +73,7 @@ test("a field that has another name elsewhere is told with its name here, once",
 
 test("a field in the wrong place is told with the right one", () => {
   for (const [spec, wanted] of [
-    ["{replicas: 3, containers: []}", "controllers such as Deployments have it, pods don't"],
+    ["{replicas: 3, containers: []}", "a field of controllers such as Deployments, not of pods"],
     ["{env: [], containers: []}", "it goes into each container"],
     ["{securityContext: {privileged: true}, containers: []}", "it goes into the securityContext of each container"],
     [inContainer("hostNetwork: true"), "it goes below spec, not into a container"],

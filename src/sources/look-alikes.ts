@@ -115,7 +115,7 @@ export function podFieldHint(path: FieldPath, field: string): ReturnType<FieldHi
   const around = path.filter((part) => typeof part === "string").map(generalName);
   for (const context of [around.slice(-2).join("."), around.at(-1) ?? ""]) {
     const name = own(names, context, field);
-    if (name !== undefined) return { told: `it is called ${quote(name)} here`, meant: name };
+    if (name !== undefined) return { told: `the field is ${quote(name)} here`, meant: name };
     const place = own(places, context, field);
     if (place !== undefined) return { told: `it goes below ${place}` };
   }
@@ -139,7 +139,7 @@ function misplaced(around: readonly string[], field: string): string | undefined
   const where = around.join(".");
   if (where === "" && Object.hasOwn(PodSpec.shape, field)) return "it goes below spec";
   if (where === "" && (field === "labels" || field === "annotations")) return "it goes below metadata";
-  if (where === "spec" && ofControllers.has(field)) return "controllers such as Deployments have it, pods don't";
+  if (where === "spec" && ofControllers.has(field)) return "a field of controllers such as Deployments, not of pods";
   if (where === "spec" && Object.hasOwn(Container.shape, field)) return "it goes into each container";
   if (where === "spec.containers" && Object.hasOwn(PodSpec.shape, field)) {
     return "it goes below spec, not into a container";

@@ -59,7 +59,7 @@ test("pods are marked with source and time, which stays over an update", async (
 test("every change points at its entry in the journal", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("a", "1", "i", "x.yaml"));
-  assert.deepEqual(fixture.updates[0]?.cause, { code: "ManifestAdded", message: "x.yaml asks for the pod", entry: 1 });
+  assert.deepEqual(fixture.updates[0]?.cause, { code: "ManifestAdded", message: "x.yaml was added", entry: 1 });
   assert.deepEqual(fixture.journal.entries[0]?.what, "PodAdded");
 });
 
@@ -221,11 +221,11 @@ test("a manifest that is ignored is told with the pod that runs, and in the log,
   const backup = sourced("etcd", "2", "i", "/m/etcd.yaml.bak");
   fixture.set("file", own, backup);
   fixture.set("file", own, backup);
-  const told = "/m/etcd.yaml.bak asks for a pod of the same name, and is ignored";
+  const told = "/m/etcd.yaml.bak has a pod of the same name and is ignored";
   assert.deepEqual(fixture.journal.messages("ManifestWarning"), [told]);
   assert.equal(fixture.journal.entries.find(({ what }) => what === "ManifestWarning")?.pod?.uid, "1");
   assert.deepEqual(fixture.logged, [
-    'two manifests ask for one pod; one of them is ignored {"ignored":"/m/etcd.yaml.bak","used":"/m/etcd.yaml"}',
+    'two manifests define the same pod; ignoring one {"ignored":"/m/etcd.yaml.bak","used":"/m/etcd.yaml"}',
   ]);
   assert.deepEqual(fixture.mux.contests(), [{ uid: "1", place: "/m/etcd.yaml", ignored: "/m/etcd.yaml.bak" }]);
   fixture.set("file", own);

@@ -231,7 +231,7 @@ export class PodMux {
     const same = (a: Contest | undefined, b: Contest): boolean => a?.uid === b.uid && a.place === b.place;
     const tell = (what: "ManifestWarning" | "ManifestWarningOver", { uid, ignored }: Contest): void => {
       const running = this.#running.get(uid);
-      const message = `${ignored} asks for a pod of the same name, and is ignored`;
+      const message = `${ignored} has a pod of the same name and is ignored`;
       if (running) this.#deps.journal.record({ kind: "input", what, message, pod: podRef(running.pod) });
     };
     for (const [key, contest] of this.#reported) {
@@ -242,7 +242,7 @@ export class PodMux {
       if (same(this.#reported.get(key), contest)) continue;
       tell("ManifestWarning", contest);
       const { ignored, place: used } = contest;
-      this.#deps.log.warn("two manifests ask for one pod; one of them is ignored", { ignored, used });
+      this.#deps.log.warn("two manifests define the same pod; ignoring one", { ignored, used });
     }
     this.#reported = this.#contests;
   }
@@ -267,7 +267,7 @@ export class PodMux {
     this.#pass("add", running, {
       what: "PodAdded",
       code: "ManifestAdded",
-      message: `${candidate.place} asks for the pod`,
+      message: `${candidate.place} was added`,
     });
   }
 
@@ -283,7 +283,7 @@ export class PodMux {
   }
 
   #remove(running: Running, graceSeconds: number | undefined): void {
-    const message = `${running.place} no longer asks for the pod`;
+    const message = `${running.place} was removed`;
     this.#pass("remove", running, { what: "PodRemoved", code: "ManifestRemoved", message }, graceSeconds);
   }
 

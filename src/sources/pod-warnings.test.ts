@@ -99,6 +99,6 @@ test("names that are given twice, and addresses by another spelling, are warned 
 
 test("a capability with CAP_ before it is warned of, as only podwright takes it for what is meant", () => {
   assert.deepEqual(warnings(withContainer("securityContext: {capabilities: {add: [CAP_NET_ADMIN], drop: [ALL]}}")), [
-    'spec.containers[0].securityContext.capabilities.add[0]: "CAP_NET_ADMIN" is called "NET_ADMIN" in Kubernetes; podwright takes it for that, the Go kubelet does not',
+    'spec.containers[0].securityContext.capabilities.add[0]: "CAP_NET_ADMIN" is called "NET_ADMIN" in Kubernetes; podwright accepts it, the Go kubelet does not',
   ]);
 });

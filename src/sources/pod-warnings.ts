@@ -87,7 +87,7 @@ function* containerWarnings(container: Container, path: FieldPath): Iterable<Fie
     for (const [index, name] of (container.securityContext?.capabilities?.[kind] ?? []).entries()) {
       const plain = plainCapability(name);
       if (plain === name) continue;
-      const detail = `${quote(name)} is called ${quote(plain)} in Kubernetes; podwright takes it for that, the Go kubelet does not`;
+      const detail = `${quote(name)} is called ${quote(plain)} in Kubernetes; podwright accepts it, the Go kubelet does not`;
       yield { path: [...path, "securityContext", "capabilities", kind, index], detail };
     }
   }

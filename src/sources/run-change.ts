@@ -31,7 +31,7 @@ export function updateProblems(kept: RunPod, manifest: PodManifest): FieldError[
 
 function resourceProblems(kept: RunPod, manifest: PodManifest): FieldError[] {
   return resizeProblems(asPod(kept), asPod(manifest)).map(({ path, detail }) => {
-    return forbidden(path, `${detail}; to run the pod anew with other resources, stop it first`);
+    return forbidden(path, `${detail}; stop the pod first to run it with other resources`);
   });
 }
 

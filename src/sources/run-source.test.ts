@@ -236,7 +236,7 @@ test("a request with one error is refused whole, naming everything that is wrong
 test("what is wrong with a request's objects is told by object and field, for who has their files", async () => {
   const fixture = await started();
   const bad = { ...pod("c"), spec: { ...pod("c").spec, nodeName: "node2" } };
-  const detail = 'Invalid value: this node is "node1"; leave the field out';
+  const detail = 'Invalid value: this node is "node1"; omit the field';
   await assert.rejects(fixture.source.apply({ ...nothing, pods: [bad] }), {
     message: `Pod default/c: spec.nodeName: ${detail}`,
     problems: [{ object: "Pod default/c", path: ["spec", "nodeName"], detail }],

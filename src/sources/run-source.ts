@@ -99,7 +99,7 @@ export class RunSource {
     }
     for (const message of problems) {
       this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message });
-      this.#deps.log.warn("kept manifest rejected", { problem: message });
+      this.#deps.log.warn("stored manifest rejected", { problem: message });
     }
     this.#complete = problems.length === 0;
     this.#deliver();
@@ -188,7 +188,7 @@ export class RunSource {
     for (const { manifest, origin } of prepared.pods) {
       const node = manifest.spec.nodeName;
       if (!node || node === this.#deps.nodeName) continue;
-      const detail = `Invalid value: this node is "${this.#deps.nodeName}"; leave the field out`;
+      const detail = `Invalid value: this node is "${this.#deps.nodeName}"; omit the field`;
       errors.push(ManifestError.at(origin, ["spec", "nodeName"], detail));
     }
     if (errors.length > 0) throw rejected(errors);

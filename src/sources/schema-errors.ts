@@ -53,10 +53,10 @@ function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue
       return [{ path, detail: wrongType(expectedName(issue.expected), value) }];
     case "too_big":
     case "too_small":
-      return [{ path, detail: "the number does not fit 64 bits" }];
+      return [{ path, detail: "the number exceeds 64 bits" }];
     case "invalid_union":
       if (value === undefined) return [{ path, detail: "Required value" }];
-      return [{ path, detail: wrongType("a text or a number", value) }];
+      return [{ path, detail: wrongType("a string or a number", value) }];
     case "invalid_format":
     case "custom":
       return [{ path, detail: issue.message }];
@@ -71,7 +71,7 @@ function wrongType(expected: string, value: unknown): string {
 
 function quotingHint(expected: string, value: unknown): string {
   if (typeof value === "string") return isQuoted(expected, value) ? "; leave out the quotes" : placeholderHint(value);
-  if (expected !== "a text") return "";
+  if (expected !== "a string") return "";
   if (typeof value === "boolean") return "; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)";
   return typeof value === "number" || typeof value === "bigint" ? "; put it in quotes" : "";
 }
@@ -131,7 +131,7 @@ function expectedName(expected: string): string {
     case "array":
       return "a list";
     case "string":
-      return "a text";
+      return "a string";
     case "int":
       return "a whole number";
     case "number":
@@ -152,7 +152,7 @@ export function typeName(value: unknown): string {
     case "object":
       return "a map";
     case "string":
-      return "a text";
+      return "a string";
     case "boolean":
       return "true or false";
     case "bigint":

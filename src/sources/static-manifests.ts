@@ -53,7 +53,7 @@ export function tellWarnings(
   pods: readonly SourcedPod[],
 ): void {
   for (const warning of pods.flatMap((pod) => pod.warnings ?? [])) {
-    log.warn("manifest is doubtful", { place, warning });
+    log.warn("manifest has warnings", { place, warning });
   }
 }
 
@@ -96,10 +96,10 @@ export class ProblemReporter {
       this.#deps.journal.record({
         kind: "input",
         what: "ManifestMended",
-        message: `${place} is good again`,
+        message: `${place} is valid again`,
         data: { place },
       });
-      this.#deps.log.info("manifest is good again", { place });
+      this.#deps.log.info("manifest is valid again", { place });
     }
   }
 

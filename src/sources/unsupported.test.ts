@@ -8,9 +8,9 @@ const inContainer = (fields: object): Partial<PodSpec> => ({ containers: [{ ...c
 const volume = (fields: object): Partial<PodSpec> => ({ volumes: [{ name: "v", ...fields }] });
 const drivers = "does not mount volumes that need a driver yet";
 const vendors = "has no in-tree drivers of storage vendors; use CSI";
-const needsCluster = "needs a cluster for it; podwright kubelet --kubeconfig joins one";
-const noClasses = "finds RuntimeClasses at an API server; podwright kubelet --kubeconfig joins one";
-const notAsked = "does not ask an API server for it yet";
+const needsCluster = "needs an API server for it (podwright kubelet --kubeconfig)";
+const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
+const notAsked = "does not request it from the API server yet";
 
 /** A field, a manifest that has it, and why it is refused. */
 const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
@@ -25,7 +25,7 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
   [
     "spec.volumes.0.gitRepo",
     volume({ gitRepo: { repository: "r" } }),
-    "refuses gitRepo volumes, as Kubernetes does; clone in an init container",
+    "rejects gitRepo volumes, as Kubernetes does; clone in an init container",
   ],
   ["spec.volumes.0.image", volume({ image: { reference: "i" } }), "does not mount images yet"],
   [
@@ -51,7 +51,7 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
   [
     "spec.containers.0.resources.limits.example.org/gpu",
     inContainer({ resources: { limits: { "example.org/gpu": 1 } } }),
-    "has no devices to share out; nodes of a cluster may be given extended resources at its API server",
+    "has no device plugins; in a cluster, extended resources can be added to the Node",
   ],
   ["spec.resourceClaims.0", { resourceClaims: [{ name: "gpu" }] }, "does not allocate devices yet"],
   ["spec.runtimeClassName", { runtimeClassName: "kata" }, noClasses],
@@ -88,7 +88,7 @@ test("what only the API server says is refused in a manifest", () => {
   assert.deepEqual(
     found.map(({ path, detail }) => `${path.join(".")}: ${detail}`),
     [
-      "metadata.deletionTimestamp: not supported: podwright stops a pod when its manifest goes away, not at a time it holds",
+      "metadata.deletionTimestamp: not supported: podwright stops a pod when its manifest is removed, not at a time in it",
     ],
   );
 });

@@ -42,8 +42,8 @@ const removedVolumeTypes = [
   "vsphereVolume",
 ];
 
-const noDevices = "has no devices to share out; nodes of a cluster may be given extended resources at its API server";
-const noClasses = "finds RuntimeClasses at an API server; podwright kubelet --kubeconfig joins one";
+const noDevices = "has no device plugins; in a cluster, extended resources can be added to the Node";
+const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
 
 /** Fields of every container, wherever the pod has containers. */
 const ofContainers: readonly UnsupportedField[] = [
@@ -58,7 +58,7 @@ const ofContainers: readonly UnsupportedField[] = [
 const unsupported: readonly UnsupportedField[] = [
   {
     path: "metadata.deletionTimestamp",
-    because: "stops a pod when its manifest goes away, not at a time it holds",
+    because: "stops a pod when its manifest is removed, not at a time in it",
     manifestsOnly: true,
   },
   ...["persistentVolumeClaim", "ephemeral", "csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
@@ -68,7 +68,7 @@ const unsupported: readonly UnsupportedField[] = [
   { path: "spec.volumes.*.image", because: "does not mount images yet" },
   {
     path: "spec.volumes.*.gitRepo",
-    because: "refuses gitRepo volumes, as Kubernetes does; clone in an init container",
+    because: "rejects gitRepo volumes, as Kubernetes does; clone in an init container",
   },
   ...removedVolumeTypes.map((type) => ({
     path: `spec.volumes.*.${type}`,
@@ -77,12 +77,12 @@ const unsupported: readonly UnsupportedField[] = [
   { path: "spec.volumes.*.emptyDir.medium", because: "does not mount huge pages yet", when: startsWith("HugePages") },
   {
     path: "spec.volumes.*.projected.sources.*.serviceAccountToken",
-    because: "needs a cluster for it; podwright kubelet --kubeconfig joins one",
+    because: "needs an API server for it (podwright kubelet --kubeconfig)",
     manifestsOnly: true,
   },
   ...["clusterTrustBundle", "podCertificate"].map((source) => ({
     path: `spec.volumes.*.projected.sources.*.${source}`,
-    because: "does not ask an API server for it yet",
+    because: "does not request it from the API server yet",
   })),
   ...["spec.runtimeClassName", "spec.overhead.*"].map(
     (path) => ({ path, because: noClasses, manifestsOnly: true }) as const,

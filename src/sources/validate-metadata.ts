@@ -16,7 +16,7 @@ export function* nameTooLong({ name = "", namespace, uid }: ObjectMeta, suffix: 
   const others = (namespace || "default").length + (uid?.length || uidLength) + "__".length;
   const limit = Math.min(253, maxFileName - others) - suffix.length;
   if (name.length <= limit) return;
-  const because = "its logs are in a directory that is named by its namespace, name and UID";
+  const because = "its log directory is named after its namespace, name and UID";
   const appended = suffix === "" ? "" : `, and ${JSON.stringify(suffix)} is appended`;
   yield tooLong(["metadata", "name"], `${limit} characters: ${because}${appended}`);
 }
@@ -28,7 +28,7 @@ export function* validateMetadata(metadata: ObjectMeta): Iterable<FieldError> {
   const path = ["metadata"];
   const { name, generateName, namespace, uid } = metadata;
   if (name === undefined || name === "") {
-    yield required([...path, "name"], generateName ? "only an API server makes a name of generateName" : "");
+    yield required([...path, "name"], generateName ? "only an API server resolves generateName" : "");
   } else {
     const problem = dnsSubdomainProblem(name);
     if (problem !== undefined) yield invalid([...path, "name"], name, problem);

@@ -26,18 +26,18 @@ function seconds(nanoseconds: number | undefined): number | undefined {
 }
 
 const settings: readonly ViewMetric[] = [
-  setting("container_start_time_seconds", "When the container was made, in seconds since 1970", ({ startedMs }) =>
+  setting("container_start_time_seconds", "Start time of the container since unix epoch in seconds", ({ startedMs }) =>
     startedMs === undefined ? undefined : Math.floor(startedMs / 1000),
   ),
+  setting("container_spec_cpu_period", "CPU quota period, in microseconds", ({ sample }) => {
+    return sample.cpuLimits?.period;
+  }),
   setting(
-    "container_spec_cpu_period",
-    "Length of the period that a CPU quota is for, in microseconds",
-    ({ sample }) => {
-      return sample.cpuLimits?.period;
-    },
+    "container_spec_cpu_quota",
+    "CPU quota for each period, in microseconds",
+    ({ sample }) => sample.cpuLimits?.quota,
   ),
-  setting("container_spec_cpu_quota", "CPU time a period, in microseconds", ({ sample }) => sample.cpuLimits?.quota),
-  setting("container_spec_cpu_shares", "Weight against others that want CPU time", ({ sample }) => {
+  setting("container_spec_cpu_shares", "CPU shares", ({ sample }) => {
     return sample.cpuLimits?.shares;
   }),
   setting("container_spec_memory_limit_bytes", "Limit of memory; 0: none", ({ sample: { memory } }) => {
@@ -50,7 +50,7 @@ const settings: readonly ViewMetric[] = [
       return sample.memory && (sample.memory.details?.swapLimit ?? 0);
     },
   ),
-  setting("container_spec_memory_reservation_limit_bytes", "Memory that is kept for it", ({ sample: { memory } }) => {
+  setting("container_spec_memory_reservation_limit_bytes", "Memory reservation", ({ sample: { memory } }) => {
     return memory && (memory.details?.reservation ?? 0);
   }),
 ];
@@ -61,10 +61,10 @@ function throttling(view: CgroupView): NonNullable<CgroupSample["cpu"]>["throttl
 }
 
 const cpu: readonly ViewMetric[] = [
-  counter("container_cpu_user_seconds_total", "CPU time used by programs", ({ sample }) => {
+  counter("container_cpu_user_seconds_total", "User CPU time", ({ sample }) => {
     return seconds(sample.cpu?.userNanoseconds);
   }),
-  counter("container_cpu_system_seconds_total", "CPU time used by the kernel for them", ({ sample }) => {
+  counter("container_cpu_system_seconds_total", "System CPU time", ({ sample }) => {
     return seconds(sample.cpu?.systemNanoseconds);
   }),
   {
@@ -76,41 +76,45 @@ const cpu: readonly ViewMetric[] = [
     values: ({ sample }) =>
       sample.cpu === undefined ? [] : [{ labels: ["total"], value: sample.cpu.usageNanoseconds / 1e9 }],
   },
-  counter("container_cpu_cfs_periods_total", "Periods in which the quota counted", (view) => throttling(view)?.periods),
-  counter("container_cpu_cfs_throttled_periods_total", "Periods in which the quota was used up", (view) => {
+  counter("container_cpu_cfs_periods_total", "Elapsed CPU quota periods", (view) => throttling(view)?.periods),
+  counter("container_cpu_cfs_throttled_periods_total", "Throttled CPU quota periods", (view) => {
     return throttling(view)?.throttledPeriods;
   }),
-  counter("container_cpu_cfs_throttled_seconds_total", "Time for which it was held up by its quota", (view) => {
+  counter("container_cpu_cfs_throttled_seconds_total", "Time throttled by the CPU quota", (view) => {
     return seconds(throttling(view)?.throttledNanoseconds);
   }),
-  counter("container_cpu_cfs_burst_periods_total", "Periods in which more than the quota was used", (view) => {
+  counter("container_cpu_cfs_burst_periods_total", "CPU quota periods with burst", (view) => {
     return throttling(view)?.burstPeriods;
   }),
-  counter("container_cpu_cfs_burst_seconds_total", "CPU time used above the quota", (view) => {
+  counter("container_cpu_cfs_burst_seconds_total", "CPU time used in bursts above the quota", (view) => {
     return seconds(throttling(view)?.burstNanoseconds);
   }),
 ];
 
 const memory: readonly ViewMetric[] = [
-  gauge("container_memory_cache", "File pages in memory", ({ sample }) => sample.memory?.cache),
-  gauge("container_memory_rss", "Memory of programs that is no file's", ({ sample }) => sample.memory?.rss),
-  gauge("container_memory_kernel_usage", "Memory that the kernel uses for it", ({ sample }) => {
+  gauge("container_memory_cache", "Page cache", ({ sample }) => sample.memory?.cache),
+  gauge("container_memory_rss", "Anonymous memory", ({ sample }) => sample.memory?.rss),
+  gauge("container_memory_kernel_usage", "Kernel memory", ({ sample }) => {
     return sample.memory?.details?.kernel;
   }),
-  gauge("container_memory_mapped_file", "File pages that are mapped", ({ sample }) => sample.memory?.mappedFile),
+  gauge("container_memory_mapped_file", "Mapped files", ({ sample }) => sample.memory?.mappedFile),
   gauge("container_memory_swap", "Swap in use", ({ sample }) => sample.memory?.swap),
-  counter("container_memory_failcnt", "How often the limit was hit", ({ sample }) => sample.memory?.details?.limitHits),
-  gauge("container_memory_usage_bytes", "Memory in use, file pages included", ({ sample }) => sample.memory?.usage),
-  gauge("container_memory_max_usage_bytes", "Most memory that was ever in use", ({ sample }) => {
+  counter("container_memory_failcnt", "Memory limit hits", ({ sample }) => sample.memory?.details?.limitHits),
+  gauge("container_memory_usage_bytes", "Memory in use, page cache included", ({ sample }) => sample.memory?.usage),
+  gauge("container_memory_max_usage_bytes", "Peak memory in use", ({ sample }) => {
     return sample.memory?.details?.peak;
   }),
-  gauge("container_memory_working_set_bytes", "Memory in use without file pages not used lately", ({ sample }) => {
-    return sample.memory?.workingSet;
-  }),
-  gauge("container_memory_total_active_file_bytes", "File pages used lately", ({ sample }) => {
+  gauge(
+    "container_memory_working_set_bytes",
+    "Working set: memory in use without inactive page cache",
+    ({ sample }) => {
+      return sample.memory?.workingSet;
+    },
+  ),
+  gauge("container_memory_total_active_file_bytes", "Active page cache", ({ sample }) => {
     return sample.memory?.activeFile;
   }),
-  gauge("container_memory_total_inactive_file_bytes", "File pages not used lately", ({ sample }) => {
+  gauge("container_memory_total_inactive_file_bytes", "Inactive page cache", ({ sample }) => {
     return sample.memory?.inactiveFile;
   }),
   {
@@ -127,7 +131,7 @@ const memory: readonly ViewMetric[] = [
             { labels: ["pgmajfault", scope], value: used.majorPageFaults },
           ]),
   },
-  counter("container_oom_events_total", "Processes killed for want of memory", ({ sample }) => {
+  counter("container_oom_events_total", "OOM kills", ({ sample }) => {
     return sample.memory?.details?.oomKills;
   }),
 ];
@@ -136,7 +140,7 @@ const processes: readonly ViewMetric[] = [
   gauge("container_processes", "Processes", (view) => view.processes?.processes),
   gauge("container_file_descriptors", "Open file descriptors", (view) => view.processes?.descriptors),
   gauge("container_sockets", "Open sockets", (view) => view.processes?.sockets),
-  gauge("container_threads_max", "Most processes and threads; 0: no limit", ({ sample: { tasks } }) => {
+  gauge("container_threads_max", "Limit of processes and threads; 0: no limit", ({ sample: { tasks } }) => {
     return tasks === undefined ? undefined : (tasks.limit ?? 0);
   }),
   gauge("container_threads", "Processes and threads", ({ sample }) => sample.tasks?.current),
@@ -156,11 +160,11 @@ const processes: readonly ViewMetric[] = [
 function pressure(resource: string, pick: Pick<Pressure>): ViewMetric[] {
   const name = `container_pressure_${resource.toLowerCase()}`;
   return [
-    counter(`${name}_stalled_seconds_total`, `Time for which no task went on for want of ${resource}`, (view) => {
+    counter(`${name}_stalled_seconds_total`, `Time during which all tasks were stalled on ${resource}`, (view) => {
       const total = pick(view)?.full.total;
       return total === undefined ? undefined : total / 1e6;
     }),
-    counter(`${name}_waiting_seconds_total`, `Time for which some task waited for ${resource}`, (view) => {
+    counter(`${name}_waiting_seconds_total`, `Time during which some task was stalled on ${resource}`, (view) => {
       const total = pick(view)?.some.total;
       return total === undefined ? undefined : total / 1e6;
     }),
@@ -182,18 +186,18 @@ function interfaces(name: string, help: string, pick: (counters: InterfaceCounte
 const network: readonly ViewMetric[] = [
   interfaces("receive_bytes", "Bytes received", ({ rxBytes }) => rxBytes),
   interfaces("receive_packets", "Packets received", ({ rxPackets }) => rxPackets),
-  interfaces("receive_packets_dropped", "Received packets that were dropped", ({ rxDropped }) => rxDropped),
-  interfaces("receive_errors", "Errors in receiving", ({ rxErrors }) => rxErrors),
+  interfaces("receive_packets_dropped", "Received packets dropped", ({ rxDropped }) => rxDropped),
+  interfaces("receive_errors", "Receive errors", ({ rxErrors }) => rxErrors),
   interfaces("transmit_bytes", "Bytes sent", ({ txBytes }) => txBytes),
   interfaces("transmit_packets", "Packets sent", ({ txPackets }) => txPackets),
-  interfaces("transmit_packets_dropped", "Packets to be sent that were dropped", ({ txDropped }) => txDropped),
-  interfaces("transmit_errors", "Errors in sending", ({ txErrors }) => txErrors),
+  interfaces("transmit_packets_dropped", "Transmitted packets dropped", ({ txDropped }) => txDropped),
+  interfaces("transmit_errors", "Transmit errors", ({ txErrors }) => txErrors),
 ];
 
 /** What is shown of each cgroup. */
 export const viewMetrics: readonly ViewMetric[] = [
   ...settings,
-  gauge("container_last_seen", "When it was last seen, in seconds since 1970", ({ sample }) => {
+  gauge("container_last_seen", "Last time the container was seen, in seconds since 1970", ({ sample }) => {
     return Math.floor(sample.timeMs / 1000);
   }),
   ...cpu,

@@ -55,8 +55,8 @@ export function cadvisorFamilies(view: CadvisorView | undefined): Family[] {
   const failed = [{ labels: [], value: view === undefined ? 1 : 0 }];
   return [
     ...(view === undefined ? [] : [...cgroupFamilies(view), ...fileSystemFamilies(view), ...machineFamilies(view)]),
-    gauge("container_scrape_error", "1 if the figures of containers could not be had, 0 otherwise", [], failed),
-    gauge("machine_scrape_error", "1 if the figures of the machine could not be had, 0 otherwise", [], failed),
+    gauge("container_scrape_error", "1 if container statistics are missing, 0 otherwise", [], failed),
+    gauge("machine_scrape_error", "1 if machine statistics are missing, 0 otherwise", [], failed),
   ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -90,10 +90,10 @@ function fileSystemFamilies({ fileSystems, timeMs }: CadvisorView): Family[] {
     return gauge(name, help, labels, samples);
   };
   return [
-    family("container_fs_inodes_free", "Inodes that are free", ({ inodesFree }) => inodesFree),
+    family("container_fs_inodes_free", "Free inodes", ({ inodesFree }) => inodesFree),
     family("container_fs_inodes_total", "Inodes of the file system", ({ inodes }) => inodes),
     family("container_fs_limit_bytes", "Size of the file system", ({ capacityBytes }) => capacityBytes),
-    family("container_fs_usage_bytes", "What of the file system is in use", ({ usedBytes }) => usedBytes),
+    family("container_fs_usage_bytes", "Used bytes of the file system", ({ usedBytes }) => usedBytes),
   ];
 }
 
@@ -112,7 +112,7 @@ function machineFamilies({ machine, version, timeMs }: CadvisorView): Family[] {
     family("machine_swap_bytes", "Swap of the machine", machine.swapBytes),
     gauge(
       "cadvisor_version_info",
-      "Always 1; says what measures, and on what",
+      "Always 1; labelled with the kernel, OS and version",
       ["cadvisorRevision", "cadvisorVersion", "dockerVersion", "kernelVersion", "osVersion"],
       [{ labels: ["", version, "", kernelVersion, osVersion], value: 1 }],
     ),

@@ -10,7 +10,7 @@ export function resourceFamilies(sample: NodeSample | undefined): Family[] {
   const error = [{ labels: [], value: sample === undefined ? 1 : 0 }];
   return [
     ...(sample === undefined ? [] : [...nodeFamilies(sample), ...containerFamilies(sample), ...podFamilies(sample)]),
-    gauge("resource_scrape_error", "1 if the figures could not be had, 0 otherwise", [], error),
+    gauge("resource_scrape_error", "1 if the statistics are missing, 0 otherwise", [], error),
   ];
 }
 
@@ -18,9 +18,9 @@ function nodeFamilies({ machine }: NodeSample): Family[] {
   const { sample, swapTotalBytes, swapFreeBytes } = machine;
   const swapped = [{ labels: [], value: swapTotalBytes - swapFreeBytes, timeMs: sample.timeMs }];
   return [
-    counter("node_cpu_usage_seconds_total", "CPU time that the node has used, in core-seconds", [], cpu([], sample)),
-    gauge("node_memory_working_set_bytes", "Memory of the node that is in use", [], workingSet([], sample)),
-    gauge("node_swap_usage_bytes", "Swap of the node that is in use", [], swapped, "ALPHA"),
+    counter("node_cpu_usage_seconds_total", "CPU time used by the node, in core-seconds", [], cpu([], sample)),
+    gauge("node_memory_working_set_bytes", "Memory working set of the node", [], workingSet([], sample)),
+    gauge("node_swap_usage_bytes", "Swap in use on the node", [], swapped, "ALPHA"),
   ];
 }
 
@@ -34,32 +34,32 @@ function containerFamilies({ pods }: NodeSample): Family[] {
   return [
     gauge(
       "container_start_time_seconds",
-      "When the container was made, in seconds since 1970",
+      "Start time of the container since unix epoch in seconds",
       container,
       of(({ labels, createdMs }) => [{ labels, value: createdMs / 1000 }]),
     ),
     counter(
       "container_cpu_usage_seconds_total",
-      "CPU time that the container has used, in core-seconds",
+      "CPU time used by the container, in core-seconds",
       container,
       of(({ labels, sample }) => cpu(labels, sample)),
     ),
     gauge(
       "container_memory_working_set_bytes",
-      "Memory of the container that is in use",
+      "Memory working set of the container",
       container,
       of(({ labels, sample }) => workingSet(labels, sample)),
     ),
     gauge(
       "container_swap_usage_bytes",
-      "Swap of the container that is in use",
+      "Swap in use by the container",
       container,
       of(({ labels, sample }) => swap(labels, sample)),
       "ALPHA",
     ),
     gauge(
       "container_swap_limit_bytes",
-      "Swap that the container may use",
+      "Swap limit of the container",
       container,
       of(({ labels, sample: { memory, timeMs } }) => {
         return memory?.swapLimit === undefined ? [] : [{ labels, value: memory.swapLimit, timeMs }];
@@ -77,19 +77,19 @@ function podFamilies({ pods }: NodeSample): Family[] {
   return [
     counter(
       "pod_cpu_usage_seconds_total",
-      "CPU time that the pod has used, in core-seconds",
+      "CPU time used by the pod, in core-seconds",
       pod,
       of(({ labels, sample }) => cpu(labels, sample)),
     ),
     gauge(
       "pod_memory_working_set_bytes",
-      "Memory of the pod that is in use",
+      "Memory working set of the pod",
       pod,
       of(({ labels, sample }) => workingSet(labels, sample)),
     ),
     gauge(
       "pod_swap_usage_bytes",
-      "Swap of the pod that is in use",
+      "Swap in use by the pod",
       pod,
       of(({ labels, sample }) => swap(labels, sample)),
       "ALPHA",

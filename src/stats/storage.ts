@@ -79,7 +79,7 @@ export class StorageStats {
     }
     return {
       name: "kubelet_container_log_filesystem_used_bytes",
-      help: "Bytes that a container's logs take on their file system",
+      help: "Disk usage of a container's logs",
       type: "gauge",
       stability: "ALPHA",
       labels: ["uid", "namespace", "pod", "container"],
@@ -164,7 +164,7 @@ export class StorageStats {
     ]);
     const problem = problems.join("; ");
     if (problem !== this.#problem && problem !== "") {
-      log.warn("the runtime's statistics are missing", { error: problem });
+      log.warn("cannot get container statistics from the runtime", { error: problem });
     }
     this.#problem = problem;
     const layers = new Map<string, FilesystemUsage>();

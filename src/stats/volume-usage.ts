@@ -59,7 +59,7 @@ export class VolumeUsage {
     if (clock.monotonic() - known.atMs >= this.#settings.periodMs) known.running ??= this.#measure(known, directories);
     if (isFirst && known.running !== undefined) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      using _limit = clock.timer("a pod's volumes to be measured", firstWaitMs, resolve);
+      using _limit = clock.timer("the measurement of a pod's volumes", firstWaitMs, resolve);
       await Promise.race([known.running, promise]);
     }
     return known.stats;

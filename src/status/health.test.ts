@@ -10,7 +10,7 @@ function plegAt(now: number, lastRelistMs: number | undefined): { readonly ok: b
 
 test("a runtime that was not listed yet is no reason for a node not to be ready, until listing has taken too long", () => {
   assert.equal(plegAt(2000, undefined).ok, true);
-  assert.match(plegAt(2000, undefined).detail, /^the runtime was never listed/);
+  assert.match(plegAt(2000, undefined).detail, /^never relisted/);
   assert.equal(plegAt(182_000, undefined).ok, false);
 });
 

@@ -14,7 +14,7 @@ export function kubeletHealth(
 ): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
   const last = pleg.lastRelistMs;
   const oldest = outstanding[0];
-  const listed = last === undefined ? "the runtime was never listed" : `last listing ${seconds(now - last)} ago`;
+  const listed = last === undefined ? "never relisted" : `last relist ${seconds(now - last)} ago`;
   const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
   return [
     {

@@ -51,7 +51,7 @@ test("a pod whose name is taken says so until it has it, and is forgotten when i
     const told: PodStatus = {
       ...{ phase: "Pending", conditions: [scheduled], observedGeneration: 1, qosClass: "BestEffort" },
       reason: "NameTaken",
-      message: "a static pod of the node has the same name: this pod starts when that is gone",
+      message: "a static pod of this node has the same name: this pod starts once it is gone",
     };
     assert.deepEqual(statuses.get("uid-a"), told);
     await clock.advance(60_000);

@@ -22,7 +22,7 @@ export interface IgnoredPodDependencies {
 /** What a pod shows whose name is taken, until it has it. */
 export const nameTaken = {
   reason: "NameTaken",
-  message: "a static pod of the node has the same name: this pod starts when that is gone",
+  message: "a static pod of this node has the same name: this pod starts once it is gone",
 } as const;
 
 const readyConditions: ReadonlySet<string> = new Set(["Ready", "ContainersReady"]);
@@ -41,7 +41,7 @@ export class IgnoredPods {
 
   constructor(deps: IgnoredPodDependencies) {
     this.#deps = deps;
-    this.#wait = new WakeableWait(deps.clock, "pods whose names are taken to be looked at");
+    this.#wait = new WakeableWait(deps.clock, "the next check of pods whose names are taken");
   }
 
   /** What is wanted of the node has changed, or a pod of it is gone. */

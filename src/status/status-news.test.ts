@@ -29,7 +29,7 @@ describe("StatusNews", () => {
   });
 
   test("names the first pod whose status does not arrive, and says that all do only when none fails", async () => {
-    const warning = `warn: a pod's status does not reach the API server {"namespace":"ns","name":"a","error":"connection refused","retryMs":500}`;
+    const warning = `warn: cannot update a pod's status {"namespace":"ns","name":"a","error":"connection refused","retryMs":500}`;
     for (let round = 0; round < 3; round++) {
       for (const pod of [a, b]) news.failed(pod, away, 500);
       news.arrived(b);
@@ -38,12 +38,12 @@ describe("StatusNews", () => {
     }
     await clock.advance(1000);
     news.arrived(a);
-    assert.deepEqual(told.slice(1), [`info: pods' statuses reach the API server again {"pods":4,"afterMs":1000}`]);
+    assert.deepEqual(told.slice(1), [`info: pod status updates work again {"pods":4,"afterMs":1000}`]);
     news.failed(a, away, 500);
     assert.equal(told.length, 3, "the next time is news again");
     news.ended(a.uid);
     news.arrived(b);
-    assert.match(told.at(-1) ?? "", /reach the API server again/);
+    assert.match(told.at(-1) ?? "", /status updates work again/);
   });
 
   test("a pod that is refused is told once, beside others that are taken", () => {
@@ -54,10 +54,10 @@ describe("StatusNews", () => {
       news.arrived({ ...b, uid: "3" });
     }
     assert.deepEqual(told, [
-      `warn: the API server refuses what it is told of a pod {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,
-      `warn: the API server does not take a pod's status {"namespace":"ns","name":"b","error":"not so","retryMs":10000}`,
+      `warn: API server rejects a pod's status update {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,
+      `warn: API server finds a pod's status invalid {"namespace":"ns","name":"b","error":"not so","retryMs":10000}`,
     ]);
     news.arrived(a);
-    assert.deepEqual(told.slice(2), [`info: the API server takes a pod's status again {"namespace":"ns","name":"a"}`]);
+    assert.deepEqual(told.slice(2), [`info: API server accepts a pod's status again {"namespace":"ns","name":"a"}`]);
   });
 });

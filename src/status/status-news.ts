@@ -35,27 +35,27 @@ export class StatusNews {
   failed(pod: Named, error: unknown, retryMs: number): void {
     const { namespace, name, uid } = pod;
     const fields = { namespace, name, error: errorMessage(error), retryMs };
-    if (isRefusal(error)) return this.#refuse(pod, "the API server refuses what it is told of a pod", fields);
+    if (isRefusal(error)) return this.#refuse(pod, "API server rejects a pod's status update", fields);
     if (!this.#failing.has(uid)) this.#pods++;
     this.#failing.add(uid);
-    if (this.#sinceMs !== undefined) return this.#log.debug("another try to tell of a pod failed", fields);
+    if (this.#sinceMs !== undefined) return this.#log.debug("retry of pod status update failed", fields);
     this.#sinceMs = this.#clock.monotonic();
-    this.#log.warn("a pod's status does not reach the API server", fields);
+    this.#log.warn("cannot update a pod's status", fields);
   }
 
   /** The server finds it wrong; it is tried again all the same. */
   invalid(pod: Named, error: unknown, retryMs: number): void {
     const { namespace, name } = pod;
     const fields = { namespace, name, error: errorMessage(error), retryMs };
-    this.#refuse(pod, "the API server does not take a pod's status", fields);
+    this.#refuse(pod, "API server finds a pod's status invalid", fields);
   }
 
   arrived({ namespace, name, uid }: Named): void {
-    if (this.#refused.delete(uid)) this.#log.info("the API server takes a pod's status again", { namespace, name });
+    if (this.#refused.delete(uid)) this.#log.info("API server accepts a pod's status again", { namespace, name });
     this.#failing.delete(uid);
     if (this.#sinceMs === undefined || this.#failing.size > 0) return;
     const afterMs = Math.round(this.#clock.monotonic() - this.#sinceMs);
-    this.#log.info("pods' statuses reach the API server again", { pods: this.#pods, afterMs });
+    this.#log.info("pod status updates work again", { pods: this.#pods, afterMs });
     this.#sinceMs = undefined;
     this.#pods = 0;
   }

@@ -128,7 +128,10 @@ export class StatusSync {
     const isNews = statuses.adopt(uid, status);
     if (status !== undefined && statuses.getVersioned(uid)?.version === 0) statuses.seed(uid, status);
     if (!isNews) return;
-    conditionsChanged(uid, { code: "ConditionsChanged", message: "somebody else has changed conditions of the pod" });
+    conditionsChanged(uid, {
+      code: "ConditionsChanged",
+      message: "conditions of the pod were changed by someone else",
+    });
   }
 
   podGone(pod: ApiPod): void {
@@ -181,7 +184,7 @@ export class StatusSync {
     const differs = difference(entry, latest.status);
     if (differs === undefined || differs === entry.refused) return;
     entry.reconcileAtMs ??= this.#deps.clock.monotonic() + reconcileMs;
-    entry.cause = { code: "StatusDiffers", message: "the API server's status is not what this node knows of the pod" };
+    entry.cause = { code: "StatusDiffers", message: "the pod's status at the API server is outdated" };
   }
 
   #latest({ pod }: StatusEntry): { readonly status: PodStatus; readonly version: number } | undefined {
@@ -253,7 +256,7 @@ export class StatusSync {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     if (Number.isFinite(soonestMs)) {
-      this.#timer = this.#deps.clock.timer("a pod's status to be due", soonestMs - nowMs, () => this.#pump());
+      this.#timer = this.#deps.clock.timer("a pod's status to become due", soonestMs - nowMs, () => this.#pump());
     }
   }
 
@@ -300,7 +303,7 @@ export class StatusSync {
     let left: object | undefined;
     if (patch !== undefined) {
       const { clock, journal, client } = this.#deps;
-      const message = `telling the API server that the pod is ${latest.status.phase}`;
+      const message = `update the pod's status at the API server: ${latest.status.phase}`;
       const action: ActionInput = { what: "PatchPodStatus", message, pod: this.#ref(pod), cause };
       const after = await perform(journal, clock, action, () =>
         client.patch({ ...this.#call(pod, signal, "status"), resource: statusEchoes }, "strategic", patch),
@@ -325,7 +328,7 @@ export class StatusSync {
   async #delete(entry: StatusEntry, signal: AbortSignal): Promise<void> {
     const { pod } = entry;
     const { clock, journal, client } = this.#deps;
-    const message = "removing the stopped pod from the API server";
+    const message = "delete the stopped pod at the API server";
     const cause: Cause = { code: "PodReleased", message: "the pod was deleted, and has stopped" };
     const options = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
     await perform(journal, clock, { what: "DeletePod", message, pod: this.#ref(pod), cause }, () =>

@@ -39,7 +39,7 @@ export class WritePlaces {
     // Room is asked for before.
     const { size } = this.#writes;
     invariant("statuses are written within the limits", size <= writesLimit, () => `${size} of ${writesLimit}`);
-    const patience = this.#clock.timer("a pod's status to be answered", patienceMs, () => {
+    const patience = this.#clock.timer("the response to a pod status update", patienceMs, () => {
       write.isSlow = true;
       this.#onRoom();
     });

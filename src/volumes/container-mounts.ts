@@ -100,7 +100,7 @@ export class ContainerMounts {
       // What the file system says may tell the pod's author about files of the node.
       const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`;
       const of = { ...podRef(pod), container: container.name };
-      this.#deps.log.warn("preparing a subPath failed", { ...of, error: errorMessage(error) });
+      this.#deps.log.warn("cannot prepare a subPath", { ...of, error: errorMessage(error) });
       throw new ContainerConfigError(`failed to prepare subPath for ${names}`, { cause: error });
     }
   }

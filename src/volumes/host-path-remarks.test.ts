@@ -28,8 +28,8 @@ test("a socket that has vanished is told with its volume and path, once, until i
   const fixture = new Fixture();
   const pod = podWith("/run/x");
   const gone =
-    "hostPath /run/x of volume v should be a socket: nothing is there now, and the runtime makes an empty directory of it";
-  const replaced = "hostPath /run/x of volume v should be a socket: a directory is there now";
+    "hostPath /run/x of volume v should be a socket: it does not exist, and the runtime creates an empty directory";
+  const replaced = "hostPath /run/x of volume v should be a socket: it is a directory";
   assert.deepEqual(await fixture.look(pod, "socket"), []);
   assert.deepEqual(await fixture.look(pod, undefined), [`VolumeWarning: ${gone}`]);
   assert.deepEqual(await fixture.look(pod, undefined), []);

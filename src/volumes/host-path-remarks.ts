@@ -60,8 +60,6 @@ export class HostPathRemarks {
 
 function remarkOn(volume: string, path: string, kind: PathKind, found: PathKind | undefined): string {
   const now =
-    found === undefined
-      ? "nothing is there now, and the runtime makes an empty directory of it"
-      : `${words[found]} is there now`;
+    found === undefined ? "it does not exist, and the runtime creates an empty directory" : `it is ${words[found]}`;
   return `hostPath ${path} of volume ${volume} should be ${words[kind]}: ${now}`;
 }

@@ -42,7 +42,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     memory: new MemoryVolumes(mounts),
     resources: node.resources,
     mayBeSwapped: (pod, volume) => {
-      const message = `volume ${volume} is in memory that may be swapped to disk: the kernel has no noswap for tmpfs`;
+      const message = `volume ${volume} may be swapped to disk: the kernel does not support noswap on tmpfs`;
       journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });
     },
   });

@@ -158,7 +158,7 @@ function downwardValue(
   }
   const [container] = pod.spec.containers;
   if (resourceFieldRef?.containerName === undefined || container === undefined) {
-    throw new VolumeError(`downward API file ${path} names neither a field nor a container's resource`);
+    throw new VolumeError(`downward API file ${path} has neither fieldRef nor resourceFieldRef`);
   }
   return resourceValue(resourceFieldRef, pod, container, inputs);
 }

@@ -145,7 +145,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       } catch (error) {
         // The pod goes on with what it has.
         isFresh &&= awaitsObjects(error);
-        this.#deps.log.warn("refreshing a volume failed", {
+        this.#deps.log.warn("cannot refresh a volume", {
           ...podRef(pod),
           volume: volume.name,
           error: errorMessage(error),
@@ -177,7 +177,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const empty = found.unowned.filter(({ isEmpty }) => isEmpty);
     const names = new Set([...owned.map(({ name }) => name), ...empty.map(({ place }) => place)]);
     if (owned.length + empty.length + parents.length + memories.length === 0 && !subPaths.isThere) return;
-    const message = names.size === 0 ? "remove what volumes left" : `remove volumes ${[...names].join(", ")}`;
+    const message = names.size === 0 ? "remove leftover volumes" : `remove volumes ${[...names].join(", ")}`;
     const mounts = subPaths.mounts.length + owned.reduce((count, volume) => count + volume.mounts.length, 0);
     const action: ActionInput = { what: "UnmountVolumes", message, pod, cause, data: { mounts } };
     await perform(this.#deps.journal, this.#deps.clock, action, () => this.#onDisk.tearDown(paths, found));

@@ -58,7 +58,7 @@ export function nextMatch(pattern: RegExp, text: string, at: number): number {
   return pattern.exec(text)?.index ?? text.length;
 }
 
-export const tabIndents = "broken YAML: tabs can't indent; use spaces";
+export const tabIndents = "invalid YAML: tabs cannot indent; use spaces";
 
 /**
  * What stands behind blanks and breaks of lines.

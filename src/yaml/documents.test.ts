@@ -20,7 +20,7 @@ test("a document of another YAML than 1.1 is refused, and the others are read", 
     );
     assert.deepEqual(
       errors.map((error) => error.message),
-      [`f:3:1: found incompatible YAML document: "%YAML ${version}"; Kubernetes reads 1.1: leave it out`],
+      [`f:3:1: found incompatible YAML document: "%YAML ${version}"; Kubernetes reads 1.1: remove the line`],
     );
   }
   assert.deepEqual(values("%YAML 1.1\n---\nmode: 0400\n"), [{ mode: 0o400 }]);
@@ -54,33 +54,33 @@ test("a merge key wins over what stands above it and gives way to what stands be
   assert.deepEqual(values("a: 1\n<<: {a: 2, b: 2, c: 2}\nc: 3\n"), [{ a: 2, b: 2, c: 3 }]);
   assert.deepEqual(values("<<: [{a: 1}, {a: 2, b: 2}]\n"), [{ a: 1, b: 2 }]);
   assert.deepEqual(values('"<<": 1\n'), [{ "<<": 1 }]);
-  assert.deepEqual(messages("<<: 5\na: 1\n"), ["f:1:5: << takes a map or a list of maps"]);
+  assert.deepEqual(messages("<<: 5\na: 1\n"), ["f:1:5: << needs a map or a list of maps"]);
 });
 
 test("keys that are no text in JSON are refused, and those that print alike are one key", () => {
   assert.deepEqual(messages("a: {~: 1, ? : 2}\n"), [
-    'f:1:5: a: a key must be a text, not nothing; an empty one is ""',
-    'f:1:13: a: a key must be a text, not nothing; an empty one is ""',
+    'f:1:5: a: a key must be a string, not nothing; an empty one is ""',
+    'f:1:13: a: a key must be a string, not nothing; an empty one is ""',
   ]);
   assert.deepEqual(messages("9223372036854775808: 1\n"), [
     "f:1:1: a key that is a number must fit 64 bits; put it in quotes",
   ]);
-  assert.deepEqual(messages("0x10: 1\n16: 2\n"), ["f:2:1: [16]: is given twice"]);
+  assert.deepEqual(messages("0x10: 1\n16: 2\n"), ["f:2:1: [16]: is a duplicate key"]);
   assert.deepEqual(values("e1: 1\ne2: 2\n.: 3\n"), [{ e1: 1, e2: 2, ".": 3 }]);
 });
 
 test("what a value can't be is said with its place", () => {
-  const infinite = "infinities and .nan are no values here; a text needs quotes";
+  const infinite = "infinities and .nan are not allowed; a string needs quotes";
   assert.deepEqual(messages("a: .inf\nb: [!!float -.INF]\n"), [`f:1:4: a: ${infinite}`, `f:2:13: b[0]: ${infinite}`]);
-  assert.deepEqual(messages('a: !!int "x"\n'), ["f:1:10: a: this is not what its tag !!int says"]);
-  assert.deepEqual(messages("a: !!binary x\n"), ["f:1:13: a: the tag !!binary wants base64"]);
-  const escape = "unknown escape sequence in a double-quoted text; use single quotes for a literal backslash";
+  assert.deepEqual(messages('a: !!int "x"\n'), ["f:1:10: a: the value does not match its tag !!int says"]);
+  assert.deepEqual(messages("a: !!binary x\n"), ["f:1:13: a: the tag !!binary needs base64"]);
+  const escape = "unknown escape sequence in a double-quoted string; use single quotes for a literal backslash";
   assert.deepEqual(messages('a: "\\d"\nb: "\\/"\nc: "\\ud83d\\ude00"\n'), [
     `f:1:4: a: ${escape}`,
     `f:2:4: b: ${escape}`,
     `f:3:4: c: ${escape}`,
   ]);
-  assert.match(messages("a: &b.c\n")[0] ?? "", /a text that starts with & needs quotes/);
+  assert.match(messages("a: &b.c\n")[0] ?? "", /a string that starts with & needs quotes/);
 });
 
 test("escapes and folds of double-quoted texts are those of YAML 1.1", () => {
@@ -91,11 +91,11 @@ test("escapes and folds of double-quoted texts are those of YAML 1.1", () => {
 });
 
 test("of a text that lacks its quotes it is said why it needs them", () => {
-  const colon = "broken YAML: a bracket is not closed, or a text with a colon lacks its quotes";
+  const colon = "invalid YAML: a bracket is not closed, or a string with a colon lacks quotes";
   assert.deepEqual(messages("{name: a, value: :2112}\n"), [`f:1:18: ${colon}`]);
   assert.deepEqual(messages("[a: b: c]\n"), [`f:1:6: ${colon}`]);
-  assert.deepEqual(messages("{path: /a?b}\n"), ["f:1:8: in brackets a text with a question mark needs quotes"]);
-  assert.match(messages("a: %b\n")[0] ?? "", /^f:1:4: a text that starts with .* needs quotes$/u);
+  assert.deepEqual(messages("{path: /a?b}\n"), ["f:1:8: in brackets a string with a question mark needs quotes"]);
+  assert.match(messages("a: %b\n")[0] ?? "", /^f:1:4: a string that starts with .* needs quotes$/u);
 });
 
 test("integers are exact beyond what a number holds", () => {
@@ -144,7 +144,7 @@ test("a long text is read once however often aliases name it, and what they make
   assert.deepEqual(values(`{a: &a ${"1".repeat(1000)}, b: {? *a : *a}}`), [
     { a: "1".repeat(1000), b: { ["1".repeat(1000)]: "1".repeat(1000) } },
   ]);
-  const tooLong = "holds more than 20971520 characters once its aliases are written out";
+  const tooLong = "holds more than 20971520 characters after alias expansion";
   for (const named of [`"\\n${"b".repeat(250_000)}"`, "1".repeat(250_000), `!!str ${"b".repeat(250_000)}`]) {
     const [message = "", ...others] = messages(aliases(named, 20_000));
     assert.ok(message.endsWith(tooLong), message);
@@ -160,7 +160,7 @@ test("the fields that merge keys give count as values", () => {
     Array.from({ length }, (_, index) => `a${index + 1}: &a${index + 1} {<<: *a${index}, k${index}: 1}\n`).join("");
   assert.deepEqual(messages(`a0: &a0 {k: 1}\n${chain(60)}`), []);
   assert.deepEqual(messages(`a0: &a0 {k: 1}\n${chain(1000)}`), [
-    "f:81:16: a111: holds more than 250000 values once its aliases are written out",
+    "f:81:16: a111: holds more than 250000 values after alias expansion",
   ]);
 });
 
@@ -262,7 +262,7 @@ test("no error quotes a text, which may be a secret without its quotes", () => {
     }
   }
   assert.deepEqual(messages(`a: *${secret}\n`), [
-    "f:1:4: a: an alias names no anchor above it; a text that starts with * needs quotes",
+    "f:1:4: a: an alias without an anchor above it; a string that starts with * needs quotes",
   ]);
 });
 

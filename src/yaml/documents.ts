@@ -135,7 +135,7 @@ function readPart(part: Part, reading: Reading): void {
   const control = text.search(controlCharacter);
   if (control >= 0) {
     const code = text.charCodeAt(control).toString(16).toUpperCase().padStart(4, "0");
-    failAt(part.start + control, `holds the character U+${code}: is it a binary file?`, reading);
+    failAt(part.start + control, `contains the character U+${code}: is it a binary file?`, reading);
     return;
   }
   for (let start = 0; start < text.length && reading.budget.values >= 0;) {

@@ -88,5 +88,7 @@ function character(code: number): string {
 }
 
 function unknownEscape(): ScalarError {
-  return new ScalarError("unknown escape sequence in a double-quoted text; use single quotes for a literal backslash");
+  return new ScalarError(
+    "unknown escape sequence in a double-quoted string; use single quotes for a literal backslash",
+  );
 }

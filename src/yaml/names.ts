@@ -7,7 +7,7 @@ export interface FoundToken {
   readonly next: number;
 }
 
-const needsQuotes = (mark: string): string => `a text that starts with ${mark} needs quotes`;
+const needsQuotes = (mark: string): string => `a string that starts with ${mark} needs quotes`;
 const name = /[\w-]+/uy;
 const uri = /(?:[\w;/?:@&=+$,.!~*'()[\]-]|%[0-9a-fA-F]{2})*/uy;
 
@@ -65,7 +65,7 @@ export function directiveAt(text: string, start: number): FoundToken {
   while (text[end] === " " || text[end] === "\t") end++;
   if (text[end] === "#") end = endOfLine(text, end);
   if (token !== undefined && isBreakOrEnd(text, end)) return { token, next: end };
-  throw new YamlError(start, "a line that starts with % is a YAML directive, and this is none that exists");
+  throw new YamlError(start, "a line that starts with % is a YAML directive, and this one is unknown");
 }
 
 function versionAt(text: string, start: number): FoundToken | undefined {

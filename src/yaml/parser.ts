@@ -39,12 +39,12 @@ const afterKey = new Set<Kind>(["?", ":", "end"]);
 const afterItem = new Set<Kind>([":", ",", "]"]);
 const afterEntry = new Set<Kind>([":", ",", "}"]);
 
-const lostHere = `broken YAML: this can't stand here; look for a missing ": ", dash, quote or bracket before it`;
-const wrongIndent = "broken YAML: the indentation does not fit the lines above it, or a bracket there is not closed";
-const openQuote = "broken YAML: a closing quote is missing";
-const questionMark = "in brackets a text with a question mark needs quotes";
-const colon = "broken YAML: a bracket is not closed, or a text with a colon lacks its quotes";
-const openBracket = "broken YAML: a bracket is not closed, or a comma is missing";
+const lostHere = `invalid YAML: unexpected token; look for a missing ": ", dash, quote or bracket before it`;
+const wrongIndent = "invalid YAML: the indentation does not fit the lines above it, or a bracket there is not closed";
+const openQuote = "invalid YAML: a closing quote is missing";
+const questionMark = "in brackets a string with a question mark needs quotes";
+const colon = "invalid YAML: a bracket is not closed, or a string with a colon lacks quotes";
+const openBracket = "invalid YAML: a bracket is not closed, or a comma is missing";
 
 class Parser {
   readonly #tokens: readonly Token[];
@@ -77,7 +77,9 @@ class Parser {
         ({ version } = token);
         if (!/^0?1\.0?1$/u.test(version)) throw otherVersion(token.start, version);
       } else if (token.kind === "handle") {
-        if (this.#prefixes.has(token.handle)) throw new YamlError(token.start, "a second %TAG line of one handle");
+        if (this.#prefixes.has(token.handle)) {
+          throw new YamlError(token.start, "a second %TAG line for the same handle");
+        }
         this.#prefixes.set(token.handle, token.prefix);
       } else {
         return version !== undefined || this.#prefixes.size > 0;
@@ -136,7 +138,10 @@ class Parser {
     if (handle === "") return suffix;
     const prefix = this.#prefixes.get(handle) ?? knownPrefixes.get(handle);
     if (prefix === undefined) {
-      throw new YamlError(start, "a tag has a handle that no %TAG line gives; a text that starts with ! needs quotes");
+      throw new YamlError(
+        start,
+        "a tag has a handle that no %TAG line defines; a string that starts with ! needs quotes",
+      );
     }
     return prefix + suffix;
   }
@@ -276,5 +281,5 @@ class Parser {
 
 function otherVersion(start: number, version: string): YamlError {
   const line = quote(`%YAML ${version}`);
-  return new YamlError(start, `found incompatible YAML document: ${line}; Kubernetes reads 1.1: leave it out`);
+  return new YamlError(start, `found incompatible YAML document: ${line}; Kubernetes reads 1.1: remove the line`);
 }

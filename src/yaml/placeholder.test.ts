@@ -25,7 +25,7 @@ test("YAML that is broken elsewhere is not told as a template for a text that ho
 });
 
 test("a value with a placeholder is told as one that nobody filled in", () => {
-  const hint = "; it holds a placeholder that nobody filled in";
+  const hint = "; it contains an unfilled placeholder";
   const [problem = ""] = problems("{containers: [{name: c, image: i}]}", '{name: "${NAME}"}');
   assert.ok(problem.startsWith('metadata.name: Invalid value: "${NAME}": must consist of'), problem);
   assert.ok(problem.endsWith(hint), problem);

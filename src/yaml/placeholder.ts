@@ -3,7 +3,7 @@ const variable = /\$\{[A-Za-z_][\w.:-]*\}|\$\([A-Z_][A-Z0-9_]*\)/u;
 /** Behind what is wrong with a text that holds a place that a tool was to fill in; empty for any other. */
 export function placeholderHint(text: string): string {
   const isPlaceholder = holds(text, "{{", "}}") || holds(text, "{%", "%}") || variable.test(text);
-  return isPlaceholder ? "; it holds a placeholder that nobody filled in" : "";
+  return isPlaceholder ? "; it contains an unfilled placeholder" : "";
 }
 
 /** Looked for without a pattern: one would begin again at each of a million open brackets. */

@@ -92,7 +92,7 @@ export class Reader {
     if (target === undefined) return this.#fail(start, path, noAnchor);
     if (this.#expanding.has(target)) {
       this.#budget.values = -1;
-      return this.#fail(start, path, "nests without end: an alias stands in what it names");
+      return this.#fail(start, path, "nests without end: an alias refers to its own parent");
     }
     this.#expanding.add(target);
     const value = this.read(target, path);
@@ -104,7 +104,7 @@ export class Reader {
     if (node.style === "json" && !node.text.startsWith('"')) return this.#readWord(node, path);
     const value = exact(this.#resolve(node, path));
     if (typeof value !== "number" || Number.isFinite(value)) return value;
-    return this.#fail(node.start, path, "infinities and .nan are no values here; a text needs quotes");
+    return this.#fail(node.start, path, "infinities and .nan are not allowed; a string needs quotes");
   }
 
   /** A word or number of JSON. */
@@ -144,7 +144,7 @@ export class Reader {
       const name = this.#readKey(key, path);
       if (name === null) continue;
       const field = [...path, name];
-      if (given.has(name)) this.#fail(key.start, field, "is given twice", true);
+      if (given.has(name)) this.#fail(key.start, field, "is a duplicate key", true);
       // It would change the object that holds it instead of becoming a field.
       if (name === "__proto__") this.#fail(key.start, field, "is not an allowed name");
       given.add(name);
@@ -159,7 +159,7 @@ export class Reader {
     if (this.#budget.values < 0) return null;
     const target = node.kind === "alias" ? node.target : node;
     if (target === undefined) return this.#fail(node.start, path, noAnchor);
-    if (target.kind !== "scalar") return this.#fail(node.start, path, "a key must be a text, not a map or list");
+    if (target.kind !== "scalar") return this.#fail(node.start, path, "a key must be a string, not a map or list");
     const problems = this.problems.length;
     const key = this.#resolve(target, path);
     return this.problems.length > problems ? null : this.#attempt(node.start, path, () => keyText(key));
@@ -170,7 +170,7 @@ export class Reader {
     for (const node of value.kind === "list" ? value.items.toReversed() : [value]) {
       const source = node.kind === "alias" ? node.target : node;
       if (source?.kind !== "map") {
-        this.#fail(value.start, path, source === undefined ? noAnchor : "<< takes a map or a list of maps");
+        this.#fail(value.start, path, source === undefined ? noAnchor : "<< needs a map or a list of maps");
         return;
       }
       const read = this.read(node, path);
@@ -190,7 +190,7 @@ export class Reader {
     this.#budget[what] -= count;
     if (this.#budget[what] >= 0) return true;
     const most = what === "values" ? maxValues : maxCharacters;
-    this.#fail(offset, path, `holds more than ${most} ${what} once its aliases are written out`);
+    this.#fail(offset, path, `holds more than ${most} ${what} after alias expansion`);
     this.#budget.values = -1;
     return false;
   }
@@ -209,7 +209,7 @@ function exact(value: ScalarValue): ScalarValue {
   return Number.isSafeInteger(rounded) ? rounded : value;
 }
 
-const noAnchor = "an alias names no anchor above it; a text that starts with * needs quotes";
+const noAnchor = "an alias without an anchor above it; a string that starts with * needs quotes";
 
 function isMergeKey(node: YamlNode): boolean {
   if (node.kind !== "scalar") return false;

@@ -88,7 +88,7 @@ export function keyText(key: ScalarValue): string {
     case "boolean":
       return String(key);
     default:
-      throw new ScalarError('a key must be a text, not nothing; an empty one is ""');
+      throw new ScalarError('a key must be a string, not nothing; an empty one is ""');
   }
 }
 
@@ -180,14 +180,14 @@ function typed(name: "int" | "float" | "bool" | "null", text: string): ScalarVal
 }
 
 function unfit(name: string): ScalarError {
-  return new ScalarError(`this is not what its tag !!${name} says`);
+  return new ScalarError(`the value does not match its tag !!${name}`);
 }
 
 const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/u;
 
 function binaryText(text: string): string {
   const base64 = text.replaceAll(/[\r\n]/gu, "");
-  if (!base64Pattern.test(base64)) throw new ScalarError("the tag !!binary wants base64");
+  if (!base64Pattern.test(base64)) throw new ScalarError("the tag !!binary needs base64");
   return utf8Text(Buffer.from(base64, "base64"));
 }
 

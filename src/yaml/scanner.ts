@@ -144,7 +144,7 @@ class Scanner {
   }
 
   #refuse(): never {
-    throw new YamlError(this.#at, "a text that starts with @, `, % or another reserved character needs quotes");
+    throw new YamlError(this.#at, "a string that starts with @, `, % or another reserved character needs quotes");
   }
 
   #mark(kind: "[" | "]" | "{" | "}" | "," | "-" | "?" | ":"): void {
@@ -203,7 +203,7 @@ class Scanner {
 
   #item(): void {
     if (!this.#inBrackets && !this.#keyAllowed) {
-      throw new YamlError(this.#at, "broken YAML: a list can't begin here; its dashes stand on lines of their own");
+      throw new YamlError(this.#at, "invalid YAML: a list cannot begin here; each dash needs its own line");
     }
     this.#openBlock("list", this.#column);
     this.#forgetKey();
@@ -212,7 +212,7 @@ class Scanner {
   }
 
   #key(): void {
-    if (!this.#inBrackets && !this.#keyAllowed) throw new YamlError(this.#at, "broken YAML: a key can't begin here");
+    if (!this.#inBrackets && !this.#keyAllowed) throw new YamlError(this.#at, "invalid YAML: a key cannot begin here");
     this.#openBlock("map", this.#column);
     this.#forgetKey();
     this.#keyAllowed = !this.#inBrackets;
@@ -260,7 +260,7 @@ class Scanner {
     const key = this.#keys.at(-1);
     if (key?.isRequired === true) {
       const isLong = isLonger(this.#text, key.start, this.#at) && key.lineStart === this.#lineStart;
-      throw new YamlError(key.start, isLong ? `broken YAML: a key is longer than ${longestKey} characters` : noColon);
+      throw new YamlError(key.start, isLong ? `invalid YAML: a key is longer than ${longestKey} characters` : noColon);
     }
     this.#keys[this.#keys.length - 1] = undefined;
   }
@@ -298,8 +298,8 @@ class Scanner {
   }
 }
 
-const noColon = `broken YAML: a key must end with ": " on its own line`;
-const secondColon = `broken YAML: a second ": " in one line; put the text in quotes, or mind the indentation`;
+const noColon = `invalid YAML: a key must end with ": " on its own line`;
+const secondColon = `invalid YAML: a second ": " in one line; quote the string, or check the indentation`;
 
 /** Longer than a key may be; pairs of surrogates are one character. */
 function isLonger(text: string, start: number, end: number): boolean {

@@ -58,7 +58,7 @@ export function quotedText(text: string, { start, lineStart }: TextPlace): Found
   const written = text.slice(start, end === 0 ? undefined : end);
   const last = written.search(/[\r\n\u0085\u2028\u2029](?=[^\r\n\u0085\u2028\u2029]*$)/u);
   const isCut = /[\r\n\u0085\u2028\u2029](?:---|\.\.\.)(?:[ \t\r\n\u0085\u2028\u2029]|$)/u.test(written);
-  if (end === 0 || isCut) throw new YamlError(start, "broken YAML: a closing quote is missing");
+  if (end === 0 || isCut) throw new YamlError(start, "invalid YAML: a closing quote is missing");
   return { text: written, end, next: end, lineStart: last < 0 ? lineStart : start + last + 1 };
 }
 
@@ -98,7 +98,7 @@ function headerOf(text: string, start: number): BlockHeader {
   if (!isBreakOrEnd(text, end)) {
     throw new YamlError(
       start,
-      "broken YAML: a text may not stand behind | or >; a text that starts with them needs quotes",
+      "invalid YAML: no text may follow | or > on its line; a string that starts with them needs quotes",
     );
   }
   return { isFolded: style === ">", chomping: first ?? fourth ?? "", given: Number(second ?? third ?? 0), end };

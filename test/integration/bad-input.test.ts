@@ -8,7 +8,7 @@ import { withPodwright } from "../support/podwright.ts";
 const broken = {
   "brackets.yaml": {
     text: "apiVersion: v1\nkind: Pod\nmetadata: { name: brackets }\nspec:\n  containers: [{ name: app\n",
-    says: /brackets\.yaml:6:1: broken YAML: .*bracket/,
+    says: /brackets\.yaml:6:1: invalid YAML: .*bracket/,
   },
   "unknown.yaml": {
     text: podManifest("unknown", politeSleep).replace('"command"', '"comand"'),

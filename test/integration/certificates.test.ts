@@ -136,7 +136,7 @@ test("a node joins with a bootstrap token once it is approved, and renews its ce
     const kubelet = joining.join(...flags);
     const asked = (): number => server.requests.list("create certificatesigningrequests").length;
     await until("the certificate to be asked for again", async () => asked() === 2, 20_000);
-    await says(kubelet, /kubectl certificate approve node-csr-.*a certificate is waited for/);
+    await says(kubelet, /kubectl certificate approve node-csr-.*waiting for a certificate/);
     assert.deepEqual(
       joining.requests().map(({ metadata }) => metadata.name),
       [name],
@@ -189,10 +189,13 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
 
     const alone = node.startKubelet("--kubeconfig", joining.kubeconfigPath, "--rotate-certificates");
     await says(alone, /expired at .*this machine's clock says/);
-    await says(alone, /give a kubeconfig with a valid certificate, or --bootstrap-kubeconfig.*no new certificate/);
+    await says(
+      alone,
+      /use a kubeconfig with a valid certificate, or --bootstrap-kubeconfig.*certificate request failed/,
+    );
     await joining.stop(alone);
     const unmanaged = node.startKubelet("--kubeconfig", joining.kubeconfigPath);
-    await says(unmanaged, /expired at.*put a valid one there.*the kubeconfig's client certificate can't be used/);
+    await says(unmanaged, /expired at.*install a valid one.*cannot use the kubeconfig's client certificate/);
     await joining.stop(unmanaged);
     const early = server.credentials("system:node:node2", ["system:nodes"], { notBefore: new Date(Date.now() + hour) });
     await writeFile(joining.kubeconfigPath, server.kubeconfig(early), { mode: 0o600 });
@@ -200,7 +203,7 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
       const other = node.startKubelet("--kubeconfig", joining.kubeconfigPath, ...flags);
       await says(
         other,
-        /"certificateOf":"node2","node":"node1","remedy":"give .*the client certificate is another node's/,
+        /"certificateOf":"node2","node":"node1","remedy":"use .*client certificate is for another node/,
       );
       await says(other, /it is valid from .*which is probably behind.*certificate.* has a problem/);
       await joining.stop(other);
@@ -210,13 +213,16 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
     const stranger = new CertificateAuthority("stranger");
     await joining.writeBootstrap(kubeconfig(server.url, stranger.certificate, { token }));
     const misled = joining.join();
-    await says(misled, /certificate authority did not sign its certificate.*no new certificate/);
+    await says(misled, /certificate authority did not sign its certificate.*certificate request failed/);
     // What is put right is used without a restart.
     await using future = await TestApiServer.start({ servingValidity: { notBefore: new Date(Date.now() + hour) } });
     await joining.writeBootstrap(future.kubeconfig({ token }));
-    await says(misled, /its certificate is not valid yet, or this machine's clock is behind.*no new certificate/);
+    await says(
+      misled,
+      /its certificate is not valid yet, or this machine's clock is behind.*certificate request failed/,
+    );
     await joining.writeBootstrap(server.kubeconfig({ token: "abcdef.wrong00000000000" }));
-    await says(misled, /Unauthorized.*no new certificate/);
+    await says(misled, /Unauthorized.*certificate request failed/);
     await joining.stop(misled);
 
     await joining.writeBootstrap();
@@ -225,7 +231,7 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
     joining.decide(name, "Denied", "unknown machine");
     await says(
       kubelet,
-      /was denied \(Test: unknown machine\); to have it asked anew, delete it \(kubectl delete csr node-csr-/,
+      /was denied \(Test: unknown machine\); to request again, delete it \(kubectl delete csr node-csr-/,
     );
     server.admin.delete(requests, name);
     joining.decide(await joining.pending(), "Approved");

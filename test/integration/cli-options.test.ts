@@ -80,7 +80,7 @@ const rows: readonly Row[] = [
   { shows: "ps --json", line: "ps --json", out: /^\{\n {2}"engine": true/ },
   { shows: "logs --container", line: "logs -c side web", out: "beside\n" },
   { shows: "logs --container", line: "logs --container none web", exitCode: 2, error: /no container "none"/ },
-  { shows: "logs --container", line: "logs -c side web app", exitCode: 2, error: /two containers are named/ },
+  { shows: "logs --container", line: "logs -c side web app", exitCode: 2, error: /two containers given/ },
   { shows: "logs --follow", line: "logs -f web app", until: /three/, out: log },
   { shows: "logs --tail", line: "logs --tail all web app", out: log },
   { shows: "logs --tail", line: "logs --tail -1 web app", out: log },

@@ -224,7 +224,7 @@ test("an engine that dies while it is followed is told, and the next one is foll
     // The journal goes on where it was: these were seen, or are about no pod.
     for (let count = 0; count < 4; count++) next.record({ kind: "note", what: "PodwrightStarted", message: "started" });
     await bench.replace(next);
-    await command.prints(/the engine ended; starting it again, its pods go on running/);
+    await command.prints(/the engine stopped; restarting it, its pods keep running/);
     const pod = { namespace: "default", name: "web", uid: "uid-web-1" };
     next.record({ kind: "note", what: "UserNamespaceAssigned", message: "adopted, its containers go on", pod });
     await command.prints(/· adopted, its containers go on/);

@@ -76,7 +76,10 @@ test("plan tells what would be done, with manifests also what they would change,
     assert.match((await bench.run(["plan"])).stderr, /no pods/);
     engine.views.set("uid-db", podView({ name: "db" }));
     const idle = await bench.run(["plan"]);
-    assert.deepEqual([idle.exitCode, idle.stdout], [0, "default/db  uid uid-db\n  nothing: all runs as it should\n"]);
+    assert.deepEqual(
+      [idle.exitCode, idle.stdout],
+      [0, "default/db  uid uid-db\n  nothing: everything is as desired\n"],
+    );
     const added = await bench.run(["plan", path]);
     assert.match(
       added.stdout,
@@ -206,7 +209,10 @@ test("doctor judges the runtime that is named, else that of the engine", async (
     assert.equal(gone.exitCode, 3);
     const { checks } = JSON.parse(gone.stdout) as { checks: { name: string; ok: string; detail: string }[] };
     const found = checks.find(({ name }) => name === "runtime");
-    assert.match(`${found?.ok} ${found?.detail}`, /^failed nothing to use at unix:\/\/\/run\/podwright-none\.sock: /);
+    assert.match(
+      `${found?.ok} ${found?.detail}`,
+      /^failed no usable runtime at unix:\/\/\/run\/podwright-none\.sock: /,
+    );
   });
 });
 
@@ -235,7 +241,7 @@ test("without an engine commands say so and how to start one", async () => {
   }
   const why = await bench.run(["why", "web"]);
   assert.equal(why.exitCode, 2);
-  assert.match(why.stderr, /it left no journal[^]*there is no pod "web"/);
+  assert.match(why.stderr, /no journal exists[^]*there is no pod "web"/);
 });
 
 test("why and ps read the journal that the last engine left", async () => {

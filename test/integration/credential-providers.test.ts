@@ -128,7 +128,7 @@ test(
       const journal = JSON.stringify(await node.podwright.journal());
       const told = [stdout, stderr, journal, JSON.stringify(server.admin.list("events"))].join("\n");
       for (const secret of [registryUser.password, token]) assert.ok(!told.includes(secret), "no secret is told");
-      assert.match(told, /it ended with exit code 3: out of order/);
+      assert.match(told, /it exited with exit code 3: out of order/);
     } catch (error) {
       console.error(await node.podwright.evidence());
       throw error;
@@ -144,7 +144,7 @@ test("a kubelet whose plugins are missing or wrongly configured does not start",
     const { flags } = await setUp(node, "r.io");
     const ended = async (...more: readonly string[]): Promise<string> =>
       (await node.startKubelet(...more).ended).stderr;
-    assert.match(await ended(...flags.slice(0, 2)), /says nothing without the other/);
+    assert.match(await ended(...flags.slice(0, 2)), /is missing/);
     assert.match(await ended(...flags.slice(0, 3), "/nowhere"), /plugin binary directory \/nowhere did not exist/);
     const bare = node.podwright.path("bare");
     await mkdir(bare);

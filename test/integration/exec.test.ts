@@ -46,7 +46,7 @@ async function execute(podwright: Podwright): Promise<void> {
   const nowhere = await podwright.run(["exec", "web", "-c", "shel", "--", "ls"]);
   assert.equal(nowhere.exitCode, 2);
   assert.match(nowhere.stderr, /pod web has no container shel\n.*did you mean shell\?/);
-  assert.match((await podwright.run(["exec", "web"])).stderr, /nothing is said of what to run/);
+  assert.match((await podwright.run(["exec", "web"])).stderr, /no command given/);
   assert.match((await podwright.run(["exec", "none", "--", "ls"])).stderr, /no pod "?none/);
   const noTerminal = await podwright.run(["exec", "-it", "web", "--", "cat"], { stdin: "text" });
   assert.match(noTerminal.stderr, /Unable to use a TTY - input is not a terminal/);

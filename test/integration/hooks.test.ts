@@ -125,7 +125,7 @@ test("a shorter grace reaches a pod whose preStop hook runs, and the hook does n
     const logs = podwright.start(["logs", "-f", "slow"]);
     const stop = podwright.start(["stop", "slow"]);
     await until("the hook to begin", async () => (await entriesOf(podwright, "slow", "PreStopHook")).length > 0);
-    assert.match(await podwright.succeed("why", "slow"), /run the preStop hook of container app.* → not done yet/);
+    assert.match(await podwright.succeed("why", "slow"), /run the preStop hook of container app.* → still running/);
     await podwright.succeed("stop", "--grace", "1", "slow");
     await stop.ended;
     assertAbout(await between(podwright, "slow", "PreStopHookOverdue", "ContainerDied"), 0);
@@ -237,7 +237,7 @@ test("a stop signal of the spec's own reaches the container, or a runtime that c
     });
     const view = refused?.containers[0];
     if (view?.reason === "CreateContainerConfigError") {
-      assert.match(view.message, /runtime does not know lifecycle\.stopSignal .* with SIGUSR1$/);
+      assert.match(view.message, /runtime does not support lifecycle\.stopSignal .*SIGUSR1$/);
       assert.deepEqual(await entriesOf(podwright, "signal", "StartContainer"), []);
       return;
     }

@@ -61,7 +61,7 @@ test("static pods run as the Go kubelet ran them, from a runtime that comes late
     await podwright.waitFor("fixed-node1 to have run", (pods) =>
       pods.some(({ name, containers: [first] }) => name === "fixed-node1" && first !== undefined && first.id !== ""),
     );
-    assert.match(kubelet.stderr, /the kubelet's API is served/);
+    assert.match(kubelet.stderr, /serving the kubelet API/);
 
     using cri = podwright.connect();
     const { items: sandboxes } = await cri.runtime.listPodSandbox({});
@@ -219,7 +219,7 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
     await rm(runtimeLayout(podwright.path("rival"), systemHashing).runDirectory, { recursive: true });
     const applied = await podwright.run(["run", "--detach", await podwright.manifest("run.yaml", sleeper("run", 5))]);
     assert.equal(applied.exitCode, 2);
-    assert.match(applied.stderr, /takes no pods from podwright run/);
+    assert.match(applied.stderr, /does not accept pods of podwright run/);
 
     await endKubelet(first);
     const second = node.startKubelet("--healthz-port", "0");

@@ -55,7 +55,7 @@ test("a state directory that can't be used is refused with the reason", async ()
     const path = await webManifest(podwright);
     for (const [directory, reason] of [
       ["/proc/podwright", /state directory|can't be|No such file/],
-      [podwright.path("a:b"), /overlayfs can't mount/],
+      [podwright.path("a:b"), /overlayfs cannot mount/],
       ["/", /is the root directory/],
     ] as const) {
       const end = await podwright.run(["run", "--detach", "--state-dir", directory, path]);
@@ -73,7 +73,7 @@ test("a second engine on one state directory is refused, and so is a runtime tha
     await podwright.succeed("run", "--detach", path);
     const engine = await podwright.enginePid();
     const second = await podwright.run(["engine", "--state-dir", podwright.layout.stateDirectory]);
-    assert.deepEqual([second.exitCode, second.stderr.includes(`another engine has`)], [3, true], second.stderr);
+    assert.deepEqual([second.exitCode, second.stderr.includes(`another engine uses`)], [3, true], second.stderr);
 
     await withPodwright(async (other) => {
       const { endpoint } = podwright.layout.containerd;

@@ -70,7 +70,7 @@ async function startNode(node: KubeletNode): Promise<{ readonly stranger: Client
   const certificates = podwright.path("pki");
   const files = ["--token-auth-file", podwright.path("tokens"), "--client-ca-file", podwright.path("ca.crt")];
   const kubelet = node.startKubelet("--cert-dir", certificates, ...files);
-  await kubelet.prints(/the kubelet's API is served/);
+  await kubelet.prints(/serving the kubelet API/);
   await node.answers();
   await podwright.waitFor("web-node1 to run", (pods) => pods.some((pod) => pod.name === "web-node1" && pod.ready));
   const ca = await readFile(`${certificates}/kubelet.crt`);

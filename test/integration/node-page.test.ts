@@ -156,7 +156,7 @@ test("the kubelet serves the page only when it is told to, and only to who may d
     await node.startContainerd();
     const flags = ["--token-auth-file", podwright.path("tokens")];
     const kubelet = node.startKubelet(...flags, "--node-page");
-    await kubelet.prints(/the kubelet's API is served/);
+    await kubelet.prints(/serving the kubelet API/);
     const ask = async (path: string, headers: Record<string, string>): Promise<IncomingMessage> => {
       const ca = await readFile(podwright.path("pki/kubelet.crt"));
       const to = { host: "127.0.0.1", port: node.apiPort, servername: "node1", ca, path, headers, agent: false };
@@ -180,7 +180,7 @@ test("the kubelet serves the page only when it is told to, and only to who may d
     await kubelet.ended;
 
     const without = node.startKubelet(...flags);
-    await without.prints(/the kubelet's API is served/);
+    await without.prints(/serving the kubelet API/);
     assert.equal((await ask("/ui/", bob)).statusCode, 404);
     without.child.kill("SIGTERM");
     await without.ended;

@@ -68,7 +68,7 @@ test("a container that stops answering is killed and restarted, and why tells wh
     assert.equal(once.filter((entry) => entry.kind === "action" && entry.what === "StartContainer").length, 1);
     const stop = once.find((entry) => entry.kind === "action" && entry.what === "StopContainer");
     const because = "liveness failed 2/2 (TCP :9: connection refused)";
-    assert.equal(stop?.cause?.message, `nothing is left to run but app, which is not restarted: ${because}`);
+    assert.equal(stop?.cause?.message, `the remaining containers (app) are not restarted: ${because}`);
     const stopDeaf = of("deaf").find((entry) => entry.kind === "action" && entry.what === "StopContainer");
     const killed = of("deaf").find((entry) => entry.what === "ContainerDied");
     assert.ok(stopDeaf && killed && killed.time - stopDeaf.time < 40_000, "the probe's grace counts, not the pod's");

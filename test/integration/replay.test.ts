@@ -43,7 +43,7 @@ test("what a node decided while a pod crashed and a probe failed is decided the 
       podwright.path("crash.json"),
     ]);
     assert.equal(other.exitCode, 2);
-    assert.match(other.stderr, /the engine that runs here records to .*node\.rec/);
+    assert.match(other.stderr, /the running engine records to .*node\.rec/);
     await podwright.kill(await podwright.enginePid());
     await podwright.succeed("run", "--detach", "--wait", "none", "--record", recording);
     await podwright.succeed("stop", "--grace", "0", "crash", "deaf");
@@ -69,7 +69,7 @@ test("what a node decided while a pod crashed and a probe failed is decided the 
     assert.equal((await podwright.run(["replay", changed, "--pod", "deaf"])).exitCode, 0);
     const broken = await podwright.run(["replay", podwright.path("crash.json")]);
     assert.equal(broken.exitCode, 2);
-    assert.match(broken.stderr, /line 1: this is no recording of podwright/);
+    assert.match(broken.stderr, /line 1: not a recording of podwright/);
   });
 });
 

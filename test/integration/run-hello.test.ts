@@ -18,7 +18,7 @@ test("hello comes up, answers, is explained, and stops without a trace", async (
       pod.containers.map(({ name, state, restartCount }) => ({ name, state, restartCount })),
       ["web", "client"].map((name) => ({ name, state: "running", restartCount: 0 })),
     );
-    assert.match(await podwright.succeed("plan"), /^default\/hello  uid \S+\n  nothing: all runs as it should\n$/);
+    assert.match(await podwright.succeed("plan"), /^default\/hello  uid \S+\n  nothing: everything is as desired\n$/);
     assert.match(await podwright.succeed("plan", "examples/hello.yaml"), /^default\/hello  unchanged  /);
     const planned = await podwright.succeed("plan", "examples/crash.yaml");
     assert.match(planned, /default\/crash  would be added\n  create sandbox[^]*  start container app, attempt 0\n/);

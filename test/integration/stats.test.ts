@@ -84,7 +84,7 @@ async function startNode(
   const readOnlyPort = await freePort();
   const flags = ["--client-ca-file", podwright.path("ca.crt"), "--read-only-port", `${readOnlyPort}`];
   const kubelet = node.startKubelet(...flags);
-  await kubelet.prints(/the kubelet's API is served/);
+  await kubelet.prints(/serving the kubelet API/);
   await node.answers();
   await podwright.waitFor("busy-node1 to run", (pods) => pods.some((pod) => pod.name === "busy-node1" && pod.ready));
   const ca = await readFile(podwright.path("pki/kubelet.crt"));

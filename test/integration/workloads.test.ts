@@ -83,7 +83,7 @@ test("a Deployment's pods are made, rolled, scaled to 20, keep ready over a rest
       const told = (await node.podwright.journal()).filter(({ what }) => what === "PodsTakenUp");
       assert.deepEqual(
         told.map(({ message }) => message),
-        [`found ${scale} pods with ${scale} running containers, which run on`],
+        [`took over ${scale} pods with ${scale} running containers`],
       );
     }
     await workloads.remove(...all);

@@ -35,7 +35,7 @@ class FakeNetwork implements NetworkProbes {
   tcpConnect(_host: string, number: number, signal: AbortSignal): Promise<void> {
     this.probes.push(`${number} at ${this.#clock.monotonic() - this.#startMs}`);
     if (this.hanging.has(number)) {
-      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("called off"))));
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("canceled"))));
     }
     return this.down.has(number) ? Promise.reject(new ProbeTargetError("connection refused")) : Promise.resolve();
   }

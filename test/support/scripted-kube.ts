@@ -18,7 +18,7 @@ export class ScriptedRequest {
     this.#answer.promise.catch(() => {});
     onAbort(request.signal, () => {
       this.#answer.reject(request.signal.reason);
-      this.fail(request.signal.reason instanceof Error ? request.signal.reason : new Error("called off"));
+      this.fail(request.signal.reason instanceof Error ? request.signal.reason : new Error("canceled"));
     });
   }
 

@@ -14,20 +14,20 @@ export const plegTerms = {
   RelistRecovered: { kind: "note" },
   EventDiscarded: {
     kind: "note",
-    counter: { name: "kubelet_pleg_discard_events", help: "Events that had to wait for room" },
+    counter: { name: "kubelet_pleg_discard_events", help: "Events held back because the channel was full" },
   },
   RuntimeEventsConnected: {
     kind: "note",
     counter: {
       name: "kubelet_evented_pleg_connection_success_count",
-      help: "How often the runtime's event stream began",
+      help: "Connections of the runtime's event stream",
     },
   },
   RuntimeEventsLost: {
     kind: "note",
     counter: {
       name: "kubelet_evented_pleg_connection_error_count",
-      help: "How often the runtime's event stream broke",
+      help: "Failures of the runtime's event stream",
     },
   },
 } as const satisfies Terms;

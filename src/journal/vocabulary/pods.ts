@@ -8,7 +8,7 @@ export const podTerms = {
   LastKnownPods: { kind: "note" },
   PodWaits: {
     kind: "decision",
-    phase: { kind: "wait", label: "waited for the pod of the same name to go" },
+    phase: { kind: "wait", label: "waited for the removal of the pod of the same name" },
   },
   PodSyncing: { kind: "decision" },
   PodTerminating: { kind: "decision", why: "stop" },
@@ -20,7 +20,7 @@ export const podTerms = {
     event: { type: "Warning", words: "Back-off restarting failed container {container} in pod {pod}" },
     phase: { kind: "wait", label: "crash-loop back-off" },
   },
-  StartRetry: { kind: "decision", phase: { kind: "wait", label: "waited before another try" } },
+  StartRetry: { kind: "decision", phase: { kind: "wait", label: "waited before a retry" } },
   FailedSync: { kind: "observation", event: warning },
   FailedKillPod: { kind: "observation", event: { type: "Warning", words: "error killing pod: {message}" } },
   ResizeStarted: { kind: "decision", event: normal },

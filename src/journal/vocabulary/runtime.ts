@@ -51,7 +51,7 @@ export const runtimeTerms = {
     event: { type: "Warning", words: "{message}" },
     counter: {
       name: "kubelet_lifecycle_handler_http_fallbacks_total",
-      help: "Hooks that asked by HTTP what was meant for HTTPS",
+      help: "HTTPS lifecycle hooks that fell back to HTTP",
     },
   },
   UpdateContainerResources: { kind: "action" },

@@ -57,9 +57,9 @@ describe("certificate tools", () => {
 
   test("what can't be read is said without showing it", () => {
     const secret = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n";
-    assert.throws(() => tools.publicKey(secret), /^Error: a private key can't be read$/);
+    assert.throws(() => tools.publicKey(secret), /^Error: cannot parse a private key$/);
     const broken = "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n";
-    assert.throws(() => tools.certificates(broken), /^Error: a certificate can't be read$/);
+    assert.throws(() => tools.certificates(broken), /^Error: cannot parse a certificate$/);
     assert.deepEqual(tools.certificates("nothing"), []);
     assert.deepEqual(tools.split("nothing"), { certificate: undefined, key: undefined });
   });

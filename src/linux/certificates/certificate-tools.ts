@@ -35,7 +35,7 @@ function read(block: string): X509Certificate {
   try {
     return new X509Certificate(block);
   } catch {
-    throw new Error("a certificate can't be read");
+    throw new Error("cannot parse a certificate");
   }
 }
 
@@ -44,7 +44,7 @@ function privateKeyOf(key: string) {
     return createPrivateKey(key);
   } catch {
     // OpenSSL's message says nothing that helps, and whatever else it says is of a secret.
-    throw new Error("a private key can't be read");
+    throw new Error("cannot parse a private key");
   }
 }
 

@@ -93,9 +93,9 @@ function parseBlock(block: string): X509Certificate | undefined {
 export function authoritiesProblem(pem: string): string | undefined {
   if (pem.trim() === "") return "it is empty";
   const blocks = certificateBlocks(pem);
-  if (blocks.length === 0) return "it holds no certificate in PEM";
+  if (blocks.length === 0) return "it holds no PEM certificate";
   const unread = blocks.findIndex((block) => parseBlock(block) === undefined);
-  return unread < 0 ? undefined : `certificate ${unread + 1} of ${blocks.length} can't be read`;
+  return unread < 0 ? undefined : `cannot parse certificate ${unread + 1} of ${blocks.length}`;
 }
 
 function all(value: string | readonly string[] | undefined): readonly string[] {

@@ -27,14 +27,14 @@ export function cgroupParts(path: string): string[] {
   if (path === "/") return [];
   const parts = path.split("/").slice(1);
   const valid = path.startsWith("/") && parts.every((part) => part !== "" && part !== "." && part !== "..");
-  if (!valid || path.includes("\0")) throw new RangeError(`${JSON.stringify(path)} is no cgroup path`);
+  if (!valid || path.includes("\0")) throw new RangeError(`${JSON.stringify(path)} is not a cgroup path`);
   return parts;
 }
 
 /** {@link cgroupParts} of a cgroup that is to be changed: the root is the machine's, never ours. */
 export function changeableParts(path: string): string[] {
   const parts = cgroupParts(path);
-  if (parts.length === 0) throw new RangeError("the root cgroup is not to be changed");
+  if (parts.length === 0) throw new RangeError("the root cgroup must not be changed");
   return parts;
 }
 

@@ -32,7 +32,7 @@ export function cgroupsOf(clock: Clock, mounts: readonly MountInfo[]): Cgroups {
   }
   if (hierarchies.size === 0) {
     throw new PodwrightError(ExitCode.environment, `no cgroups are mounted at ${cgroupRoot}`, {
-      remedy: `Mount them: mount -t cgroup2 none ${cgroupRoot}`,
+      remedy: `mount them: mount -t cgroup2 none ${cgroupRoot}`,
     });
   }
   const unified = below.find(({ fileSystem }) => fileSystem === "cgroup2")?.target;

@@ -87,8 +87,8 @@ export class SystemdSlices implements Cgroups {
     if (changed === undefined) return;
     throw new PodwrightError(
       ExitCode.environment,
-      `systemd does not make the slice ${slice}: ${started}; nor does it change it: ${changed}`,
-      { remedy: "the cgroup driver systemd needs systemd as process 1 and its D-Bus: try `busctl status`" },
+      `systemd can neither create the slice ${slice} (${started}) nor change it (${changed})`,
+      { remedy: "cgroup driver systemd requires systemd as process 1 and its D-Bus: try `busctl status`" },
     );
   }
 

@@ -22,7 +22,7 @@ async function openRegular(path: string): Promise<FileHandle> {
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if ((await file.stat()).isFile()) return file;
   await file.close();
-  throw new FileError("EINVAL", path, `EINVAL: is no regular file: '${path}'`);
+  throw new FileError("EINVAL", path, `EINVAL: not a regular file: '${path}'`);
 }
 
 /** Not a stream of the file handle: such a stream keeps the handle from being closed. */

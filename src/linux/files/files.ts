@@ -83,7 +83,7 @@ class OpenedFile implements Disposable {
 
 function requireRegular(info: { isDirectory(): boolean; isFile(): boolean }, path: string): void {
   if (info.isDirectory()) throw new FileError("EISDIR", path, `EISDIR: is a directory: '${path}'`);
-  if (!info.isFile()) throw new FileError("EINVAL", path, `EINVAL: is no regular file: '${path}'`);
+  if (!info.isFile()) throw new FileError("EINVAL", path, `EINVAL: not a regular file: '${path}'`);
 }
 
 async function read(path: string, maxBytes: number): Promise<Uint8Array> {

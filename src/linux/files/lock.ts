@@ -106,7 +106,7 @@ async function lockDescriptor(descriptor: number, path: string, called: Called):
     if (called === "refused") return false;
     throw new PodwrightError(ExitCode.environment, "cannot run flock, which locks files", {
       cause: error,
-      remedy: "Install the package util-linux.",
+      remedy: "install the package util-linux",
     });
   }
   const { exitCode } = child;

@@ -46,10 +46,10 @@ class InotifyRemovals implements Removals {
     const library = openCLibrary(modules);
     const addWatch = library("inotify_add_watch", ["int32", "string", "uint32"], "int32");
     this.#descriptor = library("inotify_init1", ["int32"], "int32")(inNonBlock | inCloseOnExec);
-    if (this.#descriptor < 0) throw new Error("no inotify");
+    if (this.#descriptor < 0) throw new Error("inotify is not available");
     if (addWatch(this.#descriptor, directory, inMovedFrom | inDelete | inOnlyDirectory) >= 0) return;
     this[Symbol.dispose]();
-    throw new Error(`can't watch ${directory}`);
+    throw new Error(`cannot watch ${directory}`);
   }
 
   saw(): void {

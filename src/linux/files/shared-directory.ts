@@ -34,7 +34,7 @@ export async function shareDirectory(mounts: Pick<Mounts, "mount">, directory: s
     await mounts.mount({ source: directory, target: directory, fileSystem: "", options: ["bind", "rshared"] });
   } else if (sharing === "share") {
     const { exitCode, stderr } = await systemProcesses.run("mount", ["--make-rshared", directory], { timeoutMs });
-    if (exitCode !== 0) throw new Error(`can't share what is mounted below ${directory}: ${stderr.trim()}`);
+    if (exitCode !== 0) throw new Error(`cannot make ${directory} a shared mount: ${stderr.trim()}`);
   }
   return true;
 }

@@ -242,10 +242,10 @@ test(
     for (let depth = 0; depth < 300; depth++) path += "/d";
     mkdirSync(path, { recursive: true });
     await assert.rejects(systemVolumeFiles.giveToGroup(directory.join("v"), access), { code: "ENAMETOOLONG" });
-    const reason = new Error("called off");
+    const reason = new Error("canceled");
     await assert.rejects(
       systemVolumeFiles.giveToGroup(directory.join("v"), access, AbortSignal.abort(reason)),
-      /called off/,
+      /canceled/,
     );
   },
 );

@@ -23,5 +23,5 @@ test("of an answer that is none of podwright's no more is taken than what fits",
   });
   const { exitCode, problems } = answeredError(400, body);
   assert.deepEqual([exitCode, problems], [1, []]);
-  assert.equal(answeredError(502, "<html>").message, "podwright answered 502: <html>");
+  assert.equal(answeredError(502, "<html>").message, "podwright returned 502: <html>");
 });

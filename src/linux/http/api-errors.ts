@@ -53,7 +53,7 @@ function statusOf(error: unknown): number {
 /** The other way round: the error that the server's handler threw, from an answer with a status of 400 and above. */
 export function answeredError(status: number, text: string): PodwrightError {
   const body = parseErrorBody(text);
-  if (body === undefined) return new PodwrightError(ExitCode.failed, `podwright answered ${status}: ${text.trim()}`);
+  if (body === undefined) return new PodwrightError(ExitCode.failed, `podwright returned ${status}: ${text.trim()}`);
   const exitCode = Object.values(ExitCode).find((code) => code === body.exitCode && code !== ExitCode.done);
   return new PodwrightError(exitCode ?? ExitCode.failed, body.error, body);
 }

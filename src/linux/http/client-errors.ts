@@ -40,7 +40,7 @@ export function answerClientErrors(server: EventEmitter): void {
     const headers = "Content-Type: text/plain; charset=utf-8\r\nConnection: close";
     refused.add(socket);
     socket.end(`HTTP/1.1 ${text}\r\n${headers}\r\n\r\n${text}`);
-    const end = systemClock.timer("a client to read why it is refused", readingMs, () => socket.destroy());
+    const end = systemClock.timer("a rejected client to read its response", readingMs, () => socket.destroy());
     socket.once("close", () => end[Symbol.dispose]());
   });
 }

@@ -10,7 +10,7 @@ export interface ConnectionLimits {
 
 interface Connection {
   readonly socket: Socket;
-  /** Requests that are being answered, and streams. */
+  /** Requests in flight, and streams. */
   active: number;
   /** What it had sent when its last request began to be answered. */
   readBefore: number;
@@ -98,7 +98,7 @@ export class ConnectionGuard implements Disposable {
 
   #lookLater(): void {
     if (this.#look !== undefined || this.#connections.size <= few) return;
-    this.#look = systemClock.timer("what connections have sent to be looked at", lookMs, () => {
+    this.#look = systemClock.timer("the check of idle connections", lookMs, () => {
       this.#look = undefined;
       const pending = [...this.#connections.values()]
         .filter(({ active }) => active === 0)

@@ -97,7 +97,7 @@ function sizeOf([name, value]: Field): number {
 }
 
 function broken(): HttpSyntaxError {
-  return new HttpSyntaxError("its headers are not compressed as HTTP/2 says");
+  return new HttpSyntaxError("its headers violate HPACK");
 }
 
 class BlockCursor {

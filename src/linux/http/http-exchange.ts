@@ -39,7 +39,7 @@ export class Exchange {
   async run(handler: ApiHandler, closing: AbortSignal): Promise<void> {
     const client = new AbortController();
     this.#outgoing.once("close", () => {
-      if (!this.#outgoing.writableEnded) client.abort(new Error("the client went away"));
+      if (!this.#outgoing.writableEnded) client.abort(new Error("the client disconnected"));
     });
     // The connection's errors show as its end.
     this.#outgoing.on("error", () => {});

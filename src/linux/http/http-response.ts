@@ -34,7 +34,7 @@ export class HttpResponseReader {
     const searched = Math.max(0, this.#text.length - 3);
     this.#text += chunk.toString("latin1");
     if (!protocolName.startsWith(this.#text.slice(0, protocolName.length))) {
-      throw new HttpSyntaxError("the answer is not HTTP");
+      throw new HttpSyntaxError("the response is not HTTP");
     }
     emptyLine.lastIndex = searched;
     for (let end = emptyLine.exec(this.#text); end !== null; end = emptyLine.exec(this.#text)) {
@@ -52,7 +52,7 @@ export class HttpResponseReader {
    * @throws HttpSyntaxError when the response had not
    */
   end(): void {
-    if (this.#body === undefined) throw new HttpSyntaxError("the connection closed before the answer");
+    if (this.#body === undefined) throw new HttpSyntaxError("the connection closed before the response");
     if (this.#body.endsWithConnection) this.isComplete = true;
     if (!this.isComplete) throw new HttpSyntaxError("the connection closed early");
   }
@@ -116,7 +116,7 @@ const emptyLine = /\n\r?\n/g;
 function parseHead(text: string): ParsedHead {
   const [first = "", ...lines] = text.split("\n");
   const status = statusLine.exec(first.trimEnd())?.[1];
-  if (status === undefined) throw new HttpSyntaxError("the answer is not HTTP/1");
+  if (status === undefined) throw new HttpSyntaxError("the response is not HTTP/1");
   const fields = new Map<string, string[]>();
   for (const line of lines) {
     const colon = line.indexOf(":");
@@ -138,12 +138,14 @@ function bodyOf(status: number, fields: ReadonlyMap<string, readonly string[]>):
   const codings = fields.get("transfer-encoding");
   if (codings !== undefined) {
     if (codings.length === 1 && codings[0]?.toLowerCase() === "chunked") return new ChunkedBody();
-    throw new HttpSyntaxError("the answer's transfer encoding is not known");
+    throw new HttpSyntaxError("the response has an unknown transfer encoding");
   }
   const lengths = new Set(fields.get("content-length")?.flatMap((value) => value.split(/\s*,\s*/)));
   const [length, other] = lengths;
   if (length === undefined) return new OpenBody();
-  if (other !== undefined || !/^\d{1,15}$/.test(length)) throw new HttpSyntaxError("the answer's length is no number");
+  if (other !== undefined || !/^\d{1,15}$/.test(length)) {
+    throw new HttpSyntaxError("the response has an invalid content length");
+  }
   return new SizedBody(Number(length));
 }
 

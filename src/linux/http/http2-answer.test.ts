@@ -80,9 +80,9 @@ describe("an HTTP/2 answer", () => {
     const reset = frame(3, 0, 1, Buffer.of(0, 0, 0, 7));
     assert.throws(() => read(settings, reset), new Http2ResetError("the server reset the request: REFUSED_STREAM"));
     const calm = frame(7, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 11, 0x62));
-    assert.throws(() => read(settings, calm), new Http2ResetError("the server went away: ENHANCE_YOUR_CALM"));
+    assert.throws(() => read(settings, calm), new Http2ResetError("the server sent GOAWAY: ENHANCE_YOUR_CALM"));
     const unseen = frame(7, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 0));
-    assert.throws(() => read(settings, unseen), new Http2ResetError("the server went away: NO_ERROR"));
+    assert.throws(() => read(settings, unseen), new Http2ResetError("the server sent GOAWAY: NO_ERROR"));
     const odd = frame(3, 0, 1, Buffer.of(0, 0, 0, 99));
     assert.throws(() => read(settings, odd), new Http2ResetError("the server reset the request: error 99"));
   });
@@ -119,7 +119,7 @@ describe("an HTTP/2 answer", () => {
   }
 
   test("that stops early says so", () => {
-    assert.throws(() => new Http2AnswerReader(maxBodyBytes).end(), /before the answer/);
+    assert.throws(() => new Http2AnswerReader(maxBodyBytes).end(), /before the response/);
     for (let length = 1; length < wholeAnswer.length; length++) {
       assert.throws(() => read(wholeAnswer.subarray(0, length)).end(), /closed early/);
     }

@@ -126,11 +126,11 @@ export class Http2AnswerReader {
     while (!this.isComplete && bytes.length - at >= headerBytes) {
       const length = bytes.readUIntBE(at, 3);
       const type = bytes.readUInt8(at + 3);
-      if (this.#frames === 0 && type !== frameTypes.settings) throw new HttpSyntaxError("the answer is not HTTP/2");
+      if (this.#frames === 0 && type !== frameTypes.settings) throw new HttpSyntaxError("the response is not HTTP/2");
       if (length > maxFrameBytes) throw new HttpSyntaxError(`a frame is longer than ${maxFrameBytes} bytes`);
       const end = at + headerBytes + length;
       if (bytes.length < end) break;
-      if (++this.#frames > maxFrames) throw new HttpSyntaxError(`the answer has more than ${maxFrames} frames`);
+      if (++this.#frames > maxFrames) throw new HttpSyntaxError(`the response has more than ${maxFrames} frames`);
       const stream = bytes.readUInt32BE(at + 5) & 0x7f_ff_ff_ff;
       this.#take({ type, flag: bytes.readUInt8(at + 4), stream, payload: bytes.subarray(at + headerBytes, end) });
       at = end;
@@ -145,7 +145,7 @@ export class Http2AnswerReader {
   end(): void {
     if (this.isComplete) return;
     const begun = this.#frames > 0 || this.#rest.length > 0;
-    throw new HttpSyntaxError(begun ? "the connection closed early" : "the connection closed before the answer");
+    throw new HttpSyntaxError(begun ? "the connection closed early" : "the connection closed before the response");
   }
 
   #take(taken: Frame): void {
@@ -164,7 +164,7 @@ export class Http2AnswerReader {
       case frameTypes.goAway:
         return this.#takeGoAway(payload);
       case frameTypes.pushPromise:
-        throw new HttpSyntaxError("the server pushes, which was forbidden");
+        throw new HttpSyntaxError("the server pushes, which is disabled");
       default:
         if (taken.stream === requestStream) this.#takeOfRequest(taken);
         else if (framesOfStreams.has(type)) throw new HttpSyntaxError("a frame belongs to no request");
@@ -177,7 +177,7 @@ export class Http2AnswerReader {
     const code = payload.readUInt32BE(4);
     // The server may end the connection and answer what it has begun to.
     if (last >= requestStream && code === 0) return;
-    throw new Http2ResetError(`the server went away: ${errorName(code)}`);
+    throw new Http2ResetError(`the server sent GOAWAY: ${errorName(code)}`);
   }
 
   #takeOfRequest({ type, flag, payload }: Frame): void {
@@ -215,7 +215,7 @@ export class Http2AnswerReader {
   #takeData(content: Buffer, endsStream: boolean): void {
     if (this.headers === undefined) throw new HttpSyntaxError("a body came before the headers");
     this.#bodyBytes += content.length;
-    if (this.#bodyBytes > this.#maxBodyBytes) throw new HttpSyntaxError("the answer is too long");
+    if (this.#bodyBytes > this.#maxBodyBytes) throw new HttpSyntaxError("the response is too long");
     this.#bodyParts.push(Buffer.from(content));
     this.isComplete = endsStream;
   }

@@ -16,7 +16,7 @@ async function ask({ method, url, headers, maxBytes, signal }: MetadataRequest):
       outgoing.on("error", reject);
       outgoing.end();
     });
-    const tooLong = (): Error => new Error(`the answer is longer than ${maxBytes} bytes`);
+    const tooLong = (): Error => new Error(`the response is longer than ${maxBytes} bytes`);
     const body = new Uint8Array(await readBody(response, maxBytes, tooLong));
     const told = Object.entries(response.headers).map(([name, value]) => [name, String(value ?? "")]);
     return { status: response.statusCode ?? 0, headers: Object.fromEntries(told) as Record<string, string>, body };

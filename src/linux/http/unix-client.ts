@@ -100,7 +100,7 @@ function patienceOf(socketPath: string, { signal, silenceMs }: CallOptions): Pat
     signal: either?.signal ?? silence.signal,
     silenceMs,
     onSilence: () => {
-      const message = `${socketPath}: not a byte has come for ${silenceMs} ms`;
+      const message = `${socketPath}: no data received for ${silenceMs} ms`;
       silence.abort(new SocketError("ETIMEDOUT", socketPath, message));
     },
     [Symbol.dispose]: () => either?.[Symbol.dispose](),
@@ -146,7 +146,7 @@ async function* linesOf(response: IncomingMessage): AsyncGenerator<string, void,
 }
 
 function tooLong(): PodwrightError {
-  return new PodwrightError(ExitCode.failed, `podwright's answer is longer than ${longestAnswer} bytes`);
+  return new PodwrightError(ExitCode.failed, `podwright's response is longer than ${longestAnswer} bytes`);
 }
 
 function transportError(error: unknown, socketPath: string, signal: AbortSignal): unknown {

@@ -24,7 +24,7 @@ export async function listenPrivately(server: Server, path: string): Promise<() 
       ExitCode.environment,
       `the socket's path is longer than ${longestPathBytes} bytes: ${path}`,
       {
-        remedy: "Choose a state directory with a shorter path.",
+        remedy: "use a state directory with a shorter path",
       },
     );
   }
@@ -59,8 +59,8 @@ async function removeAbandoned(directory: string): Promise<void> {
 async function refuseOccupied(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSocket()) {
-      throw new PodwrightError(ExitCode.environment, `${path} is there and is no socket`, {
-        remedy: "Move it away, or choose another state directory.",
+      throw new PodwrightError(ExitCode.environment, `${path} exists and is not a socket`, {
+        remedy: "move it away, or use another state directory",
       });
     }
   } catch (error) {
@@ -68,8 +68,8 @@ async function refuseOccupied(path: string): Promise<void> {
     throw error;
   }
   if (await isAnswered(path)) {
-    throw new PodwrightError(ExitCode.environment, `another process answers at ${path}`, {
-      remedy: "Stop it first, or choose another state directory.",
+    throw new PodwrightError(ExitCode.environment, `another process listens at ${path}`, {
+      remedy: "stop it first, or use another state directory",
     });
   }
 }

@@ -113,7 +113,7 @@ describe("an HTTP probe", () => {
     await assert.rejects(probes.httpGet(get(running.port, "/loop"), never), isTargetError(/10 redirects/));
     await assert.rejects(probes.httpGet(get(running.port, "/odd"), never), isTargetError(/scheme gopher/));
     await assert.rejects(probes.httpGet(get(running.port, "/port"), never), isTargetError(/port 99999/));
-    await assert.rejects(probes.httpGet(get(running.port, "/broken"), never), isTargetError(/no URL/));
+    await assert.rejects(probes.httpGet(get(running.port, "/broken"), never), isTargetError(/invalid URL/));
   });
 
   test("keeps 10 KiB of a redirect's body, in pieces or not, and nothing of another answer's", async () => {
@@ -186,7 +186,8 @@ describe("an HTTP probe", () => {
     await using running = await listen(server);
     await assert.rejects(
       probes.httpGet(get(running.port, "/"), never),
-      (error) => error instanceof Error && !(error instanceof ProbeTargetError) && error.message.includes("broke off"),
+      (error) =>
+        error instanceof Error && !(error instanceof ProbeTargetError) && error.message.includes("ended early"),
     );
   });
 
@@ -254,7 +255,7 @@ describe("an HTTP probe", () => {
     await using plain = await listen(http.createServer((_request, response) => response.end("ok")));
     await assert.rejects(
       probes.httpGet(get(plain.port, "/", { scheme: "https" }), never),
-      (error) => error instanceof ProbeTargetError && error.plainText && error.message === "the answer is not TLS",
+      (error) => error instanceof ProbeTargetError && error.plainText && error.message === "the response is not TLS",
     );
     await using mute = await listen(createServer((socket) => socket.end()));
     await assert.rejects(
@@ -379,8 +380,11 @@ describe("a gRPC probe", () => {
     assert.equal(decodeStatus(frame(0x12, 2, 0x61, 0x62, 0x08, 1)), "SERVING");
     assert.equal(decodeStatus(frame(0x08, 3)), "SERVICE_UNKNOWN");
     assert.equal(decodeStatus(frame(0x08, 9)), "9");
-    assert.throws(() => decodeStatus(frame(0x08, 1).subarray(0, 6)), isTargetError(/cut off/));
-    assert.throws(() => decodeStatus(frame(0x0b)), isTargetError(/no protobuf/));
-    assert.throws(() => decodeStatus(frame(...Array.from({ length: 20 }, () => 0xff))), isTargetError(/no protobuf/));
+    assert.throws(() => decodeStatus(frame(0x08, 1).subarray(0, 6)), isTargetError(/truncated/));
+    assert.throws(() => decodeStatus(frame(0x0b)), isTargetError(/not a protobuf/));
+    assert.throws(
+      () => decodeStatus(frame(...Array.from({ length: 20 }, () => 0xff))),
+      isTargetError(/not a protobuf/),
+    );
   });
 });

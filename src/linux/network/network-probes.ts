@@ -207,7 +207,7 @@ function isLast(headers: HttpProbeRequest["headers"]): boolean {
 /** Before its head has come it is the target's fault; after that it says nothing about the status. */
 function brokenAnswer(reader: HttpResponseReader, problem: string): Error {
   if (reader.head === undefined) return new ProbeTargetError(problem);
-  return new Error(`the body of the answer broke off: ${problem}`);
+  return new Error(`the response body ended early: ${problem}`);
 }
 
 /** Closes without TIME_WAIT where the connection is plain TCP; the other side of a TLS one closes as it likes. */
@@ -224,7 +224,7 @@ function redirected(from: HttpProbeRequest, location: string): Redirected {
   const base = parseGoUrl(`${from.scheme}://${authorityOf(from.host, from.port)}${from.path}`);
   const reference = parseGoUrl(location);
   if (base === undefined || reference === undefined) {
-    throw new ProbeTargetError("redirected to something that is no URL");
+    throw new ProbeTargetError("redirected to an invalid URL");
   }
   const url = resolveGoUrl(base, reference);
   const headers = from.headers.map(([name, value]) =>
@@ -237,7 +237,7 @@ function redirected(from: HttpProbeRequest, location: string): Redirected {
 function askable(request: Redirected): HttpProbeRequest {
   const { scheme, port } = request;
   if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);
-  if (!(port > 0 && port < 65_536)) throw new ProbeTargetError(`redirected to port ${port}, which is none`);
+  if (!(port > 0 && port < 65_536)) throw new ProbeTargetError(`redirected to invalid port ${port}`);
   return { ...request, scheme };
 }
 
@@ -254,7 +254,7 @@ const sslCode = "ERR_SSL_";
 function targetError(error: Error): ProbeTargetError {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER") {
-    return new ProbeTargetError("the answer is not TLS", { cause: error, plainText: true });
+    return new ProbeTargetError("the response is not TLS", { cause: error, plainText: true });
   }
   if (code.startsWith(sslCode)) {
     // OpenSSL's message holds places of its own sources.

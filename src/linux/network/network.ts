@@ -104,7 +104,7 @@ function parseUrl(text: string, base?: URL): URL {
     throw new Error("the URL is not valid", { cause: error });
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new Error(`the URL's scheme is ${url.protocol.slice(0, -1)}: only http and https will do`);
+    throw new Error(`the URL's scheme is ${url.protocol.slice(0, -1)}: use http or https`);
   }
   return url;
 }

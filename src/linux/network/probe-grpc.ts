@@ -109,9 +109,9 @@ export function encodeRequest(service: string): Uint8Array {
 export function decodeStatus(frame: Uint8Array): string {
   const bytes = Buffer.from(frame);
   if (bytes.length < frameHeaderBytes || bytes.readUInt32BE(1) !== bytes.length - frameHeaderBytes) {
-    throw new ProbeTargetError("the health check's answer is cut off");
+    throw new ProbeTargetError("the health check's response is truncated");
   }
-  if (bytes[0] !== 0) throw new ProbeTargetError("the health check's answer is compressed, which was not asked for");
+  if (bytes[0] !== 0) throw new ProbeTargetError("the health check's response is compressed, which was not requested");
   let status = 0;
   for (let at = frameHeaderBytes; at < bytes.length;) {
     const key = readVarint(bytes, at);
@@ -131,7 +131,7 @@ export function decodeStatus(frame: Uint8Array): string {
         at = key.end + 4;
         break;
       default:
-        throw new ProbeTargetError("the health check's answer is no protobuf message");
+        throw new ProbeTargetError("the health check's response is not a protobuf message");
     }
   }
   return servingStatuses[status] ?? String(status);
@@ -144,5 +144,5 @@ function readVarint(bytes: Uint8Array, from: number): { readonly value: number; 
     value += (byte & 0x7f) * factor;
     if (byte < 0x80) return { value, end: at + 1 };
   }
-  throw new ProbeTargetError("the health check's answer is no protobuf message");
+  throw new ProbeTargetError("the health check's response is not a protobuf message");
 }

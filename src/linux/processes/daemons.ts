@@ -18,7 +18,7 @@ export const systemDaemons: Daemons = {
       // Nobody waits for the child: podwright may end while it runs. Its later errors are in its log.
       child.on("error", () => {});
       child.unref();
-      if (child.pid === undefined) throw new Error(`${daemon.program} has no process id`);
+      if (child.pid === undefined) throw new Error(`${daemon.program} has no process ID`);
       return { pid: child.pid };
     } finally {
       await log.close();

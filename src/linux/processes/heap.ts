@@ -31,7 +31,7 @@ const worthCpuMs = 2000;
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
   let lean = { bytes: 0, cpuMs: 0 };
   for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
-    await clock.sleep("look at the heap", lookMs, signal).catch(() => {});
+    await clock.sleep("next check of the heap", lookMs, signal).catch(() => {});
     if (signal.aborted) return;
     const nowMs = heap.cpuMs();
     if (nowMs - cpuMs > lookMs * calmShare) continue;

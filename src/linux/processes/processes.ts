@@ -34,7 +34,7 @@ export const systemProcesses: Processes = {
 
 /** Sends a signal to exactly one process: 0 and negative numbers would mean whole groups. */
 function signalled(pid: number, signal: NodeJS.Signals | 0, deniedMeansAlive: boolean): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 0) throw new RangeError(`${pid} is no process id`);
+  if (!Number.isSafeInteger(pid) || pid <= 0) throw new RangeError(`${pid} is not a process ID`);
   try {
     return process.kill(pid, signal);
   } catch (error) {

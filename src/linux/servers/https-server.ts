@@ -173,7 +173,7 @@ function openServer(material: TlsMaterial, options: HttpsServerOptions, limits: 
     return server;
   } catch (error) {
     const reason = errorMessage(error);
-    throw new PodwrightError(ExitCode.badInput, `the serving certificate can't be used: ${reason}`, { cause: error });
+    throw new PodwrightError(ExitCode.badInput, `cannot use the serving certificate: ${reason}`, { cause: error });
   }
 }
 
@@ -196,7 +196,7 @@ async function listen(server: Http2SecureServer, { host, port }: HttpsServerOpti
     await once(server, "listening");
   } catch (error) {
     const reason = errnoOf(error) ?? String(error);
-    throw new PodwrightError(ExitCode.environment, `can't listen on ${host}:${port}: ${reason}`, { cause: error });
+    throw new PodwrightError(ExitCode.environment, `cannot listen on ${host}:${port}: ${reason}`, { cause: error });
   }
   const address = server.address();
   return `${host}:${typeof address === "object" && address !== null ? address.port : port}`;

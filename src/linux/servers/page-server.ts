@@ -33,9 +33,9 @@ export async function servePage(
     await once(server, "listening");
   } catch (error) {
     const reason = errnoOf(error) ?? String(error);
-    throw new PodwrightError(ExitCode.environment, `can't listen on 127.0.0.1:${port}: ${reason}`, {
+    throw new PodwrightError(ExitCode.environment, `cannot listen on 127.0.0.1:${port}: ${reason}`, {
       cause: error,
-      remedy: "choose another --port, or leave it out",
+      remedy: "use another --port, or omit it",
     });
   }
   const address = server.address();
@@ -55,7 +55,7 @@ export async function servePage(
     const closed = once(server, "close");
     server.close();
     server.closeIdleConnections();
-    using _grace = systemClock.timer("browsers to let go", closeGraceMs, () => server.closeAllConnections());
+    using _grace = systemClock.timer("browsers to disconnect", closeGraceMs, () => server.closeAllConnections());
     await closed;
   }
   let closed: Promise<void> | undefined;

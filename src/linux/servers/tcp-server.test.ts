@@ -21,6 +21,6 @@ test("a port that is taken is an error that says which", async () => {
   await assert.rejects(serveTcp({ host: "127.0.0.1", port }, echo), {
     name: "PodwrightError",
     exitCode: 3,
-    message: `can't listen on 127.0.0.1:${port}: EADDRINUSE`,
+    message: `cannot listen on 127.0.0.1:${port}: EADDRINUSE`,
   });
 });

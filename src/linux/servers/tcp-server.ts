@@ -25,7 +25,7 @@ export async function serveTcp(
     } catch (error) {
       server.close();
       const reason = errnoOf(error) ?? String(error);
-      throw new PodwrightError(ExitCode.environment, `can't listen on ${host}:${port}: ${reason}`, { cause: error });
+      throw new PodwrightError(ExitCode.environment, `cannot listen on ${host}:${port}: ${reason}`, { cause: error });
     }
     const address = server.address();
     return { address: `${host}:${typeof address === "object" && address !== null ? address.port : port}` };

@@ -79,7 +79,7 @@ test("the socket has mode 0600 under any umask, and nothing else stays in its di
 
 test("a socket that somebody serves is refused and keeps working", async () => {
   await using fixture = await start(echo);
-  await assert.rejects(serveUnix(fixture.path, echo), /another process answers/);
+  await assert.rejects(serveUnix(fixture.path, echo), /another process listens/);
   assert.equal((await fixture.client.request("GET", "/")).status, 200);
 });
 
@@ -107,7 +107,7 @@ test("a socket left by a killed server is replaced, and a file in its place is n
   await server.close();
 
   writeFileSync(path, "precious");
-  await assert.rejects(serveUnix(path, echo), /is no socket/);
+  await assert.rejects(serveUnix(path, echo), /is not a socket/);
   assert.ok(existsSync(path));
 });
 

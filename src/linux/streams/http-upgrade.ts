@@ -114,7 +114,7 @@ async function askForUpgrade(asked: UpgradeRequest, url: URL, signal: AbortSigna
       .then(resolve, reject)
       .finally(() => connection.destroy());
   });
-  outgoing.once("timeout", () => outgoing.destroy(new Error(`no answer for ${answerLimitMs / 1000} s`)));
+  outgoing.once("timeout", () => outgoing.destroy(new Error(`no response for ${answerLimitMs / 1000} s`)));
   outgoing.once("error", reject);
   outgoing.end();
   return await promise;
@@ -133,14 +133,14 @@ async function refusal(response: IncomingMessage): Promise<ApiResponse> {
   const status = response.statusCode ?? 502;
   if (status >= 200 && status < 400) {
     response.destroy();
-    return plain(502, `the container runtime's streaming server answered ${status} instead of changing the protocol\n`);
+    return plain(502, `the container runtime's streaming server returned ${status} instead of switching protocols\n`);
   }
   let text = "";
   for await (const chunk of response.setEncoding("utf8")) {
     text += String(chunk);
     if (text.length >= maxRefusalBytes) break;
   }
-  const said = text === "" ? `the container runtime refused the change of protocol\n` : text;
+  const said = text === "" ? `the container runtime refused to switch protocols\n` : text;
   return plain(status, said.slice(0, maxRefusalBytes));
 }
 

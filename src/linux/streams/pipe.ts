@@ -69,7 +69,7 @@ export async function pipe(client: Duplex, upstream: Duplex): Promise<void> {
   client.once("close", () => upstream.destroy());
   const up = pass(client, upstream);
   await pass(upstream, client);
-  using _leave = systemClock.timer("a client to take its leave", leaveMs, () => client.destroy());
+  using _leave = systemClock.timer("a client to disconnect", leaveMs, () => client.destroy());
   await up;
 }
 

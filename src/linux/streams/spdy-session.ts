@@ -56,7 +56,7 @@ export class SpdySession {
       isOver: this.#isOver,
     };
     stream.opened.promise.catch(() => {});
-    if (this.#isOver) this.#close(stream, new SpdyError("the connection is over"));
+    if (this.#isOver) this.#close(stream, new SpdyError("the connection is closed"));
     else this.#streams.set(id, stream);
     this.#send(this.#encoder.open(id, headers));
     let hasEnded = false;

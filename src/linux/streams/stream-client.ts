@@ -45,7 +45,7 @@ export async function openStreams(socketPath: string, path: string, protocol: st
     resolve({ session: new SpdySession(socket), head });
   });
   outgoing.once("response", (response: IncomingMessage) => {
-    const tooLong = (): Error => new Error("the refusal is too long");
+    const tooLong = (): Error => new Error("the error response is too long");
     readBody(response, maxRefusalBytes, tooLong)
       .then((body) => reject(new UpgradeRefusedError(response.statusCode ?? 0, body.toString("utf8").trim())), reject)
       .finally(() => connection.destroy());
@@ -83,9 +83,9 @@ export async function listenTcp(
   try {
     await once(server, "listening");
   } catch (error) {
-    throw new PodwrightError(ExitCode.environment, `can't listen on ${host}:${port}: ${errnoOf(error) ?? ""}`, {
+    throw new PodwrightError(ExitCode.environment, `cannot listen on ${host}:${port}: ${errnoOf(error) ?? ""}`, {
       cause: error,
-      remedy: "choose another local port, or leave it out (:REMOTE) for a free one",
+      remedy: "use another local port, or omit it (:REMOTE) for a free one",
     });
   }
   const address = server.address();

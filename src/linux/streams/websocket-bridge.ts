@@ -194,6 +194,6 @@ async function fromClient(
 function finish(client: Duplex, code: number, reason = ""): void {
   if (!client.writable) return;
   client.end(closeMessage(code, reason));
-  const timer = systemClock.timer("a client to take its leave", leaveMs, () => client.destroy());
+  const timer = systemClock.timer("a client to disconnect", leaveMs, () => client.destroy());
   client.once("close", () => timer[Symbol.dispose]());
 }

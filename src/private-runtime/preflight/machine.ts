@@ -95,7 +95,7 @@ export function checkCapabilities(status: OwnStatus): Check {
     ? passed("capabilities", "all that pods need")
     : warned(
         "capabilities",
-        "missing CAP_SYS_RESOURCE, so that containers can't get OOM scores below podwright's own",
+        "missing CAP_SYS_RESOURCE: containers cannot get OOM scores below podwright's own",
         "grant it where guaranteed pods must outlive others under memory pressure",
       );
 }

@@ -248,7 +248,7 @@ test("a private root mount is warned of, with the command that shares it", async
   mounts.mounts.splice(1, mounts.mounts.length, ...mounts.mounts.slice(1).filter(({ target }) => target !== "/"));
   const check = await outcome(context(), "mount propagation");
   assert.equal(check?.ok, "warning");
-  assert.match(check.remedy ?? "", /^mount --make-rshared \//u);
+  assert.match(check.remedy ?? "", /^run mount --make-rshared \//u);
 });
 
 test("iptables that can't reach the kernel's tables fails with its words", async () => {

@@ -99,8 +99,8 @@ async function settle(name: string, check: () => Check | Promise<Check>): Promis
   } catch (error) {
     return failed(
       name,
-      `could not be checked: ${oneLine(errorMessage(error))}`,
-      "run podwright doctor again, and report it when it stays",
+      `check failed: ${oneLine(errorMessage(error))}`,
+      "run podwright doctor again, and report it if it persists",
     );
   }
 }

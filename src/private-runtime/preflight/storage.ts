@@ -15,12 +15,12 @@ const COMMAND_TIMEOUT_MS = 30_000;
 export async function checkStateDirectory({ files, mounts, layout }: CheckContext): Promise<Check> {
   const name = "state directory";
   const path = layout.stateDirectory;
-  const elsewhere = "choose another with --state-dir";
+  const elsewhere = "use another --state-dir";
   try {
     // Not 0700: with user namespaces, containers reach their root file systems through it as other users.
     await files.makeDirectory(path, 0o711);
   } catch (error) {
-    return failed(name, `${path} can't be created: ${oneLine(errorMessage(error))}`, elsewhere);
+    return failed(name, `cannot create ${path}: ${oneLine(errorMessage(error))}`, elsewhere);
   }
   const mount = holdingMount(await mounts.list(), await files.realPath(path));
   const has = (option: string): boolean => mount?.options.includes(option) === true;
@@ -30,7 +30,7 @@ export async function checkStateDirectory({ files, mounts, layout }: CheckContex
     return failed(name, `${path} is on ${mount.target}, mounted with ${forbidding.join(", ")}`, remedy);
   }
   if (mount !== undefined && has("nosuid")) {
-    const detail = `${path} is on ${mount.target}, mounted with nosuid: set-user-id programs in containers stay powerless`;
+    const detail = `${path} is on ${mount.target}, mounted with nosuid: set-user-id programs in containers have no effect`;
     return warned(name, detail, `remount ${mount.target} without nosuid`);
   }
   return passed(name, mount === undefined ? path : `${path} on ${mount.fileSystem}`);
@@ -51,8 +51,8 @@ export async function checkPropagation({ mounts }: Pick<CheckContext, "mounts">)
   const name = "mount propagation";
   const root = holdingMount(await mounts.list(), "/");
   if (root?.isShared !== false) return passed(name, "/ is a shared mount");
-  const detail = "/ is a private mount: containers whose volumeMounts have a mountPropagation can't be made";
-  return warned(name, detail, "mount --make-rshared /, if there are such pods");
+  const detail = "/ is a private mount: containers whose volumeMounts have a mountPropagation cannot be created";
+  return warned(name, detail, "run mount --make-rshared / if you have such pods");
 }
 
 /** Mounts an overlay in the state directory, writes through it and takes it away again. */
@@ -74,7 +74,7 @@ export async function checkOverlay(context: CheckContext): Promise<Check> {
     return failed(
       name,
       `does not work in ${layout.stateDirectory}: ${oneLine(errorMessage(error))}`,
-      "choose a state directory on ext4, xfs or btrfs with --state-dir (inside a container: on a volume)",
+      "use a --state-dir on ext4, xfs or btrfs (inside a container: on a volume)",
     );
   } finally {
     await removeTrial(context, base);
@@ -116,13 +116,13 @@ export async function checkDisk({ processes, layout, signal }: CheckContext): Pr
   if (free === undefined) {
     return warned(
       name,
-      "free space is unknown: df(1) did not tell",
-      `see that ${layout.stateDirectory} has some GiB free`,
+      "free space is unknown: df(1) failed",
+      `make sure that ${layout.stateDirectory} has some GiB free`,
     );
   }
   const detail = `${formatSize(free)} free for ${layout.stateDirectory}`;
   if (free < MIN_FREE_BYTES) return failed(name, detail, `free at least ${formatSize(MIN_FREE_BYTES)}`);
-  if (free < COMFORTABLE_FREE_BYTES) return warned(name, detail, "free some space before large images are pulled");
+  if (free < COMFORTABLE_FREE_BYTES) return warned(name, detail, "free some space before pulling large images");
   return passed(name, detail);
 }
 

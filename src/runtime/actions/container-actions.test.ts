@@ -98,7 +98,10 @@ describe("a pod of which nothing is left but containers that are stopped for goo
     for (const sidecarNow of [runs("s"), exited("s", 1)]) {
       const actions = decide({}, ["c", "s"], [sidecarNow, runs("c")]);
       assert.equal(actions.killPod?.code, "LastContainerUnhealthy");
-      assert.match(actions.killPod?.message ?? "", /but c, which is not restarted: liveness failed 3\/3/);
+      assert.match(
+        actions.killPod?.message ?? "",
+        /remaining containers \(c\) are not restarted: liveness failed 3\/3/,
+      );
       assert.deepEqual([actions.containersToKill, actions.containersToStart, actions.waits], [[], [], []]);
     }
   });
@@ -106,7 +109,7 @@ describe("a pod of which nothing is left but containers that are stopped for goo
   test("whether the others have ended, are being stopped for the same or are to be", () => {
     assert.equal(decide(two, ["c"], [runs("c"), exited("d", 0)]).killPod?.code, "LastContainerUnhealthy");
     const both = decide(two, ["c", "d"], [runs("c"), runs("d")], { busy: new Set(["d"]) });
-    assert.match(both.killPod?.message ?? "", /but c, d, which/);
+    assert.match(both.killPod?.message ?? "", /containers \(c, d\) are not/);
     assert.equal(decide(two, ["d"], [exited("c", 0), runs("d")], { busy: new Set(["d"]) }).killPod !== undefined, true);
   });
 

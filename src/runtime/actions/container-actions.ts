@@ -106,7 +106,7 @@ export function startOf(
   return { container, kind, attempt: current.restartCount + 1, restart: true, leftover: undefined, cause };
 }
 
-/** The later of crash-loop back-off and the pause after a failed start; undefined when neither is to come. */
+/** The later of crash-loop back-off and the retry delay after a failed start; undefined when neither is to come. */
 function waitOf(
   container: Container,
   current: ContainerStatus | undefined,

@@ -151,6 +151,6 @@ export function initFailure(pod: Pod, status: PodStatus, context: PodActionsCont
 
 function failedCause(last: ContainerStatus, context: PodActionsContext): Cause {
   const message = `init container ${last.name} failed and is not restarted`;
-  const because: Cause = { code: "RestartPolicy", message: "its restart policy allows no other try" };
+  const because: Cause = { code: "RestartPolicy", message: "its restart policy allows no retry" };
   return { code: "InitContainerFailed", message, because: exitCause(last, context, because) };
 }

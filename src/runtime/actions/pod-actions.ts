@@ -133,7 +133,7 @@ function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt
   const kill = status.sandboxes.length > 0 || status.containers.length > 0 ? cause : undefined;
   // Where nothing is restarted, what ran in an earlier sandbox is not run again in a new one.
   if (neverRestarts(pod) && status.containers.length > 0) {
-    const message = "restartPolicy Never runs no container a second time";
+    const message = "restartPolicy Never allows no restart";
     return { ...nothingToDo, killPod: { code: "PodCompleted", message, because: cause } };
   }
   const toRun = pod.spec.containers.filter((container) => {
@@ -248,7 +248,7 @@ function decideEnd(
   const { message, entry, because } = first.cause;
   const killPod: Cause = {
     code: "LastContainerUnhealthy",
-    message: `nothing is left to run but ${names}, which is not restarted: ${message}`,
+    message: `the remaining containers (${names}) are not restarted: ${message}`,
     ...(entry !== undefined && { entry }),
     ...(because !== undefined && { because }),
   };

@@ -22,8 +22,8 @@ export function decideSandbox(pod: Pod, status: PodStatus): SandboxDecision {
     return { recreate: { code: "SandboxNotReady", message: `sandbox ${shortId(newest.id)} is not ready` }, attempt };
   }
   if (newest.hostNetwork !== wantsHostNetwork) {
-    const wanted = wantsHostNetwork ? "the node's network" : "a network of its own";
-    return { recreate: { code: "SandboxNetworkChanged", message: `the pod now wants ${wanted}` }, attempt };
+    const wanted = wantsHostNetwork ? "the host network" : "its own network namespace";
+    return { recreate: { code: "SandboxNetworkChanged", message: `the pod now uses ${wanted}` }, attempt };
   }
   if (!wantsHostNetwork && newest.ips.length === 0) {
     const message = `sandbox ${shortId(newest.id)} has no IP address`;

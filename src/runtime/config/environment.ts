@@ -107,7 +107,7 @@ export function expandCommand(
     try {
       return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     } catch (cause) {
-      const problem = `a command or argument of container ${container.name} is not UTF-8 once its variables are expanded`;
+      const problem = `a command or argument of container ${container.name} is not UTF-8 after variable expansion`;
       throw new ContainerConfigError(problem, { cause });
     }
   };
@@ -213,9 +213,7 @@ function expandBytes(text: string, lookup: (name: string) => Uint8Array | undefi
   const parts = expandParts(text, lookup);
   const lengths = parts.reduce((sum, part) => sum + part.length, 0);
   if (parts.length > 1 && lengths > maxExpandedBytes) {
-    throw new ContainerConfigError(
-      `${subject} grows beyond ${maxExpandedBytes} bytes when its references are expanded`,
-    );
+    throw new ContainerConfigError(`${subject} exceeds ${maxExpandedBytes} bytes after variable expansion`);
   }
   return concatenate(parts.map((part) => (typeof part === "string" ? encoder.encode(part) : part)));
 }
@@ -234,7 +232,7 @@ function concatenate(pieces: readonly Uint8Array[]): Uint8Array {
 function checked(variable: EnvironmentVariable): EnvironmentVariable {
   const { name, value } = variable;
   if (name === "" || name.includes("=") || name.includes("\0")) {
-    throw new ContainerConfigError(`${JSON.stringify(name)} can't be the name of an environment variable`);
+    throw new ContainerConfigError(`${JSON.stringify(name)} is not a valid environment variable name`);
   }
   if (value.includes(0)) throw new ContainerConfigError(`the value of environment variable ${name} holds a zero byte`);
   return variable;

@@ -65,5 +65,5 @@ test("a text is told as a whole only when all that may be secret in it is known:
       throw new Error('secret "login" is not known yet');
     },
   };
-  assert.equal(hideSecrets(unknown, pod)("swordfish"), "<not shown while a Secret of the pod can't be read>");
+  assert.equal(hideSecrets(unknown, pod)("swordfish"), "<hidden while a Secret of the pod cannot be read>");
 });

@@ -6,7 +6,7 @@ import type { ObjectLookup } from "./environment.ts";
 export type HideSecrets = (text: string) => string;
 
 /** Told in place of a text while values that may stand in it can't be read: that must not keep anything from its verdict. */
-const withheld = "<not shown while a Secret of the pod can't be read>";
+const withheld = "<hidden while a Secret of the pod cannot be read>";
 /** A shorter value may stand in any text by chance, and says little. */
 const leastCharacters = 4;
 const jsonWebToken = /\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*/g;

@@ -49,18 +49,18 @@ export function writeRange({ first, length }: IdRange): string {
  */
 export function readRange(text: string): IdRange {
   const { data: file } = rangeFile.safeParse(JSON.parse(text));
-  if (file === undefined) throw new RangeError("it holds no mappings of ids");
+  if (file === undefined) throw new RangeError("it holds no ID mappings");
   const [uids, ...moreUids] = file.uidMappings;
   const [gids, ...moreGids] = file.gidMappings;
   if (uids === undefined || gids === undefined || moreUids.length + moreGids.length > 0) {
-    throw new RangeError("it must hold one mapping of users and one of groups");
+    throw new RangeError("it must hold one UID mapping and one GID mapping");
   }
   const same = uids.hostId === gids.hostId && uids.length === gids.length && uids.containerId === gids.containerId;
-  if (!same) throw new RangeError("its mappings of users and groups differ");
-  if (uids.containerId !== 0) throw new RangeError("it does not map user 0");
+  if (!same) throw new RangeError("its UID and GID mappings differ");
+  if (uids.containerId !== 0) throw new RangeError("it does not map UID 0");
   const { hostId: first, length } = uids;
   if (first < idUnit || first % idUnit !== 0 || length % idUnit !== 0 || first + length > idEnd) {
-    throw new RangeError(`ids ${first} to ${first + length - 1} are no range of a pod`);
+    throw new RangeError(`IDs ${first} to ${first + length - 1} are not the range of a pod`);
   }
   return { first, length };
 }

@@ -40,7 +40,7 @@ export function namespaceOptions(
   if (hostUsers === false && userNamespace === undefined) {
     // Running it with the node's users instead would give the pod rights that it was written to do without.
     throw new ContainerConfigError(
-      "the pod asks for a user namespace (hostUsers: false), which this node does not offer",
+      "the pod asks for a user namespace (hostUsers: false), which this node does not support",
     );
   }
   return {

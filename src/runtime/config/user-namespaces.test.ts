@@ -71,7 +71,7 @@ test("each pod gets ids of its own, writes them down as the Go kubelet does, and
   assert.equal(await machine.text("b"), goFile);
   assert.equal((await machine.files.stat(`${root}/pods/b/userns`))?.mode, 0o600);
   const [first, ...others] = machine.entries;
-  assert.equal(first?.message, "the pod's users are ids 65536 to 131071 of the node");
+  assert.equal(first?.message, "the pod's user namespace uses IDs 65536 to 131071 of the node");
   assert.equal(others.length, 1, "said once a pod");
 });
 
@@ -135,16 +135,16 @@ test("a file that can't be used concerns its own pod only, until that has ended"
     JSON.stringify({ uidMappings: uids, gidMappings: gids });
   for (const [text, reason] of [
     ["{", /JSON/],
-    ["{}", /no mappings of ids/],
-    [file([mapping(-5)]), /no mappings of ids/],
-    [file([]), /one mapping of users/],
-    [file([mapping(65_536), mapping(131_072)]), /one mapping of users/],
-    [file([mapping(65_536)], [mapping(131_072)]), /users and groups differ/],
-    [file([mapping(65_536, 1)]), /does not map user 0/],
-    [file([mapping(0)]), /ids 0 to 65535 are no range of a pod/],
-    [file([mapping(65_537)]), /no range of a pod/],
-    [file([mapping(65_536, 0, 10)]), /no range of a pod/],
-    [file([mapping(2 ** 32 - idUnit, 0, 2 * idUnit)]), /no range of a pod/],
+    ["{}", /no ID mappings/],
+    [file([mapping(-5)]), /no ID mappings/],
+    [file([]), /one UID mapping/],
+    [file([mapping(65_536), mapping(131_072)]), /one UID mapping/],
+    [file([mapping(65_536)], [mapping(131_072)]), /UID and GID mappings differ/],
+    [file([mapping(65_536, 1)]), /does not map UID 0/],
+    [file([mapping(0)]), /IDs 0 to 65535 are not the range of a pod/],
+    [file([mapping(65_537)]), /not the range of a pod/],
+    [file([mapping(65_536, 0, 10)]), /not the range of a pod/],
+    [file([mapping(2 ** 32 - idUnit, 0, 2 * idUnit)]), /not the range of a pod/],
   ] as const) {
     const machine = new Machine();
     await machine.write("broken", text);
@@ -164,7 +164,7 @@ test("ids of a pod that the disk does not tell for a while go to nobody else", a
     throw new FileError("EIO", path, `EIO: i/o error, read '${path}'`);
   };
   const node = machine.node();
-  await assert.rejects(rangeOf(node, "b"), /which ids pod a has can't be read/u);
+  await assert.rejects(rangeOf(node, "b"), /cannot read which IDs pod a has/u);
   machine.files.read = read;
   assert.equal((await rangeOf(node, "b")).first, 2 * idUnit);
   assert.deepEqual(await rangeOf(node, "a"), range);

@@ -84,7 +84,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     const [unread] = this.#unread;
     if (unread !== undefined) {
       throw new ContainerConfigError(
-        `user namespace: which ids pod ${unread} has can't be read, and nobody may get them too`,
+        `user namespace: cannot read which IDs pod ${unread} has, so no IDs can be assigned`,
       );
     }
     const range = this.#free();
@@ -99,7 +99,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     } finally {
       this.#writing.delete(uid);
     }
-    const message = `the pod's users are ids ${range.first} to ${range.first + range.length - 1} of the node`;
+    const message = `the pod's user namespace uses IDs ${range.first} to ${range.first + range.length - 1} of the node`;
     this.#deps.journal.record({ kind: "note", what: "UserNamespaceAssigned", message, pod: podRef(pod) });
     return range;
   }
@@ -156,15 +156,15 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
       if (text === "") return;
       const range = readRange(text);
       const owner = this.#ownerOf(range);
-      if (owner !== undefined) throw new RangeError(`its ids are those of pod ${owner}`);
+      if (owner !== undefined) throw new RangeError(`its IDs belong to pod ${owner}`);
       this.#ranges.set(uid, range);
     } catch (error) {
       const isGone = error instanceof FileError && error.code === "ENOENT";
       if (isGone) this.#unread.delete(uid);
       else if (error instanceof FileError && error.code === "EIO") this.#unread.add(uid);
       if (isGone || this.#unread.has(uid)) return;
-      this.#unusable.set(uid, `${path} can't be used: ${errorMessage(error)}`);
-      this.#deps.log.error("the ids of a pod's user namespace can't be read; it is not started again", {
+      this.#unusable.set(uid, `cannot use ${path}: ${errorMessage(error)}`);
+      this.#deps.log.error("cannot read the IDs of a pod's user namespace; not restarting the pod", {
         path,
         error: errorMessage(error),
       });

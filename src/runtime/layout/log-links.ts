@@ -57,7 +57,7 @@ export async function linkLog(
     const target = `${podLogDirectory(node.podLogsRoot, pod.metadata)}/${container}/${attempt}.log`;
     await files.symlink(target, linkPath(node, pod.metadata, { name: container, id }));
   } catch (error) {
-    log.warn("linking a container log failed", { pod: pod.metadata.name, container, error: errorMessage(error) });
+    log.warn("cannot link a container log", { pod: pod.metadata.name, container, error: errorMessage(error) });
   }
 }
 

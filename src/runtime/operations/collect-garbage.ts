@@ -9,7 +9,7 @@ import type { ContainerRemoval } from "./container-removal.ts";
 import { ignoreNotFound } from "./ignore-not-found.ts";
 
 const containerCause: Cause = { code: "ContainerGC", message: "only the last dead instances of a container are kept" };
-const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and nothing is in this one" };
+const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and this one is empty" };
 
 type CollectorEffects = Pick<Effects, "clock" | "cri" | "journal" | "log">;
 
@@ -36,7 +36,7 @@ export class GarbageCollector {
         await work;
       } catch (error) {
         signal.throwIfAborted();
-        log.warn("removing what is left of a pod's earlier life failed", { ...pod, error: errorMessage(error) });
+        log.warn("cannot remove dead containers or sandboxes of a pod", { ...pod, error: errorMessage(error) });
       }
     };
     for (const container of containers) {

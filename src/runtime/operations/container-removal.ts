@@ -55,7 +55,7 @@ export class ContainerRemoval {
   async removeDead(pod: PodRef, container: ContainerStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { id, name } = container;
     if (container.state === "unknown") {
-      const message = `stop container ${name} (${shortId(id)}), of which the runtime does not know whether it runs`;
+      const message = `stop container ${name} (${shortId(id)}), whose state the runtime does not know`;
       const eventMessage = "Container is in unknown state, try killing it before removal";
       tellKill({ journal: this.#effects.journal, preStops: this.#preStops }, pod, { id, name, eventMessage }, cause);
       const action = { pod, id, name, cause, graceSeconds: minimumGraceSeconds };
@@ -93,7 +93,7 @@ export class ContainerRemoval {
     cause: Cause,
     signal: AbortSignal,
   ): Promise<void> {
-    const message = `remove container ${name} (${shortId(id)}), its pod starts over`;
+    const message = `remove container ${name} (${shortId(id)}), its pod restarts all containers`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, () =>
       this.#removeFromRuntime(id, signal),
     );

@@ -182,7 +182,7 @@ export class ContainerStart {
     const honoured = await startStep("CreateContainerError", () => honoursStopSignal(cri, container, id));
     if (!honoured) {
       const wanted = container.lifecycle?.stopSignal;
-      const problem = `the container runtime does not know lifecycle.stopSignal and would not stop the container with ${wanted}`;
+      const problem = `the container runtime does not support lifecycle.stopSignal ${wanted}`;
       throw this.#misconfigured(problem);
     }
     return id;

@@ -7,7 +7,10 @@ test("mount propagation on a private mount is told with the command that shares 
     ['failed to generate spec: path "/srv" is mounted on "/" but it is not a shared mount', "/"],
     ['path "/data/x" is mounted on "/data" but it is not a shared or slave mount', "/data"],
   ] as const) {
-    assert.equal(withRemedy(problem), `${problem}; mountPropagation needs it shared: mount --make-rshared ${mount}`);
+    assert.equal(
+      withRemedy(problem),
+      `${problem}; mountPropagation requires a shared mount: mount --make-rshared ${mount}`,
+    );
   }
   assert.equal(withRemedy("no such image"), "no such image");
 });

@@ -5,5 +5,5 @@ const notShared = /is mounted on "?([^"\s]+)"? but it is not a shared(?: or slav
 export function withRemedy(message: string): string {
   const mount = notShared.exec(message)?.[1];
   if (mount === undefined) return message;
-  return `${message}; mountPropagation needs it shared: mount --make-rshared ${mount}`;
+  return `${message}; mountPropagation requires a shared mount: mount --make-rshared ${mount}`;
 }

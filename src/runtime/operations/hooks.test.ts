@@ -147,7 +147,7 @@ describe("an httpGet hook", () => {
   test("over TLS that meets plain HTTP asks again without TLS and without its credentials, and says so", async () => {
     const scene = new Scene();
     scene.answer = ({ scheme }) => {
-      if (scheme === "https") throw new ProbeTargetError("the answer is not TLS", { plainText: true });
+      if (scheme === "https") throw new ProbeTargetError("the response is not TLS", { plainText: true });
     };
     const httpHeaders = [
       { name: "authorization", value: "Bearer x" },
@@ -187,7 +187,7 @@ describe("a sleep hook", () => {
   test("ends with its signal, and leaves no timer", async () => {
     const scene = new Scene();
     const work = scene.run({ sleep: { seconds: 5 } });
-    const reason = new Error("called off");
+    const reason = new Error("canceled");
     scene.abort(reason);
     await assert.rejects(work, (error) => error === reason);
     assert.deepEqual(scene.clock.pending(), []);
@@ -196,6 +196,6 @@ describe("a sleep hook", () => {
 
 test("nothing else can be a hook", async () => {
   for (const handler of [{}, { tcpSocket: { port: 80 } }]) {
-    await assert.rejects(new Scene().run(handler), /invalid handler: only exec, httpGet and sleep/);
+    await assert.rejects(new Scene().run(handler), /invalid handler: a hook is exec, httpGet or sleep/);
   }
 });

@@ -95,7 +95,7 @@ export class HookRunner {
       await this.#effects.clock.sleep(`sleep hook of container ${name}`, Math.max(0, sleep.seconds) * 1000, signal);
       return "";
     }
-    throw new HookError("invalid handler: only exec, httpGet and sleep can be hooks");
+    throw new HookError("invalid handler: a hook is exec, httpGet or sleep");
   }
 
   async #execute({ id, hide }: HookContainer, command: readonly string[], signal: AbortSignal): Promise<string> {
@@ -115,7 +115,7 @@ export class HookRunner {
   /** The answer is enough, whatever its status. */
   async #get({ container, cause }: Hook, action: HttpGet, signal: AbortSignal): Promise<void> {
     const host = action.host || container.ips[0];
-    if (host === undefined) throw new HookError("the pod has no address and the hook names no host");
+    if (host === undefined) throw new HookError("the pod has no IP address and the hook has no host");
     const request = httpGetRequest(action, container.ports, host, userAgent);
     try {
       await this.#networkProbes.httpGet(request, signal);

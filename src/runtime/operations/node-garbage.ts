@@ -75,7 +75,7 @@ export class NodeGarbage {
   async #containers(signal: AbortSignal): Promise<void> {
     const { effects, removal, pods } = this.#deps;
     const { maxContainers } = this.#config;
-    const cause: Cause = { code: "ContainerGC", message: `the node keeps ${maxContainers} dead containers at most` };
+    const cause: Cause = { code: "ContainerGC", message: `the node keeps at most ${maxContainers} dead containers` };
     for (const { status, container } of nodeGarbage(pods(), this.#config, effects.clock.now())) {
       await removal.removeDead(refOf(status), container, cause, signal);
     }
@@ -93,7 +93,7 @@ export class NodeGarbage {
           (container) => container.state !== "exited" && (id === undefined || container.id === id),
         );
       if (!(await isDeadLink(files, link, mayWrite))) continue;
-      const cause: Cause = { code: "LogMissing", message: `there is no ${link.target}` };
+      const cause: Cause = { code: "LogMissing", message: `${link.target} does not exist` };
       const message = `remove the link ${link.path}`;
       await perform(journal, clock, { what: "RemoveLogLink", message, pod: refOf(status), cause }, () =>
         files.remove(link.path),
@@ -110,7 +110,7 @@ export class NodeGarbage {
     const { files, journal, clock } = effects;
     const { name, leftovers } = holding;
     if (leftovers === undefined) return;
-    const cause: Cause = { code: "OrphanedPod", message: "no source wants the pod, and the runtime has nothing of it" };
+    const cause: Cause = { code: "OrphanedPod", message: "no source has the pod, nor does the runtime" };
     for (const uid of await leftovers.uids()) {
       // One that still has a directory is removed with that, mounts first.
       if (known(uid) || (await files.stat(podDirectory(node, uid))) !== undefined) continue;

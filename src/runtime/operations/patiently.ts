@@ -15,6 +15,6 @@ export async function patiently<T>(
   signal: AbortSignal,
   work: (options: RpcCallOptions) => Promise<T>,
 ): Promise<T> {
-  using patient = delayedSignal(clock, `${what} that was called off`, signal, patienceMs);
+  using patient = delayedSignal(clock, `${what} that was canceled`, signal, patienceMs);
   return await work({ signal: patient.signal });
 }

@@ -83,11 +83,11 @@ export class PodSandboxes {
     const ids = userIdsOf(config.linux?.securityContext?.namespaceOptions);
     // Its containers would run with the ids of the sandbox, and find their files to be those of others.
     if (ids !== undefined && sandbox.userIds !== undefined && !isSameRange(ids, sandbox.userIds)) {
-      const message = `sandbox ${shortId(sandbox.id)} has other users than its pod`;
+      const message = `sandbox ${shortId(sandbox.id)} has another user namespace than its pod`;
       const cause: Cause = { code: "SandboxUsersDiffer", message };
       const target = { ref: podRef(pod), pod, graceSeconds: gracePeriodSeconds(pod), cause };
       await this.#parts.stopper.stopPod(target, remainsOf(status), signal);
-      throw new Error(`${message}: another one is made`);
+      throw new Error(`${message}: it is recreated`);
     }
     return { id: sandbox.id, ips: sandbox.ips, config };
   }

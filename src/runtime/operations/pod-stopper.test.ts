@@ -213,7 +213,7 @@ describe("stopPod", () => {
 
   test("that was called off before it began is not told", async () => {
     const scene = new Scene([plain]);
-    const signal = AbortSignal.abort(new Error("called off"));
+    const signal = AbortSignal.abort(new Error("canceled"));
     await assert.rejects(scene.finish(scene.kill(await scene.status(), 5, signal)));
     assert.deepEqual(scene.entries.filter(isKilling), []);
   });
@@ -231,7 +231,7 @@ describe("stopPod", () => {
     const controller = new AbortController();
     const first = scene.kill(status, 60, controller.signal).catch((error: unknown) => error);
     await scene.clock.run(scene.clock.nowMs + 1000);
-    const reason = new Error("called off");
+    const reason = new Error("canceled");
     controller.abort(reason);
     assert.equal(await scene.finish(first), reason);
     const again = scene.clock.nowMs;
@@ -257,7 +257,7 @@ describe("stopPod", () => {
     const work = scene.kill(status, 90, controller.signal).catch(() => {});
     await scene.clock.run(scene.clock.nowMs + 1000);
     scene.preStops.close();
-    controller.abort(new Error("the engine ends"));
+    controller.abort(new Error("the engine is stopping"));
     await scene.finish(work);
     await scene.clock.run(scene.clock.nowMs + 1000);
     assert.deepEqual(scene.clock.pending(), []);
@@ -271,7 +271,7 @@ test("a container that was told to stop without a hook gets none later", async (
   // As when all containers of a pod start over, and that is called off.
   const work = scene.kill(status, 0, controller.signal).catch(() => {});
   await scene.clock.run(scene.clock.nowMs + 1000);
-  controller.abort(new Error("called off"));
+  controller.abort(new Error("canceled"));
   await scene.finish(work);
   await scene.finish(scene.kill(status, 30));
   assert.deepEqual(scene.times("hook", "app"), []);
@@ -364,7 +364,7 @@ async function killTwice(
   const controller = new AbortController();
   const first = scene.kill(status, graceSeconds, controller.signal).catch(() => {});
   await scene.clock.run(began + shorter.afterMs);
-  controller.abort(new Error("called off"));
+  controller.abort(new Error("canceled"));
   await scene.finish(first);
   const again = await scene.status();
   const leftSeconds = Math.max(0, Math.min(shorter.graceSeconds, Math.ceil((killAtMs - scene.clock.nowMs) / 1000)));

@@ -99,14 +99,18 @@ export class PodStopper {
         const stop = stopOf(container);
         await this.#preStop(stop);
         if (order.has(container.name)) {
-          await this.#untilGraceEnds(stop, `turn of container ${container.name} to stop`, turnOf(container.name));
+          await this.#untilGraceEnds(
+            stop,
+            `the stop order to reach container ${container.name}`,
+            turnOf(container.name),
+          );
         }
         await this.#stop(stop);
         stopped.resolve();
       }),
     );
     await settleAll(
-      `removing what never ran of pod ${ref.name}`,
+      `removing never started containers of pod ${ref.name}`,
       unstarted.map((container) => this.#parts.removal.removeUnstarted(ref, container, cause, signal)),
     );
     await settleAll(
@@ -148,7 +152,7 @@ export class PodStopper {
     journal.record({
       kind: "observation",
       what: "PreStopHookOverdue",
-      message: `the preStop hook of container ${name} has not ended within the grace`,
+      message: `the preStop hook of container ${name} has not ended within the grace period`,
       pod: ref,
       container: name,
       cause,
@@ -165,7 +169,7 @@ export class PodStopper {
     } catch (error) {
       signal.throwIfAborted();
       // A container that can't be looked at has to stop all the same.
-      log.warn("the preStop hook of a container is not known", { container: name, error: errorMessage(error) });
+      log.warn("cannot find the preStop hook of a container", { container: name, error: errorMessage(error) });
       return storedHook({});
     }
   }

@@ -76,7 +76,7 @@ export class PostStarts {
     } catch (error) {
       signal.throwIfAborted();
       const about = { ...ref, container: name, error: errorMessage(error) };
-      this.#effects.log.warn("a container whose postStart hook failed could not be stopped", about);
+      this.#effects.log.warn("cannot stop a container whose postStart hook failed", about);
     }
   }
 }

@@ -57,7 +57,7 @@ export class PreStopHooks {
 
   /** Ends every hook that is under way: podwright itself ends. */
   close(): void {
-    this.#closed = new HookCalledOff("podwright ends");
+    this.#closed = new HookCalledOff("podwright is stopping");
     for (const { controller } of this.#begun.values()) controller.abort(this.#closed);
   }
 }

@@ -56,8 +56,8 @@ test("what is missing or can't be used is told in upstream's words, and the rest
     ["json"],
   );
   assert.deepEqual(journal.messages("FailedToRetrieveImagePullSecret"), [
-    'Unable to retrieve some image pull secrets (missing, unknown, opaque: its type "Opaque" is none of pull secrets, ' +
-      "keyless: it has no .dockercfg, broken: its .dockerconfigjson: is no JSON); " +
+    'Unable to retrieve some image pull secrets (missing, unknown, opaque: its type "Opaque" is not a pull secret type, ' +
+      "keyless: it has no .dockercfg, broken: its .dockerconfigjson: is not JSON); " +
       "attempting to pull the image may not succeed.",
   ]);
   assert.doesNotMatch(JSON.stringify(journal.entries), /hunter2/);

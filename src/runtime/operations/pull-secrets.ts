@@ -52,7 +52,7 @@ export async function pullSecretsOf(
 
 function decode({ type, data }: SecretContent): PullSecret["entries"] {
   const place = Object.hasOwn(forms, type) ? forms[type] : undefined;
-  if (place === undefined) throw new DockerConfigError(`its type ${JSON.stringify(type)} is none of pull secrets`);
+  if (place === undefined) throw new DockerConfigError(`its type ${JSON.stringify(type)} is not a pull secret type`);
   const content = data.get(place.key);
   if (content === undefined || content.length === 0) throw new DockerConfigError(`it has no ${place.key}`);
   try {

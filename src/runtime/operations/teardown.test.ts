@@ -53,10 +53,10 @@ test("a place that comes in the moment in which a removal is called off is not l
     const holder = await held.take("first", new AbortController().signal);
     const controller = new AbortController();
     const waits = teardowns.run("later", controller.signal, async () => assert.fail("it was called off"));
-    if (calledOffFirst) controller.abort(new Error("called off"));
+    if (calledOffFirst) controller.abort(new Error("canceled"));
     holder[Symbol.dispose]();
-    if (!calledOffFirst) controller.abort(new Error("called off"));
-    await assert.rejects(waits, /called off/);
+    if (!calledOffFirst) controller.abort(new Error("canceled"));
+    await assert.rejects(waits, /canceled/);
     await time.run(time.nowMs + 10);
     assert.deepEqual(held.load, { held: 0, waiting: 0, overdue: 0 });
   }
@@ -67,8 +67,8 @@ test("who is called off while it waits does nothing", async () => {
   const holder = work("holder", 500, "first");
   const controller = new AbortController();
   const waits = teardowns.run("first", controller.signal, async () => assert.fail("it was called off"));
-  controller.abort(new Error("called off"));
-  await assert.rejects(waits, /called off/);
+  controller.abort(new Error("canceled"));
+  await assert.rejects(waits, /canceled/);
   await time.run(time.nowMs + 1000);
   await holder;
 });

@@ -31,7 +31,7 @@ export class Teardowns {
   async #placeInTime(signal: AbortSignal): Promise<Disposable> {
     let taken: Promise<Disposable> | undefined;
     try {
-      return await withDeadline(this.#clock, "a place to remove a pod", removalWaitMs, signal, (limited) => {
+      return await withDeadline(this.#clock, "a slot to remove a pod", removalWaitMs, signal, (limited) => {
         taken = this.#places.take("later", limited);
         return taken;
       });

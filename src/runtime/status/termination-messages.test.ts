@@ -101,13 +101,13 @@ onDisk("a hostile file tells nothing: a link, a pipe, a directory, a place elsew
   const secret = join(scene.root, "shadow");
   await writeFile(secret, "root:secret");
   await symlink(secret, scene.file);
-  assert.match(await scene.message(), /^Error on reading termination log .*: it is no regular file$/);
+  assert.match(await scene.message(), /^Error on reading termination log .*: not a regular file$/);
   await rm(scene.file);
   execFileSync("mkfifo", [scene.file]);
-  assert.match(await scene.message(), /it is no regular file$/);
+  assert.match(await scene.message(), /not a regular file$/);
   await rm(scene.file);
   await mkdir(scene.file);
-  assert.match(await scene.message(), /it is no regular file$/);
+  assert.match(await scene.message(), /not a regular file$/);
   for (const path of [secret, join(scene.file, "../../../../../../shadow"), `${scene.file}/../0badcafe`]) {
     assert.match(await scene.message({ terminationMessageHostPath: path }), /it is not in /);
   }

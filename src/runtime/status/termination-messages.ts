@@ -67,7 +67,7 @@ async function readMessageFile(deps: MessageDependencies, pod: PodRef, container
   const info = await files.stat(path);
   if (info === undefined) return "";
   requireBelow(directory, path);
-  if (info.type !== "file") throw new FileError("EINVAL", path, "it is no regular file");
+  if (info.type !== "file") throw new FileError("EINVAL", path, "not a regular file");
   const from = Math.max(0, info.size - maxMessageBytes);
   return endOfText(await files.readRange(path, from, maxMessageBytes, { noFollow: true }), maxMessageBytes);
 }

@@ -207,8 +207,8 @@ export class SimKubeConnection implements KubeTransport {
     exchange.stuck = true;
     onFault("API connection half dead");
     if (faults().apiHalfDead !== "noticed") return;
-    const error = new KubeConnectionError(`no sign of life for ${noticeMs / 1000} s`);
-    exchange.timer = clock.timer("a sign of life from the API server", noticeMs, () => {
+    const error = new KubeConnectionError(`no data received for ${noticeMs / 1000} s`);
+    exchange.timer = clock.timer("data from the API server", noticeMs, () => {
       exchange.fail(error);
       exchange.cut(error);
     });

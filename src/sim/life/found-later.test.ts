@@ -142,7 +142,7 @@ test("a pod that comes back to a sandbox which the runtime made late with its ea
   const next = { first: 131_072, length: 65_536 };
   assert.deepEqual(idsOf(scene, "back"), [next, next]);
   const [first] = scene.entries("StopPodSandbox").filter(({ data }) => data?.["id"] === late[0]);
-  assert.equal(first?.cause?.message, `sandbox ${late[0]} has other users than its pod`);
+  assert.equal(first?.cause?.message, `sandbox ${late[0]} has another user namespace than its pod`);
   assert.ok(!scene.world.sandboxes.has(late[0] ?? ""));
 });
 
@@ -342,7 +342,7 @@ test("a container whose stop fails is told to stop again after a pause, and at o
   const tries = scene.entries("StopContainer").filter(({ kind }) => kind === "action");
   assert.ok(tries.length >= 4 && tries.length <= 7, `${tries.length} tries`);
   assert.ok((tries[1]?.atMs ?? 0) - (tries[0]?.atMs ?? 0) < 1100, "the change is taken up at once");
-  assert.match(scene.entries("StartRetry")[0]?.message ?? "", /waits \d+ s before its next try: KillContainerError: /);
+  assert.match(scene.entries("StartRetry")[0]?.message ?? "", /waits \d+ s before its retry: KillContainerError: /);
   assert.equal(scene.world.running("uid-1", "c")?.config.image?.userSpecifiedImage, "busybox:3");
 });
 
