@@ -23,12 +23,12 @@ interface JsonOptions extends StateOptions {
 export function buildProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const program = new Command("podwright");
   program
-    .description("Runs pods on this machine through a container runtime, and can always say why it did what it did.")
+    .description("Runs pods on this machine through a container runtime, and explains everything it does.")
     .version(`podwright ${version}`, "--version", "print the version")
     // Behind a command's name stand that command's options only: the kubelet has a --version of its own.
     .enablePositionalOptions()
     .exitOverride()
-    .showHelpAfterError("(--help tells more)")
+    .showHelpAfterError("(see --help)")
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.warn(text.trimEnd()),
@@ -38,7 +38,7 @@ export function buildProgram(terminal: Terminal, setExitCode: (code: number) => 
     .addHelpText(
       "after",
       `
-Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT_DEBUG=1 shows where an error arose.
+Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGHT_DEBUG=1 adds stack traces to errors.
 
   podwright run examples/hello.yaml     run a pod, see it come up, Ctrl-C stops it
   podwright doctor                      can this machine run pods?`,
@@ -53,6 +53,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addWhy(define);
   addTimeline(define);
   addBlame(define);
+  addExplain(define);
   addPlan(define);
   addUi(define);
   addReplay(define);
@@ -100,19 +101,19 @@ function withMachine<O extends StateOptions>(
 const endpointOption = (what: string): Option => {
   return new Option("--runtime-endpoint <endpoint>", what).argParser(parseEndpoint);
 };
-const otherRuntime = "use this CRI runtime (unix://…) instead of a containerd of podwright's own";
+const otherRuntime = "use this CRI runtime (unix://…) instead of podwright's own containerd";
 const recordOption = (): Option => {
-  return new Option("--record <file>", "record what is decided and from what, for 'podwright replay'");
+  return new Option("--record <file>", "record every decision and its inputs, for 'podwright replay'");
 };
 
 function addRun(define: Define): void {
   define.program
     .command("run")
-    .summary("run pods from manifests, and show how they come up")
+    .summary("run pods from manifests, and show how they start")
     .description(
       "Runs the pods of manifest files, directories or URLs (YAML or JSON, several documents in a file), with the " +
-        "ConfigMaps and Secrets among them. Stays and shows what happens; Ctrl-C stops the pods within their grace " +
-        "period, a second one at once. Without a FILE it takes up the pods that are stored.",
+        "ConfigMaps and Secrets among them. Stays and shows progress; Ctrl-C stops the pods within their grace " +
+        "period, a second Ctrl-C immediately. Without FILE it runs the stored pods.",
     )
     .argument("[file...]", "manifest files, directories, http(s) URLs, or - for standard input")
     .option("-d, --detach", "return once the pods are up, and leave them running")
@@ -122,7 +123,7 @@ function addRun(define: Define): void {
     .addOption(
       new Option("--timeout <duration>", "how long --detach waits").argParser(parseDuration).default(60_000, "60s"),
     )
-    .option("--keep", "leave the pods running on Ctrl-C, and keep those that have ended")
+    .option("--keep", "leave the pods running on Ctrl-C, and keep ended pods")
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
     .addOption(stateOption())
@@ -131,7 +132,7 @@ function addRun(define: Define): void {
       "after",
       `
 Exit codes: 0 the pods are up (--detach), have succeeded or were stopped; 1 one failed or was not up in time;
-2 a manifest is broken (the others run); 3 this machine can't run pods.
+2 a manifest is invalid (the others run); 3 this machine cannot run pods.
 
   podwright run examples/hello.yaml
   podwright run --detach --wait ready web.yaml config/ && curl http://127.0.0.1:8080
@@ -166,19 +167,19 @@ function addPs(define: Define): void {
 function addLogs(define: Define): void {
   define.program
     .command("logs")
-    .summary("print what a container wrote")
+    .summary("print a container's logs")
     .description(
-      "Prints a container's output: its standard output to standard output, its standard error to standard error. " +
-        "Works without an engine from the files. On a terminal, control characters other than colours are escaped.",
+      "Prints the logs of a container: its stdout to stdout, its stderr to stderr. " +
+        "Without an engine it reads the log files. On a terminal, control characters other than colours are escaped.",
     )
     .addArgument(podArgument())
     .argument("[container]", "default: that of the annotation kubectl.kubernetes.io/default-container, or the first")
-    .option("-c, --container <name>", "the same, as an option")
-    .option("-f, --follow", "go on with what comes, across log rotation and restarts of the container")
+    .option("-c, --container <name>", "the container, as an option")
+    .option("-f, --follow", "keep printing new lines, across log rotation and container restarts")
     .addOption(new Option("--tail <lines>", "only the last lines (all: every line)").argParser(parseTail))
-    .option("-p, --previous", "the instance before the present one")
-    .option("--timestamps", "the time before each line")
-    .addOption(new Option("--since <duration>", "only what is younger, e.g. 10m").argParser(parseDuration))
+    .option("-p, --previous", "the previous instance of the container")
+    .option("--timestamps", "print the time before each line")
+    .addOption(new Option("--since <duration>", "only lines newer than this, e.g. 10m").argParser(parseDuration))
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright logs -f --tail 20 hello client\n  podwright logs --previous crash")
     .action(
@@ -198,9 +199,9 @@ function addDebug(define: Define): void {
         "until its pod is stopped.",
     )
     .addArgument(podArgument())
-    .argument("[command...]", "behind --; default: what the image runs")
-    .option("--image <image>", "default: the target's, or that of the pod's first container")
-    .option("--target <container>", "the container whose processes it sees")
+    .argument("[command...]", "after --; default: the image's command")
+    .option("--image <image>", "default: the image of the target, or of the pod's first container")
+    .option("--target <container>", "the container whose process namespace it joins")
     .addOption(stateOption())
     .addHelpText(
       "after",
@@ -220,7 +221,7 @@ function addStop(define: Define): void {
     .description("Stops pods that 'podwright run' started, within their grace period, and waits until they are gone.")
     .argument("<pod...>", "names, namespace/names or UIDs")
     .addOption(
-      new Option("--grace <seconds>", "instead of the pod's own grace period; 0: at once").argParser(parseSeconds),
+      new Option("--grace <seconds>", "overrides the pod's grace period; 0: immediately").argParser(parseSeconds),
     )
     .addOption(jsonOption())
     .addOption(stateOption())
@@ -235,8 +236,8 @@ function addStop(define: Define): void {
 function addWhy(define: Define): void {
   define.program
     .command("why")
-    .summary("tell why a pod is as it is")
-    .description("The last thing that happened to the pod and to each of its containers, why, and what comes next.")
+    .summary("explain the state of a pod")
+    .description("Shows the last event of the pod and of each container, its causes, and what comes next.")
     .addArgument(podArgument())
     .addOption(jsonOption())
     .addOption(stateOption())
@@ -251,9 +252,9 @@ function addWhy(define: Define): void {
 function addTimeline(define: Define): void {
   define.program
     .command("timeline")
-    .summary("tell a pod's life from the beginning")
+    .summary("show a pod's history")
     .description(
-      "Everything that happened to the pod, in order, over restarts of podwright; also of pods that are gone.",
+      "Shows everything that happened to the pod, in order, across restarts of podwright; also of removed pods.",
     )
     .addArgument(podArgument())
     .addOption(jsonOption())
@@ -269,9 +270,9 @@ function addTimeline(define: Define): void {
 function addBlame(define: Define): void {
   define.program
     .command("blame")
-    .summary("tell what a pod's start-up was spent on")
+    .summary("show what a pod's start-up time was spent on")
     .description(
-      "Every part of the start-up with its time, until the pod was first ready; marked is the chain that delayed it.",
+      "Shows each phase of the start-up with its duration, until the pod was first ready; marks the critical chain.",
     )
     .addArgument(podArgument())
     .addOption(jsonOption())
@@ -284,13 +285,27 @@ function addBlame(define: Define): void {
     );
 }
 
+function addExplain(define: Define): void {
+  define.program
+    .command("explain")
+    .summary("explain names of the journal, of statuses and of errors")
+    .description("Shows what each name means and what to do about it. Works without an engine.")
+    .argument("<name...>", "e.g. BackOff, ErrImagePull or CriError, in any case")
+    .addOption(jsonOption())
+    .addHelpText("after", "\n  podwright explain CrashLoopBackOff")
+    .action(async (names: readonly string[], options: { readonly json?: true }) => {
+      const { explainCommand } = await import("./explain.ts");
+      define.setExitCode(explainCommand(define.terminal, names, options));
+    });
+}
+
 function addPlan(define: Define): void {
   define.program
     .command("plan")
-    .summary("tell what would be done next, without doing it")
+    .summary("show what would be done next, without doing it")
     .description(
-      "What the next look at each pod would do, and why. With manifests: what they would add or replace as " +
-        "well; without an engine, on a node that has no pods.",
+      "Shows what the next sync of each pod would do, and why. With manifests: what they would add or replace as " +
+        "well; without an engine, for a node without pods.",
     )
     .argument("[file...]", "manifest files, directories, http(s) URLs, or - for standard input")
     .addOption(jsonOption())
@@ -308,10 +323,10 @@ function addUi(define: Define): void {
     .command("ui")
     .summary("show the node and its pods in a browser")
     .description(
-      "Serves a page of this node to one browser of this machine, live, until Ctrl-C: gauges, pods, and their timelines " +
-        "with causes. The link that it prints works once. From another machine: give --port, and forward that same port.",
+      "Serves a live page of this node to one browser of this machine until Ctrl-C: gauges, pods, and their timelines " +
+        "with causes. The printed link works once. From another machine: set --port, and forward the same port.",
     )
-    .addOption(new Option("--port <port>", "on 127.0.0.1; default: one that is free").argParser(parsePort))
+    .addOption(new Option("--port <port>", "on 127.0.0.1; default: a free one").argParser(parsePort))
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright ui\n  ssh -L 8080:127.0.0.1:8080 node podwright ui --port 8080")
     .action(
@@ -324,10 +339,10 @@ function addUi(define: Define): void {
 function addReplay({ program, terminal, setExitCode }: Define): void {
   program
     .command("replay")
-    .summary("decide again what a recorded node decided, and compare")
+    .summary("repeat the decisions of a recording, and compare")
     .description(
-      "Runs the decisions of a recording (--record) again, without a runtime, and shows the first one that would be " +
-        "another today. Exit code 1 when there is one.",
+      "Repeats the decisions of a recording (--record), without a runtime, and shows the first one that is " +
+        "different today. Exit code 1 if there is one.",
     )
     .argument("<file>", "what --record wrote")
     .option("--pod <pod>", "only this pod: its name, namespace/name or UID")
@@ -344,10 +359,10 @@ function addDoctor(define: Define): void {
     .command("doctor")
     .summary("check whether this machine can run pods")
     .description(
-      "Checks this machine and the running engine, and names the remedy of what is wrong. Exit code 3 if any is.",
+      "Checks this machine and the running engine, with a remedy for each problem. Exit code 3 if any check fails.",
     )
     .addOption(jsonOption())
-    .addOption(endpointOption("judge this CRI runtime (unix://…)"))
+    .addOption(endpointOption("check this CRI runtime (unix://…)"))
     .addOption(stateOption())
     .action(
       withMachine<DoctorOptions & StateOptions>(define, async (context, options) => {
@@ -378,7 +393,7 @@ function addEngine(define: Define): void {
     .command("engine", { hidden: true })
     .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
-    .option("--stay", "go on when the last pod is gone: for developing podwright")
+    .option("--stay", "keep running without pods: for developing podwright")
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
     .action(async (options: EngineOptions) => {

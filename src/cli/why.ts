@@ -28,8 +28,14 @@ export async function whyCommand(
     const width = terminal.interactive ? terminal.columns : 100;
     const text = renderWhy(explanation, { now: clock.now(), paint: terminal.paint, width }).trimEnd();
     terminal.print(`${terminal.paint.strong(line)}\n${text}`);
+    terminal.print(terminal.paint.faint(`\nmeanings: podwright explain ${namesOf(explanation).join(" ")}`));
   }
   return ExitCode.done;
+}
+
+/** Names of what happened last and of what comes next, each once. */
+function namesOf({ subjects }: Explanation): string[] {
+  return [...new Set(subjects.flatMap(({ last, next }) => [last.what, ...(next === undefined ? [] : [next.what])]))];
 }
 
 /** Undefined without an engine. */
@@ -48,9 +54,9 @@ function verdictOf(
   views: readonly PodView[] | undefined,
   now: number,
 ): string {
-  if (views === undefined) return "Not known: no engine runs; what follows is the last that was recorded";
+  if (views === undefined) return "Not known: no engine runs; showing the last recorded state";
   const { uid } = incarnation.pod;
   const pod = views.find((view) => view.uid === uid);
-  if (pod === undefined) return "Gone: this node has no such pod any more";
+  if (pod === undefined) return "Gone: the pod is no longer on this node";
   return verdict({ pod, entries: entries.filter((entry) => entry.pod?.uid === uid), now });
 }

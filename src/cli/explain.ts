@@ -1,0 +1,43 @@
+import { didYouMean } from "../base/did-you-mean.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { catalogue, type CatalogueEntry, entriesOf } from "../journal/catalogue.ts";
+import { type Paint, printable, wrap } from "../journal/text.ts";
+import type { Terminal } from "./terminal.ts";
+
+/**
+ * `podwright explain NAME…`: what names in the journal, in statuses and in errors mean, and what to do about them. Needs no
+ * engine.
+ * @throws PodwrightError (bad input) for a name that nothing has
+ */
+export function explainCommand(
+  terminal: Terminal,
+  names: readonly string[],
+  options: { readonly json?: true },
+): ExitCode {
+  const entries = names.flatMap((name) => {
+    const found = entriesOf(name);
+    if (found.length === 0) throw unknownName(name);
+    return found;
+  });
+  if (options.json === true) terminal.print(JSON.stringify(entries, undefined, 2));
+  else terminal.print(entries.map((entry) => explainText(entry, terminal.paint, terminal.columns)).join("\n\n"));
+  return ExitCode.done;
+}
+
+function explainText({ name, kind, means, remedy }: CatalogueEntry, paint: Paint, columns: number): string {
+  const width = Math.max(40, columns - 2);
+  const lines = wrap(means, width).map((line) => `  ${line}`);
+  if (remedy !== undefined) {
+    lines.push(...wrap(remedy, width - 2).map((line, index) => `  ${index === 0 ? paint.caution("→") : " "} ${line}`));
+  }
+  return [`${paint.strong(printable(name))}  ${paint.faint(kind)}`, ...lines].join("\n");
+}
+
+function unknownName(name: string): PodwrightError {
+  const near = didYouMean(
+    name,
+    catalogue().map((entry) => entry.name),
+  );
+  const remedy = near === undefined ? "docs/messages.md lists all names" : `did you mean ${near}?`;
+  return new PodwrightError(ExitCode.badInput, `no name ${JSON.stringify(name)} is known`, { remedy });
+}

@@ -1,0 +1,24 @@
+import type { journalFacts, journalTerms } from "../vocabulary/journal.ts";
+import type { Meanings } from "./meaning.ts";
+
+const report = "Report it as a defect of podwright, with the entry.";
+
+export const journalMeanings = {
+  PodwrightStarted: {
+    means: "podwright started. An action before it without an outcome was interrupted; it may have been carried out.",
+  },
+  JournalGap: {
+    means: "The reader was slower than the journal, and entries were skipped.",
+    remedy: "Read again from the start.",
+  },
+  JournalProblem: {
+    means: "The journal on disk is incomplete or cannot be used; podwright continues with the journal in memory.",
+    remedy: "Check the disk of the state directory: free space, permissions, errors.",
+  },
+  JournalWritable: { means: "The journal can be written again after a failure; some entries may be missing on disk." },
+  InvariantBroken: { means: "Something that must always hold did not. podwright continues.", remedy: report },
+  MissingCause: { means: "An action was requested without a cause.", remedy: report },
+  StopRequested: { means: "A user or the API server requested to stop the pod." },
+  UnknownEntry: { means: "The entry was written by another version of podwright; its message is all that is known." },
+  UnknownCause: { means: "The cause was written by another version of podwright; its message is all that is known." },
+} as const satisfies Meanings<keyof typeof journalTerms | keyof typeof journalFacts>;

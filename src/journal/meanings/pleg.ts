@@ -1,0 +1,25 @@
+import type { plegFacts, plegTerms } from "../vocabulary/pleg.ts";
+import type { Meanings } from "./meaning.ts";
+
+export const plegMeanings = {
+  ContainerStarted: { means: "The runtime shows that a container runs." },
+  ContainerDied: { means: "The runtime shows that a container has exited; the message has the exit code." },
+  ContainerRemoved: { means: "The runtime no longer has the container." },
+  ContainerChanged: { means: "The runtime shows a container in a state that is neither running nor exited." },
+  SandboxStarted: { means: "The runtime shows that a pod sandbox is ready." },
+  SandboxDied: { means: "The runtime shows that a pod sandbox is not ready any longer." },
+  SandboxRemoved: { means: "The runtime no longer has the pod sandbox." },
+  SandboxChanged: { means: "The runtime shows a pod sandbox in an unknown state." },
+  RelistFailed: {
+    means:
+      "podwright cannot list the runtime's pods. Running containers are not affected; nothing is started or restarted.",
+    remedy: "Check that the container runtime runs and answers (crictl ps).",
+  },
+  RelistRecovered: { means: "The runtime can be listed again." },
+  EventDiscarded: {
+    means: "The channel of pod events is full; the event is retried.",
+    remedy: "Report it if it persists: the node is overloaded.",
+  },
+  RuntimeEventsConnected: { means: "podwright receives the runtime's event stream, or polls it instead." },
+  RuntimeEventsLost: { means: "The runtime's event stream ended; podwright relists every second until it is back." },
+} as const satisfies Meanings<keyof typeof plegTerms | keyof typeof plegFacts>;

@@ -1,0 +1,103 @@
+import type { runtimeFacts, runtimeTerms } from "../vocabulary/runtime.ts";
+import type { Meanings } from "./meaning.ts";
+
+export const runtimeMeanings = {
+  RunPodSandbox: {
+    means: "The pod's sandbox (its network namespace) is created.",
+    remedy: "If it failed: check the network plugin and the runtime's log.",
+  },
+  StopPodSandbox: { means: "The pod's sandbox is stopped, which releases its network." },
+  RemovePodSandbox: { means: "A stopped sandbox is removed from the runtime." },
+  CreateContainer: {
+    means: "A container is created in the sandbox.",
+    remedy: "If it failed: see the runtime's message.",
+  },
+  StartContainer: {
+    means: "A created container is started.",
+    remedy: "If it failed: check the command, its path in the image and its permissions.",
+  },
+  StopContainer: { means: "A container is sent its stop signal, and SIGKILL at the end of the grace period." },
+  RemoveContainer: { means: "A dead container is removed from the runtime, with its log." },
+  Killing: { means: "A container is about to be stopped; the cause says why." },
+  PostStartHook: { means: "The container's postStart hook runs." },
+  FailedPostStartHook: {
+    means: "The postStart hook failed, so the container is stopped.",
+    remedy: "See the message; run the hook by hand in the container.",
+  },
+  PreStopHook: { means: "The container's preStop hook runs before the stop signal." },
+  FailedPreStopHook: {
+    means: "The preStop hook failed; the container is stopped nevertheless.",
+    remedy: "See the message.",
+  },
+  PreStopHookOverdue: {
+    means: "The preStop hook had not ended within the grace period, and the container was stopped.",
+    remedy: "Shorten the hook, or raise terminationGracePeriodSeconds.",
+  },
+  LifecycleHTTPFallback: {
+    means: "An HTTPS hook was answered in HTTP, and was repeated as HTTP.",
+    remedy: "Set the hook's scheme to HTTP.",
+  },
+  UpdateContainerResources: { means: "CPU or memory of a running container is changed." },
+  UpdatePodCgroup: { means: "The limits of the pod's cgroup are changed." },
+  RemoveCgroup: { means: "The pod's cgroup is removed." },
+  RemoveLogLink: { means: "A link in /var/log/containers without a log is removed." },
+  RotateLog: { means: "A container's log exceeded containerLogMaxSize and is rotated." },
+  ReopenLog: { means: "The runtime is asked to reopen a container's log, because the file is missing." },
+  UserNamespaceAssigned: { means: "The pod's user namespace got its range of IDs." },
+  ContainerConfigError: {
+    means: "The container cannot be created as its pod is written (CreateContainerConfigError).",
+    remedy: "Create the object that the message names, or correct the pod.",
+  },
+  SandboxConfigError: {
+    means: "The sandbox cannot be created as the pod is written.",
+    remedy: "Correct what the message names: host name, runtime class, namespaces.",
+  },
+  FailedPodSandBoxStatus: { means: "The status of a sandbox cannot be read.", remedy: "See the runtime's log." },
+  FailedMakePodDataDirectories: {
+    means: "The pod's directories cannot be created.",
+    remedy: "Check the disk of the kubelet's root directory: free space, permissions, errors.",
+  },
+  FailedCreatePodContainer: {
+    means: "The pod's cgroup cannot be created or changed.",
+    remedy: "See the message; check the cgroup driver and the controllers.",
+  },
+  NetworkNotReady: {
+    means: "The runtime's network is not ready, so no sandbox is created.",
+    remedy: "Install or repair the network plugin (/etc/cni/net.d).",
+  },
+  DNSConfigForming: { means: "Name servers or search domains exceed the limits of resolvers; some are left out." },
+  MissingClusterDNS: {
+    means: "The pod has dnsPolicy ClusterFirst, but the node has no clusterDNS; it uses the node's resolver.",
+    remedy: "Set clusterDNS in the kubelet configuration.",
+  },
+  ContainerGCFailed: { means: "Garbage collection failed; it is retried.", remedy: "See the message." },
+  NodeAllocatableEnforced: { means: "The limits of the kubepods cgroup are set." },
+  FailedNodeAllocatableEnforcement: {
+    means: "The limits of the kubepods cgroup cannot be set.",
+    remedy: "See the message; check cgroupRoot and the cgroup driver.",
+  },
+  ContainerDefinitionChanged: { means: "Cause: the container's definition changed, so it is restarted." },
+  ContainerExited: { means: "Cause: the container exited; the message has its exit code." },
+  ContainerGC: { means: "Cause: garbage collection of dead containers." },
+  ContainerMissing: { means: "Cause: the container has never been started." },
+  ContainerNeverStarted: { means: "Cause: the container was created but not started." },
+  ContainerUnknown: { means: "Cause: the runtime lost the container's state." },
+  InitContainerFailed: { means: "Cause: an init container failed and is not restarted, so the pod has failed." },
+  LastContainerUnhealthy: { means: "Cause: the last running containers failed their probes and are not restarted." },
+  LogMissing: { means: "Cause: the log file of a running container is missing." },
+  LogSize: { means: "Cause: the log exceeds containerLogMaxSize." },
+  MatchingSandbox: { means: "Cause: a ready sandbox of the same pod name and containers exists." },
+  NetworkReady: { means: "Cause: the runtime's network became ready." },
+  ResourcesDiffer: { means: "Cause: the containers do not have the allocated resources." },
+  RestartAllContainers: { means: "Cause: an exit rule of a container restarts all containers of the pod." },
+  RestartPolicy: { means: "Cause: the restart policy restarts the container, or does not." },
+  RestartPolicyRule: { means: "Cause: a restart rule of the container matches its exit code." },
+  SandboxGC: { means: "Cause: garbage collection of old sandboxes." },
+  SandboxMissing: { means: "Cause: the pod has no sandbox." },
+  SandboxNetworkChanged: { means: "Cause: hostNetwork changed, so the sandbox is recreated." },
+  SandboxNotReady: { means: "Cause: the sandbox has died, so it is recreated." },
+  SandboxSurplus: { means: "Cause: the pod has more than one ready sandbox." },
+  SandboxUsersDiffer: { means: "Cause: the sandbox has another user namespace than its pod." },
+  SandboxWithoutAddress: { means: "Cause: the sandbox has no IP address." },
+  Sidecar: { means: "Cause: a sidecar is restarted whenever it exits." },
+} as const satisfies Meanings<keyof typeof runtimeTerms | keyof typeof runtimeFacts>;

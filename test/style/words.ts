@@ -1,0 +1,74 @@
+import { isTest, lineAt, type SourceFile, type Violation } from "./source-file.ts";
+
+/** More characters than these are cut by log viewers, and mostly hold what belongs into a field. */
+const longestMessage = 80;
+
+const logCall = /\b(?:log|logger)\.(?:debug|info|warn|error)\(\s*/gi;
+
+/** A log message is one constant clause that can be searched for: what varies is a field beside it. */
+export function logMessages(file: SourceFile): Violation[] {
+  if (isTest(file.path) || file.path.startsWith("src/sim/")) return [];
+  return [...file.text.matchAll(logCall)].flatMap((call) => {
+    const start = call.index + call[0].length;
+    const line = lineAt(file.text, start);
+    const problems = messageProblems(file.text, file.text.slice(start));
+    return problems.map(([rule, remedy]) => ({ path: file.path, line, rule: `log message: ${rule}`, remedy }));
+  });
+}
+
+const valueRemedy = "make the message constant and give the value as a field: log.warn(message, { value })";
+
+/** @param rest what follows the opening bracket of the call */
+function messageProblems(text: string, rest: string): [rule: string, remedy: string][] {
+  const name = /^([a-z]\w*)\s*[,)]/.exec(rest)?.[1];
+  if (rest.startsWith("`") || (name !== undefined && isTemplate(text, name))) return [["holds a value", valueRemedy]];
+  const message = /^"((?:[^"\\]|\\.)*)"/.exec(rest)?.[1];
+  if (message === undefined) return [];
+  const problems: [string, string][] = [];
+  if (message.length > longestMessage) {
+    problems.push([`has ${message.length} characters`, `say it in ${longestMessage}, with details as fields`]);
+  }
+  if (/^(?!I\/O)[A-Z][a-z]/.test(message)) problems.push(["begins with a capital", "begin with a small letter"]);
+  if (message.endsWith(".")) problems.push(["ends with a full stop", "leave it out: a message is a clause"]);
+  return problems;
+}
+
+function isTemplate(text: string, name: string): boolean {
+  return new RegExp(`\\bconst ${name} =\\s*(?:[^;]*[?:]\\s*)?\`[^\`]*\\$\\{`).test(text);
+}
+
+/** What reads as translated, with what the field says instead. */
+const phrases: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\bnobody tells\b/gi, "say what is not reported: OOM kills will not be reported"],
+  [/\b(?:is|are) told (?:that|of|how|what|which|when|whether|so|to)\b/gi, "name the verb: receives, learns, reports"],
+  [/\bwhat of\b/gi, "name the noun: which part of"],
+  [/\b(?:goes|go|went) on running\b/gi, "keeps running"],
+  [/\bgot on with\b/gi, "progressed"],
+  [/\bmakes? [\w' ]{1,30} anew\b/gi, "recreates, reopens, repeats"],
+  [/\bmade anew\b/gi, "recreated"],
+  [/\blets? go of\b/gi, "releases, disconnects"],
+  [/\blooked after\b/gi, "managed"],
+  [/\bsays how it is\b/gi, "reports its status"],
+  [/\bin vain\b/gi, "without success; failed writes"],
+  [/\bnobody (?:wants|asks for)\b/gi, "orphaned; no source has it"],
+  [/\bwants? nothing\b/gi, "say what counts"],
+  [/\bthat there is not\b/gi, "unknown, missing"],
+  [/\bled? to no address\b|\bleads to no address\b/gi, "cannot be resolved"],
+  [/\bis none of\b/gi, "is not a"],
+  [/\bof its liking\b/gi, "any"],
+  [/\bfor want of\b/gi, "out of memory; without"],
+  [/\bnow and then only\b/gi, "polled"],
+  [/\bcan't be had\b/gi, "cannot get"],
+];
+
+/** Phrases that are no engineer's English, in texts and comments alike. */
+export function plainWords({ path, text }: SourceFile): Violation[] {
+  return phrases.flatMap(([pattern, instead]) =>
+    [...text.matchAll(pattern)].map((match) => ({
+      path,
+      line: lineAt(text, match.index),
+      rule: `plain words: “${match[0]}”`,
+      remedy: `as in the field: ${instead}`,
+    })),
+  );
+}
