@@ -33,7 +33,7 @@ test("a pod is meant by its name, its namespace and name, or its UID", () => {
 
 test("a name of several namespaces is ambiguous, and one of none is unknown", () => {
   fails("worker", /several pods have the name worker: tools\/worker, default\/worker; add the namespace/);
-  fails("wbe", /there is no pod "wbe"; did you mean web\?/);
-  fails("other/web", /there is no pod "other\/web"/);
+  fails("wbe", /pod "wbe" not found; did you mean web\?/);
+  fails("other/web", /pod "other\/web" not found/);
   fails("zzzzzzzz", /existing pods: tools\/worker, web, worker/);
 });

@@ -11,14 +11,14 @@ const pods = [
 
 test("a name that no pod has is answered with those that begin with it, or are spelled nearly so", () => {
   const remedy = (selector: string): string | undefined => noSuchPod(selector, pods).remedy;
-  assert.equal(noSuchPod("web", pods).message, 'there is no pod "web"');
+  assert.equal(noSuchPod("web", pods).message, 'pod "web" not found');
   assert.equal(remedy("web"), "did you mean web-node1?");
   assert.equal(remedy("9f"), "did you mean web-node1?", "a UID, too");
   assert.equal(remedy("db"), "pods with this prefix: db-0, tools/db-1");
   assert.equal(remedy("tools/d"), "did you mean tools/db-1?");
   assert.equal(remedy("bd-0"), "did you mean db-0?");
-  assert.equal(remedy("zzzzzzzz"), "there are: db-0, tools/db-1, web-node1");
-  assert.equal(remedy(""), "there are: db-0, tools/db-1, web-node1");
+  assert.equal(remedy("zzzzzzzz"), "existing pods: db-0, tools/db-1, web-node1");
+  assert.equal(remedy(""), "existing pods: db-0, tools/db-1, web-node1");
 });
 
 test("of many pods a few are named, and of none that there are none", () => {
@@ -47,7 +47,7 @@ test("a name that a rejected manifest asks for is answered with what is wrong wi
   }
   assert.deepEqual(rejectedAs("torn-node1", rejected, "node1"), [torn.message], "by the file's own name");
   const one = noSuchPod("torn", pods, [torn.message]);
-  assert.equal(one.message, 'there is no pod "torn": its manifest is rejected: /m/torn.json:1:9: expected a comma');
+  assert.equal(one.message, 'pod "torn" not found: its manifest is rejected: /m/torn.json:1:9: expected a comma');
   assert.equal(one.remedy, "fix the manifest, or remove it");
   assert.match(
     noSuchPod("a", pods, ["b", "c", "d"]).message,

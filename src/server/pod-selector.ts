@@ -45,10 +45,10 @@ export function noSuchPod(selector: string, pods: readonly PodRef[], rejected: r
   const [first, ...others] = rejected;
   if (first !== undefined) {
     const more = others.length === 0 ? "" : ` (and ${others.length} more: 'podwright doctor' lists them)`;
-    const message = `there is no pod ${JSON.stringify(selector)}: its manifest is rejected: ${first}${more}`;
+    const message = `pod ${JSON.stringify(selector)} not found: its manifest is rejected: ${first}${more}`;
     return new PodwrightError(ExitCode.badInput, message, { remedy: mendManifest });
   }
-  return new PodwrightError(ExitCode.badInput, `there is no pod ${JSON.stringify(selector)}`, {
+  return new PodwrightError(ExitCode.badInput, `pod ${JSON.stringify(selector)} not found`, {
     remedy: remedyFor(selector, pods),
   });
 }

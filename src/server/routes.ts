@@ -37,9 +37,9 @@ export function engineRoutes(engine: Engine): ApiHandler {
   return async (request) => {
     const segments = decodeSegments(request.path);
     const matching = routes.filter((candidate) => matches(candidate.path, segments));
-    if (matching.length === 0) return errorResponse(404, `there is no ${request.path} here`);
+    if (matching.length === 0) return errorResponse(404, `${request.path} not found`);
     const found = matching.find((candidate) => candidate.method === request.method);
-    if (found === undefined) return errorResponse(405, `${request.path} does not take ${request.method}`);
+    if (found === undefined) return errorResponse(405, `${request.path} does not support ${request.method}`);
     return found.handle(request, segments?.[found.path.indexOf("*")] ?? "");
   };
 }

@@ -130,7 +130,7 @@ describe("what can't run", { concurrency: 2 }, () => {
     await withPodwright(async (podwright) => {
       const map = await podwright.manifest("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: alone }\n");
       const alone = await podwright.run(["run", "--detach", map]);
-      assert.deepEqual([alone.exitCode, /there is no pod in \S+map\.yaml/.test(alone.stderr)], [2, true], alone.stderr);
+      assert.deepEqual([alone.exitCode, /no pod in \S+map\.yaml/.test(alone.stderr)], [2, true], alone.stderr);
       const missing = await podwright.run(["run", "--detach", podwright.path("nowhere.yaml")]);
       assert.deepEqual(
         [missing.exitCode, missing.stderr.includes("nowhere.yaml: does not exist")],

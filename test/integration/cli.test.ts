@@ -36,7 +36,7 @@ test("why and timeline answer for a pod, as text and as JSON", async () => {
     );
     const unknown = await bench.run(["why", "wep"]);
     assert.equal(unknown.exitCode, 2);
-    assert.match(unknown.stderr, /there is no pod "wep"\n.*did you mean web\?/);
+    assert.match(unknown.stderr, /pod "wep" not found\n.*did you mean web\?/);
   });
 });
 
@@ -101,7 +101,7 @@ test("stop stops what it can and tells of the rest", async () => {
     engine.views.set("uid-web", podView({}));
     const end = await bench.run(["stop", "--grace", "3", "--json", "nobody", "web"]);
     assert.equal(end.exitCode, 2);
-    assert.match(end.stderr, /there is no pod "nobody"/);
+    assert.match(end.stderr, /pod "nobody" not found/);
     assert.deepEqual(JSON.parse(end.stdout), { stopped: [{ namespace: "default", name: "web", uid: "uid-web" }] });
     assert.deepEqual(engine.stops, [{ uid: "uid-web", graceSeconds: 3 }]);
   });
@@ -241,7 +241,7 @@ test("without an engine commands say so and how to start one", async () => {
   }
   const why = await bench.run(["why", "web"]);
   assert.equal(why.exitCode, 2);
-  assert.match(why.stderr, /no journal exists[^]*there is no pod "web"/);
+  assert.match(why.stderr, /no journal exists[^]*pod "web" not found/);
 });
 
 test("why and ps read the journal that the last engine left", async () => {

@@ -156,7 +156,7 @@ test("a changed file ends the old pod before the new one starts, one that was aw
       assert.equal(exitCode, 2, stderr);
       assert.match(
         stderr,
-        new RegExp(`there is no pod "${name}": its manifest is rejected: .*/${file}\\.yaml:\\d`, "u"),
+        new RegExp(`pod "${name}" not found: its manifest is rejected: .*/${file}\\.yaml:\\d`, "u"),
       );
     }
     await sleep(500);

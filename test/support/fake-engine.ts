@@ -90,7 +90,7 @@ export class FakeEngine implements Engine {
       [view.uid, view.name, `${view.namespace}/${view.name}`].includes(selector),
     );
     if (found === undefined) {
-      throw new PodwrightError(ExitCode.badInput, `there is no pod "${selector}"`, { remedy: "see podwright ps" });
+      throw new PodwrightError(ExitCode.badInput, `pod "${selector}" not found`, { remedy: "see podwright ps" });
     }
     return found;
   }

@@ -85,7 +85,7 @@ test("a link goes when its log is gone, unless its container still runs or it is
     "pod_default_c-222222.log",
     "pod_default_c-333333.log",
   ]);
-  assert.equal(scene.entries[0]?.cause?.message, `there is no ${own}/0.log`);
+  assert.equal(scene.entries[0]?.cause?.message, `${own}/0.log does not exist`);
 });
 
 test("what unknown pods hold and can be found by is released, but not before the pod's directory", async () => {
