@@ -350,7 +350,8 @@ describe("Reflector", () => {
     await withWorld(async (world) => {
       let stream = await world.synced();
       await world.kube.clock.advance(5000);
-      const isBack = (): boolean => world.logged.some((line) => line.startsWith("list and watch at the API server work again"));
+      const isBack = (): boolean =>
+        world.logged.some((line) => line.startsWith("list and watch at the API server work again"));
       for (let round = 0; round < 5; round++) {
         stream.fail(new Error("reset"));
         await world.kube.clock.advance(10_000);

@@ -10,15 +10,15 @@ export interface WorkerKnowledge {
   readonly restarts: RestartTimes;
   readonly failures: StartFailures;
   readonly probes: Pick<PodProbes, "unhealthy" | "hasStarted">;
-  /** The journal entry in which the last change of a container or sandbox was seen, by its id. */
+  /** The journal entry of a container's or sandbox's last observed change, by its ID. */
   readonly evidence: ReadonlyMap<string, number>;
   readonly resize: ResizeFacts;
 }
 
-/** The facts on which a decision at `nowMs` (monotonic) is made. Reading them changes nothing. */
+/** The facts for a decision at `nowMs` (monotonic). Read-only. */
 export function actionsContext(knowledge: WorkerKnowledge, nowMs: number): PodActionsContext {
   const { busy, restarts, failures, probes, evidence, resize } = knowledge;
-  // A sandbox that keeps dying is made anew as seldom as a container that does.
+  // A sandbox that keeps dying backs off like a container that does.
   const sandboxTimes = [failures.sandboxRetryAt, restarts.sandboxEndsAt()].filter((time) => time !== undefined);
   return {
     nowMs,

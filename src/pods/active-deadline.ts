@@ -6,30 +6,30 @@ import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
 import type { Ending } from "./ending.ts";
 
-/** In upstream's words. */
+/** Upstream's message. */
 export const deadlineExceeded: Cause = {
   code: "DeadlineExceeded",
   message: "Pod was active on the node longer than the specified deadline",
 };
 
-/** The pod's time is up. */
+/** The pod has exceeded its activeDeadlineSeconds. */
 export function overdue(pod: Pod): Ending {
   return { cause: deadlineExceeded, outcome: "failed", lasts: true, graceSeconds: gracePeriodSeconds(pod) };
 }
 
 /**
- * When a pod has been on the node for longer than its `spec.activeDeadlineSeconds`.
+ * Decides when a pod has been on the node for longer than its `spec.activeDeadlineSeconds`.
  *
- * The time counts from the first sight of the pod, status.startTime. One that ran before this life of podwright, which
- * remembers nothing of it, was seen first when the oldest that the runtime still has of it was made. The runtime's wall clock is read once and moved to the monotonic
- * one, so that a later jump neither ends a pod nor lets it live on. A pod that had ended in time by then stays ended as
- * it did.
+ * The time counts from status.startTime. Without a checkpoint of an earlier run, the pod counts from the creation of
+ * the oldest sandbox or container that the runtime still has. Runtime timestamps are converted to the monotonic clock
+ * once, so a later clock jump neither ends a pod nor prolongs it. A pod that had already ended before its deadline
+ * stays as it ended.
  */
 export class ActiveDeadline {
   readonly #clock: Clock;
   #startedMs: number;
   #startedAt: number | undefined;
-  /** Whether the pod had come to its end by itself when it was first looked at; undefined before that. */
+  /** Whether the pod had ended by itself at its first observation; undefined before that. */
   #hadEnded: boolean | undefined;
 
   constructor(clock: Clock) {
@@ -37,12 +37,12 @@ export class ActiveDeadline {
     this.#startedMs = clock.monotonic();
   }
 
-  /** When the pod was first seen: wall clock, milliseconds since the epoch; undefined before the first look at it. */
+  /** When the pod was first seen: wall clock, milliseconds since the epoch; undefined before the first observation. */
   get startedAt(): number | undefined {
     return this.#startedAt;
   }
 
-  /** Takes up what an earlier life knew of {@link startedAt}. */
+  /** Restores {@link startedAt} from an earlier run. */
   remember(startedAt: number): void {
     this.#startedAt = startedAt;
     this.#startedMs = this.#clock.monotonic() - Math.max(0, this.#clock.now() - startedAt);
@@ -50,7 +50,7 @@ export class ActiveDeadline {
 
   /**
    * Monotonic ms of the pod's deadline; undefined: it has none.
-   * @param status the pod as it is now; what the first one shows tells how old the pod is
+   * @param status the pod's current status; the first one determines the pod's age
    */
   endsAt(pod: Pod, status: PodStatus): number | undefined {
     this.#hadEnded ??= hasEnded(pod, status);
@@ -62,14 +62,14 @@ export class ActiveDeadline {
     return this.lastKnown(pod);
   }
 
-  /** The same by what the first look at the pod showed, without looking. */
+  /** The same, based on the first observation. */
   lastKnown(pod: Pod): number | undefined {
     const seconds = pod.spec.activeDeadlineSeconds;
     return seconds === undefined || this.#hadEnded === true ? undefined : this.#startedMs + seconds * 1000;
   }
 }
 
-/** Every container has run to an end after which its policy does nothing more. Pure. */
+/** Every container has terminated and its restart policy does not restart it. Pure. */
 function hasEnded(pod: Pod, status: PodStatus): boolean {
   return pod.spec.containers.every((container) => {
     const last = findContainer(status, container.name);
@@ -77,7 +77,7 @@ function hasEnded(pod: Pod, status: PodStatus): boolean {
   });
 }
 
-/** How long ago the oldest that the runtime has of a pod was made; 0 for what it does not know. Pure. */
+/** Age of the pod's oldest sandbox or container in the runtime; 0 if unknown. Pure. */
 export function ageMs({ sandboxes, containers }: PodStatus, nowMs: number): number {
   const times = [...sandboxes, ...containers].map(({ createdAt }) => createdAt).filter((time) => time > 0n);
   const ages = times.map((time) => nowMs - Number(time / 1_000_000n));

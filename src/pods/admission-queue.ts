@@ -14,32 +14,34 @@ export interface AdmissionQueueDependencies {
   readonly workers: Pick<PodWorkers, "list" | "returning">;
   /** Ends pods that make room. */
   readonly killer: Pick<PodKiller, "kill">;
-  /** Pods that run and that no source has named yet in this life. They keep what they have, or are about to go. */
+  /**
+   * Running pods that no source has delivered yet in this run. They keep their resources, or are about to be stopped.
+   */
   readonly unclaimed: () => readonly Pod[];
   readonly journal: Recorder;
-  /** The pod with the resources that it was granted. */
+  /** The pod with its allocated resources. */
   readonly granted: (pod: Pod) => Pod;
   readonly decide: (pod: Pod, holders: readonly Holder[]) => Admission;
-  /** Looks up the node's labels; undefined: nobody has given it any. Never rejects. */
+  /** Gets the node's labels; undefined: standalone. Never rejects. */
   readonly refreshPlace: (() => Promise<void>) | undefined;
-  /** Takes pods that come to the node, refused ones too. Not called for a pod for as long as it has to wait. */
+  /** Receives admitted and rejected pods. Not called while a pod waits. */
   readonly next: (change: PodChange, rejection: Rejection | undefined) => void;
 }
 
-/** A pod that may run once others have stopped. */
+/** A pod that can be admitted once others have stopped. */
 interface Waiting {
   change: PodChange;
   lacks: string;
 }
 
 /**
- * Lets pods in one after the other. One that has room only when others have stopped waits here for that, and whoever
- * comes after it finds its part taken, unless that is a critical pod, before which it stands back.
+ * Admits pods in order. A pod that has room only after others have stopped waits here, and later pods see its share as
+ * taken, unless a critical pod takes precedence over it.
  */
 export class AdmissionQueue {
   readonly #deps: AdmissionQueueDependencies;
   readonly #waiting = new Map<string, Waiting>();
-  /** Pods that wait for a fresh look at the node's labels; false: it was taken. */
+  /** Pods that wait for fresh node labels; false: already admitted. */
   readonly #looking = new Map<string, boolean>();
   #isRetrying = false;
 
@@ -52,18 +54,18 @@ export class AdmissionQueue {
     return [...this.#waiting.values()].map(({ change }) => change.pod);
   }
 
-  /** A new pod of which nothing runs. */
+  /** A new pod, not running yet. */
   add(change: PodChange): void {
     this.#judge(change, this.#decide(change.pod), undefined);
   }
 
-  /** Whether pods that were let in leave the pod nothing of that, whoever waits for it. */
+  /** Whether pods admitted meanwhile leave no room, whatever else waits. */
   lost(pod: Pod, reason: Rejection["reason"]): boolean {
     const admission = this.#deps.decide(this.#toHave(pod), this.#letIn(pod));
     return admission.kind === "reject" && admission.rejection.reason === reason;
   }
 
-  /** True when the pod of the change waits: the change was taken into account. */
+  /** True when the changed pod is waiting: the change has been merged. */
   update(change: PodChange): boolean {
     const { uid } = change.pod.metadata;
     const waiting = this.#waiting.get(uid);
@@ -81,19 +83,19 @@ export class AdmissionQueue {
     return true;
   }
 
-  /** Something has left the node, or the node has changed: judges what waits, in the order in which it came. */
+  /** Resources were released or the node changed: judges the waiting pods in order of arrival. */
   retry(): void {
     if (this.#isRetrying || this.#waiting.size === 0) return;
     this.#isRetrying = true;
     try {
-      // A look at the node's labels puts a pod back while this goes on.
+      // A refresh of the node's labels may put a pod back into the queue meanwhile.
       for (const [uid, waiting] of [...this.#waiting]) {
         const { change } = waiting;
         if (this.#looking.get(uid) === true) continue;
         const admission = this.#decide(change.pod);
         if (admission.kind === "reject") this.#waiting.delete(uid);
         this.#judge(change, admission, waiting);
-        // Not before it has its part: a resize that waits would find that free.
+        // Only once it holds its share: a deferred resize would take it for free.
         if (admission.kind === "admit") this.#waiting.delete(uid);
       }
     } finally {
@@ -105,7 +107,7 @@ export class AdmissionQueue {
     return this.#deps.decide(this.#toHave(pod), this.#holders(pod));
   }
 
-  /** Pods that wait and get their room before this one: earlier ones, but of critical pods what they might take anyway. */
+  /** Waiting pods that come before this one: earlier pods; of later critical pods what they could preempt anyway. */
   #ahead(pod: Pod): Pod[] {
     const waiting = this.pods;
     const place = waiting.findIndex(({ metadata }) => metadata.uid === pod.metadata.uid);
@@ -116,8 +118,8 @@ export class AdmissionQueue {
   }
 
   /**
-   * A new pod with what it is going to have: what an earlier life granted it, as more, and less, is a resize (upstream's
-   * AddPod). What a predecessor of the same UID has, that is still ending, is no grant to the one that comes back.
+   * A new pod with its allocated resources: what an earlier run allocated, since any difference is a resize (upstream's
+   * AddPod). The allocation of a predecessor with the same UID that is still stopping does not count.
    */
   #toHave(pod: Pod): Pod {
     const { workers, granted } = this.#deps;
@@ -139,7 +141,7 @@ export class AdmissionQueue {
     if (admission.kind === "preempt") this.#preempt(change, admission);
   }
 
-  /** The scheduler may know labels that this node has yet to hear of: it is asked for once before a pod is refused. */
+  /** The scheduler may know newer labels than this node: refresh them once before a rejection. */
   #looksAgain(change: PodChange, { reason }: Rejection): boolean {
     const { refreshPlace } = this.#deps;
     const { uid } = change.pod.metadata;
@@ -166,7 +168,7 @@ export class AdmissionQueue {
     this.#record("AdmissionWaits", change.pod, message, change.cause);
   }
 
-  /** As upstream, with the grace of each; the pod that comes in their place waits for their end. */
+  /** As upstream, with the grace period of each; the preempting pod waits for their end. */
   #preempt(
     { pod, cause }: PodChange,
     { victims, resource }: { readonly victims: readonly Pod[]; readonly resource: string },
@@ -203,12 +205,12 @@ export class AdmissionQueue {
     return [...this.#letIn(candidate), ...others];
   }
 
-  /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */
+  /** Pods that hold resources. One of the same full name is being replaced: the new pod waits for it anyway. */
   #letIn(candidate: Pod): Holder[] {
     const { workers, granted } = this.#deps;
     const held = workers.list().flatMap((worker): Holder[] => {
       const { pod } = worker;
-      // One that comes back has its part already, unless it was refused.
+      // A pod that returns already holds its share, unless it was rejected.
       const returning = workers.returning(worker.uid);
       if (returning !== undefined) return [{ pod: returning.letIn, ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];

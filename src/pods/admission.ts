@@ -5,47 +5,47 @@ import { missingInAnyCase, podsToPreempt, type Requirement } from "./preemption.
 import { type Failure, predicateFailures, type PredicateNode } from "./predicates.ts";
 import { type Rejection, rejection } from "./rejection.ts";
 
-/** A pod that holds something of the node, with the resources that it was granted. */
+/** A pod that holds resources of the node, with what was allocated to it. */
 export interface Holder {
   readonly pod: Pod;
-  /** It is being stopped: what it holds is free soon. */
+  /** It is being stopped: its resources will soon be free. */
   readonly ending: boolean;
 }
 
-/** What a pod is judged by, as it stands at one moment. */
+/** A snapshot of everything that a pod is judged by. */
 export interface AdmissionSnapshot {
   readonly holders: readonly Holder[];
   readonly node: PredicateNode;
 }
 
 /**
- * A room's say in which pods the node takes (upstream's PodAdmitHandler): why a pod may not run here, undefined where
- * nothing speaks against it. It goes by the snapshot and by what its room knows now, and changes nothing.
+ * A room's admission handler (upstream's PodAdmitHandler): why a pod must not run here; undefined: no objection.
+ * Decides from the snapshot and the room's own state, and changes nothing.
  */
 export type AdmissionHandler = (pod: Pod, snapshot: AdmissionSnapshot) => Rejection | undefined;
 
-/** Who has a say, in upstream's order. */
+/** The handlers, in upstream's order. */
 export interface AdmissionChain {
-  /** Asked before it is judged whether the pod finds room. */
+  /** Asked before the resource check. */
   readonly before: readonly AdmissionHandler[];
-  /** Asked of a pod that finds room, or for which others would go. */
+  /** Asked after the resource check has passed, with or without preemption. */
   readonly after: readonly AdmissionHandler[];
-  /** Reserves what a pod that was let in needs of the node. Called again when the pod changes, and when it comes back under its UID. */
+  /** Reserves what an admitted pod needs. Called again when the pod changes, and when it returns under its UID. */
   readonly reserve: (pod: Pod, cause: Cause) => void;
 }
 
-/** What becomes of a pod that comes to the node. */
+/** The outcome of admission. */
 export type Admission =
   | { readonly kind: "admit" }
   | { readonly kind: "reject"; readonly rejection: Rejection }
-  /** Pods that are being stopped have what it needs. */
+  /** Pods that are being stopped hold what it needs. */
   | { readonly kind: "wait"; readonly for: readonly Pod[]; readonly lacks: string }
-  /** These have to go first. resource: what there is too little of, the first of all. */
+  /** These must be preempted. resource: the first insufficient resource. */
   | { readonly kind: "preempt"; readonly victims: readonly Pod[]; readonly lacks: string; readonly resource: string };
 
 /**
- * Decides whether a pod may run beside those that hold something of the node, in the order of upstream's admission
- * handlers. What is only not free yet is waited for, where upstream rejects the pod. Pure.
+ * Decides whether a pod may run beside those that hold resources, in the order of upstream's admission handlers. Where
+ * upstream rejects a pod because resources are not free yet, it waits here. Pure.
  */
 export function decideAdmission(
   pod: Pod,
@@ -76,7 +76,7 @@ function firstOf(handlers: readonly AdmissionHandler[], pod: Pod, snapshot: Admi
   return undefined;
 }
 
-/** For a critical pod others have to go, if it lacks nothing but resources. */
+/** A critical pod preempts others if only resources are insufficient. */
 function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]): Admission {
   const [first] = failures;
   if (first === undefined) return { kind: "admit" };

@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 
-/** One line after a start: what was running already. */
+/** One line after a start: which desired pods were already running. */
 export async function reportAdoption(deps: {
   readonly clock: Clock;
   readonly journal: Recorder;

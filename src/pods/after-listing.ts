@@ -5,20 +5,19 @@ import type { PodChange } from "./pod-change.ts";
 
 export interface AfterListingDependencies {
   readonly pleg: Pick<Pleg, "firstListing" | "isListed">;
-  /** Whether it is known of everything that runs that it is wanted, or not. */
+  /** Whether every running pod is known to be desired or orphaned. */
   readonly knowsAll: () => boolean;
-  /** Whether changes are on their way of which the sources said at the same time. */
+  /** Whether changes are pending that the sources delivered at the same time. */
   readonly moreToCome: () => boolean;
-  /** Finds out what has to be known before pods that don't run are let in. Never rejects. */
+  /** Determines what must be known before pods that are not running are admitted. Never rejects. */
   readonly beforeStarts: () => Promise<void>;
   readonly next: (change: PodChange) => void;
 }
 
 /**
- * Holds back changes of pods that contend with others for something of the node until the runtime has been listed once,
- * and then, until it is known who runs, for as long as a source still speaks; then those that the runtime has pass
- * first. What runs keeps what it holds over a restart of podwright, whoever else wants it and in whichever order a source
- * names them.
+ * Holds back changes of pods that compete for node resources until the first relist, and then, until all running pods
+ * are known, while a source is still delivering; after that, pods that the runtime has pass first. So a running pod
+ * keeps its resources over a restart of podwright, whatever else is desired and in whichever order.
  */
 export class AfterListing {
   readonly #deps: AfterListingDependencies;
@@ -29,12 +28,12 @@ export class AfterListing {
     this.#deps = deps;
   }
 
-  /** True while some of what was said at one time has been passed on, and some has not. */
+  /** True while only part of one delivery has been passed on. */
   get isBusy(): boolean {
     return this.#isPassing || this.#held.length > 0;
   }
 
-  /** Pods that are held back. */
+  /** Pods held back. */
   get pods(): Pod[] {
     const pods = new Map<string, Pod>();
     for (const { op, pod } of this.#held) {
@@ -44,13 +43,13 @@ export class AfterListing {
     return [...pods.values()];
   }
 
-  /** True when the change is held back: it is passed on by itself. */
+  /** True when the change is held back: it is passed on later. */
   holds(change: PodChange, contends: boolean): boolean {
     const { uid } = change.pod.metadata;
     const isHeld = this.#held.some(({ pod }) => pod.metadata.uid === uid);
     const holds = isHeld || (contends && !this.#deps.knowsAll());
     if (holds) this.#held.push(change);
-    // After the listing at the end of what is said at this moment: each change asks for that, also one that passes.
+    // After the relist, at the end of the current delivery: requested by each change, also by those that pass.
     if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#release());
     return holds;
   }

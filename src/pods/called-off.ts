@@ -1,6 +1,6 @@
 import type { Cause } from "../journal/entry.ts";
 
-/** The step was called off because something else is wanted now. */
+/** The step was canceled because the desired state changed. */
 export class CalledOff extends Error {
   constructor(cause: Cause) {
     super(`canceled: ${cause.message}`);

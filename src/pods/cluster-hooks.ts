@@ -2,18 +2,18 @@ import type { Pod } from "../api/pod.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodePlace } from "./predicates.ts";
 
-/** What a kubelet and its cluster tell one another of pods. */
+/** How a kubelet and its cluster exchange information about pods. */
 export interface ClusterHooks {
-  /** What of a pod this version can't do; empty: nothing. */
+  /** What this version does not support of a pod; empty: nothing. */
   readonly unsupported: (pod: Pod) => string;
-  /** The node as the API server has it, as far as it is known. */
+  /** The Node object, if known. */
   readonly place: () => NodePlace | undefined;
-  /** Asks the API server for the node; resolves also when it can't be had. */
+  /** Gets the Node from the API server; resolves also on failure. */
   readonly refreshPlace: () => Promise<void>;
-  /** What the runtime can do now, where it may have been replaced by another version since the start. */
+  /** Features of the current runtime, which may have been replaced since the start. */
   readonly runtime: () => Pick<RuntimeInfo, "supplementalGroupsPolicy"> | undefined;
-  /** Why the runtime gives pods no network, in upstream's words; undefined: it does, as far as it has said. */
+  /** Why the runtime's network is not ready, in upstream's words; undefined: ready, or unknown. */
   readonly networkProblem: () => string | undefined;
-  /** The pod has stopped and holds nothing any more. Also called again and again. */
+  /** The pod has stopped and released its resources. May be called repeatedly. */
   readonly podReleased: (uid: string) => void;
 }

@@ -6,14 +6,14 @@ import { awaited, describeActions } from "./describe-actions.ts";
 import type { StartFailures, Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
-/** Writes a pod's decisions to the journal: each once, not at every look that confirms it. */
+/** Records a pod's decisions in the journal: each once, not at every sync that repeats it. */
 export class DecisionLog {
   readonly #journal: Recorder;
   readonly #clock: Clock;
   readonly #pod: PodRef;
   readonly #failures: Pick<StartFailures, "of" | "sandbox">;
   #last = "";
-  /** Waits that have been told. */
+  /** Waits already recorded. */
   #waits: ReadonlySet<string> = new Set();
 
   constructor(journal: Recorder, clock: Clock, pod: PodRef, failures: Pick<StartFailures, "of" | "sandbox">) {
@@ -66,7 +66,7 @@ export class DecisionLog {
     return { message, until: Math.round(this.#clock.now() + waitMs) };
   }
 
-  /** Another pod of the same name has to be gone first. Returns what is told of that, and whether it is news. */
+  /** Another pod of the same name must be removed first. Returns the record, and whether it is new. */
   waitsFor(rival: string): { readonly message: string; readonly isNews: boolean } {
     const message = `waits until pod ${rival} of the same name is gone`;
     const isNews = message !== this.#last;
@@ -89,7 +89,7 @@ export class DecisionLog {
     });
   }
 
-  /** A step in that state failed, with a message, and is tried again. */
+  /** A step in that state failed with a message, and is retried. */
   failed(state: WorkerState["kind"], message: string, cause: Cause): void {
     const what = state === "terminating" ? "FailedKillPod" : "FailedSync";
     this.#journal.record({ kind: "observation", what, message, pod: this.#pod, cause });
@@ -110,7 +110,7 @@ const stateText = {
   finished: "the pod is removed",
 } as const satisfies Record<WorkerState["kind"], string>;
 
-/** What makes a wait another than the one before: not the time that passes. */
+/** What distinguishes one wait from another; the remaining time does not. */
 function waitKey({ container, exited, untilMs }: ContainerWait): string {
   return `${container.name} ${exited === undefined ? untilMs : exited.id}`;
 }

@@ -3,7 +3,7 @@ import type { PodActionsContext } from "../runtime/actions/pod-actions-context.t
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 
-/** One decision: all that `computePodActions` was given, and what it gave. */
+/** One decision: the inputs of `computePodActions`, and its result. */
 export interface Decision {
   readonly pod: Pod;
   readonly status: PodStatus;
@@ -11,8 +11,8 @@ export interface Decision {
   readonly actions: PodActions;
 }
 
-/** Keeps decisions for another time (src/replay/). */
+/** Records decisions for a later replay (src/replay/). */
 export interface DecisionRecorder {
-  /** Called at once after the decision, while its context still holds. Never throws, and keeps nobody waiting. */
+  /** Called right after the decision, while its context is still valid. Never throws or blocks. */
   record(decision: Decision): void;
 }

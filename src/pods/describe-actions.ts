@@ -4,14 +4,14 @@ import { describeResize, type PodResize } from "../runtime/actions/resize-action
 import { shortId } from "../runtime/actions/sandbox-actions.ts";
 import type { ContainerWait } from "../runtime/actions/container-decision.ts";
 
-/** One thing that a decision does, in words, and why. */
+/** One action of a decision, in words, and its cause. */
 export interface DescribedAction {
   /** `start container web, attempt 0`. */
   readonly text: string;
   readonly cause: Cause;
 }
 
-/** What a decision does, in the order in which it is done. Pure. */
+/** The actions of a decision, in execution order. Pure. */
 export function describeActions(actions: PodActions): DescribedAction[] {
   const { killPod, restartAll, containersToKill, createSandbox, containersToStart, resize } = actions;
   return [

@@ -1,7 +1,7 @@
 import { lastingContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 
-/** Which port of the host that the pod wants another one has; undefined: none. Pure. */
+/** The host port that the pod shares with another; undefined: none. Pure. */
 export function hostPortConflict(pod: Pod, others: readonly Pod[]): string | undefined {
   for (const wanted of hostPorts(pod)) {
     const holder = others.find((other) => hostPorts(other).some((taken) => conflict(wanted, taken)));
@@ -18,7 +18,7 @@ interface HostPort {
   readonly port: number;
 }
 
-/** Of containers that run for as long as the pod does: ports of other init containers are free again soon. */
+/** Only of containers that run for the pod's lifetime: ports of init containers are free again soon. */
 function hostPorts(pod: Pod): HostPort[] {
   return lastingContainers(pod.spec)
     .flatMap((container) => container.ports ?? [])

@@ -7,9 +7,9 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import { hasEnded } from "./pod-checkpoint.ts";
 
 /**
- * The pods of the API server among those that run, as an earlier life knew them last. Not those that were being stopped:
- * whoever wanted that may not be there to say it again.
- * @param running UIDs of pods that the runtime has a ready sandbox of
+ * The API server's pods among the running ones, from their checkpoints. Not those that were being stopped: whoever
+ * requested that may not repeat it.
+ * @param running UIDs of pods with a ready sandbox
  */
 export async function lastKnownPods(
   files: Files,
@@ -26,7 +26,7 @@ export async function lastKnownPods(
   return pods;
 }
 
-/** Labels of sandboxes are whatever their maker wrote. */
+/** Sandbox labels are untrusted input. */
 function isPlainName(uid: string): boolean {
   return /^[\w.-]+$/u.test(uid) && !uid.startsWith(".");
 }

@@ -14,12 +14,12 @@ interface LeftoverDependencies {
 }
 
 /**
- * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a
- * directory below this node's own root count: logs and cgroups may belong to somebody else.
+ * What pods left on disk and in the cgroup tree because podwright stopped before removing it. Only pods with a
+ * directory below this node's root count: logs and cgroups may belong to others.
  */
 export class PodLeftovers implements Leftovers {
   readonly #deps: LeftoverDependencies;
-  /** Pods of which something is left that is not podwright's: it is looked at, and nothing done while that is so. */
+  /** Pods with remains that are not podwright's: left alone. */
   readonly #kept = new Set<string>();
 
   constructor(deps: LeftoverDependencies) {
@@ -53,7 +53,7 @@ export class PodLeftovers implements Leftovers {
     return isGone;
   }
 
-  /** The pod's name stands in the name of its log directory, when that is still there. */
+  /** The name of the log directory holds the pod's name, if the directory still exists. */
   async #nameOf(uid: string): Promise<PodRef> {
     const logs = await this.#deps.files.list(this.#deps.node.podLogsRoot);
     const directory = logs.find((entry) => podUidOfLogDirectory(entry.name) === uid)?.name ?? "";

@@ -4,20 +4,20 @@ import type { Cause } from "../journal/entry.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
 
-/** What is to be done about mirror pods. */
+/** A pending action on a mirror pod. */
 export type MirrorAction =
   | { readonly kind: "create"; readonly pod: Pod; readonly cause: Cause }
   | { readonly kind: "delete"; readonly mirror: ApiPod; readonly cause: Cause };
 
 /**
- * Mirror pods that are missing, show another pod than runs, are being deleted, or have no static pod. One that is wrong
- * is deleted first and made anew when it is gone. What a static pod that stops still holds, its picture shows until that is
- * gone: the scheduler finds no room that is not there, and the end is told. Pure.
- * @param statics the static pods that are wanted
- * @param allKnown whether all manifests have been read, and all static pods of the node are known: before, none is known
- *   to be unwanted
- * @param refused UIDs of mirror pods whose status the server does not let go on
- * @param leaving full names of static pods that are to stop, see {@link leavingNames}
+ * Mirror pods that are missing, outdated, being deleted, or without a static pod. A wrong mirror pod is deleted first
+ * and recreated afterwards. A static pod that is stopping keeps its mirror pod: the scheduler must not see its
+ * resources as free. Pure.
+ * @param statics the desired static pods
+ * @param allKnown whether all manifests have been read and all static pods of the node are known; before that, none is
+ *   an orphan
+ * @param refused UIDs of mirror pods whose status the server rejects
+ * @param leaving full names of static pods that are stopping, see {@link leavingNames}
  */
 export function mirrorActions(
   statics: readonly Pod[],
@@ -39,13 +39,13 @@ export function mirrorActions(
   return all.filter((action) => !leaving.has(fullName(podOf(action).metadata)));
 }
 
-/** A static pod that the node has, whether or not it is wanted. */
+/** A static pod on the node, desired or not. */
 export interface OwnStaticPod {
   readonly pod: Pod;
   readonly isStopping: boolean;
 }
 
-/** Full names of static pods that are being stopped, or will be as soon as their workers hear of it. Pure. */
+/** Full names of static pods that are stopping, or about to. Pure. */
 export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod[]): Set<string> {
   const keyOfHash = (pod: Pod): string => `${fullName(pod.metadata)} ${hashOf(pod, Annotation.configHash)}`;
   const wanted = new Set(statics.map(keyOfHash));

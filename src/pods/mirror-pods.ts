@@ -33,43 +33,43 @@ export interface MirrorPodDependencies {
   readonly nodeName: string;
   /** Undefined until the node is registered. */
   readonly nodeUid: () => string | undefined;
-  /** The static pods that are wanted. */
+  /** The desired static pods. */
   readonly statics: () => readonly Pod[];
-  /** Static pods that the node has. {@link MirrorPods.wake} tells that one is gone. */
+  /** Static pods on the node. {@link MirrorPods.wake} reports a removal. */
   readonly own: () => readonly OwnStaticPod[];
-  /** Whether all manifests have been read, and {@link own} has all that earlier lives left. */
+  /** Whether all manifests have been read and {@link own} includes pods of earlier runs. */
   readonly allKnown: () => boolean;
 }
 
-/** After a failure, and as a look besides. */
+/** After a failure, and as a periodic resync. */
 const retryMs = 5000;
 const lookMs = 60_000;
-/** Requests that take longer hold up no other mirror pod. */
+/** A slower request delays no other mirror pod. */
 const slowMs = 2000;
-/** By then the watch has told of a mirror pod that was made, or is gone. Whatever it tells, no guess lasts longer. */
+/** By then the watch has reported the creation or deletion. An assumption never lasts longer. */
 const expectedMs = 30_000;
-/** Between replacements of a static pod's mirror pod whose status the server does not let go on. */
+/** Between recreations of a mirror pod whose status the server rejects. */
 const firstReplacementMs = 60_000;
 const longestReplacementMs = 300_000;
 
-/** Keeps the API server's pictures of static pods. Nothing that happens to a picture touches the pod. */
+/** Manages the mirror pods of static pods. Nothing that happens to a mirror pod affects its static pod. */
 export class MirrorPods {
   readonly #deps: MirrorPodDependencies;
   readonly #mirrors = new Map<string, ApiPod>();
-  /** Made, and not told of yet: until when (monotonic ms), by full name. */
+  /** Created but not seen by the watch yet: until when (monotonic ms), by full name. */
   readonly #expected = new Map<string, number>();
-  /** Deleted, and not told of yet: until when (monotonic ms), by UID. */
+  /** Deleted but not seen by the watch yet: until when (monotonic ms), by UID. */
   readonly #deleted = new Map<string, number>();
   readonly #refused = new Set<string>();
   /** By the static pod's UID. */
   readonly #replacements = new BackOff(firstReplacementMs, longestReplacementMs);
-  /** UIDs of static pods whose mirror pods were replaced in vain, as the log was told. */
+  /** UIDs of static pods whose mirror pods were recreated without success, already logged. */
   readonly #inVain = new Set<string>();
-  /** Why an action failed last, by {@link keyOf}: a cause is told once, however often it is met. */
+  /** Last failure of an action, by {@link keyOf}: each is logged once. */
   readonly #told = new Map<string, string>();
-  /** Until when the server asks to wait with an action (monotonic ms), by {@link keyOf}. */
+  /** Until when the server requests a pause (monotonic ms), by {@link keyOf}. */
   readonly #pauses = new Map<string, number>();
-  /** What is being done, by {@link keyOf}. */
+  /** Actions in progress, by {@link keyOf}. */
   readonly #underWay = new Set<string>();
   readonly #wait: WakeableWait;
   #known = false;
@@ -79,7 +79,7 @@ export class MirrorPods {
     this.#wait = new WakeableWait(deps.clock, "the next check of mirror pods");
   }
 
-  /** Static pods, or what is known of the node, have changed. */
+  /** Static pods, or the state of the node, changed. */
   wake(): void {
     this.#wait.wake();
   }
@@ -102,8 +102,8 @@ export class MirrorPods {
   }
 
   /**
-   * The mirror pod shows an earlier life of its pod, and the server does not let it go on. It is replaced, unless that
-   * has just been tried: who is refused once more says so again.
+   * The mirror pod shows an earlier instance of its pod, and the server rejects the transition. It is recreated, unless
+   * that was just tried: the next rejection triggers it again.
    */
   refused(uid: string): void {
     const mirror = this.#mirrors.get(uid);
@@ -126,7 +126,7 @@ export class MirrorPods {
     this.wake();
   }
 
-  /** Looks after them until the signal aborts. Never rejects. */
+  /** Reconciles mirror pods until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const good = await this.#reconcile(signal);
@@ -134,7 +134,7 @@ export class MirrorPods {
     }
   }
 
-  /** False when something has to be tried again. */
+  /** False when a retry is needed. */
   async #reconcile(signal: AbortSignal): Promise<boolean> {
     if (!this.#known) return true;
     const [statics, allKnown] = [this.#deps.statics(), this.#deps.allKnown()];
@@ -142,13 +142,13 @@ export class MirrorPods {
     const actions = mirrorActions(statics, [...this.#mirrors.values()], allKnown, this.#refused, leaving);
     const keys = new Set(actions.map(keyOf));
     for (const key of this.#told.keys()) if (!keys.has(key)) this.#told.delete(key);
-    // What is to be waited with may not be wanted for a moment, and wanted again.
+    // An action that must wait may become unnecessary and necessary again meanwhile.
     const nowMs = this.#deps.clock.monotonic();
     for (const [key, untilMs] of this.#pauses) if (untilMs <= nowMs) this.#pauses.delete(key);
     for (const [key, untilMs] of this.#deleted) if (untilMs <= nowMs) this.#deleted.delete(key);
     const due = actions.filter((action) => {
       if (this.#underWay.has(keyOf(action))) return false;
-      // A Node that is deleted takes its mirror pods along: they end, and come back with it.
+      // Deleting the Node deletes its mirror pods; they return with it.
       if (action.kind === "create" && this.#deps.nodeUid() === undefined) return false;
       return action.kind === "create" ? !this.#isExpected(action.pod) : !this.#deleted.has(action.mirror.metadata.uid);
     });
@@ -156,7 +156,7 @@ export class MirrorPods {
     return isDone && this.#underWay.size === 0 && allKnown && leaving.size === 0;
   }
 
-  /** True when all of it was done, and soon. What takes longer goes on by itself. */
+  /** True when everything was done in time. Slow actions continue in the background. */
   async #actOn(actions: readonly MirrorAction[], signal: AbortSignal): Promise<boolean> {
     const { promise: slow, resolve } = Promise.withResolvers<"slow">();
     const works = actions.map(async (action) => {
@@ -170,7 +170,7 @@ export class MirrorPods {
     using _abort = onAbort(signal, () => resolve("slow"));
     const results = await Promise.race([all, slow]);
     if (results !== "slow") return results.every(Boolean);
-    // Else its end would be seen with the next look only.
+    // Otherwise the next resync would be the first to see its end.
     void all.then(() => this.wake());
     return false;
   }
@@ -181,7 +181,7 @@ export class MirrorPods {
 
   async #act(action: MirrorAction, signal: AbortSignal): Promise<boolean> {
     const { journal, clock, log } = this.#deps;
-    // What the server asked to wait with.
+    // The pause that the server requested.
     if ((this.#pauses.get(keyOf(action)) ?? 0) > clock.monotonic()) return false;
     const pod = podOf(action);
     const { namespace, name } = pod.metadata;
@@ -206,7 +206,7 @@ export class MirrorPods {
     const { client, clock, nodeName } = this.#deps;
     const uid = this.#deps.nodeUid();
     if (uid === undefined) throw new Error("the node is not registered");
-    // Expected before the watch tells: it must not be made twice.
+    // Set before the watch reports it: it must not be created twice.
     this.#expected.set(fullName(pod.metadata), clock.monotonic() + expectedMs);
     const place = { namespace: pod.metadata.namespace };
     const call = { lane: "status", resource: apiPods, place, signal } as const;
@@ -219,27 +219,27 @@ export class MirrorPods {
     this.#isDeleted(uid);
   }
 
-  /** Unless the watch has told already: it must not be deleted twice. */
+  /** Unless the watch has already reported it: it must not be deleted twice. */
   #isDeleted(uid: string): void {
     if (this.#mirrors.has(uid)) this.#deleted.set(uid, this.#deps.clock.monotonic() + expectedMs);
   }
 
-  /** False when it has to be tried again soon; what somebody has to mend first is looked at in a minute. */
+  /** False when a retry is due soon; what needs a person's action is retried after a minute. */
   async #notCreated(action: MirrorAction, error: unknown, signal: AbortSignal): Promise<boolean> {
     const pod = podOf(action);
     const isTaken = isApiError(error, "AlreadyExists");
     const holder = isTaken ? await this.#holder(action, signal) : "nobody";
-    // The watch will tell.
+    // The watch will report it.
     if (holder === "its mirror") return true;
     const forPeople = holder === "another pod" || isApiError(error, "NotFound");
     if (!forPeople) this.#expected.delete(fullName(pod.metadata));
-    // Who had the name is gone, or could not be asked: the next try says more.
+    // The holder of the name is gone, or could not be looked up: the next try says more.
     if (!isTaken || holder === "another pod") this.#tell(action, error);
     return forPeople;
   }
 
   #notDeleted(action: MirrorAction, error: unknown): boolean {
-    // It is gone already, or another one has its name: the watch will tell.
+    // It is already gone, or its name is taken by another: the watch will report it.
     if (isApiError(error, "NotFound", "Conflict")) {
       this.#isDeleted(podOf(action).metadata.uid);
       return true;
@@ -257,7 +257,7 @@ export class MirrorPods {
       return isMirrorPod(found) && found.spec.nodeName === this.#deps.nodeName ? "its mirror" : "another pod";
     } catch (error) {
       this.#pause(action, error);
-      // A node may read its own pods only.
+      // A node may only read its own pods.
       return isApiError(error, "Forbidden") ? "another pod" : "nobody";
     }
   }
@@ -285,7 +285,7 @@ export class MirrorPods {
   }
 }
 
-/** What people can do about a mirror pod that the API server refused; nothing when it could not be asked. Pure. */
+/** What people can do about a rejected mirror pod; nothing if the request itself failed. Pure. */
 function adviceOn(error: unknown, namespace: string): { readonly why?: string; readonly remedy?: string } {
   if (isApiError(error, "AlreadyExists")) {
     const remedy = "delete that pod, or rename the static pod or move it to another namespace";

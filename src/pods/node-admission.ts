@@ -4,12 +4,12 @@ import { appArmorSpec } from "../runtime/config/security-context.ts";
 import type { Rejection } from "./rejection.ts";
 import { type SysctlAllowlist, sysctlProblem } from "./sysctl-allowlist.ts";
 
-/** What of this node decides whether it can run a pod as the pod asks for it. */
+/** The facts of this node that decide whether a pod can run on it. */
 export interface NodeAdmission {
   readonly sysctls: SysctlAllowlist;
-  /** The kernel has AppArmor, and it is on. */
+  /** AppArmor is enabled in the kernel. */
   readonly appArmor: boolean;
-  /** The runtime knows supplementalGroupsPolicy (KEP-3619). */
+  /** The runtime supports supplementalGroupsPolicy (KEP-3619). */
   readonly supplementalGroupsPolicy: boolean;
 }
 
@@ -17,15 +17,15 @@ type Labels = Readonly<Record<string, string>>;
 const osLabel = "kubernetes.io/os";
 
 /**
- * Refuses a pod whose security this node can't give, or that is written for another system: it must not run with less
- * than it was written for. Reasons and messages are upstream's, with the remedy behind. Pure.
- * @param labels the node's; undefined when nobody has given it any
+ * Rejects a pod whose security settings this node cannot enforce, or that is for another OS: it must not run with less
+ * than it requires. Reasons and messages are upstream's, with a remedy appended. Pure.
+ * @param labels the node's; undefined: standalone
  */
 export function admitBySecurity(pod: Pod, node: NodeAdmission, labels?: Labels): Rejection | undefined {
   const sysctl = sysctlProblem(node.sysctls, pod.spec);
   if (sysctl !== undefined) return { reason: "SysctlForbidden", message: sysctl };
   const os = pod.metadata.labels?.[osLabel];
-  // Whatever label somebody gave the node, this is Linux.
+  // Whatever the node's label says, this is Linux.
   if (labels !== undefined && os !== undefined && os !== "linux") {
     const message = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label";
     return { reason: "PodOSSelectorNodeLabelDoesNotMatch", message };
@@ -40,7 +40,7 @@ export function admitBySecurity(pod: Pod, node: NodeAdmission, labels?: Labels):
   return undefined;
 }
 
-/** Refuses a pod whose AppArmor profiles this node can't enforce, like {@link admitBySecurity}. Pure. */
+/** Rejects a pod whose AppArmor profiles this node cannot enforce, like {@link admitBySecurity}. Pure. */
 export function admitByProfile(pod: Pod, node: NodeAdmission): Rejection | undefined {
   const refuse = (problem: string): Rejection => ({
     reason: "AppArmor",
@@ -57,7 +57,9 @@ export function admitByProfile(pod: Pod, node: NodeAdmission): Rejection | undef
   return undefined;
 }
 
-/** Refuses a pod that asks for what this version can't do; the reason is upstream's, of nodes without a declared feature. Pure. */
+/**
+ * Rejects a pod that uses what this version does not support; the reason is upstream's for undeclared features. Pure.
+ */
 export function admitSupported(unsupported: string): Rejection | undefined {
   return unsupported === "" ? undefined : { reason: "PodFeatureUnsupported", message: unsupported };
 }

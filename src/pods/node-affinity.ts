@@ -4,8 +4,8 @@ import type { NodeSelectorRequirement, NodeSelectorTerm } from "../api/schedulin
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * Whether a node is one that the pod asks for: all labels of its nodeSelector, and one term of its required affinity.
- * What can't be understood matches no node, as upstream. Pure.
+ * Whether a node matches a pod's nodeSelector and required node affinity. Invalid terms match no node, as upstream.
+ * Pure.
  */
 export function matchesNode({ spec }: Pod, node: { readonly name: string; readonly labels: Labels }): boolean {
   const selected = Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labelOf(node.labels, key) === value);
@@ -14,7 +14,7 @@ export function matchesNode({ spec }: Pod, node: { readonly name: string; readon
   return (required.nodeSelectorTerms ?? []).some((term) => matchesTerm(term, node));
 }
 
-/** A term that asks for nothing matches nothing. */
+/** An empty term matches nothing. */
 function matchesTerm(
   term: NodeSelectorTerm,
   { name, labels }: { readonly name: string; readonly labels: Labels },

@@ -7,7 +7,7 @@ import type { RestartTimes } from "./restart-times.ts";
 import type { RuntimeOutage } from "./runtime-outage.ts";
 import type { StartFailures } from "./start-failures.ts";
 
-/** The parts of a worker that learn from its operations. */
+/** The parts of a worker that react to its operations. */
 interface Learners {
   readonly outage: Pick<RuntimeOutage, "failed">;
   readonly failures: Pick<StartFailures, "sandboxFailed" | "settled">;
@@ -20,7 +20,7 @@ interface Learners {
   readonly wake: (cause: Cause) => void;
 }
 
-/** What comes of an operation, to each part of the worker that goes by it. */
+/** Passes an operation's results to each part of the worker that needs them. */
 export function operationEvents(to: Learners): OperationEvents {
   return {
     sandboxFailed: (failure) => {
@@ -37,7 +37,7 @@ export function operationEvents(to: Learners): OperationEvents {
     },
     attempted: (container, before) => {
       to.restarts.attempted(container, before);
-      // At once: its image may take minutes.
+      // Immediately: its image pull may take minutes.
       void to.checkpoint.save();
     },
     settled: (container, failure) => {

@@ -3,7 +3,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import type { OwnStaticPod } from "./mirror-actions.ts";
 import type { WorkerState } from "./worker-state.ts";
 
-/** Static pods that are wanted or not yet gone, as their manifests have them. Pure. */
+/** Static pods that are desired or not gone yet, as in their manifests. Pure. */
 export function ownStaticPods(
   workers: readonly { readonly pod: Pod | undefined; readonly state: WorkerState }[],
   waiting: readonly Pod[],

@@ -23,7 +23,7 @@ const Content = z.object({
   ),
   /** It was told to stop, and never runs again. */
   ends: z.boolean().optional(),
-  /** Why it is over, where nothing of it may run again. */
+  /** Why it ended, if it must not run again. */
   end: z
     .object({
       code: z.string(),
@@ -47,9 +47,8 @@ export interface CheckpointDependencies {
 }
 
 /**
- * What of a pod's past neither its manifest nor the runtime tells: since when the node has it, and how long its
- * containers' crash-loop back-offs have become; and why it is over. Kept in the pod's directory, so that it goes with the
- * pod, and a restart of podwright starts none of it over.
+ * What neither the manifest nor the runtime knows of a pod: since when it is on the node, its crash-loop back-offs, and
+ * why it ended. Stored in the pod's directory, so it is removed with the pod and survives a restart of podwright.
  */
 export class PodCheckpoint {
   readonly #deps: CheckpointDependencies;
@@ -59,9 +58,9 @@ export class PodCheckpoint {
   #saved = "";
   #ends = false;
   #end: StoredEnd;
-  /** One write after the other, so that the newest is the last; it never rejects. */
+  /** Writes one at a time, so the newest comes last; never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** The pod as it was kept last. */
+  /** The pod as last stored. */
   #kept = "";
 
   constructor(deps: CheckpointDependencies, uid: PodUid, deadline: ActiveDeadline, restarts: RestartTimes) {
@@ -71,7 +70,7 @@ export class PodCheckpoint {
     this.#restarts = restarts;
   }
 
-  /** Reads what an earlier life left. Never rejects: without it, all begins anew. */
+  /** Reads the checkpoint of an earlier run. Never rejects: without it, everything starts fresh. */
   async load(): Promise<void> {
     const turn = this.#turn.then(async () => this.#read());
     this.#turn = turn;
@@ -95,8 +94,8 @@ export class PodCheckpoint {
   }
 
   /**
-   * Writes what has changed, also of the pod. Never rejects: what is not remembered starts over in the next life. False
-   * when it could not be written; the next time tries again.
+   * Writes changes, also of the pod. Never rejects: what is not stored starts fresh in the next run. False when the
+   * write failed; the next call retries.
    */
   async save(pod?: Pod): Promise<boolean> {
     const turn = this.#turn.then(async () => this.#write(pod));
@@ -127,9 +126,9 @@ export class PodCheckpoint {
   }
 
   /**
-   * Before anything of the pod is stopped for good: whoever finds it half stopped must not start it again. Where that
-   * can't be written, as on a full disk, the spec of the API server's pod goes: what is not known can't be started.
-   * @param ending undefined: nobody wants the pod any more, and it does not matter how it ended
+   * Called before anything of the pod is stopped for good: a half-stopped pod must not be started again. If the write
+   * fails, as on a full disk, the spec of the API server's pod is deleted: an unknown pod cannot be started.
+   * @param ending undefined: orphaned, so it does not matter how it ended
    */
   async stopping(pod: Pod | undefined, ending: Ending | undefined): Promise<void> {
     this.#ends = true;
@@ -141,14 +140,14 @@ export class PodCheckpoint {
     });
   }
 
-  /** A pod of the API server as it is now: a next life that finds no API server goes by that. */
+  /** The API server's pod as it is now, for a next run without an API server. */
   async #keep(pod: Pod): Promise<void> {
     const { files, node, log } = this.#deps;
     if (!isOfApi(pod)) return;
     const text = JSON.stringify([pod.metadata, pod.spec]);
     if (text === this.#kept) return;
     try {
-      // The first start of the pod keeps it as well.
+      // The first start of the pod stores it as well.
       if ((await files.stat(podDirectory(node, this.#uid))) !== undefined) await keepSpec(files, node, pod, "record");
       this.#kept = text;
     } catch (error) {
@@ -162,9 +161,9 @@ export class PodCheckpoint {
 }
 
 /**
- * Keeps of an API server's pod that it was deleted, before it has a worker that could stop it: should podwright be killed
- * until then, a next life that finds no API server must not take it up. Where that can't be written the spec goes, as in
- * {@link PodCheckpoint.stopping}. Never rejects.
+ * Records the deletion of an API server's pod that has no worker yet: if podwright is killed before, a next run without
+ * an API server must not start it. If the write fails, the spec is deleted, as in {@link PodCheckpoint.stopping}. Never
+ * rejects.
  */
 export async function keepDeletion(
   { files, node, log }: CheckpointDependencies,
@@ -182,12 +181,12 @@ export async function keepDeletion(
   }
 }
 
-/** Only these are looked after by what was kept of them. */
+/** Only these are managed from their checkpoints. */
 function isOfApi({ metadata }: Pod): boolean {
   return metadata.annotations?.[Annotation.configSource] === "api";
 }
 
-/** Whether the pod was told to stop in an earlier life; true also when that can't be said. */
+/** Whether an earlier run was told to stop the pod; true also if that cannot be read. */
 export async function hasEnded(from: Omit<CheckpointDependencies, "log">, uid: PodUid): Promise<boolean> {
   try {
     return (await readContent(from, uid))?.ends === true;
@@ -196,7 +195,7 @@ export async function hasEnded(from: Omit<CheckpointDependencies, "log">, uid: P
   }
 }
 
-/** How the pod was ended for good in an earlier life; undefined: it was not. Rejects when that can't be said. */
+/** The pod's permanent ending in an earlier run; undefined: none. Rejects if it cannot be read. */
 export async function rememberedEnd(
   from: Omit<CheckpointDependencies, "log">,
   uid: PodUid,
@@ -212,7 +211,7 @@ function stored({ cause: { code, message }, outcome, disruption }: LastingEnding
 function restored({ code, message, outcome, disruption }: NonNullable<StoredEnd>): LastingEnding {
   const cause = { code: causeCodeOf(code), message };
   if (outcome !== undefined) return { cause, outcome, disruption };
-  // Earlier versions kept the reason alone: one of these two, or else the node's own.
+  // Earlier versions stored only the reason: one of these two, or the node's own.
   const isOfContainers = code === "PodCompleted" || code === "InitContainerFailed";
   const isPreemption = code === preempting.reason;
   return {

@@ -4,8 +4,8 @@ import type { LastingEnding } from "./ending.ts";
 import { type CheckpointDependencies, rememberedEnd } from "./pod-checkpoint.ts";
 
 /**
- * Which pods were over for good in an earlier life, and why. Read before any pod is taken up: one that is over holds
- * nothing of the node and does not run again, though the runtime still has what is left of it and a source wants it.
+ * Which pods ended for good in an earlier run, and why. Read before any pod is admitted: an ended pod holds no
+ * resources and does not run again, although the runtime still has remains of it and a source has it.
  */
 export class PodEndings {
   readonly #deps: CheckpointDependencies;
@@ -15,7 +15,7 @@ export class PodEndings {
     this.#deps = deps;
   }
 
-  /** Never rejects: a pod whose record can't be read is taken for one that runs on. */
+  /** Never rejects: a pod with an unreadable checkpoint counts as running. */
   async load(): Promise<void> {
     const { files, node, log } = this.#deps;
     try {
@@ -30,7 +30,7 @@ export class PodEndings {
     return this.#ends.has(uid);
   }
 
-  /** Why the pod is over; asked once, as whatever comes later under its UID is another life of it. */
+  /** The pod's ending; returned once, since a later pod with its UID is another instance. */
   take(uid: PodUid): LastingEnding | undefined {
     const end = this.#ends.get(uid);
     this.#ends.delete(uid);

@@ -13,7 +13,7 @@ export interface PodKillerDependencies {
 }
 
 const exceededGrace = "Container runtime did not kill the pod within specified grace period.";
-/** However short a pod's grace is, the runtime needs its time. */
+/** However short the grace period, the runtime needs its time. */
 const leastPatienceSeconds = 10;
 
 interface Killed {
@@ -24,7 +24,7 @@ interface Killed {
   readonly done: (hasStopped: boolean) => void;
 }
 
-/** Ends pods that are still wanted, and says which of them do not stop in time (upstream's killPodNow). */
+/** Stops pods that sources still have, and reports which are overdue (upstream's killPodNow). */
 export class PodKiller {
   readonly #deps: PodKillerDependencies;
   readonly #killed = new Map<PodUid, Killed>();
@@ -34,8 +34,8 @@ export class PodKiller {
   }
 
   /**
-   * Stops a pod for good. Resolves to true once all of it has stopped, to false when its grace and half as much again is
-   * over, or when it is killed once more. Never rejects.
+   * Stops a pod for good. Resolves to true once it has stopped; to false after 1.5 times its grace period, or when it
+   * is killed again. Never rejects.
    */
   async kill(pod: Pod, ending: Ending): Promise<boolean> {
     const uid = podUid(pod.metadata.uid);
@@ -47,7 +47,7 @@ export class PodKiller {
     return await promise;
   }
 
-  /** Looks which pods have stopped and which are overdue. To be called when one has stopped, and now and then. */
+  /** Checks which pods have stopped and which are overdue. Called when one has stopped, and periodically. */
   look(): void {
     const { workers, journal, now } = this.#deps;
     for (const [uid, { pod, ending, dueMs, done }] of this.#killed) {

@@ -16,17 +16,17 @@ interface ObserverDependencies {
   readonly config: { readonly observeLimitMs: number };
 }
 
-/** What its worker sees of a pod: never less than it has done itself. */
+/** A worker's view of its pod: never older than the worker's own effects. */
 export class PodObserver {
   readonly #deps: ObserverDependencies;
   readonly #ref: PodRef;
   readonly #uid: PodUid;
-  /** Everything that this worker did, or one of its UID before it, is seen by observations after this one. */
+  /** Effects of this worker, and of earlier ones with its UID, are visible in observations after this one. */
   #effects: Observation;
-  /** What the containers that the last look showed as ended left. */
+  /** Termination messages of the containers that the last observation showed as terminated. */
   #messages: ReadonlyMap<ContainerId, string> = new Map();
 
-  /** @param after what was done before can be seen by observations after this one */
+  /** @param after earlier effects are visible in observations after this one */
   constructor(deps: ObserverDependencies, ref: PodRef, uid: PodUid, after: Observation) {
     this.#deps = deps;
     this.#ref = ref;
@@ -34,29 +34,28 @@ export class PodObserver {
     this.#effects = after;
   }
 
-  /** Termination messages by container id, as of the last look. */
+  /** Termination messages by container ID, as of the last observation. */
   get messages(): ReadonlyMap<ContainerId, string> {
     return this.#messages;
   }
 
-  /** The runtime may have changed under its worker's hands: only a newer look counts from here on. */
+  /** The worker may have changed the runtime: only newer observations count from here on. */
   acted(look: "requestInspect" | "requestInspectSoon" | "requestInspectAfresh" = "requestInspect"): void {
     const now = this.#deps.pleg.now();
-    // Observations are counted up.
+    // Observations have increasing numbers.
     invariant("effects are never set back", now >= this.#effects, () => `${this.#uid}: ${now} after ${this.#effects}`);
     this.#effects = now;
     this.#deps.pleg[look](this.#uid);
   }
 
-  /** Until disposed of the worker ends what the pod has; {@link acted} says when that is done. */
+  /** Until disposed of, the worker is stopping the pod's containers; {@link acted} says when that is done. */
   ending(): Disposable {
     return this.#deps.pleg.ending(this.#uid);
   }
 
   /**
-   * What the runtime shows, seen after all that the worker has done: also what came to an end while it waited.
-   * @param prepare what has to be done before anything is decided by it, and what is to be put right in it; what takes long
-   * there makes looks stale
+   * An observation newer than all effects of the worker, including operations that ended while waiting for it.
+   * @param prepare what must be done before a decision; slow preparation makes the observation stale
    */
   async observe(
     prepare: (status: PodStatus) => Promise<PodStatus> | undefined,
@@ -68,7 +67,7 @@ export class PodObserver {
       this.#deps.pleg.expedite(this.#uid);
       const status = await cache.getNewerThan(this.#uid, effects, config.observeLimitMs, signal);
       const { observed } = cache.get(this.#uid);
-      // Acting on an older view would do twice what was done since.
+      // An older observation would repeat what was done since.
       const isNews = observed > effects;
       invariant("what decides was observed after all effects", isNews, () => `${this.#uid}: ${observed}, ${effects}`);
       this.#messages = await readTerminationMessages(messages, this.#ref, status, this.#messages);

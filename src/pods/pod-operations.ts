@@ -18,33 +18,33 @@ interface Running {
   readonly sinceMs: number;
   /** Monotonic ms. */
   calledOffMs: number | undefined;
-  /** The sandbox is not there yet. */
+  /** The sandbox does not exist yet. */
   wholePod: boolean;
-  /** Containers that it has not come to an end with. */
+  /** Containers that it still works on. */
   readonly pending: Set<string>;
-  /** What there was of the pod when it began. */
+  /** The pod's status when the operation started. */
   readonly before: PodStatus;
 }
 
-/** Which parts of a pod are being worked on. */
+/** Which parts of a pod have operations in progress. */
 export interface Busy {
-  /** The sandbox is being made or replaced: nothing can be decided about the pod. */
+  /** The sandbox is being created or replaced: no decision about the pod is possible. */
   readonly wholePod: boolean;
   readonly containers: ReadonlySet<string>;
-  /** The pod's resources are being changed. */
+  /** The pod is being resized. */
   readonly resizing: boolean;
 }
 
 export interface OperationEvents extends Pick<OperationProgress, "sandboxFailed" | "settled" | "resizeFailed"> {
-  /** From here on the pod is decided about again: by a look at it that shows the sandbox. */
+  /** From here on decisions about the pod resume, based on an observation with the sandbox. */
   readonly sandboxMade: (before: PodStatus) => void;
-  /** `before`: what there was of the pod when the start was decided. */
+  /** `before`: the pod's status when the start was decided. */
   readonly attempted: (container: Container, before: PodStatus) => void;
-  /** Part of an operation, or all of it, has come to an end: time to look at the pod again. */
+  /** An operation, or part of it, has ended: sync the pod. */
   readonly moved: (operation: PodOperation) => void;
 }
 
-/** The operations of one pod that are under way. They run beside each other and beside the worker's steps. */
+/** The operations in progress of one pod. They run concurrently with each other and with the worker's steps. */
 export class PodOperations {
   readonly #running = new Set<Running>();
   readonly #clock: Clock;
@@ -70,22 +70,22 @@ export class PodOperations {
     return this.#running.size;
   }
 
-  /** The instances whose postStart hook is still to end. */
+  /** Instances whose postStart hook is still running. */
   inPostStart(pod: Pod | undefined, status: PodStatus): ReadonlySet<ContainerId> {
     const running = [...this.#running].filter(({ controller }) => !controller.signal.aborted);
     if (pod === undefined || running.length === 0) return new Set();
-    // Made by an operation that is not done with it.
+    // Created by an operation that has not finished with it.
     return inPostStart(pod, status, ({ id, name }) => {
       return running.some(({ pending, before }) => pending.has(name) && !hasInstance(before, id));
     });
   }
 
-  /** What is under way and since when (monotonic ms), for diagnostics. */
+  /** Operations in progress and their start (monotonic ms), for diagnostics. */
   list(): { readonly name: string; readonly sinceMs: number }[] {
     return [...this.#running].map(({ operation, sinceMs }) => ({ name: operation.name, sinceMs }));
   }
 
-  /** Starts an operation that was decided on from `before`; `signal` ends it with podwright's life. */
+  /** Starts an operation decided from `before`; `signal` cancels it when podwright stops. */
   launch(operation: PodOperation, before: PodStatus, signal: AbortSignal): void {
     const running: Running = {
       operation,
@@ -101,7 +101,7 @@ export class PodOperations {
     void this.#run(running, signal);
   }
 
-  /** What is being worked on is busy, and nothing is decided about it. */
+  /** What an operation works on is busy, and excluded from decisions. */
   #check({ name, containers, resizes }: PodOperation): void {
     for (const { operation, pending, wholePod } of this.#running) {
       const beside = (): string => `${name} beside ${operation.name}`;
@@ -113,8 +113,8 @@ export class PodOperations {
   }
 
   /**
-   * Calls everything off and tells how much that was. What has no effect yet will have none; a call that is on its way
-   * may still be carried out.
+   * Cancels all operations and returns how many. Those without an effect yet will have none; a call in progress may
+   * still be carried out.
    */
   abort(reason: Error): number {
     for (const running of this.#running) {
@@ -125,9 +125,9 @@ export class PodOperations {
   }
 
   /**
-   * Until when the stops of the pod wait for what was called off (monotonic ms); undefined: for nothing. A start that is
-   * on its way to the runtime may still start what has its place in their order; that doesn't keep them waiting for long,
-   * nor beyond the grace. What has stopped already is not over before.
+   * Until when the pod's stop waits for canceled operations (monotonic ms); undefined: no wait. A start already sent to
+   * the runtime may still start a container that has its place in the stop order; the stop waits for it briefly, and
+   * never beyond the grace period.
    */
   calledOffUntil(hasStopped: boolean, killAtMs: number): number | undefined {
     if (this.#running.size === 0) return undefined;

@@ -14,19 +14,19 @@ import { resizeMessage } from "../resources/resize-summary.ts";
 import { asTold, isResizing, withCarriedOut } from "../runtime/actions/resize-actions.ts";
 import type { ResizeFacts } from "../runtime/actions/pod-actions-context.ts";
 
-/** What a pod's status says of its resize. */
+/** The resize conditions of a pod's status. */
 export interface ResizeView {
-  /** Condition PodResizePending: what the manifest asks for is not granted. */
+  /** Condition PodResizePending: the manifest's resources are not allocated. */
   readonly pending: PendingReason | undefined;
-  /** Condition PodResizeInProgress: what is granted is not carried out yet, with the error of the last try. */
+  /** Condition PodResizeInProgress: the allocated resources are not actuated yet, with the last error. */
   readonly inProgress:
     | {
         readonly error: string | undefined;
-        /** Of the pod's spec that asked for it; undefined when it was granted in an earlier life, or has none. */
+        /** The generation that requested it; undefined when it was allocated in an earlier run, or has none. */
         readonly generation?: number | undefined;
       }
     | undefined;
-  /** What containers were last given. */
+  /** The resources last actuated for containers. */
   readonly actuated: PodResources | undefined;
 }
 
@@ -39,7 +39,7 @@ interface ResizeDependencies {
 
 const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have the allocated resources" };
 
-/** How far a pod is with its resize at this moment, which its worker may not have seen yet. */
+/** The state of a pod's resize at this moment, which its worker may not have seen yet. */
 export function resizeNow(
   { allocations, actuated }: { allocations: AllocationManager; actuated: Pick<ResourceRecord, "get"> },
   pod: Pod | undefined,
@@ -58,21 +58,21 @@ export function resizeNow(
   };
 }
 
-/** How far one pod is with the resources that it was granted. Belongs to its worker. */
+/** The resize state of one pod. Belongs to its worker. */
 export class PodResizing {
   readonly #deps: ResizeDependencies;
   readonly #pod: PodRef;
-  /** The grant that the rest is about. */
+  /** The allocation that the rest refers to. */
   #cause: Cause | undefined;
-  /** As it was last observed, with the resources that it was granted. */
+  /** As last observed, with its allocated resources. */
   #seen: Pod | undefined;
   #inProgress = false;
   #error: string | undefined;
   #retryAtMs: number | undefined;
-  /** A change failed: it may have been carried out all the same, and the record says otherwise. */
+  /** A change failed: it may have been carried out nevertheless, so the record is unreliable. */
   #isUnsure = false;
   #status: PodStatus | undefined;
-  /** What is recorded was compared with the runtime's word in this life. */
+  /** The record has been compared with the runtime in this run. */
   #isRecordRight = false;
 
   constructor(deps: ResizeDependencies, pod: PodRef) {
@@ -80,15 +80,15 @@ export class PodResizing {
     this.#pod = pod;
   }
 
-  /** The pod with the resources that it was granted, which may not be those that its manifest asks for. */
+  /** The pod with its allocated resources, which may differ from its manifest. */
   granted(pod: Pod | undefined): Pod | undefined {
     return pod && this.#deps.allocations.allocatedPod(pod);
   }
 
   /**
-   * What has to be there before anything is decided: nothing is done by what was granted before that is on the disk, nor by
-   * what a runtime tells of resources that it has forgotten. Undefined: nothing has to.
-   * @param pod undefined: nothing will be done
+   * What must be done before a decision: allocations must be on disk first, and a runtime that has forgotten resources
+   * must not be trusted. Undefined: nothing.
+   * @param pod undefined: no action follows
    */
   prepare(pod: Pod | undefined, status: PodStatus): Promise<PodStatus> | undefined {
     if (pod === undefined) return undefined;
@@ -113,7 +113,7 @@ export class PodResizing {
         const cgroup = await podCgroups.readContainer(pod, id);
         if (cgroup !== undefined) found.set(id, cgroup);
       } catch (error) {
-        // It may have ended, and its cgroup with it.
+        // It may have terminated, and its cgroup with it.
         effects.log.debug("cannot read a container's cgroup", {
           ...this.#pod,
           container: name,
@@ -125,18 +125,18 @@ export class PodResizing {
     return withCgroups(status, actuated.get(this.#pod.uid), found);
   }
 
-  /** @param underWay a resize is being carried out */
+  /** @param underWay a resize is in progress */
   facts(underWay: boolean): ResizeFacts {
     return { actuated: this.#given(), underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
   }
 
-  /** Monotonic ms of the next try of a resize that failed; undefined when that is due, and waits for a container. */
+  /** Monotonic ms of the retry of a failed resize; undefined when it is due and waits for a container. */
   get retryAtMs(): number | undefined {
     const isToCome = (this.#retryAtMs ?? 0) > this.#deps.effects.clock.monotonic();
     return isToCome ? this.#retryAtMs : undefined;
   }
 
-  /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
+  /** Checks whether the allocated resources are actuated. @param pod as {@link granted} returns it */
   observe(pod: Pod, status: PodStatus): void {
     const { allocations, effects } = this.#deps;
     this.#putRight(pod, status);
@@ -150,7 +150,7 @@ export class PodResizing {
     }
     const given = this.#given();
     const resizing = isResizing(pod, status, given);
-    // Done, though it was said to have failed: it is not done again. What is left of the pod's cgroup is settled.
+    // Actuated, although it was reported as failed: not repeated. What remains is the pod's cgroup.
     if (!resizing && this.#isUnsure && given !== undefined) this.#deps.actuated.set(this.#pod.uid, given);
     this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {
@@ -171,8 +171,8 @@ export class PodResizing {
   }
 
   /**
-   * An earlier life may have come further with a resize than it could note. Before the first one of this life, what the
-   * runtime shows to be done counts as done: what is done next would begin at what containers had long ago.
+   * An earlier run may have actuated more than it recorded. Before the first resize of this run, what the runtime shows
+   * counts as actuated; otherwise the next one would start from old values.
    */
   #putRight(pod: Pod, status: PodStatus): void {
     const { actuated } = this.#deps;
@@ -182,7 +182,7 @@ export class PodResizing {
     actuated.set(this.#pod.uid, withCarriedOut(recorded, status, pod));
   }
 
-  /** The resize could not be carried out. */
+  /** The resize failed. */
   failed(error: unknown, retryAtMs: number): void {
     const message = errorMessage(error);
     if (message !== this.#error) {
@@ -203,7 +203,7 @@ export class PodResizing {
     this.#isUnsure = true;
   }
 
-  /** While nothing is resized, the pod's cgroup is as it should be; an earlier life may have left it otherwise. */
+  /** Without a resize in progress the pod's cgroup must match; an earlier run may have left it otherwise. */
   async settle(pod: Pod): Promise<void> {
     if (this.#inProgress) return;
     try {
@@ -213,7 +213,7 @@ export class PodResizing {
     }
   }
 
-  /** What keeps it is over: it is tried again at once. */
+  /** The obstacle is gone: retry immediately. */
   retryNow(): void {
     if (this.#retryAtMs !== undefined) this.#retryAtMs = this.#deps.effects.clock.monotonic();
   }
@@ -228,7 +228,7 @@ export class PodResizing {
     };
   }
 
-  /** What the pod's containers have, as far as anybody knows: while that is unsure, the runtime's word counts. */
+  /** The actuated resources; while they are unsure, the runtime's values count. */
   #given(): PodResources | undefined {
     const recorded = this.#deps.actuated.get(this.#pod.uid);
     return this.#isUnsure && this.#status ? recorded && asTold(recorded, this.#status) : recorded;

@@ -30,19 +30,19 @@ import type { WorkerPlan } from "./worker-plan.ts";
 import { WorkerViews } from "./worker-views.ts";
 import { checkTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
 
-/** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
+/** Consecutive stops that left something to stop: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
 const resync: Cause = { code: "Resync", message: "periodic resync of the pod" };
 
 interface OwnDependencies extends WorkerDependencies {
-  /** Whether a pod is wanted again under a UID whose pod is still to be removed. */
+  /** Whether a UID is desired again while its previous pod is not removed yet. */
   readonly comesBack: (uid: PodUid) => boolean;
 }
 
 /**
  * Drives one pod, identified by its UID, from its first sight to its removal. One step at a time: observe, decide, act;
- * what may take long runs beside the steps as an operation, and its end is one more thing to observe. Whatever happens
- * meanwhile only wakes the worker; what is wanted is always the latest (`update`, `terminate`, `forget`).
+ * slow work runs as an operation beside the steps, and its end is one more observation. Everything else only wakes the
+ * worker; the latest desired state counts (`update`, `terminate`, `forget`).
  */
 export class PodWorker {
   readonly ref: PodRef;
@@ -60,7 +60,7 @@ export class PodWorker {
   readonly #schedule: StepSchedule;
   readonly #observer: PodObserver;
   #stopsInARow = 0;
-  /** The latest decision, for what waits. */
+  /** The latest decision, for its waits. */
   #actions: PodActions | undefined;
   readonly #failures = new StartFailures();
   readonly #outage: RuntimeOutage;
@@ -68,7 +68,7 @@ export class PodWorker {
   readonly #resizing: PodResizing;
   readonly #views: WorkerViews;
   #life: AbortSignal | undefined;
-  /** Aborts what the current step does, because it is not wanted any more. */
+  /** Cancels the current step because the desired state changed. */
   #step = new AbortController();
 
   constructor(deps: OwnDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause, after: Observation = 0) {
@@ -110,12 +110,12 @@ export class PodWorker {
     return this.#pod;
   }
 
-  /** What is known of the pod at this moment, also by changes that came after the latest step. */
+  /** The current knowledge of the pod, including changes after the latest step. */
   get view(): WorkerView {
     return this.#views.current(this);
   }
 
-  /** True when nobody wants the pod any more: it will be removed from the node. */
+  /** True for an orphaned pod: it will be removed from the node. */
   get forgotten(): boolean {
     return this.#forgotten !== undefined;
   }
@@ -126,21 +126,21 @@ export class PodWorker {
     this.wake(cause);
   }
 
-  /** Stops the pod for good. Again with a shorter grace: shortens it. */
+  /** Stops the pod for good. Again with a shorter grace period: shortens it. */
   terminate(ending: Ending): void {
     const to = terminate(this.#state, ending, this.#deps.effects.clock.monotonic());
     if (to === this.#state) return;
     const { cause } = ending;
     this.#enter(to);
     this.#step.abort(new CalledOff(cause));
-    // What they started is not in the last look, and has its place in the order of the stops.
+    // What they started is not in the last observation, and has its place in the stop order.
     if (this.#operations.abort(new CalledOff(cause)) > 0) this.#observer.acted();
-    // At once: the next step may have to wait for the runtime, and podwright may not live to take it.
+    // Immediately: the next step may have to wait for the runtime, and podwright may be killed before it.
     void this.#checkpoint.stopping(this.#pod, ending);
     this.wake(cause);
   }
 
-  /** The pod is wanted no longer: once it has stopped, everything of it is removed. */
+  /** No source has the pod any more: once it has stopped, it is removed. */
   forget(cause: Cause): void {
     this.#forgotten ??= cause;
     this.wake(cause);
@@ -156,24 +156,26 @@ export class PodWorker {
     this.wake({ code: event.type, message: event.message, entry: event.entry });
   }
 
-  /** Something that the pod refers to changed: what could not be started for want of it may be by now. */
+  /** An object that the pod refers to changed: a start that failed because of it may succeed now. */
   objectsChanged(cause: Cause): void {
     if (this.#operations.busy.wholePod) this.#failures.outdated();
     else this.#failures.clear();
     this.wake(cause);
   }
 
-  /** The runtime answers again: what failed for want of it is tried at once. */
+  /** The runtime answers again: what failed because of the outage is retried immediately. */
   runtimeAnswers(cause: Cause): void {
     if (!this.#outage.over()) return;
     this.#failures.outageOver();
     this.#resizing.retryNow();
-    // What was last seen may be that nothing could be seen.
+    // The last observation may be a failed one.
     this.#observer.acted();
     this.wake(cause);
   }
 
-  /** A probe changed its mind. What has just ended answers none either: first the runtime is asked whether it runs. */
+  /**
+   * A probe result changed. A container that has just died fails its probe too: first ask the runtime whether it runs.
+   */
   probed(cause: Cause, failed: boolean): void {
     if (failed) this.#observer.acted();
     this.wake(cause);
@@ -183,7 +185,7 @@ export class PodWorker {
     this.#schedule.wake(cause);
   }
 
-  /** What the next step would do, judged by the latest observation. Changes nothing. */
+  /** What the next step would do, based on the latest observation. Changes nothing. */
   async plan(): Promise<WorkerPlan> {
     const { cache, rivals, effects } = this.#deps;
     const { status, error, observed } = cache.get(this.uid);
@@ -237,16 +239,17 @@ export class PodWorker {
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
     else if (state.kind === "terminated") await this.#terminated(state, status, signal);
-    // Of a stop that came meanwhile the next step tells: what it called off may have started something after this look.
+    // A stop that arrived meanwhile is handled in the next step: what it canceled may have started something after this
+    // observation.
     signal.throwIfAborted();
     if (this.#state.kind !== "finished") this.#views.publish(this, status, this.#actions, cause);
   }
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     if (this.#isOverdue(pod, status)) return;
-    // Until its sandbox is made there is nothing to decide about a pod; the operation's end wakes this worker.
+    // No decision is possible until the sandbox exists; the operation's end wakes this worker.
     if (this.#operations.busy.wholePod) return;
-    // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
+    // A pod without a sandbox has no operations, so waiting here makes no observation stale.
     if (status.sandboxes.length === 0) {
       const rival = await this.#rivals.next(signal);
       if (rival !== undefined) return this.#waitFor(rival);
@@ -263,19 +266,19 @@ export class PodWorker {
     this.#decisions.record(actions, cause);
     const upsets = actions.killPod ?? actions.restartAll?.cause;
     if (upsets !== undefined && this.#operations.count > 0) {
-      // What they work on goes away under them: they can't come to anything.
+      // They cannot succeed: what they work on is being removed.
       this.#operations.abort(new CalledOff(upsets));
       return;
     }
     const { killPod: end, graces } = actions;
     if (end && !actions.createSandbox) return this.terminate(completed(end, gracePeriodSeconds(pod), graces));
     await this.#prune(status, signal);
-    // Making a sandbox lays the pod's ground and mounts its volumes. What is on its way to run has what it was decided
-    // with, and is resized with its pod when it does.
+    // Creating a sandbox prepares the pod and mounts its volumes. Starts in progress keep the resources they were
+    // decided with, and are resized with the pod.
     const makesSandbox = actions.createSandbox !== undefined;
     if (!makesSandbox && this.#operations.count === 0) await this.#resizing.settle(pod);
     const isFresh = makesSandbox || (await this.#deps.volumes.refresh(pod, cause, signal));
-    // What was decided before a stop came must not begin after it.
+    // A decision made before a stop must not be carried out after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
     await this.#checkpoint.save(pod);
@@ -284,7 +287,7 @@ export class PodWorker {
     this.#schedule.by(this.#after(isFresh ? resyncDelayMs : retryDelayMs), resync);
   }
 
-  /** `spec.activeDeadlineSeconds`: ends the pod when it is over, and otherwise looks again when it will be. */
+  /** `spec.activeDeadlineSeconds`: stops the pod when exceeded, and otherwise schedules the next check. */
   #isOverdue(pod: Pod, status: PodStatus): boolean {
     const endsAtMs = this.#activeDeadline.endsAt(pod, status);
     if (endsAtMs === undefined) return false;
@@ -319,7 +322,7 @@ export class PodWorker {
     for (const operation of operations) this.#operations.launch(operation, status, life);
   }
 
-  /** What is left of the pod's earlier containers and sandboxes. */
+  /** Dead containers and sandboxes of the pod. */
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
     const { config, runtime } = this.#deps;
     const isPruned = await runtime.collectGarbage(this.ref, status, config.garbage, signal);
@@ -331,7 +334,7 @@ export class PodWorker {
     const { cause } = state.ending;
     const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
     if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, cause);
-    // Stopped at least once in any case: what ended by itself still has what it held.
+    // Stopped at least once in any case: a pod that ended by itself still holds resources.
     const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
     if (wasStopped && hasStopped(status)) {
       this.#enter({ ...state, kind: "terminated", released: false });
@@ -353,10 +356,10 @@ export class PodWorker {
   }
 
   async #terminated(state: Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
-    // The runtime may have made it late, of a start that was called off. What it holds has to be given back.
+    // The runtime may have created it late, for a canceled start. Its resources must be released.
     if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
-      // That it has ended may not be remembered yet, for want of room on the disk.
+      // Its end may not be recorded yet, because the disk was full.
       if (!(await this.#checkpoint.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and no longer needs its volumes" };
       if (!state.released) await this.#deps.runtime.release(this.ref, cause, signal);

@@ -16,24 +16,24 @@ import { PodWorker } from "./pod-worker.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 
-/** Pods that only the runtime knows get this long: upstream kills them with a grace of 1 s. */
+/** Grace period for pods that only the runtime knows: upstream kills them with 1 s. */
 const orphanGraceSeconds = 1;
 
-/** A pod that comes back under the UID of one that is still ending: it begins when that one is finished. */
+/** A pod that returns under the UID of one that is still stopping: it starts when that one is finished. */
 export interface ReturningPod {
   readonly pod: Pod;
-  /** As it was when it was let in: what it asks for beyond that is a resize. */
+  /** As admitted: any further request is a resize. */
   readonly letIn: Pod;
   readonly cause: Cause;
-  /** It is over before it begins: it was refused, say. */
+  /** It ends before it starts, e.g. because it was rejected. */
   readonly end?: Ending;
 }
 
-/** Who works with what pods leave. */
+/** Who handles what pods leave behind. */
 export interface WorkersListener {
-  /** The pod has stopped: others may have room. Also called again and again. */
+  /** The pod has stopped: others may have room. May be called repeatedly. */
   stopped(): void;
-  /** The pod has stopped and holds nothing any more. Also called again and again. */
+  /** The pod has stopped and released its resources. May be called repeatedly. */
   released(uid: PodUid): void;
   /** Nothing of the pod is left on the node. */
   removed(uid: PodUid): void;
@@ -41,15 +41,15 @@ export interface WorkersListener {
 
 /**
  * One worker for each pod UID. Two pods of one full name never run at the same time: the later waits until the earlier
- * is finished, so that a replaced manifest ends the old pod before the new one starts.
+ * is finished, so a replaced manifest stops the old pod before the new one starts.
  */
 export class PodWorkers {
   readonly #deps: WorkerDependencies;
   readonly #workers = new Map<PodUid, PodWorker>();
-  /** By full name, oldest first: only the first one of each works. */
+  /** By full name, oldest first: only the first of each works. */
   readonly #queues = new Map<string, PodWorker[]>();
   readonly #returning = new Map<PodUid, ReturningPod>();
-  /** Pods that were removed, with the last look that may still show what they had. */
+  /** Removed pods, with the last observation that may still show them. */
   readonly #removed = new Map<PodUid, Observation>();
   #listener: WorkersListener | undefined;
   readonly #removedPods = new Emitter<PodUid>();
@@ -59,7 +59,7 @@ export class PodWorkers {
     this.#deps = deps;
   }
 
-  /** To be called once, before the first pod is wanted. */
+  /** To be called once, before the first pod is delivered. */
   connect(listener: WorkersListener): void {
     this.#listener = listener;
   }
@@ -69,7 +69,7 @@ export class PodWorkers {
     this.#removedPods.on(listener);
   }
 
-  /** Lets workers work until the signal aborts; pods then stay as they are. */
+  /** Runs the workers until the signal aborts; pods then stay as they are. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
     this.#deps.pleg.onRecovered((cause) => {
@@ -86,14 +86,14 @@ export class PodWorkers {
     return [...this.#workers.values()];
   }
 
-  /** The pod that comes back under this UID as soon as the one that is still ending is finished. */
+  /** The pod that returns under this UID once the one that is still stopping is finished. */
   returning(uid: PodUid): ReturningPod | undefined {
     return this.#returning.get(uid);
   }
 
   /**
-   * Pods with what they were granted of the node, and those that come back when their predecessor of the same UID is
-   * finished, with what they were let in with.
+   * Pods with their allocated resources, and those that return once their predecessor of the same UID is finished, with
+   * the resources they were admitted with.
    */
   holding(): Pod[] {
     const back = [...this.#returning.values()].flatMap(({ letIn, end }) => (end === undefined ? [letIn] : []));
@@ -117,7 +117,7 @@ export class PodWorkers {
     return await Promise.all(this.list().map(plan));
   }
 
-  /** The pod is wanted as it is here. */
+  /** The pod is desired as given. */
   update(pod: Pod, cause: Cause): void {
     const uid = podUid(pod.metadata.uid);
     const worker = this.#workers.get(uid);
@@ -130,14 +130,14 @@ export class PodWorkers {
     }
   }
 
-  /** The pod stops for good, though somebody wants it. Of two of one UID that is the one that comes back. */
+  /** Stops the pod for good, though a source has it. Of two with one UID, the one that returns is meant. */
   terminate(uid: PodUid, ending: Ending): void {
     const back = this.#returning.get(uid);
     if (back === undefined) this.#workers.get(uid)?.terminate(ending);
     else if (back.end === undefined) this.#returning.set(uid, { ...back, end: ending });
   }
 
-  /** The pod is wanted no longer: stopped with its own grace, or a shorter one, and removed. */
+  /** No source has the pod any more: it is stopped with its own grace period, or a shorter one, and removed. */
   remove(uid: PodUid, cause: Cause, graceSeconds?: number): void {
     this.#returning.delete(uid);
     const worker = this.#workers.get(uid);
@@ -148,7 +148,7 @@ export class PodWorkers {
   }
 
   /**
-   * A pod that is in the runtime although nobody wants it.
+   * An orphaned pod of the runtime.
    * @param pod undefined: only the runtime knows it
    */
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
@@ -156,17 +156,17 @@ export class PodWorkers {
     const worker = this.#newWorker(ref, pod, cause);
     worker.terminate(unwanted(cause, graceOf(pod)));
     worker.forget(cause);
-    // It waits for no pod of its name: the wanted one waits for it.
+    // It does not wait for a pod of its name: the desired one waits for it.
     this.#workers.set(worker.uid, worker);
     this.#run(worker);
   }
 
-  /** Something about the pod has changed elsewhere: it is looked at. */
+  /** Something about the pod changed elsewhere: sync it. */
   wake(uid: string, cause: Cause): void {
     this.#workers.get(podUid(uid))?.wake(cause);
   }
 
-  /** ConfigMaps or Secrets were added, changed or removed: the pods that refer to them are looked at. */
+  /** ConfigMaps or Secrets were added, changed or removed: sync the pods that refer to them. */
   objectsChanged(objects: readonly ChangedObject[], cause: Cause): void {
     for (const worker of this.#workers.values()) {
       const { pod } = worker;
@@ -174,7 +174,7 @@ export class PodWorkers {
     }
   }
 
-  /** Pods that have no sandbox for want of a network can have one now. */
+  /** Pods without a sandbox because of the network can be retried. */
   networkUp(cause: Cause): void {
     for (const worker of this.#workers.values()) {
       const { sandboxes } = this.#deps.cache.get(worker.uid).status;
@@ -190,7 +190,7 @@ export class PodWorkers {
   }
 
   #add(worker: PodWorker): void {
-    // A UID that is wanted again waits until its worker has finished.
+    // A UID that is desired again waits until its worker has finished.
     invariant("a pod has one worker", !this.#workers.has(worker.uid), () => worker.uid);
     this.#workers.set(worker.uid, worker);
     const name = fullName(worker.ref);
@@ -204,7 +204,7 @@ export class PodWorkers {
     }
   }
 
-  /** A pod that was removed while it still waited for its name has nothing to stop, unless it ran in an earlier life. */
+  /** A pod removed while it waited for its name has nothing to stop, unless it ran in an earlier run. */
   #dropUnstarted(worker: PodWorker, cause: Cause): void {
     const queue = this.#queues.get(fullName(worker.ref));
     if (queue === undefined || queue[0] === worker) return;
@@ -220,7 +220,7 @@ export class PodWorkers {
     const signal = this.#signal;
     if (worker === undefined || signal === undefined || signal.aborted) return;
     const queue = this.#queues.get(fullName(worker.ref)) ?? [];
-    // Names of logs and addresses are shared.
+    // Log paths and addresses are shared.
     const isItsTurn = queue[0] === worker || !queue.includes(worker);
     invariant("one pod of a name works at a time", isItsTurn, () => `${worker.uid} before ${queue[0]?.uid}`);
     void this.#runToEnd(worker, signal);
@@ -230,7 +230,7 @@ export class PodWorkers {
     try {
       await worker.run(signal);
     } catch (error) {
-      // A defect: this pod is looked after no longer, the others are.
+      // A defect: this pod is no longer managed, the others are.
       this.#deps.effects.log.error("pod worker failed", { ...worker.ref, error: errorMessage(error) });
       return;
     }
@@ -239,7 +239,7 @@ export class PodWorkers {
 
   #finished(worker: PodWorker): void {
     const name = fullName(worker.ref);
-    // Nobody takes its place before it has finished.
+    // Its place stays taken until it has finished.
     invariant("who finishes is known", this.#workers.get(worker.uid) === worker, () => worker.uid);
     const wasFirst = this.#queues.get(name)?.[0] === worker;
     const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
@@ -254,15 +254,15 @@ export class PodWorkers {
     if (back === undefined) return;
     if (back.end === undefined) this.#deps.observer?.podReturned(isStaticPod(back.pod));
     const next = this.#workerOf(back.pod, back.cause);
-    // What its predecessor was granted is forgotten with that one.
+    // The predecessor's allocation is forgotten with it.
     if (back.end === undefined) this.#deps.reserve(back.letIn, back.cause);
     else next.terminate(back.end);
     this.#add(next);
-    // A resize that came meanwhile is judged now.
+    // A resize that arrived meanwhile is judged now.
     if (back.pod !== back.letIn && back.end === undefined) this.#deps.reserve(back.pod, back.cause);
   }
 
-  /** One that comes back is judged by what is seen of it after its predecessor was removed. */
+  /** A pod that returns is judged by observations after its predecessor's removal. */
   #workerOf(pod: Pod, cause: Cause): PodWorker {
     const uid = podUid(pod.metadata.uid);
     const removed = this.#removed.get(uid);

@@ -12,7 +12,7 @@ export interface NodePlace {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Of what others give to pods of this node: extended resources. */
+  /** The extended resources of this node's pods. */
   readonly extended?: Readonly<Record<string, string>>;
 }
 
@@ -22,11 +22,11 @@ export interface Taint {
   readonly effect: string;
 }
 
-/** What of the node decides whether a pod fits in it. */
+/** The facts of a node that decide whether a pod fits. */
 export interface PredicateNode {
-  /** Amounts by resource name, `pods` among them; what is not named is not limited. */
+  /** Amounts by resource name, `pods` included; a missing name is unlimited. */
   readonly allocatable: Readonly<Record<string, string | number>>;
-  /** Undefined: pods are given to this node by hand, whatever they would say to a scheduler. */
+  /** Undefined: standalone, where scheduling constraints do not apply. */
   readonly place: NodePlace | undefined;
 }
 
@@ -42,8 +42,8 @@ export type Failure =
   | { readonly kind: "predicate"; readonly name: RejectionReason; readonly text: string };
 
 /**
- * All that speaks against a pod on this node beside others, in upstream's order: resources, labels, the node's name,
- * host ports, taints. Pure.
+ * All objections against a pod on this node beside others, in upstream's order: resources, labels, node name, host
+ * ports, taints. Pure.
  */
 export function predicateFailures(pod: Pod, others: readonly Pod[], node: PredicateNode): Failure[] {
   return [...lackingResources(pod, others, node), ...misplacements(pod, others, node)];
@@ -68,14 +68,14 @@ function* lackingResources(pod: Pod, others: readonly Pod[], node: PredicateNode
   }
 }
 
-/** Huge pages that the node has none of are none, other resources that it does not name are nobody's business here. */
+/** Missing huge pages count as none; other resources that the node does not list are not checked here. */
 function capacityOf(allocatable: Quantities, name: string): bigint | undefined {
   if (pageSizeOf(name) !== undefined) return amountOf(allocatable, name);
   const quantity = allocatable.get(name);
   return quantity && figure(name, quantity);
 }
 
-/** As {@link Failure} has it. Huge pages go by their size, however it is written. */
+/** The name in {@link Failure}. Huge pages are compared by size, however it is written. */
 export function amountOf(quantities: Quantities, name: string): bigint {
   const size = pageSizeOf(name);
   if (size !== undefined) return hugePageAmounts(quantities).get(size) ?? 0n;
@@ -108,14 +108,14 @@ function* misplacements(pod: Pod, others: readonly Pod[], { place }: PredicateNo
   }
 }
 
-/** Only NoExecute matters to a kubelet: the others speak to schedulers. */
+/** Only NoExecute matters to a kubelet: the other effects are for schedulers. */
 function evicts(taint: Taint, { spec }: Pod): boolean {
   return taint.effect === "NoExecute" && !(spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint));
 }
 
 type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
 
-/** Whether a toleration is one of a taint. Pure. */
+/** Whether a toleration matches a taint. Pure. */
 export function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
   if (effect && effect !== taint.effect) return false;
   if (key ? key !== taint.key : operator !== "Exists") return false;

@@ -7,18 +7,18 @@ import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import type { Ending } from "./ending.ts";
 import { amountOf } from "./predicates.ts";
 
-/** So much of a resource has to become free. */
+/** The amount of a resource that must become free. */
 export interface Requirement {
   readonly name: string;
   readonly amount: bigint;
 }
 
-/** Reason and message of pods that have to make room, as upstream has them. */
+/** Upstream's reason and message of preempted pods. */
 export const preempting = { reason: "Preempting", message: "Preempted in order to admit critical pod" } as const;
-/** Message of condition DisruptionTarget of such pods, as upstream has it. */
+/** Upstream's message of condition DisruptionTarget for preempted pods. */
 export const preemptionDisruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/** The pod makes room for a critical one. @param entry of the journal, that says for which */
+/** The pod is preempted for a critical one. @param entry the journal entry that names it */
 export function preempted(victim: Pod, entry: number, because: Cause): Ending {
   return {
     cause: { code: preempting.reason, message: preempting.message, entry, because },
@@ -30,9 +30,8 @@ export function preempted(victim: Pod, entry: number, because: Cause): Ending {
 }
 
 /**
- * The pods that have to go so that a critical one fits: as few as possible of the higher classes of service, and those
- * that come closest to what is needed. Undefined: all that may be taken together are not enough. Pure, and upstream's
- * choice.
+ * The pods to preempt so that a critical one fits: as few as possible of the higher QoS classes, then those closest to
+ * the needed amount. Undefined: preempting all candidates is not enough. Upstream's choice. Pure.
  */
 export function podsToPreempt(
   critical: Pod,
@@ -49,7 +48,7 @@ export function podsToPreempt(
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
 }
 
-/** What would still be missing if all pods went that may be taken. Pure. */
+/** What would still be missing if all candidates were preempted. Pure. */
 export function missingInAnyCase(
   critical: Pod,
   others: readonly Pod[],
@@ -61,7 +60,7 @@ export function missingInAnyCase(
   );
 }
 
-/** Whether the one is a critical pod before which the other stands back: one that is not, or of a lower priority. */
+/** Whether the first is critical and may preempt the second: one that is not critical, or has lower priority. */
 export function mayPreempt(pod: Pod, other: Pod): boolean {
   if (!isCriticalPod(pod)) return false;
   if (!isCriticalPod(other)) return true;
@@ -69,7 +68,7 @@ export function mayPreempt(pod: Pod, other: Pod): boolean {
   return own !== undefined && its !== undefined && own > its;
 }
 
-/** Takes the pod that comes closest to what is missing, the smaller of two, until nothing is. */
+/** Picks the pod closest to the missing amounts, the smaller of two, until nothing is missing. */
 function closest(pods: readonly Pod[], requirements: readonly Requirement[]): Pod[] {
   const taken: Pod[] = [];
   let missing = requirements;
@@ -84,7 +83,7 @@ function closest(pods: readonly Pod[], requirements: readonly Requirement[]): Po
   return taken;
 }
 
-/** How much would still be missing, each resource counted alike. */
+/** The remaining shortage, each resource weighted alike. */
 function distance(requirements: readonly Requirement[], pod: Pod): number {
   return requirements.reduce((sum, { name, amount }) => {
     const missing = Number(amount - requestOf(pod, name));
@@ -109,7 +108,7 @@ function without(requirements: readonly Requirement[], pods: readonly Pod[]): Re
     .filter(({ amount }) => amount > 0n);
 }
 
-/** A pod is one of the pods that a node may have. */
+/** Each pod counts as one of the node's `pods`. */
 function requestOf(pod: Pod, name: string): bigint {
   return name === "pods" ? 1n : amountOf(podRequests(pod), name);
 }

@@ -8,8 +8,8 @@ import type { Pressure } from "../eviction/pressure.ts";
 const memoryPressureTaint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };
 
 /**
- * Refuses a pod that would only make a node's pressure worse: each one for want of disk or processes, for want of memory those
- * that asked for none. Critical pods are let in. In upstream's words. Pure.
+ * Rejects a pod under node pressure: any pod under disk or PID pressure, best-effort pods under memory pressure.
+ * Critical pods are admitted. In upstream's words. Pure.
  */
 export function admitUnderPressure(pod: Pod, pressures: readonly Pressure[]): Rejection | undefined {
   if (pressures.length === 0 || isCriticalPod(pod)) return undefined;

@@ -6,42 +6,42 @@ import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
 
-/** A back-off as it is remembered over a restart of podwright. */
+/** A back-off as it is stored over a restart of podwright. */
 export interface RememberedDelay {
   readonly key: string;
   readonly delayMs: number;
   /** When it last grew: wall clock, milliseconds since the epoch. */
   readonly updatedAt: number;
-  /** The instance for whose exit it grew, where its whole pod starts over for that. */
+  /** The instance whose exit grew it, if its whole pod restarts for that. */
   readonly startsOver?: string | undefined;
 }
 
 const initialMs = 10_000;
-/** A container that ran for longer since its last restart starts over, whatever the longest back-off is. */
+/** A container that ran for longer since its last restart resets its back-off, whatever the maximum is. */
 const expiryMs = 600_000;
-/** No container's key looks like it. */
+/** Never equals a container's key. */
 const sandboxKey = "sandbox";
-/** A wall clock that is set moves by more; one that is only adjusted makes no back-off be written anew. */
+/** Clock adjustments are smaller; only a set clock causes back-offs to be rewritten. */
 const jumpMs = 1000;
 
 /**
- * When the containers of one pod may be restarted: crash-loop back-off, 10 s doubled to
- * `maxContainerRestartPeriod`, counted from the exit.
+ * When a pod's containers may be restarted: crash-loop back-off, 10 s doubled to `maxContainerRestartPeriod`, counted
+ * from the exit.
  *
- * The runtime gives exits by wall clock, which may jump. Each exit is moved to the monotonic clock when it is first
- * seen, so that a later jump changes no wait. What another life is to remember is dated by the wall clock, and follows
- * its jumps.
+ * The runtime reports exits in wall-clock time, which may jump. Each exit is converted to the monotonic clock when
+ * first seen, so a later jump changes no wait. What is stored for the next run uses the wall clock, and follows its
+ * jumps.
  */
 export class RestartTimes {
   readonly #clock: Clock;
   readonly #backOff: BackOff;
   #exits = new Map<ContainerId, number>();
   readonly #delays = new Map<string, RememberedDelay>();
-  /** Instances that podwright stopped so that they be restarted, and why. */
+  /** Instances that podwright stopped to restart them, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
-  /** Instances for whose exits their pod starts over; the last of it is that they are removed. */
+  /** Instances whose exits restart their pod; it is done when they are removed. */
   readonly #startOvers = new Set<string>();
-  /** From the monotonic clock to the wall clock, in ms, as the delays are dated. */
+  /** Offset from the monotonic to the wall clock, in ms, that the delays are stored with. */
   #wallOffsetMs: number;
 
   constructor(clock: Clock, maxMs: number) {
@@ -50,7 +50,7 @@ export class RestartTimes {
     this.#backOff = new BackOff(initialMs, maxMs, expiryMs);
   }
 
-  /** Takes up the back-offs of an earlier life. */
+  /** Restores the back-offs of an earlier run. */
   remember(delays: readonly RememberedDelay[]): void {
     const { now, monotonic } = { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
     this.#followJump();
@@ -61,13 +61,13 @@ export class RestartTimes {
     }
   }
 
-  /** The back-offs that there are, for {@link remember} in another life. */
+  /** The current back-offs, for {@link remember} in a later run. */
   delays(): RememberedDelay[] {
     this.#followJump();
     return [...this.#delays.values()];
   }
 
-  /** Notes the exits of a new observation and forgets those of containers that are gone. */
+  /** Notes the exits of a new observation and drops those of removed containers. */
   observe(status: PodStatus): void {
     const exits = new Map<ContainerId, number>();
     for (const container of status.containers) {
@@ -80,59 +80,59 @@ export class RestartTimes {
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
   }
 
-  /** Notes that podwright stops this instance in order to restart it, whatever its exit code will be. */
+  /** Notes that podwright stops this instance to restart it, whatever its exit code. */
   stopped(id: ContainerId, cause: Cause): void {
     this.#stopped.set(id, cause);
   }
 
-  /** Why podwright stopped this instance in order to restart it; undefined when it did not. */
+  /** Why podwright stopped this instance to restart it; undefined if it did not. */
   restartCause(exited: ContainerStatus): Cause | undefined {
     return this.#stopped.get(exited.id);
   }
 
-  /** True when the start-over of the pod for which this exit asks has begun, also in an earlier life. */
+  /** True when the pod restart that this exit requested has begun, also in an earlier run. */
   startsOver(exited: ContainerStatus): boolean {
     return this.#startOvers.has(exited.id);
   }
 
-  /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */
+  /** Monotonic ms at which the back-off after this exit ends; undefined: none. */
   endsAt(container: Container, exited: ContainerStatus): number | undefined {
     return this.#backOff.endsAt(key(container), this.#exitOf(exited));
   }
 
-  /** The container's present back-off: how long it waits after an exit, in ms; 0 when it has none. */
+  /** The container's current back-off delay in ms; 0: none. */
   delayMs(container: Container): number {
     return this.#backOff.get(key(container));
   }
 
   /**
-   * Notes that a container is being started, as was decided upon `before`: after an exit it is a restart, and the next
-   * exit waits longer, whatever becomes of this one. What is only planned counts for nothing.
+   * Notes that a container is being started, as decided from `before`: after an exit it is a restart, and the next exit
+   * waits longer, whatever becomes of this one. Only actual attempts count.
    */
   attempted(container: Container, before: PodStatus): void {
     const exited = findContainer(before, container.name);
     if (exited?.state === "exited") this.#grow(key(container), this.#exitOf(exited));
   }
 
-  /** Notes what is stopped now because of these actions. */
+  /** Notes the stops of these actions. */
   acting({ containersToKill, resize, restartAll }: PodActions): void {
     for (const { container, cause, restarts } of containersToKill) {
       if (restarts === true) this.stopped(container.id, cause);
     }
     for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
-    // What is tried once more of a start-over that has begun is that one still.
+    // A retry of a pod restart that has begun is the same restart.
     if (restartAll === undefined || this.#startOvers.has(restartAll.source.id)) return;
     const { container, source } = restartAll;
     this.#startOvers.add(source.id);
     this.#grow(key(container), this.#exitOf(source), source.id);
   }
 
-  /** Notes that a sandbox is made. Where it replaces another one and is lost soon, its successor waits. */
+  /** Notes that a sandbox is being created. If it replaces another and is lost soon, its successor backs off. */
   sandboxMade(before: PodStatus): void {
     if (before.sandboxes.length > 0) this.#grow(sandboxKey, this.#clock.monotonic());
   }
 
-  /** Monotonic ms before which no sandbox is made again; undefined: at once. */
+  /** Monotonic ms before which no sandbox is recreated; undefined: immediately. */
   sandboxEndsAt(): number | undefined {
     return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
   }
@@ -144,7 +144,7 @@ export class RestartTimes {
     this.#delays.set(name, { key: name, delayMs, updatedAt: this.#clock.now(), startsOver });
   }
 
-  /** Dates the delays anew where the wall clock was set since they were dated. */
+  /** Re-dates the delays when the wall clock was set since they were stored. */
   #followJump(): void {
     const offsetMs = this.#clock.now() - this.#clock.monotonic();
     const byMs = Math.round(offsetMs - this.#wallOffsetMs);
@@ -165,7 +165,7 @@ export class RestartTimes {
   }
 }
 
-/** An image or resize change starts the back-off over, as upstream's key has it; the order of what is asked for does not. */
+/** An image or resource change resets the back-off, as with upstream's key; the order of resources does not. */
 function key({ name, image, resources = {} }: Container): string {
   const amounts = (list: ResourceRequirements["limits"] = {}): unknown =>
     Object.entries(list).toSorted(([a], [b]) => a.localeCompare(b));

@@ -4,7 +4,7 @@ import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Logger } from "../ports/log.ts";
 import type { DecisionLog } from "./decision-log.ts";
 
-/** How long a pod waits for another of its name before it looks again. */
+/** How often a pod that waits for another of its name checks again. */
 export const rivalRetryMs = 1000;
 
 interface RivalDependencies {
@@ -19,7 +19,7 @@ export interface Rival {
   readonly message: string;
 }
 
-/** Finds a pod of the same name that has to be gone first. An earlier life may have left it: nobody but the runtime knows of it then. */
+/** Finds a pod of the same name that must be removed first. After a restart it may be known to the runtime only. */
 export class Rivals {
   readonly #deps: RivalDependencies;
   readonly #ref: PodRef;
@@ -31,7 +31,7 @@ export class Rivals {
     this.#decisions = decisions;
   }
 
-  /** Undefined: none keeps the pod waiting. One that does is told, once. */
+  /** Undefined: no pod blocks it. A blocking pod is recorded once. */
   async next(signal: AbortSignal): Promise<Rival | undefined> {
     const { cache, log, rivals } = this.#deps;
     let [uid] = await rivals(this.#ref);

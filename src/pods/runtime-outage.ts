@@ -3,12 +3,12 @@ import type { Clock } from "../ports/clock.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 
-/** So long a runtime that is there for listings and away for the rest is not asked again for its return. */
+/** Minimum pause between checks of a runtime that lists but fails other calls. */
 const askAgainMs = 10_000;
 
 /**
- * Whether one pod's work failed for want of the runtime, and is worth another try as soon as that answers again: its own
- * back-off is for what may fail again.
+ * Whether a pod's work failed because the runtime was away, so a retry is worthwhile once it answers: the normal
+ * back-off is for repeatable failures.
  */
 export class RuntimeOutage {
   readonly #clock: Pick<Clock, "monotonic">;
@@ -27,7 +27,7 @@ export class RuntimeOutage {
     if (kind === undefined) return;
     this.#waits = true;
     const nowMs = this.#clock.monotonic();
-    // It may be back before a listing finds it away.
+    // It may be back before a relist finds it away.
     if (kind !== "away" || nowMs < this.#askedMs + askAgainMs) return;
     this.#askedMs = nowMs;
     this.#pleg.awaitAnswer();
@@ -41,7 +41,7 @@ export class RuntimeOutage {
   }
 }
 
-/** Whether the runtime was not there, or did not answer in time; undefined: it answered, or this has nothing to do with it. */
+/** Whether the runtime was unavailable or too slow; undefined: it answered, or the error is unrelated. */
 export function outageOf(error: unknown): "away" | "silent" | undefined {
   for (let link = error; link instanceof Error && link.cause !== link; link = link.cause) {
     if (isCriError(link, "Unavailable")) return "away";

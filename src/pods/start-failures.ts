@@ -22,18 +22,18 @@ interface Failure extends Waiting {
 }
 
 /**
- * What of a pod could not be started, why, and when it is tried again. Each container stands for itself: one that waits
- * for its image delays no other's try.
+ * Which parts of a pod could not be started, why, and when they are retried. Each container is independent: one that
+ * waits for its image delays no other.
  */
 export class StartFailures {
   readonly #containers = new Map<string, Failure>();
   #sandbox: Failure | undefined;
   #isOutdated = false;
   readonly #tried = new Set<string>();
-  /** Containers that have become different since a try with them began. */
+  /** Containers whose definition changed since an attempt with them began. */
   readonly #outdated = new Set<string>();
 
-  /** @param defaultRetryMs monotonic ms of the next try where the failure does not say itself */
+  /** @param defaultRetryMs monotonic ms of the retry if the failure has none */
   settled(container: string, failure: StartFailure | undefined, defaultRetryMs: number): void {
     this.#tried.add(container);
     const isOutdated = this.#outdated.delete(container);
@@ -45,8 +45,8 @@ export class StartFailures {
   }
 
   /**
-   * The pod is another one now. What was said of containers that have become different is over: they are tried at once,
-   * those that are being tried (`busy`) as soon as that has failed.
+   * The pod changed. Failures of changed containers are void: they are retried immediately; those with an attempt in
+   * progress (`busy`) once it has failed.
    */
   updated(before: Pod | undefined, after: Pod, busy: ReadonlySet<string>): void {
     if (before === undefined || (this.#containers.size === 0 && busy.size === 0)) return;
@@ -62,7 +62,7 @@ export class StartFailures {
     this.#sandbox = failureOf(failure, this.#isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs));
   }
 
-  /** The runtime answers: what failed for want of it is tried at once. */
+  /** The runtime answers: what failed because of the outage is retried immediately. */
   outageOver(): void {
     for (const [name, failure] of this.#containers) {
       if (failure.isOutage) this.#containers.set(name, { ...failure, retryAtMs: 0 });
@@ -70,20 +70,23 @@ export class StartFailures {
     if (this.#sandbox?.isOutage === true) this.#sandbox = { ...this.#sandbox, retryAtMs: 0 };
   }
 
-  /** A sandbox is made: what was said about the last try is over. */
+  /** A sandbox was created: the last failure is void. */
   makesSandbox(): void {
     this.#sandbox = undefined;
     this.#isOutdated = false;
   }
 
-  /** What the pod refers to has changed since its sandbox began to be made: should that fail, it is tried again at once. */
+  /**
+   * An object that the pod refers to changed while its sandbox was being created: if that fails, it is retried
+   * immediately.
+   */
   outdated(): void {
     this.#isOutdated = true;
   }
 
   /**
-   * What a decision tells of waits. A container that ran and is in crash-loop back-off waits for that alone: its failure
-   * (of a postStart hook) is not what it waits for any more, and not its reason when it starts again.
+   * The waits of a decision. A container in crash-loop back-off waits for that alone: an earlier failure (of a
+   * postStart hook) is neither its wait nor its reason any more.
    */
   decided({ waits }: Pick<PodActions, "waits">, nowMs: number): void {
     for (const { container, exited } of waits) {
@@ -96,17 +99,17 @@ export class StartFailures {
     return this.#containers.get(container.name)?.retryAtMs;
   }
 
-  /** Containers whose start this life has tried, and knows how that ended. */
+  /** Containers with a finished start attempt in this run. */
   get tried(): ReadonlySet<string> {
     return this.#tried;
   }
 
-  /** Why the container could not be started the last time. */
+  /** Why the container's last start failed. */
   of(container: Container): Waiting | undefined {
     return this.#containers.get(container.name);
   }
 
-  /** Why the pod could not be set up the last time. */
+  /** Why the pod's last set-up failed. */
   get sandbox(): Waiting | undefined {
     return this.#sandbox;
   }
@@ -132,13 +135,13 @@ export class StartFailures {
     const sandbox = this.#sandbox;
     for (const { name } of allContainers(pod.spec)) {
       const failure = this.#containers.get(name) ?? sandbox;
-      // A stop that failed is not why a container does not run.
+      // A failed stop is not why a container does not run.
       if (failure === undefined || failure.reason === killContainerError) continue;
       waiting.set(name, { reason: failure.reason, message: failure.message });
     }
     for (const wait of actions?.waits ?? []) {
       if (wait.exited === undefined) continue;
-      // The whole back-off, not what is left of it: a status does not change because time passes.
+      // The full back-off, not the remaining time: a status must not change with time alone.
       const delay = formatGoDuration(restarts.delayMs(wait.container));
       const { namespace, name, uid } = pod.metadata;
       const message = `back-off ${delay} restarting failed container=${wait.container.name} pod=${name}_${namespace}(${uid})`;

@@ -3,8 +3,8 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 
 /**
- * Remembers on disk which UIDs of static pods podwright itself gave: one empty file each. A running pod with such a UID
- * whose manifest now gives another one has changed; a pod with any other UID comes from another kubelet.
+ * Stores which UIDs of static pods podwright itself assigned: one empty file each. A running pod with such a UID whose
+ * manifest now yields another one has changed; a pod with any other UID belongs to another kubelet.
  */
 export class StartedStaticPods {
   readonly #files: Files;
@@ -22,7 +22,7 @@ export class StartedStaticPods {
     return (await this.#load()).has(uid);
   }
 
-  /** Never rejects: not remembering costs at most a change that is noticed later. */
+  /** Never rejects: a missing record at most delays noticing a change. */
   async add(uid: string): Promise<void> {
     const known = await this.#load();
     if (known.has(uid)) return;
@@ -35,7 +35,7 @@ export class StartedStaticPods {
     }
   }
 
-  /** Forgets all but those that are still there. */
+  /** Forgets all but those that still exist. */
   async keepOnly(isThere: (uid: string) => boolean): Promise<void> {
     const known = await this.#load();
     for (const uid of [...known].filter((candidate) => !isThere(candidate))) {

@@ -14,44 +14,44 @@ import type { PodChange } from "./pod-change.ts";
 
 export interface StaticIdentityDependencies {
   readonly pleg: Pick<Pleg, "firstListing" | "podsNamed" | "isListed">;
-  /** UIDs that podwright gave in this life or an earlier one. */
+  /** UIDs that podwright assigned in this or an earlier run. */
   readonly started: Pick<StartedStaticPods, "has" | "add" | "keepOnly">;
   readonly cache: Pick<PodCache, "getNewerThan">;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** True when the runtime's containers of a pod are those that `pod` asks for, by name and hash. */
+  /** True when the runtime's containers match those of `pod`, by name and hash. */
   readonly matchesRunning: (pod: Pod, status: PodStatus) => boolean;
-  /** How long a look at the running pod may take. */
+  /** Time limit of an inspection of the running pod. */
   readonly observeLimitMs: number;
 }
 
-/** UIDs that were computed from a manifest look like this; one that its author chose hardly does. */
+/** The format of computed UIDs; one written into a manifest hardly looks like this. */
 const computedUid = /^[0-9a-f]{32}$/u;
 
 /**
- * Gives static pods without a UID of their own the UID under which they already run. A computed UID changes with
- * whoever computes it (another kubelet, another version), and a pod that runs as its manifest says must not be restarted
- * for that. A pod that ran in this life already is no such pod: its manifest has changed, in more than the hash shows.
+ * Keeps the UID under which a static pod without its own UID already runs. A computed UID depends on who computes it
+ * (another kubelet or version), and a pod that matches its manifest must not restart because of that. A pod that
+ * already ran in this run does not qualify: its manifest has changed, beyond what the hash shows.
  *
- * Changes pass in order; the first static pod waits until the runtime has been listed once, others do not.
+ * Changes pass in order; the first static pod waits for the first relist, others do not.
  */
 export class StaticIdentity {
   readonly #deps: StaticIdentityDependencies;
   #next: (change: PodChange) => void = () => {};
   /** Adopted UIDs by the computed ones. */
   readonly #adopted = new Map<string, PodUid>();
-  /** UIDs that were wanted in this life, while the runtime has them, by full name. */
+  /** UIDs desired in this run and present in the runtime, by full name. */
   readonly #ownUids = new Map<string, ReadonlySet<string>>();
   #pruned = false;
   #turn: Promise<void> = Promise.resolve();
-  /** Changes that wait for their turn: while there are none, a change passes at once. */
+  /** Changes waiting in order: while there are none, a change passes immediately. */
   #queued = 0;
 
   constructor(deps: StaticIdentityDependencies) {
     this.#deps = deps;
   }
 
-  /** @param next takes changes, with the UIDs that their pods get. To be called once, before the first change. */
+  /** @param next receives the changes with the resolved UIDs. To be called once, before the first change. */
   connect(next: (change: PodChange) => void): void {
     this.#next = next;
   }
@@ -74,7 +74,7 @@ export class StaticIdentity {
     });
   }
 
-  /** False while a change waits: of that pod nobody else knows yet that it is wanted. */
+  /** False while a change waits: its pod is not known elsewhere yet. */
   get settled(): boolean {
     return this.#queued === 0;
   }
@@ -91,20 +91,20 @@ export class StaticIdentity {
     this.#ownUids.set(name, new Set([...(this.#ownUids.get(name) ?? []), uid]));
   }
 
-  /** Once a life: what was started and is gone need not be remembered. */
+  /** Once per run: records of removed pods are obsolete. */
   async #prune(): Promise<void> {
     if (this.#pruned) return;
     this.#pruned = true;
     await this.#deps.started.keepOnly((uid) => this.#deps.pleg.isListed(podUid(uid)));
   }
 
-  /** Never rejects: a pod that can't be looked at is not adopted. */
+  /** Never rejects: a pod that cannot be inspected is not adopted. */
   async #adopt(pod: Pod): Promise<void> {
     const { pleg, journal, matchesRunning, started } = this.#deps;
     await pleg.firstListing;
     await this.#prune();
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
-    // What has ended under the computed UID need not be all: another kubelet may have started it anew since.
+    // The pod of the computed UID may have ended and been recreated by another kubelet since.
     const before = rivals.includes(podUid(pod.metadata.uid)) ? await this.#lookAt(podUid(pod.metadata.uid)) : noPod;
     if (before === undefined || isUp(before)) return;
     const name = fullName(pod.metadata);
@@ -129,7 +129,7 @@ export class StaticIdentity {
     });
   }
 
-  /** Undefined when the runtime does not say. */
+  /** Undefined when the runtime does not report it. */
   async #lookAt(uid: PodUid): Promise<PodStatus | undefined> {
     const { cache, log, observeLimitMs } = this.#deps;
     try {

@@ -4,18 +4,18 @@ import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import type { WorkerConfig } from "./worker-dependencies.ts";
 
-/** Causes that are kept until the next step; more say nothing new. */
+/** Causes kept until the next step; more add nothing. */
 const manyCauses = 8;
 
 /**
- * How long a pod at rest is left alone: syncFrequency, and up to half as much again so that pods spread.
+ * Interval between syncs of a pod at rest: syncFrequency, times 1 to 1.5 to spread pods.
  * @param draw uniform in [0, 1)
  */
 export function resyncDelayMs({ syncFrequencyMs }: Pick<WorkerConfig, "syncFrequencyMs">, draw: number): number {
   return syncFrequencyMs * (1 + draw / 2);
 }
 
-/** How long after a failure another try is made, spread alike; never longer than a pod at rest waits. */
+/** Delay of a retry after a failure, spread alike; never longer than the interval at rest. */
 export function retryDelayMs(
   { errorBackOffMs, syncFrequencyMs }: Pick<WorkerConfig, "errorBackOffMs" | "syncFrequencyMs">,
   draw: number,
@@ -24,20 +24,20 @@ export function retryDelayMs(
 }
 
 /**
- * When a pod worker takes its next step, and why. A wake-up means "now"; a step that ends says by when the next has to
- * come at the latest. Whatever wakes the worker during a step is not lost: the next step follows at once.
+ * When a pod worker takes its next step, and why. A wake-up means "now"; a step that ends sets the latest time of the
+ * next. A wake-up during a step is not lost: the next step follows immediately.
  */
 export class StepSchedule {
   readonly #clock: Clock;
   readonly #name: string;
   #causes: Cause[] = [];
   #last: Cause;
-  /** Monotonic ms of the next step; undefined while nothing is known yet. */
+  /** Monotonic ms of the next step; undefined while unknown. */
   #nextMs: number | undefined = 0;
   #timerCause: Cause | undefined;
   #wake: (() => void) | undefined;
 
-  /** @param name what the wait is called in diagnostics */
+  /** @param name of the wait, for diagnostics */
   constructor(clock: Clock, name: string, first: Cause) {
     this.#clock = clock;
     this.#name = name;
@@ -45,7 +45,7 @@ export class StepSchedule {
     this.#last = first;
   }
 
-  /** The cause of the step that is under way, or of the last one. */
+  /** The cause of the current or last step. */
   get lastCause(): Cause {
     return this.#last;
   }
@@ -57,14 +57,14 @@ export class StepSchedule {
     this.#wake?.();
   }
 
-  /** The next step at the latest; an earlier one, or a wake-up that came during the step, stands. */
+  /** The latest time of the next step; an earlier one, or a wake-up during the step, takes precedence. */
   by(atMs: number, cause: Cause): void {
     if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
     this.#nextMs = atMs;
     this.#timerCause = cause;
   }
 
-  /** The next step at the latest when a wait of the decision is over. */
+  /** The next step at the latest when a wait of the decision ends. */
   byWaits({ waits, sandboxWaitUntilMs }: Pick<PodActions, "waits" | "sandboxWaitUntilMs">): void {
     for (const { container, exited, untilMs, cause } of waits) {
       const over: Cause =
@@ -81,12 +81,12 @@ export class StepSchedule {
     this.by(sandboxWaitUntilMs, { code: "RetryDue", message: "retry is due for the creation of the sandbox" });
   }
 
-  /** A step begins: from here on wake-ups ask for another. */
+  /** A step begins: wake-ups from here on request another. */
   begin(): void {
     this.#nextMs = undefined;
   }
 
-  /** Why the step is taken: the newest thing that woke the worker, or what the timer was for. */
+  /** Why the step is taken: the newest wake-up, or the timer's reason. */
   takeCause(otherwise: Cause): Cause {
     this.#last = this.#causes.at(-1) ?? this.#timerCause ?? otherwise;
     this.#causes = [];
@@ -94,7 +94,7 @@ export class StepSchedule {
     return this.#last;
   }
 
-  /** Waits until the next step is due or the signal aborts. @param defaultMs when nothing asked for one */
+  /** Waits until the next step is due or the signal aborts. @param defaultMs if nothing is scheduled */
   async pause(defaultMs: number, signal: AbortSignal): Promise<void> {
     const delayMs = (this.#nextMs ?? defaultMs) - this.#clock.monotonic();
     if (delayMs <= 0 || signal.aborted) return;

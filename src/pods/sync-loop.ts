@@ -28,7 +28,7 @@ import { UnclaimedPods } from "./unclaimed-pods.ts";
 
 export interface SyncLoopDependencies {
   readonly effects: Pick<Effects, "clock" | "journal" | "log">;
-  /** Where pods' checkpoints are kept. */
+  /** Where pod checkpoints are stored. */
   readonly checkpoint: CheckpointDependencies;
   readonly node: Pick<NodeContext, "resources">;
   readonly observer?: Observer | undefined;
@@ -36,41 +36,38 @@ export interface SyncLoopDependencies {
   readonly cache: PodCache;
   readonly workers: PodWorkers;
   readonly allocations: Pick<AllocationManager, "allocatedPod" | "retry">;
-  /** True once every source, or the one that is named, has said what it wants: before, nothing is known to be unwanted. */
+  /** True once every source, or the named one, has delivered: before, no pod is known to be an orphan. */
   readonly sourcesReady: (source?: string) => boolean;
-  /** Whether changes are on their way here of which a source has said already. */
+  /** Whether changes are pending that a source has already delivered. */
   readonly moreToCome: () => boolean;
-  /** Which of the runtime's pods are this node's to remove. */
+  /** Which of the runtime's pods this node may remove. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
-  /** Pods that left something on disk or in the cgroup tree, and how to remove that. */
+  /** Pods with leftovers on disk or in the cgroup tree, and how to remove those. */
   readonly leftovers: Leftovers;
   readonly housekeepingPeriodMs: number;
   readonly admission: AdmissionChain;
-  /** Undefined: pods are given to this node by hand. */
+  /** Undefined: standalone. */
   readonly cluster: Pick<ClusterHooks, "place" | "refreshPlace"> | undefined;
-  /** Whether the API server says of the pod, of which this life has said nothing yet, that it is over. */
+  /** Whether the API server reports the pod, unknown to this run so far, as ended. */
   readonly hadEnded: (uid: PodUid) => boolean;
 }
 
 /** What pods leave behind outside of the runtime. */
 export interface Leftovers {
   podUids(): Promise<ReadonlySet<string>>;
-  /** False: something is left that is not podwright's to remove. */
+  /** False: something remains that is not podwright's to remove. */
   remove(uid: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Ms between two looks for pods that nobody wants, as long as those that the runtime has are not all known. */
+/** Ms between searches for orphaned pods, until all pods of the runtime are known. */
 const firstLookMs = 200;
 
-/**
- * Brings together what is wanted (sources) and what happens (PLEG) in the pod workers, and looks for pods that are there
- * although nobody wants them. Nothing here waits for a pod.
- */
+/** Connects sources and PLEG with the pod workers, and finds orphaned pods. Never blocks on a pod. */
 export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
   readonly #afterListing: AfterListing;
   readonly #queue: AdmissionQueue;
-  /** For whoever ends pods that are still wanted. */
+  /** For callers that stop pods which sources still have. */
   readonly killer: PodKiller;
   readonly #endings: PodEndings;
   readonly #unclaimed: UnclaimedPods;
@@ -101,40 +98,40 @@ export class SyncLoop {
     });
   }
 
-  /** Reads what earlier lives left. To be called once, before the runtime is looked at. */
+  /** Reads what earlier runs stored. To be called once, before the first relist. */
   async load(): Promise<void> {
     await this.#endings.load();
   }
 
   /**
-   * True once every pod that an earlier life left in the runtime has a worker, also one that nobody wants any more.
-   * Before that, a pod without a worker may run.
+   * True once every pod that an earlier run left in the runtime has a worker, orphans included. Before that, a pod
+   * without a worker may run.
    */
   get knowsAll(): boolean {
     return this.#knowsAll;
   }
 
-  /** Takes a change of what is wanted. */
+  /** Receives a change of the desired pods. */
   handle(change: PodChange): void {
     if (!this.#afterListing.holds(change, change.op === "add")) return this.#take(change);
     const { effects, checkpoint } = this.#deps;
     if (change.op !== "remove" && !isDeleted(change.pod)) return;
-    // One after the other: a pod that is deleted and gone at once is written twice.
+    // One after the other: a pod deleted and gone at the same time is written twice.
     this.#deletions = this.#deletions.then(() => keepDeletion(checkpoint, change.pod, effects.clock.now()));
   }
 
-  /** True while pods come of which nothing is known yet but that they run: what they hold is not free. */
+  /** True while pods arrive that are only known to be running: their resources are not free. */
   get isTakingUp(): boolean {
     return this.#afterListing.isBusy;
   }
 
-  /** Pods that are wanted and have no worker yet. */
+  /** Desired pods without a worker yet. */
   waiting(): Pod[] {
     const pods = [...this.#afterListing.pods, ...this.#queue.pods];
     return pods.filter(({ metadata }) => this.#deps.workers.get(podUid(metadata.uid)) === undefined);
   }
 
-  /** A pod has stopped, or the node has changed: others may have room now. */
+  /** A pod has stopped, or the node changed: others may have room now. */
   roomMade(): void {
     this.killer.look();
     this.#queue.retry();
@@ -158,13 +155,13 @@ export class SyncLoop {
       this.#deps.workers.terminate(podUid(pod.metadata.uid), end);
       return;
     }
-    // A pod that runs already was admitted before: a restart of podwright must not take it down again.
+    // A pod that already runs was admitted before: a restart of podwright must not stop it.
     const known = change.op === "update" || isDeleted(pod) || this.#mayRunOn(pod);
     if (known) this.#pass(change, undefined);
     else this.#queue.add(change);
   }
 
-  /** Why the pod was over before this life of podwright knew of it: it never runs again. */
+  /** Why the pod had ended before this run: it never runs again. */
   #endBefore({ pod, cause }: PodChange): Ending | undefined {
     const uid = podUid(pod.metadata.uid);
     const end = this.#endings.take(uid);
@@ -173,13 +170,13 @@ export class SyncLoop {
       const ended: Cause = { code: "PodHadEnded", message: "the pod had ended before", because: cause };
       return unwanted(ended, graceSeconds);
     }
-    // Beside one that is still ending it is another life of the pod.
+    // Beside one that is still stopping it is another instance of the pod.
     return end && this.#deps.workers.get(uid) === undefined ? resumed(end, cause, graceSeconds) : undefined;
   }
 
   #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {
     const { workers } = this.#deps;
-    // One that is refused holds nothing, and is granted what it asks for by then, should it ever be let in.
+    // A rejected pod holds nothing, and is allocated its request of that time if it is ever admitted.
     if (rejection === undefined) this.#deps.admission.reserve(pod, cause);
     workers.update(pod, cause);
     if (isDeleted(pod)) {
@@ -197,7 +194,7 @@ export class SyncLoop {
     workers.terminate(podUid(pod.metadata.uid), refused(rejection, entry));
   }
 
-  /** Whether the pod runs, as far as that is known, and no source has named it yet. */
+  /** Whether the pod runs, as far as known, and no source has delivered it yet. */
   #isUnclaimed(uid: PodUid): boolean {
     const { cache, pleg, workers } = this.#deps;
     if (!pleg.isListed(uid) || workers.get(uid) !== undefined || this.#endings.has(uid)) return false;
@@ -205,7 +202,7 @@ export class SyncLoop {
     return sandboxes.length === 0 || sandboxes.some(({ ready }) => ready);
   }
 
-  /** Passes PLEG's events on and keeps house until the signal aborts. */
+  /** Dispatches PLEG's events and does housekeeping until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#passEvents(signal), this.#keepHouse(signal)]);
   }
@@ -230,19 +227,19 @@ export class SyncLoop {
         this.#deps.effects.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
       this.killer.look();
-      // Of what waits for pods that were not heard of: some are by now.
+      // Some of those that wait for unclaimed pods may pass by now.
       if (!this.#knowsAll) this.#queue.retry();
       const { effects, housekeepingPeriodMs } = this.#deps;
-      // Until all pods of the runtime are known, soon: what an earlier life left is shown and stopped at once.
+      // Soon, until all pods of the runtime are known: orphans are shown and stopped without delay.
       const pauseMs = this.#knowsAll ? housekeepingPeriodMs : Math.min(housekeepingPeriodMs, firstLookMs);
       await effects.clock.sleep("housekeeping", pauseMs, signal).catch(() => {});
     }
   }
 
-  /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
+  /** One search for orphaned pods: in the runtime, on disk, in the cgroup tree. */
   async #housekeeping(signal: AbortSignal): Promise<void> {
     const { pleg, cache } = this.#deps;
-    // Some of what is wanted has no worker yet.
+    // Some desired pods have no worker yet.
     if (pleg.lastRelistMs === undefined || this.#deps.moreToCome() || this.#afterListing.isBusy) return;
     const allReady = this.#deps.sourcesReady();
     await this.#endOrphans(allReady);
@@ -256,7 +253,7 @@ export class SyncLoop {
     await this.removeLeftovers(signal);
   }
 
-  /** Stops pods of the runtime that no source wants, as far as those have spoken that may want them. */
+  /** Stops orphaned pods of the runtime, if every source that may have them has delivered. */
   async #endOrphans(allReady: boolean): Promise<void> {
     const { workers, cache, owns, checkpoint } = this.#deps;
     for (const uid of cache.uids()) {
@@ -276,21 +273,21 @@ export class SyncLoop {
   }
 
   /**
-   * A static pod whose file or URL gives it no more. With the API server away it would hold the name of the one that its
-   * manifest gives now for as long as that lasts.
+   * A static pod whose file or URL no longer has it. Without an API server it would hold the name of its successor for
+   * as long as the outage lasts.
    */
   #isDisowned({ sandboxes }: PodStatus): boolean {
     const source = sandboxes[0]?.source;
     return (source === "file" || source === "http") && this.#deps.sourcesReady(source);
   }
 
-  /** Removes what pods left that are gone. What can't be removed of one of them keeps no other's. */
+  /** Removes leftovers of removed pods. A failure for one pod does not affect others. */
   async removeLeftovers(signal: AbortSignal): Promise<void> {
     const { workers, cache, pleg, leftovers, effects, observer } = this.#deps;
     let [found, failed] = [0, 0];
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
-      // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
+      // A listed pod that could not be inspected yet may be running, on the volumes that are here.
       const known = workers.get(pod) !== undefined || cache.has(pod) || pleg.isListed(pod);
       if (known) continue;
       this.#endings.take(pod);
@@ -306,7 +303,7 @@ export class SyncLoop {
     observer?.leftoversSwept(found, failed);
   }
 
-  /** One line on what of an earlier life runs on. */
+  /** Records what an earlier run left running. */
   #tellTakenUp(): void {
     const { cache, workers, effects } = this.#deps;
     const found = takenUp(cache, (uid) => workers.get(uid)?.forgotten === false);
@@ -316,15 +313,15 @@ export class SyncLoop {
   }
 
   /**
-   * The runtime has something of it: it was admitted, in this life or an earlier one. Its host ports may be another
-   * one's by now, that was let in while nobody wanted this one.
+   * The runtime has it: it was admitted in this or an earlier run. Its host ports may belong to another pod by now,
+   * admitted while this one was an orphan.
    */
   #mayRunOn(pod: Pod): boolean {
     return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#queue.lost(pod, "NodePorts");
   }
 }
 
-/** The API server was asked to delete it: it is to stop, and never to run again. */
+/** The API server deletes it: it must stop and never run again. */
 function isDeleted(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp !== undefined;
 }

@@ -2,13 +2,13 @@ import type { PodSpec } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { normalizeSysctl, sysctlNamespace } from "../runtime/config/sysctls.ts";
 
-/** Which sysctls pods may set: whole names, and beginnings of names. */
+/** Which sysctls pods may set: names and prefixes. */
 export interface SysctlAllowlist {
   readonly names: ReadonlySet<string>;
   readonly prefixes: readonly string[];
 }
 
-/** Sysctls of a pod's own namespaces that touch no other pod, with the kernel from which on that is so. */
+/** Namespaced sysctls that affect no other pod, with the minimum kernel version. */
 const safeSysctls: Readonly<Record<string, string>> = {
   "kernel.shm_rmid_forced": "0.0",
   "net.ipv4.ip_local_port_range": "0.0",
@@ -25,7 +25,7 @@ const safeSysctls: Readonly<Record<string, string>> = {
 };
 
 /**
- * What pods may set on a kernel of this release (`6.8.0-45-generic`).
+ * The sysctls that pods may set on a kernel of this release (`6.8.0-45-generic`).
  * @param unsafe KubeletConfiguration's allowedUnsafeSysctls, from {@link checkSysctlPatterns}
  */
 export function sysctlAllowlist(kernelRelease: string, unsafe: readonly string[]): SysctlAllowlist {
@@ -40,9 +40,9 @@ export function sysctlAllowlist(kernelRelease: string, unsafe: readonly string[]
 const pattern = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]*)?[a-z0-9*]$/u;
 
 /**
- * The patterns of allowedUnsafeSysctls, each the name of a sysctl or its beginning and `*`.
- * @throws PodwrightError (bad input) for one that is neither, or whose sysctls are not known to be namespaced: those
- *   are the node's, and setting them for a pod would set them for all
+ * The patterns of allowedUnsafeSysctls, each the name of a sysctl or a prefix and `*`.
+ * @throws PodwrightError (bad input) for an invalid pattern, or one whose sysctls are not known to be namespaced: those
+ *   would be set for the whole node
  */
 export function checkSysctlPatterns(patterns: readonly string[]): readonly string[] {
   for (const text of patterns) {
@@ -62,7 +62,7 @@ export function checkSysctlPatterns(patterns: readonly string[]): readonly strin
   return patterns;
 }
 
-/** Why a pod may not set its sysctls, in upstream's words, with the remedy behind; undefined when it may. */
+/** Why a pod may not set its sysctls, in upstream's words, with a remedy appended; undefined when it may. */
 export function sysctlProblem({ names, prefixes }: SysctlAllowlist, spec: PodSpec): string | undefined {
   for (const sysctl of spec.securityContext?.sysctls ?? []) {
     const name = normalizeSysctl(sysctl.name);

@@ -17,8 +17,8 @@ interface UnclaimedPodsDependencies {
 const readAtOnce = 8;
 
 /**
- * Pods of the API server as an earlier life knew them last. Static pods are let in before the server says which pods it
- * has: what those of its pods hold that run is not free, or a restart of podwright would take it from them.
+ * The API server's pods from their checkpoints. Static pods are admitted before the server has delivered its list: what
+ * running API pods hold must not count as free, or a restart of podwright would take it from them.
  */
 export class UnclaimedPods {
   readonly #deps: UnclaimedPodsDependencies;
@@ -29,18 +29,18 @@ export class UnclaimedPods {
     this.#deps = deps;
   }
 
-  /** Reads them, once. Never rejects: a pod that can't be read holds nothing until the server names it. */
+  /** Reads them, once. Never rejects: an unreadable pod holds nothing until the server delivers it. */
   load(): Promise<void> {
     this.#loading ??= this.#read();
     return this.#loading;
   }
 
-  /** @param isUnclaimed says of a pod that it may run, and that no source has named it yet */
+  /** @param isUnclaimed whether a pod may run and no source has delivered it yet */
   holding(isUnclaimed: (uid: PodUid) => boolean): Pod[] {
     return [...this.#pods].flatMap(([uid, pod]) => (isUnclaimed(uid) ? [pod] : []));
   }
 
-  /** Everything that runs is known: they are needed no longer. */
+  /** Every running pod is known: the checkpoints are no longer needed. */
   clear(): void {
     this.#pods.clear();
   }

@@ -3,12 +3,12 @@ import { podUid } from "../base/ids.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { WorkerView } from "./worker-dependencies.ts";
 
-/** A worker that has taken no step yet has nothing to tell beside the pod. */
+/** A worker that has taken no step yet adds nothing to the pod. */
 export function firstView(of: Pick<WorkerView, "ref" | "pod" | "state" | "status">): WorkerView {
   return { ...of, starting: new Set(), waiting: new Map(), tried: new Set(), terminationMessages: new Map() };
 }
 
-/** How a pod shows that is wanted and has no worker yet: the runtime has to be listed first, or others have to stop. */
+/** The view of a desired pod without a worker: the first relist is pending, or others have to stop. */
 export function waitingView(pod: Pod): WorkerView {
   const ref = podRef(pod);
   const { namespace, name, uid } = ref;

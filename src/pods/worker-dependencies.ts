@@ -20,61 +20,61 @@ import type { Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 export interface WorkerConfig {
-  /** Between two looks at a pod at which nothing happens, ×1 to ×1.5: 60 s. */
+  /** Interval between syncs of a pod at rest, ×1 to ×1.5: 60 s. */
   readonly syncFrequencyMs: number;
   /** After a failure, ×1 to ×1.5: 10 s. */
   readonly errorBackOffMs: number;
-  /** How long a worker waits for a fresh observation before it says that the runtime hangs. */
+  /** How long a worker waits for a fresh observation before it reports that the runtime hangs. */
   readonly observeLimitMs: number;
   /** Longest crash-loop back-off (crashLoopBackOff.maxContainerRestartPeriod). */
   readonly maxContainerRestartPeriodMs: number;
   readonly garbage: GarbagePolicy;
 }
 
-/** What a worker tells of its pod after each step; publishing only reads it. */
+/** What a worker publishes of its pod after each step; publishing only reads it. */
 export interface WorkerView {
   readonly ref: PodRef;
   /** Undefined for a pod that only the runtime knows. */
   readonly pod: Pod | undefined;
   readonly state: WorkerState;
   readonly status: PodStatus;
-  /** Instances that nobody is to take for running yet: their postStart hook has not ended. */
+  /** Instances that do not count as running yet: their postStart hook has not ended. */
   readonly starting: ReadonlySet<ContainerId>;
   readonly waiting: ReadonlyMap<string, Waiting>;
-  /** Containers whose start this life has tried. Of others counts what an earlier life has said. */
+  /** Containers with a start attempt in this run. For others the status of an earlier run counts. */
   readonly tried: ReadonlySet<string>;
-  /** What containers that have ended left as termination message, by container id. */
+  /** Termination messages, by container ID. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
-  /** When the node first saw the pod, wall clock ms; undefined before the first look at it. */
+  /** When the node first saw the pod, wall clock ms; undefined before the first observation. */
   readonly startedAt?: number | undefined;
-  /** Undefined before the first look at the pod. */
+  /** Undefined before the first observation of the pod. */
   readonly resize?: ResizeView | undefined;
 }
 
 export interface WorkerDependencies {
   readonly effects: Pick<Effects, "clock" | "random" | "journal" | "log">;
   readonly observer?: Observer | undefined;
-  /** Where a pod's checkpoint is kept. */
+  /** Where a pod's checkpoint is stored. */
   readonly checkpoint: CheckpointDependencies;
   /** Where termination messages are read. */
   readonly messages: MessageDependencies;
   readonly runtime: PodRuntime;
   readonly volumes: Pick<VolumeProvider, "refresh">;
   readonly podCgroups: Pick<PodCgroupProvider, "readContainer" | "settle">;
-  /** What each pod's containers were last given of CPU and memory. */
+  /** The CPU and memory last actuated for each pod's containers. */
   readonly actuated: Pick<ResourceRecord, "get" | "set">;
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly probes: PodProbes;
   readonly allocations: AllocationManager;
   readonly config: WorkerConfig;
-  /** Reserves what a pod that was let in needs of the node, and what it asks for since. */
+  /** Reserves what an admitted pod needs, and what it requests later. */
   readonly reserve: (pod: Pod, cause: Cause) => void;
-  /** Other pods of the same full name that the runtime still has: they end before this one starts. */
+  /** Other pods of the same full name in the runtime: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** Called after every step. */
   readonly publish: (view: WorkerView, cause: Cause) => void;
-  /** Awaits a step, and tells how long it took. */
+  /** Awaits a step, and measures it. */
   readonly measured: (pod: PodRef, state: StepState, step: Promise<void>) => Promise<void>;
   /** Undefined: decisions are not recorded. */
   readonly recorder: DecisionRecorder | undefined;

@@ -5,17 +5,17 @@ import type { Ending } from "./ending.ts";
 /**
  * Where a pod is in its life on this node (upstream's SyncPod, SyncTerminatingPod, SyncTerminatedPod).
  *
- * syncing: it is to run. terminating: its containers are being stopped and nothing is started any more. terminated: all
- * has stopped; what is left stays to be looked at while the pod is wanted. finished: removed from the node.
+ * syncing: it should run. terminating: its containers are being stopped and nothing is started any more. terminated:
+ * all has stopped; remains are kept while the pod is desired. finished: removed from the node.
  */
 export type WorkerState = { readonly kind: "syncing" } | Terminating | Terminated | { readonly kind: "finished" };
 
 /** How a pod is stopped, and by when. */
 interface Stop {
   readonly ending: Ending;
-  /** Monotonic ms at which SIGKILL is due. It only ever comes nearer, and counts also for what comes to run late. */
+  /** Monotonic ms at which SIGKILL is due. It only gets earlier, and also applies to containers that start late. */
   readonly killAtMs: number;
-  /** The same of containers that have less time. */
+  /** The same for containers with less time. */
   readonly killsAtMs?: ReadonlyMap<ContainerId, number>;
 }
 
@@ -25,7 +25,7 @@ export interface Terminating extends Stop {
 
 export interface Terminated extends Stop {
   readonly kind: "terminated";
-  /** It holds nothing any more, no volumes either. */
+  /** It has released its resources, volumes included. */
   readonly released: boolean;
 }
 
@@ -37,16 +37,16 @@ const next: Readonly<Record<WorkerState["kind"], readonly WorkerState["kind"][]>
   finished: [],
 };
 
-/** Whether the worker may take that step. */
+/** Whether the transition is legal. */
 export function checkTransition(from: WorkerState, to: WorkerState): void {
-  // What has ended never runs again under its UID.
+  // An ended pod never runs again under its UID.
   const isLegal = next[from.kind].includes(to.kind);
   invariant("a pod's worker goes legal ways", isLegal, () => `it cannot go from ${from.kind} to ${to.kind}`);
 }
 
 /**
- * The state after somebody asks for termination, upstream's grace arithmetic: a grace is at least 1 s, and a later
- * request can only shorten the time that is left.
+ * The state after a termination request, by upstream's grace period arithmetic: at least 1 s, and a later request can
+ * only shorten the remaining time.
  * @param nowMs monotonic
  */
 export function terminate(state: WorkerState, ending: Ending, nowMs: number): WorkerState {
@@ -67,7 +67,7 @@ export function terminate(state: WorkerState, ending: Ending, nowMs: number): Wo
   }
 }
 
-/** What the node failed the pod for stays its end, also when the pod is deleted meanwhile with less time to stop. */
+/** A pod failed by the node stays failed, also when it is deleted meanwhile with a shorter grace period. */
 function sooner(first: Ending, second: Ending): Ending {
   return first.outcome === "asContainers" ? second : { ...first, graceSeconds: second.graceSeconds };
 }

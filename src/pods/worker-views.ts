@@ -29,7 +29,7 @@ interface ViewedWorker {
   readonly state: WorkerState;
 }
 
-/** What is told of one pod. Belongs to its worker. */
+/** The published view of one pod. Belongs to its worker. */
 export class WorkerViews {
   readonly #deps: Pick<WorkerDependencies, "publish" | "cache" | "allocations" | "actuated">;
   readonly #learned: Learned;
@@ -40,7 +40,7 @@ export class WorkerViews {
     this.#learned = learned;
   }
 
-  /** The latest view, with changes that came after the step that it is of. */
+  /** The latest view, including changes after its step. */
   current({ ref, pod, state }: ViewedWorker): WorkerView {
     const { cache } = this.#deps;
     const seen = this.#latest ?? firstView({ ref, pod, state, status: cache.get(podUid(ref.uid)).status });
@@ -48,7 +48,7 @@ export class WorkerViews {
     return { ...seen, pod: this.#learned.resizing.granted(pod) ?? seen.pod, state, resize };
   }
 
-  /** Publishes what a step has come to. @param actions the latest decision, for what waits */
+  /** Publishes the result of a step. @param actions the latest decision, for its waits */
   publish({ ref, pod, state }: ViewedWorker, status: PodStatus, actions: PodActions | undefined, cause: Cause): void {
     const { failures, restarts, resizing, operations, observer, activeDeadline } = this.#learned;
     this.#latest = {

@@ -1,16 +1,16 @@
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
 import type { ResourceSettings } from "../resources/container-resources.ts";
 
-/** What of the node and its configuration goes into pods. Fixed while podwright runs. */
+/** The node's settings for pods. Constant while podwright runs. */
 export interface NodeContext {
   readonly nodeName: string;
-  /** `/var/lib/kubelet`: pods' own directories are below `pods/`. */
+  /** `/var/lib/kubelet`: pods' directories are below `pods/`. */
   readonly rootDirectory: string;
   /** `/var/log/pods`. */
   readonly podLogsRoot: string;
   /** `/var/log/containers`: links to the logs, for log collectors. */
   readonly containerLogsRoot: string;
-  /** The node's addresses, the primary one first. What is in the list may change while podwright runs, where it is a cluster's. */
+  /** The node's addresses, the primary one first. In a cluster the list's content may change while podwright runs. */
   readonly hostIPs: readonly string[];
   /** DNS domain of the cluster; empty when there is none. */
   readonly clusterDomain: string;
@@ -22,9 +22,9 @@ export interface NodeContext {
   /** Parent of kubepods, `/` by default. */
   readonly cgroupRoot: string;
   readonly seccompDefault: boolean;
-  /** SELinux is on: files that podwright makes for containers are labelled for them. */
+  /** SELinux is enabled: files created for containers are labelled. */
   readonly seLinux: boolean;
-  /** Paths of this machine that containers don't see, beside the usual ones. */
+  /** Paths of this machine to mask beside the usual ones. */
   readonly maskedPaths: readonly string[];
   readonly resources: ResourceSettings;
 }

@@ -1,33 +1,33 @@
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
 
-/** How a pod lets go. */
+/** How a pod's holdings are released. */
 export interface Release {
   readonly cause: Cause;
-  /** The pod is wanted again under its UID: the last log of each container stays, so that restarts are counted on. */
+  /** The pod is desired again under its UID: the last log of each container stays, so that restart counts continue. */
   readonly comesBack: boolean;
 }
 
 /**
- * Something that a pod holds of the node. It is found by what is on the node, not by what this life remembers: releasing
- * what is not held is no error, and what failed halfway is released by the next try.
+ * Something that a pod holds of the node. It is found on the node, not from this run's memory: releasing is idempotent,
+ * and a retry completes a failed release.
  */
 export interface PodHolding {
   /** As in `remove the cgroup of pod …`. */
   readonly name: string;
-  /** `ended`: others may need it once the pod has ended for good. `removed`: it stays for as long as the pod is shown. */
+  /** `ended`: released once the pod has ended for good. `removed`: kept for as long as the pod is shown. */
   readonly until: "ended" | "removed";
   release(pod: PodRef, release: Release, signal: AbortSignal): Promise<void>;
   /** Whether something of it is not podwright's to release, so that the pod's directory stays. */
   keeps?(uid: string): Promise<boolean>;
-  /** For what may be left of a pod that has nothing else on the node. */
+  /** For leftovers of a pod that has nothing else on the node. */
   readonly leftovers?: {
-    /** Action of the journal by which it is released. */
+    /** The journal's action that releases it. */
     readonly what: NameOf<"action">;
     /** UIDs of all pods that hold it. */
     uids(): Promise<readonly string[]>;
   };
-  /** For a node that ends without pods: removes what all of them shared. */
+  /** For a node that ends without pods: removes shared parents. */
   tidyUp?(): Promise<void>;
 }
 
@@ -39,12 +39,12 @@ export class PodHoldings {
     this.all = all;
   }
 
-  /** Takes from a pod that has ended for good what others may need: its logs and messages stay. */
+  /** Releases an ended pod's shared resources: its logs and messages stay. */
   async releaseEnded(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {
     await this.#release("ended", pod, { cause, comesBack: false }, signal);
   }
 
-  /** Takes the rest from a pod that is removed. */
+  /** Releases the rest of a removed pod. */
   async releaseRemoved(pod: PodRef, release: Release, signal: AbortSignal): Promise<void> {
     await this.#release("removed", pod, release, signal);
   }

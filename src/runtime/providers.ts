@@ -17,14 +17,14 @@ export interface ImageProvider {
 /** The pod's cgroup, parent of its containers' (src/resources/). */
 export interface PodCgroupProvider {
   ensure(pod: Pod): Promise<void>;
-  /** The same for a running pod, unless it is known to be as it should. */
+  /** The same for a running pod, unless known to be correct. */
   settle(pod: Pod): Promise<void>;
-  /** Raises its limits to what the pod may have, and lowers none. */
+  /** Raises its limits to the pod's, and lowers none. */
   raise(pod: Pod): Promise<void>;
-  /** What it should hold. */
+  /** Its desired values. */
   resourcesOf(pod: Pod): CgroupResources;
   read(pod: Pod): Promise<CgroupState>;
-  /** The same of one of its containers; undefined where there is none to be found. */
+  /** The same of one of its containers; undefined if not found. */
   readContainer(pod: Pod, containerId: string): Promise<CgroupState | undefined>;
   /** Sets some of its values. */
   apply(pod: Pod, resources: CgroupResources): Promise<void>;
@@ -33,15 +33,14 @@ export interface PodCgroupProvider {
 /** The volumes of pods (src/volumes/). */
 export interface VolumeProvider extends VolumeReader {
   /**
-   * Brings about what of the pod's volumes is not there or not as it should be; may be called again at any time. First
-   * waits a while for what the start needs and for what volumes need that have nothing yet.
-   * @throws VolumeError naming each volume that can't be had and why, or the signal's reason
+   * Sets up the pod's volumes that are missing or outdated; idempotent. First waits a while for the objects that the
+   * start and new volumes need.
+   * @throws VolumeError with each failed volume and why, or the signal's reason
    */
   mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes>;
   /**
-   * The container's mounts of volumes, in the order of its spec. Parts of volumes (`subPath`) are bound to places of
-   * their own for this start.
-   * @throws ContainerConfigError for mounts that can't be had
+   * The container's volume mounts, in spec order. A `subPath` gets a bind mount of its own for this start.
+   * @throws ContainerConfigError for mounts that are not possible
    */
   mountsFor(
     pod: Pod,
@@ -51,8 +50,8 @@ export interface VolumeProvider extends VolumeReader {
     signal: AbortSignal,
   ): Promise<Mount[]>;
   /**
-   * Brings changed ConfigMaps, Secrets, labels and annotations into the volumes of a running pod. Resolves with false when
-   * something of it went wrong that may go well soon, such as a full disk.
+   * Updates ConfigMaps, Secrets, labels and annotations in the volumes of a running pod. Resolves with false after a
+   * failure that may be temporary, such as a full disk.
    */
   refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean>;
 }
@@ -60,8 +59,8 @@ export interface VolumeProvider extends VolumeReader {
 /** The user namespaces of pods (user-namespaces.ts). */
 export interface UserNamespaceProvider {
   /**
-   * The pod's user namespace; undefined for a pod that runs with the node's users.
-   * @throws ContainerConfigError when it can't have one
+   * The pod's user namespace; undefined: the node's users.
+   * @throws ContainerConfigError when none can be assigned
    */
   namespaceOf(pod: Pod): Promise<UserNamespace | undefined>;
 }

@@ -1,4 +1,6 @@
-/** Volumes of a pod that can't be had. The pod waits; another try comes with the next look or when an object changes. */
+/**
+ * Volumes of a pod that cannot be set up. The pod waits; a retry follows with the next sync or when an object changes.
+ */
 export class VolumeError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,5 +8,5 @@ export class VolumeError extends Error {
   }
 }
 
-/** The API server can't be asked at the moment: what a volume holds is the best that is known. */
+/** The API server is unreachable for now: the volume keeps its last known content. */
 export class NotNowError extends VolumeError {}

@@ -14,7 +14,7 @@ import type {
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
 /**
- * For a container that runs: stop it when its definition changed or a probe failed, a while later when the last try to
+ * For a running container: stop it when its definition changed or a probe failed, after a pause if the last attempt
  * failed; otherwise nothing.
  */
 export function decideRunning(
@@ -57,7 +57,7 @@ function decideStop(
   return { kill: { container: running, cause, ...grace, restarts, eventMessage } };
 }
 
-/** Set for a container that runs, has failed its probe and does not run again, whatever its exit code. */
+/** Set for a running container that failed its probe and is not restarted, whatever its exit code. */
 export function lastUnhealthy(
   pod: Pod,
   container: Container,
@@ -69,13 +69,13 @@ export function lastUnhealthy(
   return mayRestart ? undefined : context.unhealthy(container, current);
 }
 
-/** As upstream's computePodActions words it. */
+/** The wording of upstream's computePodActions. */
 function killWords({ name }: Container, kind: ContainerKind, why: string, restarts: boolean): string {
   if (kind === "sidecar") return `Init container ${name} ${why}`;
   return `Container ${name} ${why}${restarts ? ", will be restarted" : ""}`;
 }
 
-/** A container that does not run and has a reason to: start it now or when its wait is over. */
+/** A container that is not running and should be started: now, or when its wait is over. */
 export function decideStart(
   container: Container,
   kind: ContainerKind,
@@ -106,7 +106,7 @@ export function startOf(
   return { container, kind, attempt: current.restartCount + 1, restart: true, leftover: undefined, cause };
 }
 
-/** The later of crash-loop back-off and the retry delay after a failed start; undefined when neither is to come. */
+/** The later of crash-loop back-off and the retry delay after a failed start; undefined when neither applies. */
 function waitOf(
   container: Container,
   current: ContainerStatus | undefined,
@@ -122,7 +122,7 @@ function waitOf(
     : undefined;
 }
 
-/** Why a regular container that is not running has to start; undefined when its policy says no. */
+/** Why a regular container that is not running must start; undefined when its policy forbids it. */
 export function startCause(
   pod: Pod,
   container: Container,
@@ -139,7 +139,7 @@ export function startCause(
   return exitCause(current, context, { code: "RestartPolicy", message: `${policy} restarts it` });
 }
 
-/** The cause of starting a container over that was created only, or that the runtime lost track of. */
+/** The cause of replacing a container that was only created, or whose state the runtime lost. */
 export function unfinishedCause(container: Container, current: ContainerStatus, context: PodActionsContext): Cause {
   const evidence = evidenceOf(current, context);
   if (current.state === "created") {
@@ -163,7 +163,7 @@ function evidenceOf(current: ContainerStatus, context: PodActionsContext): { ent
 }
 
 function hashChange(container: Container, current: ContainerStatus): Cause | undefined {
-  // A container without the annotation was not made by a kubelet of today: leave it alone rather than kill it.
+  // A container without the annotation was not created by a current kubelet: leave it alone.
   if (current.hash === "" || current.hash === containerHash(container)) return undefined;
   return {
     code: "ContainerDefinitionChanged",

@@ -3,18 +3,18 @@ import type { ContainerId } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
 import type { ContainerStatus } from "../status/pod-status.ts";
 
-/** init: runs to its end before the next. sidecar: an init container that stays (restartPolicy Always). */
+/** init: runs to completion before the next. sidecar: an init container that keeps running (restartPolicy Always). */
 export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
 
-/** A running container that has to stop although its pod goes on. */
+/** A running container to stop while its pod keeps running. */
 export interface ContainerToKill {
   readonly container: ContainerStatus;
   readonly cause: Cause;
-  /** The grace of the probe that failed, in seconds; without one the pod's counts. */
+  /** Grace period of the failed probe in seconds; undefined: the pod's applies. */
   readonly graceSeconds?: number;
-  /** Set when it is to run again afterwards whatever its exit code: `PodActionsContext.restartCause`. */
+  /** Set when it is restarted afterwards whatever its exit code: `PodActionsContext.restartCause`. */
   readonly restarts?: boolean;
-  /** Upstream's words for the Event, which tools look for. */
+  /** Upstream's text of the Event, which tools match. */
   readonly eventMessage: string;
 }
 
@@ -25,31 +25,31 @@ export interface ContainerToStart {
   readonly attempt: number;
   /** True when an instance was started before: a restart waits for no sibling. */
   readonly restart: boolean;
-  /** An instance that was created and never started: it is removed first, so that its attempt can be used again. */
+  /** An instance that was created but never started: removed first, to free its attempt number. */
   readonly leftover: ContainerStatus | undefined;
-  /** Ephemeral containers: the container whose processes it sees; without an id it does not run. */
+  /** Ephemeral containers: the target whose process namespace is shared; without an ID it is not running. */
   readonly target?: { readonly name: string; readonly id: ContainerId | undefined };
   readonly cause: Cause;
 }
 
-/** A container that would start now if it had not to wait. */
+/** A container whose start has to wait. */
 export interface ContainerWait {
   readonly container: Container;
-  /** The instance whose crash-loop back-off it is; undefined when the last start failed and is tried again later. */
+  /** The instance whose crash-loop back-off applies; undefined for a retry of a failed start. */
   readonly exited: ContainerStatus | undefined;
   /** Monotonic milliseconds. */
   readonly untilMs: number;
   readonly cause: Cause;
 }
 
-/** What a failed probe says of a running container. */
+/** The effect of a failed probe on a running container. */
 export interface Unhealthy {
   readonly cause: Cause;
   /** The probe's terminationGracePeriodSeconds. */
   readonly graceSeconds?: number;
 }
 
-/** What is to be done with one container: any of the three, or nothing. */
+/** The decision for one container: any of the three, or nothing. */
 export interface ContainerDecision {
   readonly kill?: ContainerToKill;
   readonly start?: ContainerToStart;

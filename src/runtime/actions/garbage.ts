@@ -1,21 +1,21 @@
 import type { ContainerStatus, PodStatus, SandboxStatus } from "../status/pod-status.ts";
 
-/** Which dead containers stay (upstream's containerGC). */
+/** Which dead containers are kept (upstream's containerGC). */
 export interface GarbagePolicy {
-  /** A container is no garbage before this time since its creation (minimum-container-ttl-duration, 0). */
+  /** Minimum age of garbage since its creation (minimum-container-ttl-duration, 0). */
   readonly minAgeMs: number;
   /** Dead instances kept of each container, for `logs --previous` (maximum-dead-containers-per-container, 1); negative: all. */
   readonly maxPerPodContainer: number;
-  /** Dead containers kept on the whole node (maximum-dead-containers, −1); negative: any number. */
+  /** Dead containers kept on the whole node (maximum-dead-containers, −1); negative: unlimited. */
   readonly maxContainers: number;
 }
 
 export const defaultGarbagePolicy: GarbagePolicy = { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 };
 
 /**
- * Dead instances of a pod's containers that are too many; pure. The newest instance of a container always stays, unlike
- * upstream's when told to keep none: it is the record that the container ran, without which it would run again.
- * @param nowMs wall clock, as the runtime's times of creation are
+ * Surplus dead instances of a pod's containers; pure. The newest instance of each container always stays, unlike
+ * upstream with a limit of 0: it is the record that the container has run.
+ * @param nowMs wall clock, like the runtime's creation times
  */
 export function containerGarbage(status: PodStatus, policy: GarbagePolicy, nowMs: number): ContainerStatus[] {
   const { maxPerPodContainer } = policy;
@@ -27,8 +27,8 @@ export function containerGarbage(status: PodStatus, policy: GarbagePolicy, nowMs
 }
 
 /**
- * Dead containers that are too many for the whole node, after {@link containerGarbage}; pure. Each container first keeps an
- * equal share; then the oldest go. The newest instance of each stays here as well.
+ * Surplus dead containers of the whole node, after {@link containerGarbage}; pure. Each container first keeps an equal
+ * share; then the oldest are removed. The newest instance of each is always kept.
  */
 export function nodeGarbage(
   pods: readonly PodStatus[],
@@ -58,8 +58,7 @@ export function nodeGarbage(
 }
 
 /**
- * Sandboxes of a pod that are of no use any more; pure. The newest stays, dead or not, and so does one that is ready or
- * still has a container.
+ * Obsolete sandboxes of a pod; pure. The newest is kept, dead or not, and so is one that is ready or has a container.
  */
 export function sandboxGarbage({ sandboxes, containers }: PodStatus): SandboxStatus[] {
   const used = new Set(containers.map(({ sandboxId }) => sandboxId));
@@ -67,7 +66,10 @@ export function sandboxGarbage({ sandboxes, containers }: PodStatus): SandboxSta
 }
 
 interface Instances {
-  /** Dead or not: the record that the container ran. One that never started is none, and is about to be made anew. */
+  /**
+   * The record that the container has run. An instance that never started is no such record, and is about to be
+   * replaced.
+   */
   readonly newest: ContainerStatus;
   /** Newest first. */
   readonly dead: readonly ContainerStatus[];

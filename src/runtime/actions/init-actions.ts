@@ -8,27 +8,26 @@ import { type ContainerStatus, findContainer, type PodStatus } from "../status/p
 import type { ContainerDecision, ContainerKind } from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
-/** What is to be done with the init containers, and whether the regular ones may run. */
+/** The decision for the init containers, and whether the regular ones may start. */
 export interface InitDecision {
-  /** True when every init container has done its part: ended well, or started in the case of a sidecar. */
+  /** True when every init container is done: completed, or started if it is a sidecar. */
   readonly initialized: boolean;
   /** In spec order. */
   readonly decisions: readonly ContainerDecision[];
-  /** An init container failed for good: the pod is over. */
+  /** An init container failed for good, so the pod has failed. */
   readonly failed: Cause | undefined;
 }
 
-/** Whether an init container stays beside the regular ones (a sidecar, KEP-753). */
+/** Whether an init container keeps running beside the regular ones (a sidecar, KEP-753). */
 export function initKind(container: Container): ContainerKind {
   return container.restartPolicy === "Always" ? "sidecar" : "init";
 }
 
 /**
- * Init containers one at a time, in order; the next starts when the one before has ended well or, a sidecar, has
- * started. Sidecars that have started are kept running from then on, whatever the others do (upstream's
- * computeInitContainerActions).
+ * Init containers one at a time, in order; the next starts when the previous has completed or, for a sidecar, has
+ * started. Started sidecars are kept running from then on (upstream's computeInitContainerActions).
  *
- * Only instances of the present sandbox count: in a new one the pod starts from the beginning.
+ * Only instances of the current sandbox count: in a new one the pod starts from the beginning.
  */
 export function decideInitContainers(
   pod: Pod,
@@ -41,13 +40,13 @@ export function decideInitContainers(
     const current = findContainer(status, name);
     return current?.sandboxId === sandbox ? current : undefined;
   };
-  // Once a regular container has been made in this sandbox, the init containers are done, even if the runtime has
-  // forgotten them. One that has ended counts as well: the pod may be over, its sidecars stopped by an earlier life.
+  // Once a regular container was created in this sandbox, the init containers are done, even if the runtime has
+  // forgotten them. A terminated one counts too: an earlier run may have stopped the sidecars of a completed pod.
   const wasInitialized = pod.spec.containers.some(({ name }) => {
     const state = inSandbox(name)?.state;
     return (state !== undefined && state !== "unknown") || context.busy.has(name);
   });
-  // The last one that was reached says how far the pod got: earlier ones may have been removed since.
+  // The last one reached shows the progress: earlier ones may have been removed since.
   const reached = wasInitialized
     ? containers.length
     : containers.findLastIndex(({ name }) => context.busy.has(name) || inSandbox(name) !== undefined);
@@ -79,7 +78,7 @@ export function decideInitContainers(
   return { initialized, decisions, failed: undefined };
 }
 
-/** A sidecar always runs: it is started when its turn has come, and again whenever it ends. */
+/** A sidecar always runs: it is started when its turn comes, and whenever it exits. */
 function decideSidecar(
   pod: Pod,
   container: Container,
@@ -102,7 +101,7 @@ function decideSidecar(
   return { decision: decideStart(container, "sidecar", newest, cause, context), started: false };
 }
 
-/** Undefined decision: it runs, or it has ended well. */
+/** Undefined decision: it is running, or has completed. */
 function decideInit(
   pod: Pod,
   container: Container,
@@ -139,7 +138,7 @@ function decideInit(
   }
 }
 
-/** Why the pod is over because of an init container that failed for good, in whichever sandbox; undefined: none has. */
+/** Why the pod has failed because of an init container, in whichever sandbox; undefined: none failed. */
 export function initFailure(pod: Pod, status: PodStatus, context: PodActionsContext): Cause | undefined {
   for (const container of pod.spec.initContainers ?? []) {
     const last = findContainer(status, container.name);

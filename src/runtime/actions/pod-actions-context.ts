@@ -4,39 +4,39 @@ import type { PodResources } from "../../resources/resource-checkpoint.ts";
 import type { Unhealthy } from "./container-decision.ts";
 import type { ContainerStatus } from "../status/pod-status.ts";
 
-/** What the decision depends on beside the spec and the runtime's state. Plain facts, read only. */
+/** The inputs of the decision beside the spec and the runtime's state. Plain read-only facts. */
 export interface PodActionsContext {
   /** Monotonic milliseconds. */
   readonly nowMs: number;
-  /** Containers that an operation is starting or stopping at this moment: nothing is decided about them. */
+  /** Containers that an operation is starting or stopping: excluded from decisions. */
   readonly busy: ReadonlySet<string>;
   /** End of the crash-loop back-off that follows this exit, in monotonic milliseconds; undefined: none. */
   readonly backOffEndsAt: (container: Container, exited: ContainerStatus) => number | undefined;
-  /** When a start that failed may be tried again, in monotonic milliseconds; undefined: none failed. */
+  /** When a failed start may be retried, in monotonic milliseconds; undefined: none failed. */
   readonly retryAt: (container: Container) => number | undefined;
   /** The same for the sandbox. */
   readonly sandboxRetryAt: number | undefined;
-  /** The journal entry in which a container's last change was seen. */
+  /** The journal entry of a container's last observed change. */
   readonly evidence: (container: ContainerStatus) => number | undefined;
-  /** Why podwright stopped this instance in order to restart it; undefined when it ended otherwise. */
+  /** Why podwright stopped this instance to restart it; undefined when it exited otherwise. */
   readonly restartCause: (exited: ContainerStatus) => Cause | undefined;
-  /** True when the start-over of the whole pod for which this exit asks has begun: some of its containers may be gone. */
+  /** True when the pod restart that this exit requested has begun: some containers may already be removed. */
   readonly startsOver: (exited: ContainerStatus) => boolean;
-  /** Set when the container's liveness or startup probe has failed: it has to be stopped. */
+  /** Set when the container's liveness or startup probe has failed: it must be stopped. */
   readonly unhealthy: (container: Container, running: ContainerStatus) => Unhealthy | undefined;
-  /** True when the container has no startup probe or that has succeeded. */
+  /** True when the container has no startup probe, or it has succeeded. */
   readonly started: (container: Container, running: ContainerStatus) => boolean;
   /** Undefined: nobody knows what its containers were given, so that nothing is resized. */
   readonly resize?: ResizeFacts | undefined;
 }
 
-/** What is known of a pod's resources beside its spec, which holds what it was granted. */
+/** The resize state of a pod, whose spec has the allocated resources. */
 export interface ResizeFacts {
-  /** What its containers and the pod as a whole were last given; undefined: nobody recorded it. */
+  /** The actuated resources of its containers and of the pod; undefined: not recorded. */
   readonly actuated: PodResources | undefined;
-  /** A resize is being carried out at this moment. */
+  /** A resize is in progress. */
   readonly underWay: boolean;
-  /** Monotonic ms before which a resize that failed is not tried again. */
+  /** Monotonic ms before which a failed resize is not retried. */
   readonly retryAtMs: number | undefined;
   readonly cause: Cause;
 }

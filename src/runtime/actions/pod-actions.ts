@@ -22,24 +22,26 @@ import { decideSandbox } from "./sandbox-actions.ts";
 import type { ContainerDecision, ContainerToKill, ContainerToStart, ContainerWait } from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
-/** What has to be done so that the runtime shows what the pod's spec says (upstream's podActions, with causes). */
+/** What must be done to bring the runtime to the pod's spec (upstream's podActions, with causes). */
 export interface PodActions {
-  /** Stop every container and sandbox of the pod; with `createSandbox` they are made anew, otherwise it is over. */
+  /**
+   * Stop every container and sandbox of the pod; with `createSandbox` they are recreated, otherwise the pod is over.
+   */
   readonly killPod: Cause | undefined;
-  /** With `killPod`: containers that have another time than the pod to stop, as their probe says. */
+  /** With `killPod`: containers whose grace period differs from the pod's, by their probe. */
   readonly graces?: readonly ContainerGrace[];
   readonly createSandbox: { readonly attempt: number; readonly cause: Cause } | undefined;
   /** The sandbox in which containers start when none is created. */
   readonly sandbox: SandboxStatus | undefined;
-  /** Stop and remove every container, the cause's own last; the pod then starts over in its sandbox (KEP-5532). */
+  /** Stop and remove every container, the cause's own last; the pod then restarts in its sandbox (KEP-5532). */
   readonly restartAll: RestartAll | undefined;
   readonly containersToKill: readonly ContainerToKill[];
   /** In spec order. */
   readonly containersToStart: readonly ContainerToStart[];
   readonly waits: readonly ContainerWait[];
-  /** Change what running containers have of CPU and memory. */
+  /** Change CPU and memory of running containers. */
   readonly resize: PodResize | undefined;
-  /** Monotonic milliseconds before which no sandbox is made, although one is missing. */
+  /** Monotonic milliseconds before which no missing sandbox is created. */
   readonly sandboxWaitUntilMs: number | undefined;
 }
 
@@ -79,9 +81,9 @@ const nothingToDo: PodActions = {
 };
 
 /**
- * Decides what to do for a pod that is to run, from its spec and one observation of the runtime. Pure: the same
- * arguments give the same actions. The rules are upstream's `computePodActions`; its parts are in sandbox-actions.ts,
- * init-actions.ts and container-actions.ts.
+ * Decides what to do for a pod that should run, from its spec and one observation. Pure: equal arguments give equal
+ * actions. The rules are upstream's `computePodActions`; its parts are in sandbox-actions.ts, init-actions.ts and
+ * container-actions.ts.
  */
 export function computePodActions(pod: Pod, status: PodStatus, given: PodActionsContext): PodActions {
   const sandbox = decideSandbox(pod, status);
@@ -95,7 +97,8 @@ export function computePodActions(pod: Pod, status: PodStatus, given: PodActions
   const inSandbox: PodActions = { ...nothingToDo, sandbox: sandbox.current };
   const { restartAll, waits } = decideRestartAll(pod, status, sandbox.current.id, given);
   if (restartAll !== undefined) return { ...inSandbox, restartAll };
-  // Until the pod may start over, its other containers are looked after as ever. Once it has begun to, what is gone waits with it.
+  // Until the pod may restart as a whole, its other containers are managed as usual. Once the restart has begun,
+  // removed containers wait for it.
   if (waits.some(({ exited }) => exited !== undefined && given.startsOver(exited))) return { ...inSandbox, waits };
   const context = { ...given, busy: new Set([...given.busy, ...waits.map(({ container }) => container.name)]) };
 
@@ -128,10 +131,10 @@ function withDecisions(actions: PodActions, decisions: readonly ContainerDecisio
   };
 }
 
-/** A new sandbox means a new beginning, save for containers that would not be run again. */
+/** A new sandbox restarts the pod, except containers that must not run again. */
 function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt: number): PodActions {
   const kill = status.sandboxes.length > 0 || status.containers.length > 0 ? cause : undefined;
-  // Where nothing is restarted, what ran in an earlier sandbox is not run again in a new one.
+  // With restartPolicy Never, what ran in an earlier sandbox is not run again in a new one.
   if (neverRestarts(pod) && status.containers.length > 0) {
     const message = "restartPolicy Never allows no restart";
     return { ...nothingToDo, killPod: { code: "PodCompleted", message, because: cause } };
@@ -147,13 +150,13 @@ function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt
     const current = findContainer(status, container.name);
     const kind = first === undefined ? "regular" : initKind(container);
     const start = startOf(container, kind, current, current === undefined ? firstStartCause(container) : cause);
-    // The pod begins anew: in order again.
+    // The pod starts from the beginning: in order again.
     return { ...start, restart: false };
   });
   return { ...nothingToDo, killPod: kill, createSandbox: { attempt, cause }, containersToStart };
 }
 
-/** "over": it has ended and is not restarted. */
+/** "over": it has exited and is not restarted. */
 function decideRegular(
   pod: Pod,
   container: Container,
@@ -170,7 +173,7 @@ function decideRegular(
   return decideStart(container, "regular", current, cause, context);
 }
 
-/** True while a container ahead in the spec is being started for the first time: first starts keep their order. */
+/** True while an earlier container of the spec is being started for the first time: first starts keep their order. */
 function isFirstStartBefore(pod: Pod, container: Container, status: PodStatus, context: PodActionsContext): boolean {
   const ahead = pod.spec.containers.slice(0, pod.spec.containers.indexOf(container));
   return ahead.some(({ name }) => {
@@ -179,7 +182,7 @@ function isFirstStartBefore(pod: Pod, container: Container, status: PodStatus, c
   });
 }
 
-/** Ephemeral containers are started once, also while the pod is not initialized yet, and never again. */
+/** Ephemeral containers are started once, even before the pod is initialized, and never restarted. */
 function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext): ContainerDecision[] {
   return (pod.spec.ephemeralContainers ?? []).flatMap((container): ContainerDecision[] => {
     const current = findContainer(status, container.name);
@@ -188,7 +191,7 @@ function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext
     const decision = decideStart(container, "ephemeral", current, cause, context);
     const name = container.targetContainerName;
     if (decision.start === undefined || !name) return [decision];
-    // It is being started: its end wakes the pod's worker.
+    // Its start is in progress, and its end wakes the pod's worker.
     if (context.busy.has(name)) return [];
     const target = findContainer(status, name);
     const id = target?.state === "running" ? target.id : undefined;
@@ -197,9 +200,8 @@ function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext
 }
 
 /**
- * Containers that ended in the way for which their rules start the whole pod over: now, or when the crash-loop back-off of
- * one is over. Upstream knows no back-off here, as it forgets the exit with the container: nothing but the rate at which
- * it looks would keep a pod from starting over for ever.
+ * Containers whose exit restarts the whole pod by rule: now, or when a crash-loop back-off has expired. Upstream has no
+ * back-off here, since it removes the container with its exit: only its sync rate would limit the restarts.
  */
 function decideRestartAll(
   pod: Pod,
@@ -214,7 +216,7 @@ function decideRestartAll(
     if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;
     const rule: Cause = { code: "RestartPolicyRule", message: "its rule for that restarts all containers of the pod" };
     const cause: Cause = { ...exitCause(source, context, rule), code: "RestartAllContainers" };
-    // One that has begun, and came to no end, waits as any other try that failed.
+    // A pod restart that has begun and failed waits like any other failed attempt.
     const hasBegun = context.startsOver(source);
     const untilMs = (hasBegun ? context.sandboxRetryAt : context.backOffEndsAt(container, source)) ?? 0;
     if (untilMs <= context.nowMs) return { restartAll: { container, source, cause }, waits: [] };

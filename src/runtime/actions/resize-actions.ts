@@ -13,7 +13,7 @@ import { type ContainerStatus, findContainer, type PodStatus } from "../status/p
 import type { ContainerKind, ContainerToKill, ContainerToStart } from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
-/** CPU in thousandths, memory in bytes; 0n: none. */
+/** CPU in millicores, memory in bytes; 0n: none. */
 export interface Amounts {
   readonly cpuRequest: bigint;
   readonly cpuLimit: bigint;
@@ -21,10 +21,10 @@ export interface Amounts {
   readonly memoryLimit: bigint;
 }
 
-/** The kernel has no smaller quota: those below are all the same. */
+/** The kernel's minimum quota: smaller ones are equivalent. */
 const leastMilliCpuLimit = 10n;
 
-/** A running container that gets other resources without a restart. */
+/** A running container whose resources change without a restart. */
 export interface ContainerResize {
   readonly container: Container;
   readonly running: ContainerStatus;
@@ -32,15 +32,15 @@ export interface ContainerResize {
   readonly to: Amounts;
 }
 
-/** What brings a pod's cgroups to the resources that it was granted (KEP-1287). */
+/** The steps that bring a pod's cgroups to its allocated resources (KEP-1287). */
 export interface PodResize {
   readonly updates: readonly ContainerResize[];
-  /** Containers whose resizePolicy wants a restart for what changes. */
+  /** Containers whose resizePolicy requires a restart for this change. */
   readonly restarts: readonly { readonly kill: ContainerToKill; readonly start: ContainerToStart }[];
   readonly cause: Cause;
 }
 
-/** What a container is given: its own resources, and the pod's limits where it has none (KEP-2837). */
+/** What a container gets: its own resources, and the pod's limits where it has none (KEP-2837). */
 export function amountsOf(container: Pick<Container, "resources">, podResources: Pod["spec"]["resources"]): Amounts {
   const requests = parseList(container.resources?.requests);
   const limits = parseList(container.resources?.limits);
@@ -58,8 +58,8 @@ export function amountsOf(container: Pick<Container, "resources">, podResources:
 }
 
 /**
- * Running containers whose resources are not yet those that they were granted. Where the record is lost, the runtime's
- * word counts, where it gives it.
+ * Running containers whose resources differ from the allocation. Without a record the runtime's values count, if it
+ * reports them.
  */
 function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined): ContainerResize[] {
   return containersOf(pod.spec).flatMap((container) => {
@@ -72,11 +72,11 @@ function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined
   });
 }
 
-/** What the runtime says that a container has; as much as it was granted where that comes to the same in the kernel. */
+/** The runtime's values for a container; the allocated ones where both are equivalent in the kernel. */
 export function toldAmounts({ resources: told }: Pick<ContainerStatus, "resources">, to: Amounts): Amounts | undefined {
   if (told === undefined) return undefined;
   const { cpuRequest = 0n, cpuLimit = 0n, memoryLimit = 0n } = told;
-  // A container without a request weighs as much as its limit says.
+  // A container without a request has the CPU weight of its limit.
   const weight = milliCpuToShares(to.cpuRequest === 0n ? to.cpuLimit : to.cpuRequest);
   return {
     cpuRequest: milliCpuToShares(cpuRequest) === weight ? to.cpuRequest : cpuRequest,
@@ -87,8 +87,8 @@ export function toldAmounts({ resources: told }: Pick<ContainerStatus, "resource
 }
 
 /**
- * What was recorded, put right by what the runtime says of the containers that run: for when nobody knows whether the
- * last change was carried out.
+ * The record, corrected by the runtime's values of running containers: used when it is unknown whether the last change
+ * was carried out.
  */
 export function asTold(recorded: PodResources, status: PodStatus): PodResources {
   const containers = [...recorded.containers].map(([name, given]) => {
@@ -98,7 +98,7 @@ export function asTold(recorded: PodResources, status: PodStatus): PodResources 
   return { ...recorded, containers: new Map(containers) };
 }
 
-/** What one container was given, put right by what the runtime says of it; the same where that says the same. */
+/** One container's record, corrected by the runtime's values; unchanged if equivalent. */
 export function requirementsAsTold(
   given: ResourceRequirements,
   podResources: Pod["spec"]["resources"],
@@ -110,8 +110,8 @@ export function requirementsAsTold(
 }
 
 /**
- * What was recorded, with those changes to what was granted that the runtime shows to be carried out. Whatever else it
- * says (rounded to pages, adjusted by others, not known of requests for memory) changes nothing.
+ * The record, with those allocated changes that the runtime shows as done. Its other values (rounded to pages, adjusted
+ * by others, missing memory requests) change nothing.
  */
 export function withCarriedOut(recorded: PodResources, status: PodStatus, granted: Pod): PodResources {
   const all = containersOf(granted.spec);
@@ -147,7 +147,7 @@ function withResourcesOf(
   return { ...given, limits: list("limits"), requests: list("requests") };
 }
 
-/** What the runtime does not tell is as it was recorded. */
+/** What the runtime does not report stays as recorded. */
 function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
   const differs = (name: keyof Amounts): boolean => told[name] > 0n && told[name] !== had[name];
   return {
@@ -161,16 +161,16 @@ function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told
 }
 
 /**
- * True while something of the pod has other resources than it was granted: condition PodResizeInProgress. What does not
- * run gets them when it starts.
+ * True while actuated and allocated resources differ: condition PodResizeInProgress. Containers that are not running
+ * get theirs when they start.
  */
 export function isResizing(pod: Pod, status: PodStatus, actuated: PodResources | undefined): boolean {
   return unequal(pod, status, actuated).length > 0 || podLevelChanged(pod, actuated);
 }
 
 /**
- * What of a pod's resources is to be changed now (upstream: computePodResizeAction); undefined: nothing. Pure.
- * @param decided containers about which something else was decided
+ * The resize steps that are due (upstream: computePodResizeAction); undefined: none. Pure.
+ * @param decided containers with another decision
  */
 export function decideResize(
   pod: Pod,
@@ -180,10 +180,10 @@ export function decideResize(
 ): PodResize | undefined {
   const { resize: facts, nowMs, busy } = context;
   if (facts === undefined || facts.underWay || (facts.retryAtMs ?? 0) > nowMs) return undefined;
-  // One that is on its way to run has what it was given: its pod can't be given less before it is, too.
+  // A container whose start is in progress has its resources already: its pod cannot be given less before it runs.
   if (busy.size > 0) return undefined;
   const { cause, actuated } = facts;
-  // Nothing is restarted for what nobody recorded.
+  // No restart for unrecorded values.
   const restartsFor = (change: ContainerResize): boolean =>
     needsRestart(change) && actuated?.containers.has(change.container.name) === true;
   const unmet = unequal(pod, status, actuated).filter(({ container: { name } }) => !decided.has(name));

@@ -2,12 +2,15 @@ import type { Pod } from "../../api/pod.ts";
 import type { Cause } from "../../journal/entry.ts";
 import type { PodStatus, SandboxStatus } from "../status/pod-status.ts";
 
-/** The sandbox that the pod's containers belong in, or why there has to be another one. */
+/** The sandbox for the pod's containers, or why a new one is needed. */
 export type SandboxDecision =
   | { readonly recreate: Cause; readonly attempt: number }
   | { readonly recreate: undefined; readonly current: SandboxStatus };
 
-/** Census "sandbox recreate when": none, more than one ready, newest not ready, network mode changed, no address. */
+/**
+ * A sandbox is recreated when there is none, more than one ready, the newest is not ready, the network mode changed, or
+ * it has no address.
+ */
 export function decideSandbox(pod: Pod, status: PodStatus): SandboxDecision {
   const newest = status.sandboxes[0];
   if (newest === undefined) {
@@ -32,7 +35,7 @@ export function decideSandbox(pod: Pod, status: PodStatus): SandboxDecision {
   return { recreate: undefined, current: newest };
 }
 
-/** The first 12 characters, as people know ids from `crictl` and `docker`. */
+/** The first 12 characters, like IDs in `crictl` and `docker`. */
 export function shortId(id: string): string {
   return id.slice(0, 12);
 }

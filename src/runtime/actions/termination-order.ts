@@ -2,10 +2,10 @@ import { isSidecar } from "../../api/all-containers.ts";
 import type { Pod } from "../../api/pod.ts";
 
 /**
- * For each container that has to wait when its pod is stopped, the running containers that have to end before it: a
- * sidecar outlives the regular containers and the sidecars that were started after it (KEP-753). All others are stopped
- * at once, also the init container that runs at that moment. Pure.
- * @param running names of the containers that are still to be stopped
+ * For each container of a stopping pod, the running containers that must exit first: a sidecar outlives the regular
+ * containers and the sidecars after it (KEP-753). All others are stopped immediately, including a running init
+ * container. Pure.
+ * @param running names of the containers still to be stopped
  */
 export function terminationOrder(
   pod: Pod | undefined,

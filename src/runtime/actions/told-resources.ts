@@ -4,14 +4,13 @@ import type { PodResources } from "../../resources/resource-checkpoint.ts";
 import type { ContainerResources, ContainerStatus, PodStatus } from "../status/pod-status.ts";
 import { amountsOf, sameAmounts, toldAmounts } from "./resize-actions.ts";
 
-/** The kernel rounds memory to pages and CPU to what a weight or a quota can say. */
+/** The kernel rounds memory to pages, and CPU to the granularity of a weight or quota. */
 const memoryTolerance = 65_536n;
 const cpuTolerance = 10n;
 
 /**
- * Running containers of which the runtime tells otherwise than was recorded when they were last given something. Either may
- * be out of date: the record after a resize whose end nobody noted, the runtime's word after its own restart (CRI-O keeps
- * no resizes). What the cgroup holds decides.
+ * Running containers whose reported resources differ from the record. Either may be outdated: the record after an
+ * interrupted resize, the runtime's value after its restart (CRI-O does not keep resizes). The cgroup decides.
  */
 export function disputed(recorded: PodResources | undefined, { containers }: PodStatus): ContainerStatus[] {
   return containers.filter((container) => {
@@ -23,7 +22,7 @@ export function disputed(recorded: PodResources | undefined, { containers }: Pod
   });
 }
 
-/** The status with what their cgroups hold of those containers, by id. */
+/** The status with the cgroup values of those containers, by ID. */
 export function withCgroups(
   status: PodStatus,
   recorded: PodResources | undefined,
@@ -39,7 +38,7 @@ export function withCgroups(
   return { ...status, containers };
 }
 
-/** What a cgroup holds, in the words of who is right where the kernel has only rounded it. */
+/** The cgroup's values, expressed as the source that agrees up to the kernel's rounding. */
 function held(
   { resources }: CgroupState,
   told: ContainerResources | undefined,
@@ -50,7 +49,7 @@ function held(
   const quota = cpuQuotaMicroseconds > 0 ? BigInt(cpuQuotaMicroseconds) : 0n;
   const memory = memoryLimitBytes > 0 ? BigInt(memoryLimitBytes) : 0n;
   const cpuLimit = quotaToMilliCpu(quota, BigInt(cpuPeriodMicroseconds));
-  // A weight says a request too roughly for more than telling which of the two it is.
+  // A weight is too coarse for more than choosing between the two.
   const requests = [had.cpuRequest, told?.cpuRequest ?? 0n].toSorted(
     (a, b) => apart(a, cpuRequest) - apart(b, cpuRequest),
   );

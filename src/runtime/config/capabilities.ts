@@ -1,6 +1,6 @@
 /**
- * A capability's name as Kubernetes and the CRI have it: `NET_ADMIN`. Runtimes put `CAP_` before it, and containerd does
- * so to a name that begins with it already: such a capability is then none that the kernel knows, and left out in silence.
+ * A capability's name in Kubernetes and CRI: `NET_ADMIN`. Runtimes prepend `CAP_`, and containerd does so even to a
+ * name that already has it, which yields an unknown capability that is silently ignored.
  */
 export function plainCapability(name: string): string {
   return name.replace(/^CAP_(?=.)/iu, "");

@@ -1,5 +1,5 @@
 /**
- * A container or sandbox that can't be created as its pod is written. A container waits with `reason`; nothing changes
+ * A container or sandbox that cannot be created as its pod is written. A container waits with `reason`; nothing changes
  * until the pod, an object that it refers to, or the image does.
  */
 export class ContainerConfigError extends Error {
@@ -10,5 +10,5 @@ export class ContainerConfigError extends Error {
   }
 }
 
-/** Whether there is an object of that name can't be said now: what was made of it before is the best that is known. */
+/** Whether an object exists is unknown for now: the last known content stays in use. */
 export class NotKnownYetError extends ContainerConfigError {}

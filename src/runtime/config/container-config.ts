@@ -19,7 +19,7 @@ export type ContainerConfig = MessageInit<typeof ContainerConfigSchema>;
 export type { ImageUser } from "./security-context.ts";
 export type Mount = MessageInit<typeof MountSchema>;
 
-/** What of one container instance its pod's spec doesn't say. */
+/** The inputs of one container instance beside its pod's spec. */
 export interface ContainerInputs {
   /** 0 for the first instance. */
   readonly restartCount: number;
@@ -31,28 +31,28 @@ export interface ContainerInputs {
   /** From expandCommand. */
   readonly command: readonly string[];
   readonly args: readonly string[];
-  /** What the node's resource managers give it. */
+  /** The edits of the node's resource managers. */
   readonly edits: ContainerEdits;
   /** Mounts of the pod's volumes, in the order of the spec. */
   readonly volumeMounts: readonly Mount[];
-  /** The pod's hosts file on the node; absent when it is not to be mounted (see mountsHostsFile). */
+  /** The pod's hosts file on the node; absent when it is not mounted (see mountsHostsFile). */
   readonly hostsFilePath?: string;
-  /** The file on the node that takes the termination message; absent when the container has no path for one. */
+  /** The termination message file on the node; absent when the container has no path for it. */
   readonly terminationLogPath?: string;
-  /** Ephemeral containers: the container whose processes they see. */
+  /** Ephemeral containers: the target whose process namespace is shared. */
   readonly targetContainerId?: ContainerId;
 }
 
-/** What of the node goes into a container's configuration. */
+/** The node's settings for container configurations. */
 export interface ContainerContext extends SecurityContextSettings {
   readonly resources: ResourceSettings;
-  /** Whether SELinux is on, so that the files that podwright makes for a container are labelled for it. */
+  /** Whether SELinux is enabled, so files created for a container must be labelled. */
   readonly seLinux?: boolean;
 }
 
 /**
- * The configuration of one container instance, equal to what the Go kubelet 1.36 sends.
- * @throws ContainerConfigError when the pod's spec asks for what the image or the node can't give (runAsNonRoot …)
+ * The configuration of one container instance, equal to that of the Go kubelet 1.36.
+ * @throws ContainerConfigError when the spec requires what the image or the node cannot provide (runAsNonRoot …)
  */
 export function generateContainerConfig(
   pod: Pod,
@@ -78,7 +78,7 @@ export function generateContainerConfig(
     mounts: [...(edits.mounts ?? []), ...volumeMounts, ...ownMounts(container, inputs, context.seLinux === true)].map(
       (mount) => ({
         ...mount,
-        // With ids mapped, files belong to the pod's users inside as they do to the node's outside.
+        // With ID mapping, files belong to the pod's users inside as they do to the node's outside.
         ...(context.userNamespace && idMappings(context.userNamespace)),
       }),
     ),
@@ -127,8 +127,8 @@ function ownMounts(container: Container, inputs: ContainerInputs, seLinux: boole
 }
 
 /**
- * What a later life of the kubelet needs to know about a container and can't see in the pod any more: the pod may be
- * gone or changed by then. JSON is Go's, byte for byte, so that either kubelet reads the other's.
+ * What a later run of the kubelet needs to know about a container when its pod is gone or changed. The JSON equals Go's
+ * byte for byte, so either kubelet reads the other's.
  */
 function containerAnnotations(pod: Pod, container: Container, inputs: ContainerInputs): Record<string, string> {
   const { deletionGracePeriodSeconds } = pod.metadata;
@@ -150,7 +150,7 @@ function containerAnnotations(pod: Pod, container: Container, inputs: ContainerI
   };
 }
 
-/** JSON of []v1.ContainerPort: Go's field order, zero values left out except containerPort. */
+/** JSON of []v1.ContainerPort: Go's field order, zero values omitted except containerPort. */
 function portsJson(ports: NonNullable<Container["ports"]>): string {
   return goJson(
     ports.map((port) => ({
@@ -165,7 +165,7 @@ function portsJson(ports: NonNullable<Container["ports"]>): string {
 
 type LifecycleHandler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
-/** JSON of v1.LifecycleHandler: Go's field order, zero values left out where Go leaves them out. */
+/** JSON of v1.LifecycleHandler: Go's field order, zero values omitted as in Go. */
 function preStopJson({ exec, httpGet, tcpSocket, sleep }: LifecycleHandler): string {
   return goJson({
     ...(exec && { exec: { ...(exec.command?.length && { command: exec.command }) } }),

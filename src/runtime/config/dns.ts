@@ -1,23 +1,26 @@
 import type { Pod } from "../../api/pod.ts";
 import type { DnsConfig } from "./sandbox-config.ts";
 
-/** What of the node and its configuration goes into pods' resolvers. */
+/** The node's settings for pods' resolvers. */
 export interface DnsSettings {
   /** KubeletConfiguration's clusterDNS. */
   readonly clusterDNS: readonly string[];
   /** KubeletConfiguration's clusterDomain; empty: none. */
   readonly clusterDomain: string;
-  /** Text of the node's resolver file; undefined when KubeletConfiguration's resolvConf is empty: pods ask nobody. */
+  /**
+   * Content of the node's resolver file; undefined when KubeletConfiguration's resolvConf is empty: pods get no
+   * resolver.
+   */
   readonly resolvConf: string | undefined;
-  /** The node's addresses: they decide between 127.0.0.1 and ::1 where there is no resolver file. */
+  /** The node's addresses: they decide between 127.0.0.1 and ::1 when there is no resolver file. */
   readonly hostIPs: readonly string[];
 }
 
-/** Something that people should hear about a pod's resolver: the reason and the words of the event. */
+/** A warning about a pod's resolver: reason and text of the event. */
 export interface DnsProblem {
   readonly reason: "DNSConfigForming" | "MissingClusterDNS";
   readonly message: string;
-  /** What is to be heard of the node too. */
+  /** The text for the node's own event. */
   readonly nodeMessage?: string;
 }
 
@@ -28,12 +31,14 @@ const maxSearchCharacters = 2048;
 /** glibc 2.28 aborts on a longer one. */
 const maxSearchLength = 253;
 
-/** Longest resolver file that is read (upstream's dns.go). */
+/** Maximum size of the resolver file (upstream's dns.go). */
 export const maxResolvConfBytes = 10 * 1024 * 1024;
-/** Search domains of a cluster, which come before the node's. */
+/** Search domains of a cluster, which precede the node's. */
 const clusterSearchCount = 3;
 
-/** Why pods can't have all search domains of the node's resolver file, in upstream's words; undefined: they can. Pure. */
+/**
+ * Why pods cannot have all search domains of the node's resolver file, in upstream's words; undefined: they can. Pure.
+ */
 export function resolvConfProblem(path: string, text: string, clusterDomain: string): string | undefined {
   const { searches } = parseResolvConf(text);
   const count = maxSearches - (clusterDomain === "" ? 0 : clusterSearchCount);
@@ -54,7 +59,7 @@ interface Resolver {
   readonly options: readonly string[];
 }
 
-/** The resolver of a pod by its dnsPolicy and dnsConfig, cut to what resolvers take. */
+/** A pod's resolver by its dnsPolicy and dnsConfig, within resolvers' limits. */
 export function podDns(
   pod: Pod,
   settings: DnsSettings,
@@ -75,8 +80,8 @@ export function podDns(
 }
 
 /**
- * Reads a resolver file: servers add up, the last `search` line counts, a later option replaces an earlier one of the
- * same name. Full stops at the end of search domains are dropped, so that none counts twice.
+ * Parses a resolver file: name servers accumulate, the last `search` line counts, a later option replaces an earlier
+ * one of the same name. Trailing dots of search domains are dropped, so that none counts twice.
  */
 export function parseResolvConf(text: string): Resolver {
   const servers: string[] = [];
@@ -112,7 +117,7 @@ function baseResolver(pod: Pod, settings: DnsSettings, problems: DnsProblem[]): 
   };
 }
 
-/** The cluster's server forwards what it does not know itself, so the node's search domains stay, its servers don't. */
+/** The cluster's server forwards unknown names, so the node's search domains stay, and its servers are dropped. */
 function clusterSearches(pod: Pod, { clusterDomain, resolvConf }: DnsSettings): string[] {
   const hostSearches = parseResolvConf(resolvConf ?? "").searches;
   if (clusterDomain === "") return [...hostSearches];
@@ -124,7 +129,7 @@ function clusterSearches(pod: Pod, { clusterDomain, resolvConf }: DnsSettings): 
   ]);
 }
 
-/** Name servers of the pod itself, of which there are none: lookups fail at once. */
+/** The pod itself as name server, where none listens: lookups fail immediately. */
 function withoutResolver({ hostIPs }: DnsSettings): Resolver {
   const servers = hostIPs.map((ip) => (ip.includes(":") ? "::1" : "127.0.0.1"));
   return { servers: servers.length === 0 ? ["127.0.0.1"] : servers, searches: ["."], options: [] };

@@ -7,7 +7,7 @@ import { parseList, type Quantities } from "../../resources/pod-totals.ts";
 import { parseQuantity, type Quantity, quantityOf, zeroQuantity } from "../../resources/quantity.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 
-/** What the downward API shows beside the pod's spec. */
+/** The inputs of the downward API beside the pod's spec. */
 export interface DownwardApiInputs {
   /** The pod's addresses, the primary one first. */
   readonly podIPs: readonly string[];
@@ -19,7 +19,7 @@ export interface DownwardApiInputs {
 type FieldSelector = NonNullable<EnvVarSource["fieldRef"]>;
 type ResourceSelector = NonNullable<EnvVarSource["resourceFieldRef"]>;
 
-/** The value of a field of the pod. @throws ContainerConfigError for fields that are not offered */
+/** The value of a pod's field. @throws ContainerConfigError for unsupported fields */
 export function fieldValue(selector: FieldSelector, pod: Pod, inputs: DownwardApiInputs): string {
   const { apiVersion = "v1", fieldPath } = selector;
   if (apiVersion !== "v1") throw new ContainerConfigError(`unsupported pod version: ${apiVersion}`);
@@ -57,9 +57,9 @@ export function fieldValue(selector: FieldSelector, pod: Pod, inputs: DownwardAp
 }
 
 /**
- * A request or limit of a container, in units of the divisor and rounded up. An unset CPU, memory or ephemeral storage
- * limit is the pod's own or else node allocatable: there is nothing else to stop the container.
- * @throws ContainerConfigError for resources that are not offered and containers that the pod has not
+ * A container's request or limit, in units of the divisor, rounded up. An unset CPU, memory or ephemeral storage limit
+ * defaults to the pod's, else to node allocatable.
+ * @throws ContainerConfigError for unsupported resources and unknown containers
  */
 export function resourceValue(
   selector: ResourceSelector,
@@ -92,7 +92,7 @@ function ownValue(map: Readonly<Record<string, string>> | undefined, key: string
   return map !== undefined && Object.hasOwn(map, key) ? (map[key] ?? "") : "";
 }
 
-/** `key="value"` a line, sorted, quoted as Go quotes. */
+/** `key="value"` per line, sorted, quoted as in Go. */
 export function formatMap(map: Readonly<Record<string, string>>): string {
   return Object.keys(map)
     .toSorted()

@@ -3,15 +3,15 @@ import { errorMessage } from "../../base/errors.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
 
-/** What the files are that a container's variables come from (`fileKeyRef`); undefined: there is none. */
+/** The env files of a container (`fileKeyRef`); undefined: none. */
 export type EnvironmentFiles = (volumeName: string, path: string) => Uint8Array | undefined;
 
-/** As much as a ConfigMap holds, and more than any program can be started with. */
+/** As large as a ConfigMap may be, and more than any process can be started with. */
 const maxFileBytes = 1 << 20;
 
 /**
- * Reads the files that a container's variables come from (KEP-3721), each once.
- * @throws ContainerConfigError when one can't be read; one that is not there is no error yet
+ * Reads the env files of a container (KEP-3721), each once.
+ * @throws ContainerConfigError for an unreadable file; a missing one is no error yet
  */
 export async function readEnvironmentFiles(
   volumes: VolumeReader,
@@ -39,10 +39,10 @@ export async function readEnvironmentFiles(
 }
 
 /**
- * The value of a variable in an env file, byte for byte; undefined when the file has none, or an empty one. The syntax
- * is upstream's subset of a shell's: `NAME='value'`, a value in single quotes that may go over several lines, comments
- * behind `#`. Nothing is expanded; the first definition counts, and what follows it is not looked at. Pure.
- * @throws ContainerConfigError naming the line, never what it holds
+ * The value of a variable in an env file, byte for byte; undefined when missing or empty. The syntax is upstream's
+ * subset of a shell's: `NAME='value'`, a value in single quotes that may span lines, comments after `#`. Nothing is
+ * expanded; the first definition counts, and the rest is not parsed. Pure.
+ * @throws ContainerConfigError with the line number, never the content
  */
 export function findVariable(content: Uint8Array, name: string): Uint8Array | undefined {
   // latin1 gives each byte back.
@@ -73,7 +73,7 @@ function assignment(line: string, index: number): { readonly name: string; reado
   return { name, value: line.slice(equals + 1) };
 }
 
-/** The text between two single quotes, and the line on which the second one is. */
+/** The text between two single quotes, and the line of the second. */
 function quoted(
   text: string,
   lines: readonly string[],

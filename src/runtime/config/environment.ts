@@ -8,13 +8,13 @@ import { type EnvironmentFiles, findVariable } from "./environment-file.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "./downward-api.ts";
 import { expand, expandParts } from "./expansion.ts";
 
-/** One variable of a container's environment. The value is bytes: secrets need not be text. */
+/** One environment variable. The value is bytes: secrets need not be text. */
 export interface EnvironmentVariable {
   readonly name: string;
   readonly value: Uint8Array;
 }
 
-/** What pods refer to, as the node knows it at this moment. What is optional is there on nodes of clusters. */
+/** The objects that pods refer to, as currently known. Optional members exist in clusters. */
 export interface ObjectLookup {
   /** Undefined: there is none of that name. */
   configMap(namespace: string, name: string): ConfigMapContent | undefined;
@@ -22,7 +22,7 @@ export interface ObjectLookup {
   secret(namespace: string, name: string): SecretContent | undefined;
   /**
    * A token of the pod's service account, a secret, or why there is none.
-   * @throws NotKnownYetError while the API server has not answered yet
+   * @throws NotKnownYetError while the API server has not answered
    */
   serviceAccountToken?(
     pod: Pod,
@@ -34,23 +34,23 @@ export interface ObjectLookup {
   ): { readonly token: string } | { readonly problem: string };
   /** The pod's service account; undefined: it has none. */
   account?(pod: Pod): PullAccount | undefined;
-  /** What the runtime calls the RuntimeClass of that name; undefined: there is none. */
+  /** The runtime handler of a RuntimeClass; undefined: not found. */
   runtimeHandler?(runtimeClass: string): string | undefined;
-  /** Variables by which containers find services. */
+  /** Service environment variables. */
   serviceVariables?(pod: Pod): readonly { readonly name: string; readonly value: string }[];
-  /** Resolves once what is needed of the pod's objects is known, or after a while. Rejects with the signal's reason. */
+  /** Resolves once the needed objects of the pod are known, or after a timeout. Rejects with the signal's reason. */
   settle?(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void>;
-  /** Asks for what of the pod has to be renewed and waits for nothing: the pod is looked at again when it has come. */
+  /** Renews the pod's tokens in the background: the pod is synced when they have arrived. */
   renew?(pod: Pod): void;
 }
 
-/** What a start can't do without: nothing else of its pod holds it up. */
+/** What a start requires: nothing else of its pod delays it. */
 export interface NeededObjects {
-  /** The part of the pod's spec whose ConfigMaps, Secrets and runtime class have to be known. */
+  /** The part of the pod's spec whose ConfigMaps, Secrets and runtime class must be known. */
   readonly spec: Partial<PodSpec>;
-  /** Volumes that have to have their tokens. */
+  /** Volumes that need their tokens. */
   readonly tokensOf?: readonly Volume[];
-  /** Services as the API server has them, or as this life or an earlier one last knew them. */
+  /** Services as the API server has them, or as last known. */
   readonly services?: "live" | "remembered";
 }
 
@@ -63,18 +63,17 @@ export interface EnvironmentInputs extends DownwardApiInputs {
 }
 
 /**
- * A value that expansion makes longer than this is refused: no program can be started with one (the kernel takes
- * 128 KiB), and references to references grow without bound.
+ * Maximum size of an expanded value: no process can be started with a larger one (the kernel's limit is 128 KiB), and
+ * nested references would grow without bound.
  */
 const maxExpandedBytes = 1 << 20;
 
 const encoder = new TextEncoder();
 
 /**
- * The container's environment in the order of its spec: `envFrom`, then `env`, then the services' variables that
- * neither sets. A later variable replaces an earlier one of the same name in its place (upstream hands them over in
- * no order).
- * @throws ContainerConfigError when something that is not optional is missing; never shows a value
+ * The container's environment in the order of its spec: `envFrom`, then `env`, then service variables that neither
+ * sets. A later variable replaces an earlier one of the same name in place (upstream's order is random).
+ * @throws ContainerConfigError when something required is missing; never includes a value
  */
 export function makeEnvironment(pod: Pod, container: Container, inputs: EnvironmentInputs): EnvironmentVariable[] {
   const variables = new Map<string, Uint8Array>();
@@ -94,8 +93,8 @@ export function makeEnvironment(pod: Pod, container: Container, inputs: Environm
 }
 
 /**
- * The container's command and arguments with `$(VAR)` replaced from its environment.
- * @throws ContainerConfigError when a variable brings bytes that are no UTF-8: CRI carries commands as text
+ * The container's command and arguments with `$(VAR)` expanded from its environment.
+ * @throws ContainerConfigError when a variable has bytes that are not UTF-8: CRI carries commands as text
  */
 export function expandCommand(
   container: Container,
@@ -114,10 +113,7 @@ export function expandCommand(
   return { command: (container.command ?? []).map(expandText), args: (container.args ?? []).map(expandText) };
 }
 
-/**
- * A probe's or hook's command: only variables with a plain `value` are replaced, and those not expanded themselves, as
- * upstream does.
- */
+/** A probe's or hook's command: only variables with a plain `value` are expanded, not recursively, as upstream does. */
 export function expandStaticCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? ""]));
   return command.map((text) => expand(text, (name) => values.get(name)));
@@ -138,7 +134,7 @@ function sourceEntries(
   return [];
 }
 
-/** Undefined when the variable is not to be set: its source is optional and missing. */
+/** Undefined when the variable is not set: its source is optional and missing. */
 function variableValue(
   variable: EnvVar,
   pod: Pod,
@@ -228,7 +224,7 @@ function concatenate(pieces: readonly Uint8Array[]): Uint8Array {
   return result;
 }
 
-/** What no process can be given: the kernel ends names at `=` and both at a zero byte. */
+/** Impossible for a process: the kernel ends names at `=` and both at a zero byte. */
 function checked(variable: EnvironmentVariable): EnvironmentVariable {
   const { name, value } = variable;
   if (name === "" || name.includes("=") || name.includes("\0")) {

@@ -1,6 +1,6 @@
 /**
- * Splits a text at its `$(NAME)` references and puts what `lookup` knows of them in their place. `$$` stands for one
- * `$`, so that `$$(NAME)` stays `$(NAME)`; unknown names and any other `$` stay as they are. Takes linear time.
+ * Splits a text at its `$(NAME)` references and replaces those that `lookup` knows. `$$` stands for `$`, so `$$(NAME)`
+ * stays `$(NAME)`; unknown names and any other `$` stay. Linear time.
  */
 export function expandParts<T>(text: string, lookup: (name: string) => T | undefined): (string | T)[] {
   const parts: (string | T)[] = [];

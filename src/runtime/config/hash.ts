@@ -1,9 +1,9 @@
 import { fnv32a } from "../../base/fnv.ts";
 
 /**
- * What decides whether a running container still is the one that the spec asks for: annotation
- * io.kubernetes.container.hash. Byte for byte upstream's (HashContainer: FNV-32a over name and image only), so that
- * a node can change over in either direction without a restart. Lower-case hex without padding.
+ * Decides whether a running container still matches the spec: annotation io.kubernetes.container.hash. Byte for byte
+ * upstream's (HashContainer: FNV-32a over name and image only), so that a node can switch kubelets in either direction
+ * without restarts. Lower-case hex without padding.
  */
 export function containerHash(container: { readonly name: string; readonly image?: string | undefined }): string {
   const json = `{"image":${goJsonString(container.image ?? "")},"name":${goJsonString(container.name)}}`;
@@ -12,7 +12,7 @@ export function containerHash(container: { readonly name: string; readonly image
   return fnv32a(dump).toString(16);
 }
 
-/** A JSON string as Go's encoding/json writes it: <, >, & and the two line separators are escaped. */
+/** A JSON string as written by Go's encoding/json: <, >, & and the two line separators are escaped. */
 function goJsonString(text: string): string {
   return JSON.stringify(text.toWellFormed()).replaceAll(
     /[<>&\u2028\u2029]/gu,

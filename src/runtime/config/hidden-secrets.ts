@@ -2,21 +2,20 @@ import type { Pod } from "../../api/pod.ts";
 import { referencedObjects } from "../../api/referenced-objects.ts";
 import type { ObjectLookup } from "./environment.ts";
 
-/** Takes secret values out of a text that a container chose. */
+/** Removes secret values from a text that a container chose. */
 export type HideSecrets = (text: string) => string;
 
-/** Told in place of a text while values that may stand in it can't be read: that must not keep anything from its verdict. */
+/** Replaces a text while the Secrets that it may contain cannot be read: that must not block the result. */
 const withheld = "<hidden while a Secret of the pod cannot be read>";
-/** A shorter value may stand in any text by chance, and says little. */
+/** Shorter values occur in any text by chance. */
 const leastCharacters = 4;
 const jsonWebToken = /\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*/g;
 
 /**
- * For what is quoted of a container's commands and answers in the journal, in events and to people: values of the Secrets
- * that the pod refers to, whole or a line of them, and tokens of service accounts are replaced by their names. What a
- * container encodes or cuts is not found.
- * Never throws: while a Secret can't be read, as the API server has not told of it yet, nothing of the text is told.
- * @param pod undefined when nobody knows it any more: only tokens are found then
+ * For container output quoted in the journal, in Events and to people: values of the pod's Secrets, whole or a line of
+ * them, and service account tokens are replaced by their names. Encoded or truncated values are not found. Never
+ * throws: while a Secret cannot be read, nothing of the text is shown.
+ * @param pod undefined for an unknown pod: only tokens are found
  */
 export function hideSecrets(objects: Pick<ObjectLookup, "secret">, pod: Pod | undefined): HideSecrets {
   return (text) => {
@@ -29,7 +28,7 @@ export function hideSecrets(objects: Pick<ObjectLookup, "secret">, pod: Pod | un
       return withheld;
     }
     if (names.size === 0) return hidden;
-    // The longest first: one may hold another. All at once: a name may hold a value.
+    // The longest first: one may contain another. In one pass: a name may contain a value.
     const values = [...names.keys()].toSorted((one, other) => other.length - one.length);
     return hidden.replaceAll(
       new RegExp(values.map((value) => RegExp.escape(value)).join("|"), "g"),
@@ -38,7 +37,7 @@ export function hideSecrets(objects: Pick<ObjectLookup, "secret">, pod: Pod | un
   };
 }
 
-/** What is hidden, and what is told in its place. @throws what the lookup does */
+/** The hidden values and their replacements. @throws what the lookup throws */
 function secretTexts(objects: Pick<ObjectLookup, "secret">, pod: Pod): Map<string, string> {
   const found = new Map<string, string>();
   for (const secret of referencedObjects(pod.spec).secrets) {

@@ -15,17 +15,18 @@ const localNames = [
   "fe00::2\tip6-allrouters",
 ];
 
-/** Whether the pod's hosts file goes into the container: it has an address to name, and the container no file of its own. */
+/**
+ * Whether the container gets the pod's hosts file: the pod has an address, and the container no mount of its own there.
+ */
 export function mountsHostsFile(pod: Pod, container: Container, podIPs: readonly string[]): boolean {
   const mountedByPod = (container.volumeMounts ?? []).some((mount) => mount.mountPath === hostsPath);
   return !mountedByPod && (podIPs.length > 0 || pod.spec.hostNetwork === true);
 }
 
 /**
- * The text of a pod's /etc/hosts: its own names, or the node's file for a pod on the node's network; then its
- * hostAliases.
- * @param nodeHosts the node's /etc/hosts; used for hostNetwork pods alone
- * @throws ContainerConfigError when the pod's host name can't be had
+ * The content of a pod's /etc/hosts: its own names, or the node's file with hostNetwork; then its hostAliases.
+ * @param nodeHosts the node's /etc/hosts; used for hostNetwork pods only
+ * @throws ContainerConfigError for an invalid host name
  */
 export function hostsFile(pod: Pod, podIPs: readonly string[], clusterDomain: string, nodeHosts: string): string {
   const aliases = aliasLines(pod);

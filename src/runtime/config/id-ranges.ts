@@ -1,24 +1,24 @@
 import * as z from "zod";
 
-/** User and group ids of the node that a pod's user namespace stands for: `first` and those after it. */
+/** The node's user and group IDs that a pod's user namespace maps: `first` and those after it. */
 export interface IdRange {
   readonly first: number;
   readonly length: number;
 }
 
-/** The ids of the node that pods share, and how many each gets. */
+/** The pool of IDs for pods, and the number for each. */
 export interface PodIds extends IdRange {
   /** A multiple of {@link idUnit} (KubeletConfiguration's userNamespaces.idsPerPod). */
   readonly perPod: number;
 }
 
-/** Ranges begin and end at multiples of it: a pod has a whole 16-bit number of users, as images expect. */
+/** Ranges are aligned to it: a pod has whole multiples of 65,536 users, as images expect. */
 export const idUnit = 65_536;
 const idEnd = 2 ** 32;
 
-/** All ids but the node's own, which are those that one pod would get from zero on. */
+/** All IDs except the node's own: those that a pod would get from zero on. */
 export function defaultPodIds(perPod: number): PodIds {
-  // As upstream counts: a rest that no whole pod fits in is of no use.
+  // As upstream: a remainder too small for a pod is unused.
   return { first: perPod, length: Math.floor((idEnd - perPod) / perPod) * perPod, perPod };
 }
 
@@ -37,15 +37,15 @@ const mapping = z.object({
 });
 const rangeFile = z.object({ uidMappings: z.array(mapping), gidMappings: z.array(mapping) });
 
-/** The range as upstream keeps it in a pod's directory (pkg/kubelet/userns): Go's JSON, byte for byte. */
+/** The range as upstream stores it in a pod's directory (pkg/kubelet/userns): Go's JSON, byte for byte. */
 export function writeRange({ first, length }: IdRange): string {
   const mappings = [{ hostId: first, containerId: 0, length }];
   return JSON.stringify({ uidMappings: mappings, gidMappings: mappings });
 }
 
 /**
- * The range that a file of either kubelet holds.
- * @throws Error saying what is wrong with it; ids of the node's own users are never taken for a pod's
+ * Parses the file of either kubelet.
+ * @throws Error with the problem; IDs of the node's own users are never accepted
  */
 export function readRange(text: string): IdRange {
   const { data: file } = rangeFile.safeParse(JSON.parse(text));

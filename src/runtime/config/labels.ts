@@ -1,4 +1,4 @@
-/** Labels and annotations that kubelets put on sandboxes and containers: every node agent recognises pods by them. */
+/** Labels and annotations that kubelets set on sandboxes and containers: node agents recognise pods by them. */
 export const Label = {
   podName: "io.kubernetes.pod.name",
   podNamespace: "io.kubernetes.pod.namespace",

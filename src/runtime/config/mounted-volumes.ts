@@ -1,10 +1,10 @@
-/** A volume of a pod that is there. */
+/** A mounted volume of a pod. */
 export interface MountedVolume {
-  /** Where it is on the node. */
+  /** Its path on the node. */
   readonly hostPath: string;
-  /** Containers may only read it, whatever their mounts say. */
+  /** Read-only for containers, whatever their mounts say. */
   readonly readOnly: boolean;
-  /** Made for the pod, so that its files may be labelled for it where SELinux is on; not so paths of the node. */
+  /** Created for the pod, so its files may be relabelled for SELinux; not for host paths. */
   readonly own: boolean;
 }
 
@@ -14,8 +14,8 @@ export type MountedVolumes = ReadonlyMap<string, MountedVolume>;
 /** Reads files in volumes (src/volumes/). */
 export interface VolumeReader {
   /**
-   * What a file in a volume holds; undefined: there is none. Links are followed as far as they stay in the volume.
-   * @throws FileError when the path leads out of the volume or to no file, or the file holds more than `maxBytes`
+   * The content of a file in a volume; undefined: missing. Links are followed only within the volume.
+   * @throws FileError when the path leaves the volume, is not a file, or holds more than `maxBytes`
    */
   readFile(volume: MountedVolume, path: string, maxBytes: number): Promise<Uint8Array | undefined>;
 }

@@ -17,8 +17,8 @@ export interface PodHostname {
 }
 
 /**
- * The names by which a pod knows itself: `hostnameOverride`, else `hostname`, else its own name.
- * @throws ContainerConfigError for names that are none
+ * The pod's host names: `hostnameOverride`, else `hostname`, else its own name.
+ * @throws ContainerConfigError for invalid names
  */
 export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
   const { hostnameOverride, hostname, subdomain } = pod.spec;
@@ -39,8 +39,8 @@ export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
 }
 
 /**
- * The host name that the kernel shows in the pod: the full name with setHostnameAsFQDN.
- * @throws ContainerConfigError when that is longer than the kernel takes
+ * The kernel's host name in the pod: the full name with setHostnameAsFQDN.
+ * @throws ContainerConfigError when that exceeds the kernel's limit
  */
 export function kernelHostname(pod: Pod, { hostname, domain }: PodHostname): string {
   if (pod.spec.setHostnameAsFQDN !== true || domain === "") return hostname;

@@ -19,7 +19,7 @@ interface UserNamespaceOption {
     | undefined;
 }
 
-/** The node's ids that users in these namespaces have; undefined where they are the node's own. */
+/** The user namespace's IDs; undefined: the node's own. */
 export function userIdsOf(options: UserNamespaceOption | undefined): IdRange | undefined {
   const { mode, uids: [only] = [] } = options?.usernsOptions ?? {};
   if (mode !== NamespaceMode.POD || only === undefined) return undefined;
@@ -27,10 +27,10 @@ export function userIdsOf(options: UserNamespaceOption | undefined): IdRange | u
 }
 
 /**
- * Which namespaces of the pod and of the node its containers use. Processes are each container's own unless they are
+ * Which namespaces of the pod and of the node its containers use. Each container has its own process namespace unless
  * shared.
- * @param userNamespace the range of ids given to a pod with `hostUsers: false`
- * @throws ContainerConfigError when the pod asks for a user namespace and none was given
+ * @param userNamespace the range of a pod with `hostUsers: false`
+ * @throws ContainerConfigError when the pod requires a user namespace and has none
  */
 export function namespaceOptions(
   pod: Pod,
@@ -38,7 +38,7 @@ export function namespaceOptions(
 ): MessageInit<typeof NamespaceOptionSchema> {
   const { hostIPC, hostNetwork, hostPID, hostUsers, shareProcessNamespace } = pod.spec;
   if (hostUsers === false && userNamespace === undefined) {
-    // Running it with the node's users instead would give the pod rights that it was written to do without.
+    // Running it as the node's users instead would give the pod rights that it opted out of.
     throw new ContainerConfigError(
       "the pod asks for a user namespace (hostUsers: false), which this node does not support",
     );

@@ -1,7 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import type { NodeContext } from "../node-context.ts";
 
-/** A pod's addresses, the primary one first. The sandbox of a pod on the node's network has none of its own. */
+/** A pod's addresses, the primary one first. The sandbox of a hostNetwork pod has none of its own. */
 export function podIPs(
   { hostIPs }: Pick<NodeContext, "hostIPs">,
   pod: Pod | undefined,

@@ -7,14 +7,14 @@ import { Annotation } from "./labels.ts";
 import { podRef } from "../pod-ref.ts";
 import type { DnsConfig } from "./sandbox-config.ts";
 
-/** What making a pod's resolver needs. */
+/** The dependencies of a pod's resolver. */
 export interface ResolverDependencies {
   readonly files: Pick<Files, "read">;
   readonly journal: Recorder;
   readonly node: Pick<NodeContext, "resolvConf" | "clusterDNS" | "clusterDomain" | "hostIPs">;
 }
 
-/** The pod's resolver from its spec and the node's resolver file; what had to be left out of it is noted. */
+/** The pod's resolver from its spec and the node's resolver file; omissions are recorded. */
 export async function resolverOf(deps: ResolverDependencies, pod: Pod): Promise<DnsConfig> {
   const { node, files, journal } = deps;
   const resolvConf =
@@ -28,7 +28,7 @@ export async function resolverOf(deps: ResolverDependencies, pod: Pod): Promise<
     resolvConf,
   });
   for (const problem of problems) {
-    // Without a cluster there is no cluster DNS to miss: pods get the node's resolver, as expected there.
+    // Without a cluster there is no cluster DNS to miss: pods use the node's resolver.
     const isOfCluster = pod.metadata.annotations?.[Annotation.configSource] === "api" || node.clusterDomain !== "";
     if (problem.reason === "MissingClusterDNS" && !isOfCluster) continue;
     const { reason: what, message, nodeMessage } = problem;

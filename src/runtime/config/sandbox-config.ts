@@ -23,9 +23,9 @@ import { normalizeSysctl } from "./sysctls.ts";
 export type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;
 export type DnsConfig = MessageInit<typeof DNSConfigSchema>;
 
-/** What of the node goes into a sandbox's configuration. */
+/** The node's settings for sandbox configurations. */
 export interface SandboxContext {
-  /** `/var/log/pods`, where pods' log directories are. */
+  /** `/var/log/pods`, the parent of pods' log directories. */
   readonly podLogsRoot: string;
   /** DNS domain of the cluster; empty when there is none. */
   readonly clusterDomain: string;
@@ -35,14 +35,14 @@ export interface SandboxContext {
   /** KubeletConfiguration's cgroupRoot, `/` by default. */
   readonly cgroupRoot: string;
   readonly resources: ResourceSettings;
-  /** The pod's range of ids; absent: the node's users. */
+  /** The pod's range of IDs; absent: the node's users. */
   readonly userNamespace?: UserNamespace;
 }
 
 /**
- * The configuration of a pod's sandbox, equal to what the Go kubelet 1.36 sends.
+ * The configuration of a pod's sandbox, equal to that of the Go kubelet 1.36.
  * @param attempt 0 for a pod's first sandbox, then one more than the newest one's
- * @throws ContainerConfigError when the pod's host name or namespaces can't be had
+ * @throws ContainerConfigError for an invalid host name or unavailable namespaces
  */
 export function generateSandboxConfig(pod: Pod, attempt: number, context: SandboxContext): SandboxConfig {
   const { name, namespace, uid } = pod.metadata;
@@ -50,7 +50,7 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
   const sysctls = pod.spec.securityContext?.sysctls ?? [];
   return {
     metadata: { name, namespace, uid, attempt },
-    // A pod on the node's network shows the node's name.
+    // A hostNetwork pod has the node's name.
     ...(!pod.spec.hostNetwork && { hostname: kernelHostname(pod, podHostname(pod, context.clusterDomain)) }),
     logDirectory: podLogDirectory(context.podLogsRoot, pod.metadata),
     dnsConfig: context.dns,
@@ -72,7 +72,7 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
   };
 }
 
-/** The sandbox itself always runs under the runtime's seccomp profile, whatever its containers ask for. */
+/** The sandbox itself always uses the runtime's seccomp profile. */
 function sandboxSecurityContext(
   pod: Pod,
   userNamespace: UserNamespace | undefined,
@@ -89,14 +89,14 @@ function sandboxSecurityContext(
   };
 }
 
-/** Every declared port, with host port 0 when it is not published: CNI plugins and runtimes may want to know it. */
+/** Every declared port, with host port 0 if not published: CNI plugins and runtimes may use it. */
 function portMappings(ports: readonly ContainerPort[]): MessageInit<typeof PortMappingSchema>[] {
   const names = new Set<string>();
   const mappings: MessageInit<typeof PortMappingSchema>[] = [];
   for (const port of ports) {
     const { name, containerPort, hostPort = 0, hostIP = "" } = port;
     const key = name || `${port.protocol ?? "TCP"}-${hostIP}:${containerPort}:${hostPort}`;
-    // A port that is declared twice can be published once.
+    // A port that is declared twice can be published only once.
     if (names.has(key)) continue;
     names.add(key);
     mappings.push({ protocol: protocolOf(port), containerPort, hostPort, hostIp: hostIP });

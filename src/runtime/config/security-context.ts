@@ -14,15 +14,15 @@ import { namespaceOptions, type UserNamespace } from "./namespaces.ts";
 /** The user that an image runs as (ImageStatus): one of the two; uid 0 when the image names none. */
 export type ImageUser = { readonly uid: bigint } | { readonly username: string };
 
-/** What of the node goes into a container's security context. */
+/** The node's settings for security contexts. */
 export interface SecurityContextSettings {
   /** Where localhost seccomp profiles are: `<root>/seccomp`. */
   readonly seccompProfileRoot: string;
   /** KubeletConfiguration's seccompDefault: containers without a profile get the runtime's. */
   readonly seccompDefault: boolean;
-  /** Paths of this machine to hide beside the usual ones: `/sys/devices/system/cpu/cpu<n>/thermal_throttle`. */
+  /** Paths of this machine to mask beside the usual ones: `/sys/devices/system/cpu/cpu<n>/thermal_throttle`. */
   readonly maskedPaths?: readonly string[];
-  /** The pod's range of ids; absent: the node's users. */
+  /** The pod's range of IDs; absent: the node's users. */
   readonly userNamespace?: UserNamespace;
 }
 
@@ -34,10 +34,10 @@ interface ProfileSpec {
 }
 
 const maxUserId = 2n ** 31n - 1n;
-/** Followed by a container's name: its AppArmor profile, before Kubernetes had a field for that. */
+/** Prefix of a container's name: its AppArmor profile, before Kubernetes had a field for that. */
 export const appArmorAnnotationPrefix = "container.apparmor.security.beta.kubernetes.io/";
 
-/** Information about the machine that containers have no business reading, or writing. */
+/** Machine information that containers must not read, or write. */
 export const defaultMaskedPaths = [
   "/proc/asound",
   "/proc/acpi",
@@ -94,7 +94,7 @@ export function containerSecurityContext(
   };
 }
 
-/** Groups of every process of the pod: the owner of its volumes first, then those that the spec adds. */
+/** Supplemental groups of every process of the pod: the fsGroup first, then those of the spec. */
 export function supplementalGroups(pod: Pod): Pick<SecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
   const { fsGroup, supplementalGroups: added = [], supplementalGroupsPolicy } = pod.spec.securityContext ?? {};
   return {
@@ -104,7 +104,7 @@ export function supplementalGroups(pod: Pod): Pick<SecurityContext, "supplementa
   };
 }
 
-/** The object without its absent fields, which protobuf would take for something. */
+/** The object without undefined fields, which protobuf would take as set. */
 export function definedFields<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;
@@ -121,7 +121,7 @@ function effectiveUser(
   return "uid" in imageUser ? { runAsUser: { value: imageUser.uid } } : { runAsUsername: imageUser.username };
 }
 
-/** A named user may be root under another name: only a number can be checked. */
+/** A named user may be root under another name: only a number can be verified. */
 function verifyRunAsNonRoot(pod: Pod, container: Container, imageUser: ImageUser): void {
   const own = container.securityContext ?? {};
   const shared = pod.spec.securityContext ?? {};

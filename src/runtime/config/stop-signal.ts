@@ -2,23 +2,23 @@ import type { Container } from "../../api/container.ts";
 import type { Cri } from "../../ports/cri.ts";
 import { Signal } from "../../ports/gen/runtime/v1/api_pb.js";
 
-/** Where runtimes have the signal that ends a container in its runtime configuration (OCI image specification). */
+/** Key of the stop signal in a container's runtime configuration (OCI image specification). */
 const stopSignalAnnotation = "org.opencontainers.image.stopSignal";
 
-/** Linux's signals by number, from 1 on. */
+/** Linux signals by number, starting at 1. */
 const numbered =
   "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
 const [firstRealTime, lastRealTime] = [34, 64];
 /** From here on real-time signals are counted down from the last. */
 const countedDownFrom = 50;
 
-/** CRI's name of a container's own stop signal (KEP-4960): `SIGRTMIN+1` of the API is `SIGRTMINPLUS1` there. */
+/** CRI's name of a container's own stop signal (KEP-4960): the API's `SIGRTMIN+1` is `SIGRTMINPLUS1`. */
 export function stopSignalOf(container: Container): Signal {
   const name = container.lifecycle?.stopSignal;
   return name === undefined ? Signal.RUNTIME_DEFAULT : signalOf(name);
 }
 
-/** The API's name of a signal in CRI; undefined: the runtime's choice. */
+/** The API's name of a CRI signal; undefined: the runtime's default. */
 export function signalName(signal: Signal | undefined): string | undefined {
   if (signal === undefined || signal === Signal.RUNTIME_DEFAULT) return undefined;
   const name = Object.entries(Signal).find(([, value]) => value === signal)?.[0];
@@ -26,9 +26,9 @@ export function signalName(signal: Signal | undefined): string | undefined {
 }
 
 /**
- * Whether the runtime will stop a created container with the signal that its spec asks for. One that knows only the
- * image's signal (containerd before 2.3) takes the field and ignores it; its answer then does not show the signal. CRI-O
- * honours it and shows it in the container's runtime configuration only.
+ * Whether the runtime will use the spec's stop signal for a created container. A runtime that only knows the image's
+ * signal (containerd before 2.3) ignores the field, and does not report the signal. CRI-O honours it and shows it only
+ * in the container's runtime configuration.
  * @throws CriError
  */
 export async function honoursStopSignal(cri: Cri, container: Container, id: string): Promise<boolean> {
@@ -39,8 +39,8 @@ export async function honoursStopSignal(cri: Cri, container: Container, id: stri
 }
 
 /**
- * The signal in what a verbose ContainerStatus adds: a text of JSON whose `runtimeSpec` has annotations. Runtimes write
- * there what they like, and containers a part of it: what is not as expected says nothing.
+ * The stop signal in a verbose ContainerStatus: JSON whose `runtimeSpec` has annotations. The content is untrusted:
+ * anything unexpected is ignored.
  */
 export function configuredSignal(info: Readonly<Record<string, string>>): Signal {
   const annotations = member(member(parsed(info["info"]), "runtimeSpec"), "annotations");
@@ -48,7 +48,7 @@ export function configuredSignal(info: Readonly<Record<string, string>>): Signal
   return typeof told === "string" ? signalOf(told) : Signal.RUNTIME_DEFAULT;
 }
 
-/** By its name (`SIGUSR1`, `USR1`, `SIGRTMIN+1`, `SIGRTMINPLUS1`) or Linux's number; the runtime's choice for any other text. */
+/** By name (`SIGUSR1`, `USR1`, `SIGRTMIN+1`, `SIGRTMINPLUS1`) or Linux number; the runtime's default for other text. */
 function signalOf(text: string): Signal {
   const name = text
     .toUpperCase()

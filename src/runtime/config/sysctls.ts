@@ -15,15 +15,15 @@ const ipcSysctls: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A sysctl's name with dots, as runtimes take it: both `net.ipv4.ping_group_range` and `net/ipv4/ping_group_range` are
- * names of one (sysctl.d(5)); whichever separator comes first separates, the other stands for itself.
+ * A sysctl's name with dots, as runtimes expect: both `net.ipv4.ping_group_range` and `net/ipv4/ping_group_range` are
+ * valid (sysctl.d(5)); whichever separator comes first separates, the other is literal.
  */
 export function normalizeSysctl(name: string): string {
   if (/[./]/u.exec(name)?.[0] !== "/") return name;
   return name.replaceAll(/[./]/gu, (separator) => (separator === "/" ? "." : "/"));
 }
 
-/** Undefined for a sysctl that no namespace of a pod holds. `name` is normalized and may be the beginning of names. */
+/** Undefined for a sysctl that is not namespaced. `name` is normalized and may be a prefix. */
 export function sysctlNamespace(name: string): SysctlNamespace | undefined {
   if (ipcSysctls.has(name) || name.startsWith("fs.mqueue.")) return "IPC";
   return name.startsWith("net.") ? "Net" : undefined;

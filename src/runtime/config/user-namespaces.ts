@@ -19,30 +19,30 @@ export interface UserNamespacesDependencies {
   readonly log: Logger;
   readonly node: Pick<NodeContext, "rootDirectory">;
   readonly ids: PodIds;
-  /** Whether the runtime can make user namespaces, its mounts with ids mapped. */
+  /** Whether the runtime supports user namespaces, including ID-mapped mounts. */
   readonly supported: boolean;
 }
 
 const maxFileBytes = 64 * 1024;
 
 /**
- * Gives each pod with `hostUsers: false` ids of the node that no other pod has (KEP-127). A pod keeps its range for as
- * long as it may run, whatever becomes of podwright: it stands in the file `userns` of the pod's directory before
- * anything runs with it, and is read from there by the next life, or by a Go kubelet, whose files are read as well.
+ * Assigns each pod with `hostUsers: false` node IDs that no other pod has (KEP-127). A pod keeps its range as long as
+ * it may run: the file `userns` in the pod's directory is written before anything runs with it, and read after a
+ * restart, also by a Go kubelet, whose files are read as well.
  */
 export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   readonly name = "user namespace";
   readonly until = "ended";
   readonly #deps: UserNamespacesDependencies;
-  /** By pod UID; one that is being written down is taken already. */
+  /** By pod UID; a range being written is already taken. */
   readonly #ranges = new Map<string, IdRange>();
-  /** Pods of which an earlier life's file can't be used, with the reason. */
+  /** Pods whose file of an earlier run is unusable, with the reason. */
   readonly #unusable = new Map<string, string>();
-  /** Pods whose file the disk did not give: which ids they have is not known yet. */
+  /** Pods whose file could not be read: their IDs are unknown. */
   readonly #unread = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
   #loaded: Promise<void> | undefined;
-  /** Slot to try next: what was just freed is used again as late as possible. */
+  /** Next slot to try: freed slots are reused as late as possible. */
   #next = 0;
 
   constructor(deps: UserNamespacesDependencies) {
@@ -50,8 +50,8 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   }
 
   /**
-   * The pod's user namespace; undefined for a pod that runs with the node's users.
-   * @throws ContainerConfigError when it can't have one
+   * The pod's user namespace; undefined: the node's users.
+   * @throws ContainerConfigError when none can be assigned
    */
   async namespaceOf(pod: Pod): Promise<UserNamespace | undefined> {
     if (pod.spec.hostUsers !== false) return undefined;
@@ -69,7 +69,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     return { mode: NamespaceMode.POD, uids: ids, gids: ids };
   }
 
-  /** The pod has ended: others may have its ids. */
+  /** The pod has ended: its IDs are free. */
   async release({ uid }: Pick<PodRef, "uid">): Promise<void> {
     await this.#load();
     if (!this.#ranges.has(uid) && !this.#unusable.has(uid) && !this.#unread.has(uid)) return;
@@ -104,7 +104,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     return range;
   }
 
-  /** Not before it is on the disk may anything run with it. */
+  /** Nothing may run with it before it is on disk. */
   async #write(uid: string, range: IdRange): Promise<void> {
     await this.#deps.files.makeDirectory(podDirectory(this.#deps.node, uid), 0o750);
     await this.#deps.files.writeAtomic(this.#pathOf(uid), writeRange(range), 0o600);
@@ -128,7 +128,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     return undefined;
   }
 
-  /** What earlier lives gave away. One file that can't be used concerns its own pod only. */
+  /** The assignments of earlier runs. An unusable file affects only its own pod. */
   async #load(): Promise<void> {
     this.#loaded ??= this.#readAll().catch((error: unknown) => {
       this.#loaded = undefined;

@@ -8,9 +8,9 @@ const fileName = "podwright-pod.json";
 const maxBytes = 4 << 20;
 
 /**
- * Writes a pod beside what it has on the node, before anything of it runs. Should podwright be killed while the pod is
- * being stopped, nobody wants it any more in the next life: its order of stopping and its grace are known from here.
- * @param by who writes: a start may do so beside the record of the pod, and neither takes the other's half
+ * Stores a pod before anything of it runs. If podwright is killed while an orphaned pod is being stopped, the next run
+ * knows its stop order and grace period from here.
+ * @param by the writer: a start may write beside the pod's checkpoint, and neither may take the other's temporary file
  */
 export async function keepSpec(
   files: Files,
@@ -26,7 +26,7 @@ export async function keepSpec(
   await files.rename(half, path);
 }
 
-/** The pod as it was kept; undefined when it was not, or not to its end. */
+/** The stored pod; undefined when missing or incomplete. */
 export async function keptSpec(
   files: Files,
   node: Pick<NodeContext, "rootDirectory">,
@@ -43,7 +43,7 @@ export async function keptSpec(
   }
 }
 
-/** Takes away what {@link keepSpec} kept. */
+/** Removes what {@link keepSpec} stored. */
 export async function dropSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, uid: string): Promise<void> {
   await files.remove(pathOf(node, uid));
 }

@@ -9,16 +9,16 @@ import type { NodeContext } from "../node-context.ts";
 type LinkFiles = Pick<Files, "list" | "readLink" | "remove" | "stat">;
 type LinkPlaces = Pick<NodeContext, "containerLogsRoot" | "podLogsRoot">;
 
-/** A link by which log collectors know a container's log. */
+/** A link by which log collectors find a container's log. */
 export interface LogLink {
   readonly path: string;
   readonly target: string;
   readonly podUid: string;
-  /** Undefined when the name was cut. */
+  /** Undefined when the name was truncated. */
   readonly containerId: string | undefined;
 }
 
-/** The links to logs below this node's pod logs. Others in the same directory are somebody else's. */
+/** The links to this node's pod logs. Others in the same directory belong to others. */
 export async function logLinks(files: LinkFiles, node: LinkPlaces, namePrefix = ""): Promise<LogLink[]> {
   const root = `${node.podLogsRoot}/`;
   const links: LogLink[] = [];
@@ -44,7 +44,7 @@ interface Linking {
   readonly log: Logger;
 }
 
-/** A log collector that finds no link misses the log: worth a line, not worth failing a container that runs. */
+/** Without its link, log collectors miss the log: worth a log line, but not a failed container. */
 export async function linkLog(
   { files, node, log }: Linking,
   pod: Pod,
@@ -61,7 +61,7 @@ export async function linkLog(
   }
 }
 
-/** Removes the link of one container, where there is one. What can't be removed now goes with the pod. */
+/** Removes the link of one container, if any. On failure it is removed with the pod. */
 export async function unlinkLog(
   { files, node }: Omit<Linking, "log">,
   pod: PodRef,
@@ -74,7 +74,7 @@ function linkPath(node: LinkPlaces, pod: PodRef, container: { readonly name: str
   return `${node.containerLogsRoot}/${containerLogLinkName(pod, container.name, container.id)}`;
 }
 
-/** Removes every link to a log of one pod, also of containers that somebody else removed. */
+/** Removes every link to a log of one pod, also of containers that others removed. */
 export async function removeLogLinks(
   files: LinkFiles,
   node: LinkPlaces,
@@ -85,7 +85,7 @@ export async function removeLogLinks(
   }
 }
 
-/** True when there is no log behind a link. While a log is rotated that is so for a moment: containers that run keep theirs. */
+/** True when a link's log is missing. During rotation that is so for a moment: running containers keep theirs. */
 export async function isDeadLink(
   files: LinkFiles,
   { target, containerId }: LogLink,

@@ -3,7 +3,7 @@ import type { PodRef } from "../../journal/entry.ts";
 /** Longest file name of ext4 in bytes. */
 export const maxFileName = 255;
 
-/** `<ns>_<name>_<uid>`: the directory of a pod's logs below the root of all. */
+/** `<ns>_<name>_<uid>`: the name of a pod's log directory. */
 export function podLogDirectoryName({ namespace, name, uid }: PodRef): string {
   return `${namespace}_${name}_${uid}`;
 }
@@ -13,12 +13,12 @@ export function podLogDirectory(podLogsRoot: string, pod: PodRef): string {
   return `${podLogsRoot}/${podLogDirectoryName(pod)}`;
 }
 
-/** The UID of the pod whose logs a directory holds; also of the bare UIDs that old kubelets used. */
+/** The pod UID of a log directory's name; also of the bare UIDs that old kubelets used. */
 export function podUidOfLogDirectory(directoryName: string): string {
   return directoryName.slice(directoryName.lastIndexOf("_") + 1);
 }
 
-/** `<container>/<restart count>.log`: `log_path` of a container, below its sandbox' log_directory. */
+/** `<container>/<restart count>.log`: `log_path` of a container, relative to its sandbox's log_directory. */
 export function containerLogPath(containerName: string, restartCount: number): string {
   return `${containerName}/${restartCount}.log`;
 }
@@ -30,8 +30,8 @@ export function restartCountOfLog(fileName: string): number | undefined {
 }
 
 /**
- * `<pod>_<ns>_<container>-<id>.log`: the link in /var/log/containers by which log collectors know a log. Cut to what a
- * file system takes, as upstream does.
+ * `<pod>_<ns>_<container>-<id>.log`: the link in /var/log/containers for log collectors. Truncated to the file system's
+ * limit, as upstream does.
  */
 export function containerLogLinkName(
   pod: { readonly name: string; readonly namespace: string },
@@ -42,7 +42,7 @@ export function containerLogLinkName(
   return `${pod.name}_${pod.namespace}_${containerName}-${containerId}`.slice(0, maxFileName - suffix.length) + suffix;
 }
 
-/** The container id in the name of a link; undefined when the name is no such link or was cut. */
+/** The container ID in a link's name; undefined for other names and truncated ones. */
 export function containerIdOfLogLink(linkName: string): string | undefined {
   return /-([^-]{6,})\.log$/.exec(linkName)?.[1];
 }

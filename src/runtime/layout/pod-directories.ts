@@ -11,14 +11,14 @@ import type { PodHolding } from "../pod-holdings.ts";
 
 type Directories = Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
 
-/** `<root>/pods/<uid>`: everything that the node keeps on disk for a pod beside its logs. */
+/** `<root>/pods/<uid>`: everything on disk of a pod except its logs. */
 export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: string): string {
   return `${node.rootDirectory}/pods/${uid}`;
 }
 
 /**
- * Makes the pod's directories as upstream lays them out (owner root, 0750). The pod's own comes first: killed halfway, a
- * later life finds it, and so what else is this node's to remove.
+ * Creates the pod's directories with upstream's layout (owner root, 0750). The pod's own comes first: after a crash
+ * halfway, the next run finds it and knows that the rest is this node's to remove.
  */
 export async function makePodDirectories(files: Files, node: Directories, pod: Pod): Promise<void> {
   const directory = podDirectory(node, pod.metadata.uid);
@@ -28,7 +28,7 @@ export async function makePodDirectories(files: Files, node: Directories, pod: P
   await settleAll("directories of the pod", [...below, logs]);
 }
 
-/** Makes what one container needs before it is created: its log directory and the one for its termination messages. */
+/** Creates what one container needs: its log directory and the one for its termination messages. */
 export async function makeContainerDirectories(
   files: Files,
   node: Directories,
@@ -41,7 +41,7 @@ export async function makeContainerDirectories(
   );
 }
 
-/** A new, empty file for the termination message of one container instance, writable by whatever user it runs as. */
+/** Creates an empty termination message file for one container instance, writable by any user. */
 export async function makeTerminationLog(
   files: Files,
   random: Random,
@@ -59,8 +59,8 @@ export async function makeTerminationLog(
 type LogPlaces = Pick<NodeContext, "podLogsRoot" | "containerLogsRoot">;
 
 /**
- * A pod's logs and its directory as holdings. The directory goes last: as long as it is there, a later life knows that
- * the rest is this node's to remove.
+ * A pod's logs and directory as holdings. The directory is removed last: while it exists, a later run knows that the
+ * rest is this node's to remove.
  */
 export function directoryHoldings(files: Files, node: Directories & LogPlaces): readonly PodHolding[] {
   return [
@@ -74,20 +74,20 @@ export function directoryHoldings(files: Files, node: Directories & LogPlaces): 
 }
 
 /**
- * Removes a pod's logs and the links to them.
- * @param keepsLogs of one that comes back under its UID
+ * Removes a pod's logs and their links.
+ * @param keepsLogs of a pod that returns under its UID
  */
 export async function removePodLogs(files: Files, node: LogPlaces, pod: PodRef, keepsLogs = false): Promise<void> {
   await removeLogLinks(files, node, pod);
   const logs = podLogDirectoryName(pod);
-  // A pod whose logs no directory can be named for has none.
+  // A pod whose log directory has no valid name has no logs.
   if (logs.length <= maxFileName && !keepsLogs) await files.removeTree(`${node.podLogsRoot}/${logs}`);
 }
 
 /**
- * Removes a pod's directory. It stays as it is while volumes are left in it or something is mounted below it: data of
- * others may lie behind those, and whoever released the volumes has reported them.
- * @param comesBack should the pod not come after all, a look at what is left finds this, and so its logs
+ * Removes a pod's directory. It stays while volumes or mounts are left in it: other data may be behind them, and
+ * whoever released the volumes has reported them.
+ * @param comesBack if the pod does not return after all, the search for leftovers finds the directory and its logs
  */
 export async function removePodDirectory(
   files: Files,

@@ -13,7 +13,7 @@ const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer s
 
 type CollectorEffects = Pick<Effects, "clock" | "cri" | "journal" | "log">;
 
-/** Removes what pods that go on have left of their earlier containers and sandboxes. */
+/** Removes dead containers and sandboxes of pods that keep running. */
 export class GarbageCollector {
   readonly #effects: CollectorEffects;
   readonly #removal: ContainerRemoval;
@@ -24,8 +24,8 @@ export class GarbageCollector {
   }
 
   /**
-   * Removes dead containers and sandboxes of a pod; returns whether there were any. Failing to remove one holds nothing
-   * up: the next look finds it again. Rejects only with the signal's reason.
+   * Removes a pod's dead containers and sandboxes; returns whether there were any. A failure blocks nothing: the next
+   * sync retries. Rejects only with the signal's reason.
    */
   async collect(pod: PodRef, status: PodStatus, policy: GarbagePolicy, signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#effects;
@@ -46,7 +46,7 @@ export class GarbageCollector {
     return containers.length + sandboxes.length > 0;
   }
 
-  /** Stopped before it is removed: one that died by itself holds its network until then. */
+  /** Stopped before it is removed: a sandbox that died by itself holds its network until then. */
   async #removeSandbox(pod: PodRef, { id }: SandboxStatus, signal: AbortSignal): Promise<void> {
     const { clock, cri, journal } = this.#effects;
     const message = `remove sandbox ${shortId(id)}`;

@@ -26,7 +26,7 @@ export interface ContainerConfigParts {
   readonly node: NodeContext;
 }
 
-/** What of a start is known only when its container is made. */
+/** The inputs that are known only when the container is created. */
 export interface StartInputs {
   readonly image: EnsuredImage;
   readonly volumes: MountedVolumes;
@@ -36,7 +36,7 @@ export interface StartInputs {
 
 const maxHostsBytes = 10 * 1024 * 1024;
 
-/** Makes the configurations of containers, and the files that they name. */
+/** Builds container configurations and the files that they refer to. */
 export class ContainerConfigs {
   readonly #effects: Pick<Effects, "files" | "random">;
   readonly #parts: ContainerConfigParts;
@@ -101,7 +101,7 @@ export class ContainerConfigs {
     }
   }
 
-  /** The managed /etc/hosts, written anew at each start so that it cannot grow. */
+  /** The managed /etc/hosts, rewritten at each start so that it cannot grow. */
   async #writeHostsFile(
     pod: Pod,
     { container }: ContainerToStart,
@@ -115,7 +115,7 @@ export class ContainerConfigs {
     return path;
   }
 
-  /** The node's hosts file, without which the pod's still works. */
+  /** The node's hosts file, which is optional. */
   async #nodeHosts(): Promise<string> {
     try {
       return new TextDecoder().decode(await this.#effects.files.read("/etc/hosts", maxHostsBytes));
@@ -125,7 +125,7 @@ export class ContainerConfigs {
   }
 }
 
-/** @throws ContainerConfigError while the container whose processes an ephemeral one is to see does not run */
+/** @throws ContainerConfigError while the target of an ephemeral container is not running */
 function targetOf({ target }: ContainerToStart): { readonly targetContainerId?: ContainerId } {
   if (target === undefined) return {};
   if (target.id === undefined) throw new ContainerConfigError(`target container "${target.name}" does not run`);

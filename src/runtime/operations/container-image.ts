@@ -10,7 +10,7 @@ import type { ImageProvider } from "../providers.ts";
 import { pullSecretsOf } from "./pull-secrets.ts";
 import { StartError } from "./start-error.ts";
 
-/** Gets the images of containers, with what their pods may use to pull them. */
+/** Gets container images, with their pods' credentials. */
 export class ContainerImages {
   readonly #images: ImageProvider;
   readonly #objects: ObjectLookup;

@@ -18,7 +18,7 @@ export interface ContainerRemovalParts {
   readonly node: Pick<NodeContext, "containerLogsRoot" | "podLogsRoot">;
 }
 
-/** Removes containers from the runtime, with what they left. Each may be done again: one that is gone is removed. */
+/** Removes containers and their leftovers. Idempotent: a missing container counts as removed. */
 export class ContainerRemoval {
   readonly #effects: RemovalEffects;
   readonly #preStops: PreStopHooks;
@@ -31,9 +31,9 @@ export class ContainerRemoval {
   }
 
   /**
-   * Removes one dead container with its log and the link to that. The container goes last: as long as it is there, a
-   * later life finds what has to be removed.
-   * @param keepsLog its log stays, and those of instances before it go: the next count goes on from there
+   * Removes one dead container with its log and link. The container is removed last: while it exists, a later run finds
+   * what is left to remove.
+   * @param keepsLog keep its log and remove those of earlier instances: the restart count continues from it
    * @throws CriError or FileError
    */
   async remove(
@@ -51,7 +51,7 @@ export class ContainerRemoval {
     this.#preStops.forget(id);
   }
 
-  /** The same; a container of which the runtime does not know the state may run, and is stopped before. */
+  /** The same for a container in unknown state: it may be running, and is stopped first. */
   async removeDead(pod: PodRef, container: ContainerStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { id, name } = container;
     if (container.state === "unknown") {
@@ -65,9 +65,9 @@ export class ContainerRemoval {
   }
 
   /**
-   * Removes an instance that was created and never started: it blocks its name and attempt. Nothing ran in it, so it is
-   * killed: what stands in its place until then may know no stop signal, and some runtimes (CRI-O) would wait for its end
-   * for nearly as long as the call may take.
+   * Removes an instance that was created but never started: it blocks its name and attempt. Nothing ran in it, so it is
+   * killed: its placeholder process may ignore the stop signal, and some runtimes (CRI-O) would wait for nearly the
+   * whole call timeout.
    * @throws CriError
    */
   async removeUnstarted(
@@ -76,8 +76,8 @@ export class ContainerRemoval {
     cause: Cause,
     signal: AbortSignal,
   ): Promise<void> {
-    // It would lead to the log of the next instance, which has a link of its own. The container goes last, so that a next
-    // life knows what is left to do.
+    // The link would point to the next instance's log, which has its own. The container is removed last, so that a next
+    // run knows what is left.
     await unlinkLog({ files: this.#effects.files, node: this.#node }, pod, { name, id });
     const message = `remove container ${name} (${shortId(id)}), created but never started`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, async () => {
@@ -86,7 +86,7 @@ export class ContainerRemoval {
     });
   }
 
-  /** Removes a container whose pod starts over: its log stays. @throws CriError */
+  /** Removes a container whose pod restarts as a whole: its log stays. @throws CriError */
   async removeStartedOver(
     pod: PodRef,
     { id, name }: Pick<ContainerStatus, "id" | "name">,
@@ -121,7 +121,7 @@ export class ContainerRemoval {
     return ignoreNotFound(this.#effects.cri.runtime.removeContainer({ containerId }, { signal }));
   }
 
-  /** The log of one instance, what rotation made of it, and the link; or logs of those before it, and the link. */
+  /** One instance's log, its rotated files and the link; or the logs of earlier instances and the link. */
   async #removeLog(pod: PodRef, container: ContainerStatus, keepsLog: boolean): Promise<void> {
     const { files } = this.#effects;
     const podLogs = podLogDirectory(this.#node.podLogsRoot, pod);
@@ -131,7 +131,8 @@ export class ContainerRemoval {
       const count = restartCountOfLog(name) ?? Infinity;
       return keepsLog ? count < container.restartCount : count === container.restartCount;
     };
-    // A pod that may write to the node's logs could have put a link there, to where the same names mean something else.
+    // A pod with write access to the node's logs could have placed a link there, to where the same names mean something
+    // else.
     const isOwn = (await this.#isDirectory(podLogs)) && (await this.#isDirectory(directory));
     for (const entry of isOwn ? await files.list(directory) : []) {
       if (goes(entry.name)) await files.remove(`${directory}/${entry.name}`);
@@ -144,7 +145,7 @@ export class ContainerRemoval {
   }
 }
 
-/** The container that something is done to, and why. */
+/** The container to act on, and why. */
 interface Subject {
   readonly pod: PodRef;
   readonly id: string;

@@ -34,17 +34,17 @@ export interface StartSandbox {
   readonly id: string;
   readonly config: SandboxConfig;
   readonly ips: readonly string[];
-  /** The pod's volumes, when they were mounted for this very start. */
+  /** The pod's volumes, if they were mounted for this very start. */
   readonly volumes?: MountedVolumes | undefined;
 }
 
-/** How a start goes on beside others. */
+/** How a start proceeds relative to others. */
 export interface StartProgress {
   readonly place: StartPlace;
   readonly progress: Pick<OperationProgress, "attempted">;
 }
 
-/** What every start needs. */
+/** The dependencies of every start. */
 export interface StartParts {
   readonly images: ContainerImages;
   readonly volumes: Pick<VolumeProvider, "mount">;
@@ -77,7 +77,7 @@ export class ContainerStart {
 
   /**
    * Resolves when the postStart hook has ended; a container whose hook fails is stopped. To be called once.
-   * @throws StartError, or the signal's reason when the start was called off
+   * @throws StartError, or the signal's reason when canceled
    */
   async run({ place, progress }: StartProgress, signal: AbortSignal): Promise<void> {
     const { images, postStarts } = this.#parts;
@@ -99,7 +99,7 @@ export class ContainerStart {
     await place.during("a postStart hook", postStarts.run(started, signal));
   }
 
-  /** They are there since before the sandbox was; a restart may come long after that, and in another life of podwright. */
+  /** Created before the sandbox; a restart may come long after that, and in another run of podwright. */
   async #volumes(signal: AbortSignal): Promise<MountedVolumes> {
     if (this.#sandbox.volumes !== undefined) return this.#sandbox.volumes;
     const { container, cause } = this.#start;
@@ -117,7 +117,7 @@ export class ContainerStart {
     const { container, attempt, leftover, cause } = this.#start;
     const [config] = await bothEnded(this.#config(inputs, signal), this.#grantResources());
     if (leftover !== undefined) {
-      // Seen not to have run, whatever its start was told: it counts for nothing.
+      // Observed not to have run, whatever its start returned: it does not count.
       attempts.making(this.#ref.uid, container.name, attempt);
       await startStep("CreateContainerError", () => removal.removeUnstarted(this.#ref, leftover, cause, signal));
     }
@@ -137,7 +137,7 @@ export class ContainerStart {
     }
   }
 
-  /** Nothing was asked of the runtime, so that no action tells of it: an observation does. */
+  /** No call to the runtime, hence no action in the journal: an observation records it. */
   #misconfigured(message: string, options: ErrorOptions = {}): StartError {
     const { container, cause } = this.#start;
     const about = { pod: this.#ref, container: container.name, cause };
@@ -146,8 +146,8 @@ export class ContainerStart {
   }
 
   /**
-   * What the pod was granted may have grown since its cgroup was made. It is recorded before the container is made: one
-   * that nobody knows the resources of would be left as it is by every later resize.
+   * The allocation may have grown since the pod's cgroup was created. It is recorded before the container is created:
+   * later resizes ignore containers without a record.
    */
   async #grantResources(): Promise<void> {
     const { container, kind } = this.#start;
@@ -178,7 +178,7 @@ export class ContainerStart {
       ),
     );
     if (isAgain) await recordLateContainer({ cri, actuated: this.#parts.actuated }, this.#pod, this.#start, id);
-    // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
+    // Reported before it runs: nobody should learn at its end that it gets the wrong signal.
     const honoured = await startStep("CreateContainerError", () => honoursStopSignal(cri, container, id));
     if (!honoured) {
       const wanted = container.lifecycle?.stopSignal;
@@ -189,7 +189,7 @@ export class ContainerStart {
   }
 
   async #run(id: string, signal: AbortSignal): Promise<void> {
-    // Called off since: the next look finds it created and removes it with the pod.
+    // Canceled meanwhile: the next observation shows it as created and removes it with the pod.
     signal.throwIfAborted();
     const { container, attempt, kind, cause } = this.#start;
     const { clock, cri, journal } = this.#effects;

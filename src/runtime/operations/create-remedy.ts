@@ -1,7 +1,7 @@
-/** containerd's and CRI-O's words for a volumeMount with mountPropagation on a private mount. */
+/** The messages of containerd and CRI-O for a volumeMount with mountPropagation on a private mount. */
 const notShared = /is mounted on "?([^"\s]+)"? but it is not a shared(?: or slave)? mount/u;
 
-/** A runtime's reason why a container can't be made, with what to do about it where that is known. */
+/** A runtime's reason why a container cannot be created, with a remedy where one is known. */
 export function withRemedy(message: string): string {
   const mount = notShared.exec(message)?.[1];
   if (mount === undefined) return message;

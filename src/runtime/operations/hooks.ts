@@ -8,7 +8,7 @@ import type { HideSecrets } from "../config/hidden-secrets.ts";
 import type { Effects } from "../effects.ts";
 import { httpGetRequest } from "./http-get-action.ts";
 
-/** What lifecycle hooks call themselves, by the version of Kubernetes whose kubelet this is like. */
+/** User agent of lifecycle hooks, with the matching kubelet version. */
 const userAgent = "kube-lifecycle/1.36";
 
 const maxOutputBytes = 4096;
@@ -30,7 +30,7 @@ export interface HookContainer {
   readonly ports: readonly ContainerPort[];
   /** The pod's addresses, the primary one first. */
   readonly ips: readonly string[];
-  /** What is told of output passes through it. */
+  /** Filter for quoted output. */
   readonly hide: HideSecrets;
 }
 
@@ -41,7 +41,7 @@ export interface Hook {
   readonly cause: Cause;
 }
 
-/** A hook that ran and failed, or that can't be run. */
+/** A hook that failed, or that cannot be run. */
 export class HookError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -62,9 +62,9 @@ export class HookRunner {
   }
 
   /**
-   * Runs a hook to its end. It has no time limit of its own: only the signal ends it, and then what was executed in the
-   * container is killed.
-   * @throws HookError, CriError or ProbeTargetError for a hook that failed, or the signal's reason
+   * Runs a hook to its end. It has no timeout of its own: only the signal ends it, which kills the command in the
+   * container.
+   * @throws HookError, CriError or ProbeTargetError for a failed hook, or the signal's reason
    */
   async run(hook: Hook, signal: AbortSignal): Promise<void> {
     const { kind, container, handler, cause } = hook;
@@ -112,7 +112,7 @@ export class HookRunner {
     throw new HookError(`exited with code ${response.exitCode}${output === "" ? "" : `: ${output}`}`);
   }
 
-  /** The answer is enough, whatever its status. */
+  /** Any HTTP response is a success. */
   async #get({ container, cause }: Hook, action: HttpGet, signal: AbortSignal): Promise<void> {
     const host = action.host || container.ips[0];
     if (host === undefined) throw new HookError("the pod has no IP address and the hook has no host");
@@ -122,7 +122,7 @@ export class HookRunner {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ProbeTargetError && error.plainText)) throw error;
-      // Before 1.25 hooks knew no HTTPS, so that pods say HTTPS and serve HTTP.
+      // Before 1.25 hooks ignored the HTTPS scheme, so pods may say HTTPS and serve HTTP.
       const headers = request.headers.filter(([name]) => name.toLowerCase() !== "authorization");
       try {
         await this.#networkProbes.httpGet({ ...request, scheme: "http", headers }, signal);
@@ -142,7 +142,7 @@ export class HookRunner {
   }
 }
 
-/** What a hook does, in a word or two. Commands and headers may hold secrets and are left out. */
+/** A short description of a hook. Commands and headers may contain secrets and are omitted. */
 function describe({ exec, httpGet, sleep, tcpSocket }: LifecycleHandler): string {
   if (exec) return `execute ${printable(exec.command?.[0] ?? "").slice(0, 100)}`;
   if (httpGet) return `${httpGet.scheme ?? "HTTP"} GET from port ${printable(String(httpGet.port))}`;
@@ -150,7 +150,7 @@ function describe({ exec, httpGet, sleep, tcpSocket }: LifecycleHandler): string
   return tcpSocket ? "open a TCP connection" : "nothing";
 }
 
-/** Its beginning, as text that is safe to show: the container chose it. */
+/** Its beginning, made safe to show: the container chose it. */
 function textOf({ stdout, stderr }: ExecSyncResponse, hide: HideSecrets): string {
   const bytes = Buffer.concat([stdout.subarray(0, maxOutputBytes), stderr.subarray(0, maxOutputBytes)]);
   const text = printable(hide(bytes.toString("utf8")));

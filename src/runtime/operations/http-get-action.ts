@@ -6,7 +6,7 @@ import { type HttpProbeRequest, ProbeTargetError } from "../../ports/network-pro
 
 type Header = readonly [name: string, value: string];
 
-/** The number of a port that may be named. @throws Error when the container has no port of that name */
+/** Resolves a port that may be a name. @throws Error when the container has no port of that name */
 export function resolvePort(port: number | string, ports: readonly ContainerPort[]): number {
   const named = ports.find(({ name }) => name !== undefined && name === port)?.containerPort;
   const number = named ?? Number(port);
@@ -18,11 +18,11 @@ export function resolvePort(port: number | string, ports: readonly ContainerPort
 }
 
 /**
- * The request that an httpGet action of a pod's spec asks for (upstream: NewRequestForHTTPGetAction). Of a path that is a
- * URL the path, the query and the user count; one that Go can't read as a URL is a path altogether.
- * @param host where the action names none: the pod's address
- * @throws Error when it names a port that the container has not, or a host that can be none
- * @throws ProbeTargetError for a path that leaves nobody to ask (`mailto:x`)
+ * The request of a pod's httpGet action (upstream: NewRequestForHTTPGetAction). A path that is a URL contributes its
+ * path, query and user; one that Go cannot parse is used as a path.
+ * @param host default host: the pod's address
+ * @throws Error for an unknown port name, or an invalid host
+ * @throws ProbeTargetError for a path without a host (`mailto:x`)
  */
 export function httpGetRequest(
   action: HttpGetAction,
@@ -48,7 +48,7 @@ export function httpGetRequest(
   };
 }
 
-/** As Go sends them: what a request has of its own first, what frames a body never, the rest by name. */
+/** In Go's order: the request's own headers first, body framing never, the rest by name. */
 function requestHeaders(
   given: readonly Header[],
   authority: string,
@@ -58,7 +58,7 @@ function requestHeaders(
   const first = (wanted: string): string | undefined => given.find(([name]) => name === wanted)?.[1];
   const agent = first("User-Agent") ?? userAgent;
   const others = given.filter(
-    // An empty Accept header takes the usual one away and is not sent.
+    // An empty Accept header removes the default and is not sent.
     ([name]) => !sentApart.has(name) && !(name === "Accept" && first("Accept") === ""),
   );
   if (first("Accept") === undefined) others.push(["Accept", "*/*"]);
@@ -84,15 +84,15 @@ function basic(user: string): string {
   return `Basic ${Buffer.from(user, "latin1").toString("base64")}`;
 }
 
-/** `x-a` as `X-A`. A name that is none stays as it is. */
+/** `x-a` as `X-A`. An invalid name stays as it is. */
 function canonicalName(name: string): string {
   if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name)) return name;
   return name.toLowerCase().replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
 /**
- * What the Host header may say; what it can't is left out, but for control characters, which no header may have. An
- * address's zone means nothing to the other side.
+ * The value of the Host header; invalid parts are dropped, except control characters, which are rejected. An address's
+ * zone has no meaning for the peer.
  */
 function hostHeader(text: string): string {
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(text)) return text;
@@ -102,7 +102,7 @@ function hostHeader(text: string): string {
   return ascii.replace(/^\[([^%\]]*)%[^\]]*\]/, "[$1]");
 }
 
-/** Names of other letters as DNS has them. */
+/** Internationalized names in their DNS form. */
 function asciiHost(host: string): string {
   return /[\u0080-\uffff]/.test(host) ? domainToASCII(host) : host;
 }

@@ -1,6 +1,6 @@
 import { isCriError } from "../../ports/cri.ts";
 
-/** What is not there needs no stopping and no removing (CRI: these calls are idempotent). */
+/** Stopping and removing are idempotent in CRI: not found is success. */
 export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   try {
     await call;

@@ -7,9 +7,9 @@ import { containerResources } from "../status/inspect.ts";
 import { requirementsAsTold } from "../actions/resize-actions.ts";
 
 /**
- * Records what a container has that the runtime was asked for before, without an answer: some runtimes (CRI-O) then give
- * the one that came of the earlier request, and its pod may have been resized since. What it lacks it gets as any other
- * resize, when it runs. A runtime that does not say what it has is no reason not to start it.
+ * Records the resources of a container from an earlier request without a response: some runtimes (CRI-O) then return
+ * that earlier container, and its pod may have been resized since. Differences are applied as a resize once it runs. A
+ * runtime that does not report resources does not block the start.
  */
 export async function recordLateContainer(
   { cri, actuated }: { readonly cri: Cri; readonly actuated: Pick<ResourceRecord, "setPart"> },

@@ -12,9 +12,9 @@ interface LogsAndAttempts {
 }
 
 /**
- * The start with its restart count: when the runtime knows no instance of the container, but one has left a log, the
- * count goes on from there (upstream: highest `<n>.log` + 1). So counts never go back, and no log is overwritten. An instance
- * that was asked for and never started counts for nothing, although some runtimes have made its log: it is asked for again.
+ * The start with its restart count: when the runtime has no instance of the container but a log exists, the count
+ * continues from there (upstream: highest `<n>.log` + 1), so counts never decrease and no log is overwritten. A
+ * requested instance that never started does not count, although some runtimes have created its log.
  */
 export async function withLostAttempts(
   { files, node, attempts }: LogsAndAttempts,

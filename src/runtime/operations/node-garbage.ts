@@ -11,7 +11,7 @@ import type { PodHolding, PodHoldings } from "../pod-holdings.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
 export interface NodeGarbageConfig extends GarbagePolicy {
-  /** Between two collections: 60 s. */
+  /** Interval between collections: 60 s. */
   readonly periodMs: number;
 }
 
@@ -20,18 +20,17 @@ export interface NodeGarbageDependencies {
   readonly removal: Pick<ContainerRemoval, "removeDead">;
   readonly holdings: PodHoldings;
   readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">;
-  /** True once it is known which pods are wanted and which the runtime has. */
+  /** True once the desired pods and the runtime's pods are known. */
   readonly ready: () => boolean;
   /** Pods of this node, as last observed. */
   readonly pods: () => readonly PodStatus[];
-  /** True for a pod that is wanted, or of which anything is left in the runtime. */
+  /** True for a pod that is desired, or still in the runtime. */
   readonly known: (uid: string) => boolean;
 }
 
 /**
- * Garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to logs that are gone, what pods that
- * are gone still hold of the node, and dead containers beyond the node's cap. What a pod leaves otherwise goes with it, and what it leaves while it goes on
- * its worker collects.
+ * Collects garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to missing logs, holdings of
+ * removed pods, and dead containers beyond the node's limit.
  */
 export class NodeGarbage {
   readonly #deps: NodeGarbageDependencies;
@@ -42,7 +41,7 @@ export class NodeGarbage {
     this.#config = config;
   }
 
-  /** Collects again and again until the signal aborts. */
+  /** Collects periodically until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps.effects;
     while (!signal.aborted) {
@@ -51,7 +50,7 @@ export class NodeGarbage {
     }
   }
 
-  /** One collection; what fails is told and tried again by the next. */
+  /** One collection; failures are reported and retried by the next. */
   async collect(signal: AbortSignal): Promise<void> {
     const { log, journal } = this.#deps.effects;
     const steps = [
@@ -66,7 +65,7 @@ export class NodeGarbage {
         if (signal.aborted) return;
         const message = errorMessage(error);
         log.warn("garbage collection failed", { error: message });
-        // Upstream's event of the node, which has none for what pods hold.
+        // Upstream's event of the node, which has none for holdings.
         if (isTold) journal.record({ kind: "note", what: "ContainerGCFailed", message });
       }
     }
@@ -112,7 +111,7 @@ export class NodeGarbage {
     if (leftovers === undefined) return;
     const cause: Cause = { code: "OrphanedPod", message: "no source has the pod, nor does the runtime" };
     for (const uid of await leftovers.uids()) {
-      // One that still has a directory is removed with that, mounts first.
+      // One with a directory is removed with it, mounts first.
       if (known(uid) || (await files.stat(podDirectory(node, uid))) !== undefined) continue;
       if (known(uid)) continue;
       const pod = { uid, namespace: "", name: "" };

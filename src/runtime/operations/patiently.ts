@@ -5,9 +5,9 @@ import type { RpcCallOptions } from "../../ports/rpc.ts";
 const patienceMs = 10_000;
 
 /**
- * Makes something in the runtime. Called off meanwhile it is not cut off at once: the runtime would go on for a while with
- * what nobody knows of, or leave half of it. That takes tenths of a second, so whoever calls it off waits for its end;
- * but not for a runtime that is stuck, as the pod would be as well.
+ * Creates something in the runtime. A cancellation does not abort the call at once: the runtime would continue
+ * unobserved, or leave half of it. Creating takes tenths of a second, so the canceler waits for its end, but not for a
+ * runtime that hangs.
  */
 export async function patiently<T>(
   clock: Clock,

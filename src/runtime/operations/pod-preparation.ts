@@ -13,7 +13,7 @@ import type { PodCgroupProvider } from "../providers.ts";
 import { recordActuated } from "../status/actuated.ts";
 import { tellFailure } from "./told-failure.ts";
 
-/** The kernel and the disk do this in some ms; past this the pod is told to wait for it, and it is tried again. */
+/** The kernel and the disk take some ms; beyond this the pod reports the wait, and it is retried. */
 const limitMs = 120_000;
 
 type PreparationEffects = Pick<Effects, "clock" | "files" | "journal">;
@@ -24,7 +24,7 @@ export interface PreparationParts {
   readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
 }
 
-/** Brings about what is there before anything of a pod runs, and goes when the pod is removed. */
+/** Creates what a pod needs before anything of it runs, and what is removed with it. */
 export class PodPreparation {
   readonly #effects: PreparationEffects;
   readonly #parts: PreparationParts;
@@ -34,7 +34,7 @@ export class PodPreparation {
     this.#parts = parts;
   }
 
-  /** Directories, the kept spec and the cgroup; may be called again. @throws DeadlineError and FileError */
+  /** Directories, the stored spec and the cgroup; idempotent. @throws DeadlineError and FileError */
   async prepare(pod: Pod, cause: Cause): Promise<void> {
     const { clock, files, journal } = this.#effects;
     const { node, podCgroups, actuated } = this.#parts;

@@ -19,7 +19,7 @@ import { recordActuated } from "../status/actuated.ts";
 import type { SandboxStatus } from "../status/pod-status.ts";
 import { type PodLimits, stepsFor, unlimited } from "./resize-steps.ts";
 
-/** A resize that can't be carried out as things are. */
+/** A resize that cannot be applied as things are. */
 export class ResizeError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -38,7 +38,7 @@ export interface ResizerParts {
   readonly node: Pick<NodeContext, "resources">;
 }
 
-/** The pod that is resized, and why. */
+/** The pod to resize, and why. */
 interface Subject {
   readonly pod: Pod;
   readonly ref: PodRef;
@@ -46,7 +46,9 @@ interface Subject {
   readonly cause: Cause;
 }
 
-/** Brings the cgroups of pods and their running containers to what was granted (upstream: doPodResizeAction). */
+/**
+ * Applies the allocated resources to the cgroups of pods and their running containers (upstream: doPodResizeAction).
+ */
 export class PodResizer {
   readonly #effects: ResizeEffects;
   readonly #parts: ResizerParts;
@@ -57,10 +59,9 @@ export class PodResizer {
   }
 
   /**
-   * Memory first, then CPU, each in an order in which no container ever has more than its pod: what grows grows from the
-   * pod's limit down, what shrinks from the containers up. All of it may be done again: what was done is recorded at the
-   * end.
-   * @throws ResizeError when memory is in use that would be taken away; CriError and FileError as they come
+   * Memory first, then CPU, in an order in which no container ever has more than its pod: increases start at the pod,
+   * decreases at the containers. Idempotent: it is recorded at the end.
+   * @throws ResizeError when memory to be taken away is in use; CriError and FileError
    */
   async resize(pod: Pod, sandbox: SandboxStatus, resize: PodResize, signal: AbortSignal): Promise<void> {
     const { podCgroups, actuated } = this.#parts;
@@ -116,7 +117,7 @@ export class PodResizer {
     });
   }
 
-  /** A runtime that wants to know (virtual machines, plug-ins) may refuse; one that does not know the call has no say. */
+  /** A runtime that implements the call (virtual machines, plug-ins) may refuse; one that does not is ignored. */
   async #tellRuntime({ pod, sandbox }: Subject, signal: AbortSignal): Promise<void> {
     const settings = this.#parts.node.resources;
     const resources = sandboxResources(pod, settings);
@@ -125,13 +126,13 @@ export class PodResizer {
     try {
       await this.#effects.cri.runtime.updatePodSandboxResources(request, { signal });
     } catch (error) {
-      // containerd 2.2 says it with another code.
+      // containerd 2.2 reports it with another code.
       const unknown = isCriError(error, "Unknown") && error.message.includes("not implemented");
       if (!unknown && !isCriError(error, "Unimplemented")) throw error;
     }
   }
 
-  /** Taking memory away that is in use would get the container killed, or leave the resize half done. */
+  /** Taking away memory in use would get the container OOM-killed, or leave the resize half done. */
   async #refuseToTakeUsedMemory(
     { updates }: PodResize,
     { memoryLimitBytes: limit }: PodLimits,
@@ -157,7 +158,7 @@ export class PodResizer {
   }
 }
 
-/** Memory is changed first, so CPU is what it was while memory changes, and memory what it is to be afterwards. */
+/** Memory changes first: CPU keeps its old values meanwhile, and memory has its new ones afterwards. */
 function amountsAfter(name: ResizableResource, { from, to }: ContainerResize): Amounts {
   return name === "memory" ? { ...from, memoryRequest: to.memoryRequest, memoryLimit: to.memoryLimit } : to;
 }
@@ -165,8 +166,8 @@ function amountsAfter(name: ResizableResource, { from, to }: ContainerResize): A
 type List = Readonly<Record<string, string | number>>;
 
 /**
- * The container with these amounts; resources that can't be resized stay as they are. What it does not ask for it does
- * not ask for here either: a container without a request weighs as much as its limit says.
+ * The container with these amounts; other resources stay. Unset requests stay unset: a container without a request has
+ * the CPU weight of its limit.
  */
 function withAmounts(container: Container, amounts: Amounts): Container {
   const { limits, requests } = container.resources ?? {};

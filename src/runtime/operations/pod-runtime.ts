@@ -18,7 +18,7 @@ export interface RuntimeParts {
   readonly remover: PodRemover;
 }
 
-/** All that a pod's worker does with its pod (upstream: kubeGenericRuntimeManager). */
+/** Everything that a pod's worker does with its pod (upstream: kubeGenericRuntimeManager). */
 export class PodRuntime {
   readonly #effects: Effects;
   readonly #parts: RuntimeParts;
@@ -43,7 +43,7 @@ export class PodRuntime {
     return this.#parts.collector.collect(pod, status, policy, signal);
   }
 
-  /** Takes from a pod that has ended for good what others may need: its logs and messages stay. */
+  /** Releases an ended pod's shared resources: its logs and messages stay. */
   release(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {
     return this.#parts.remover.release(pod, cause, signal);
   }

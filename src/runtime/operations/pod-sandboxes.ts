@@ -28,15 +28,15 @@ export interface SandboxParts {
   readonly node: NodeContext;
 }
 
-/** Which sandbox of a pod is made, and why. */
+/** Which sandbox to create, and why. */
 export interface SandboxCreation {
   readonly attempt: number;
   readonly cause: Cause;
-  /** For how long the start waited for its turn. */
+  /** How long the start waited for its slot. */
   readonly queuedMs: number;
 }
 
-/** Makes the sandboxes of pods. */
+/** Creates pod sandboxes. */
 export class PodSandboxes {
   readonly #effects: Effects;
   readonly #parts: SandboxParts;
@@ -46,7 +46,7 @@ export class PodSandboxes {
     this.#parts = parts;
   }
 
-  /** @throws ContainerConfigError, CriError and FileError as they come, or the signal's reason */
+  /** @throws ContainerConfigError, CriError, FileError, or the signal's reason */
   async create(pod: Pod, { attempt, cause, queuedMs }: SandboxCreation, signal: AbortSignal): Promise<StartSandbox> {
     const { clock, cri, journal } = this.#effects;
     const ref = podRef(pod);
@@ -75,13 +75,13 @@ export class PodSandboxes {
   }
 
   /**
-   * The sandbox that the pod has, for containers that start in it.
-   * @throws Error when it has ids that are not the pod's; it is stopped, and so made anew by the next decision
+   * The existing sandbox, for containers that start in it.
+   * @throws Error when its user namespace is not the pod's; it is then stopped, and recreated by the next decision
    */
   async current(pod: Pod, status: PodStatus, sandbox: SandboxStatus, signal: AbortSignal): Promise<StartSandbox> {
     const config = await this.#config(pod, sandbox.attempt);
     const ids = userIdsOf(config.linux?.securityContext?.namespaceOptions);
-    // Its containers would run with the ids of the sandbox, and find their files to be those of others.
+    // Its containers would run with the sandbox's IDs, and not own their files.
     if (ids !== undefined && sandbox.userIds !== undefined && !isSameRange(ids, sandbox.userIds)) {
       const message = `sandbox ${shortId(sandbox.id)} has another user namespace than its pod`;
       const cause: Cause = { code: "SandboxUsersDiffer", message };
@@ -107,7 +107,7 @@ export class PodSandboxes {
     });
   }
 
-  /** @throws ContainerConfigError when the pod's RuntimeClass is not there */
+  /** @throws ContainerConfigError when the pod's RuntimeClass does not exist */
   #runtimeHandler({ spec }: Pod): string {
     if (!spec.runtimeClassName) return "";
     const handler = this.#parts.objects.runtimeHandler?.(spec.runtimeClassName);

@@ -35,23 +35,23 @@ export interface StopperParts {
   readonly node: Pick<NodeContext, "hostIPs">;
 }
 
-/** A pod that is to be stopped, or of which a container is. */
+/** A pod to stop, whole or one container of it. */
 export interface StopTarget {
   readonly ref: PodRef;
-  /** Undefined for a pod that only the runtime knows: the order of its sidecars is forgotten, its hooks are not. */
+  /** Undefined for a pod that only the runtime knows: its sidecar order is unknown, its hooks are not. */
   readonly pod: Pod | undefined;
-  /** Seconds from now to SIGKILL; 0 or less: no hook begins, and nothing waits. */
+  /** Seconds from now to SIGKILL; 0 or less: no hooks, no waiting. */
   readonly graceSeconds: number;
   readonly cause: Cause;
 }
 
 export interface ContainerStop extends StopTarget {
   readonly container: ToldContainer;
-  /** The addresses of its sandbox, for httpGet hooks. */
+  /** Its sandbox's addresses, for httpGet hooks. */
   readonly sandboxIPs: readonly string[];
 }
 
-/** The stop of one container, from the moment in which it was asked for. */
+/** The stop of one container, from its request on. */
 interface Stop extends ContainerStop {
   /** Monotonic ms. */
   readonly killAtMs: number;
@@ -69,11 +69,11 @@ export class PodStopper {
   }
 
   /**
-   * Stops all containers of a pod, removes those that never ran, and then stops its sandboxes. Every preStop hook begins
-   * at once, and what it takes counts; a sidecar is stopped when what has to end before it has ended
-   * ({@link terminationOrder}). Whoever still waits when the grace is over gets its stop signal then, and SIGKILL
-   * minimumGraceSeconds later. May be called again while a hook of an earlier call goes on.
-   * @throws AggregateError with every failure; what could be stopped is stopped
+   * Stops all containers of a pod, removes those that never ran, and then stops its sandboxes. All preStop hooks start
+   * immediately and count towards the grace period; a sidecar is stopped after those that must exit before it ({@link
+   * terminationOrder}). Whatever still waits at the end of the grace period gets its stop signal then, and SIGKILL
+   * minimumGraceSeconds later. May be called again while a hook of an earlier call runs.
+   * @throws AggregateError with every failure; the other containers are stopped
    */
   async stopPod(target: StopTarget, remains: Remains, signal: AbortSignal): Promise<void> {
     const { ref, cause } = target;
@@ -119,7 +119,10 @@ export class PodStopper {
     );
   }
 
-  /** Stops one container: its preStop hook, its stop signal, and SIGKILL when the grace is over. One that is gone is stopped. */
+  /**
+   * Stops one container: preStop hook, stop signal, SIGKILL at the end of the grace period. A missing container counts
+   * as stopped.
+   */
   async stopContainer(target: ContainerStop, signal: AbortSignal): Promise<void> {
     const stop: Stop = { ...target, killAtMs: this.#killAtMs(target.graceSeconds), signal };
     signal.throwIfAborted();
@@ -136,7 +139,7 @@ export class PodStopper {
     tellKill({ journal: this.#effects.journal, preStops: this.#parts.preStops }, ref, container, cause);
   }
 
-  /** Begins the hook, unless it has begun before, and waits for its end as long as the grace lasts. */
+  /** Starts the hook, unless already started, and waits for it within the grace period. */
   async #preStop(stop: Stop): Promise<void> {
     const { ref, container, cause, graceSeconds } = stop;
     if (graceSeconds <= 0) return;
@@ -168,13 +171,13 @@ export class PodStopper {
       return storedHook(status?.annotations ?? {});
     } catch (error) {
       signal.throwIfAborted();
-      // A container that can't be looked at has to stop all the same.
+      // A container whose status cannot be read must be stopped nevertheless.
       log.warn("cannot find the preStop hook of a container", { container: name, error: errorMessage(error) });
       return storedHook({});
     }
   }
 
-  /** Waits for `work`, but not longer than the grace: false when that was over first. @throws the signal's reason */
+  /** Waits for `work` within the grace period: false when that ended first. @throws the signal's reason */
   async #untilGraceEnds({ killAtMs, signal }: Stop, what: string, work: Promise<void>): Promise<boolean> {
     const { clock } = this.#effects;
     const leftMs = Math.max(0, killAtMs - clock.monotonic());

@@ -26,7 +26,7 @@ import { restartAllContainers } from "./restart-all.ts";
 import { failureOf, StartError } from "./start-error.ts";
 import { StartPlace } from "./start-place.ts";
 
-/** What carries out the actions of any pod. */
+/** The dependencies for carrying out any pod's actions. */
 export interface SyncParts {
   readonly preparation: PodPreparation;
   readonly sandboxes: PodSandboxes;
@@ -36,18 +36,18 @@ export interface SyncParts {
   readonly resizer: PodResizer;
   readonly volumes: Pick<VolumeProvider, "mount">;
   /**
-   * How many pods' sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go
-   * first, so that under load pods become ready one after the other rather than all at the end.
+   * Number of pods whose sandboxes and containers start concurrently. Containers of pods with a sandbox go first, so
+   * that under load pods become ready one after the other rather than all at the end.
    */
   readonly starts: Places;
-  /** Why the runtime gives pods no network now; undefined: it does, or nobody has asked it. */
+  /** Why the runtime's network is not ready; undefined: ready, or unknown. */
   readonly networkProblem: () => string | undefined;
 }
 
-/** The sandbox into which containers start, as it is when one does. */
+/** The sandbox for the containers, at the time of their start. */
 type SandboxLookup = (cause: Cause, signal: AbortSignal) => Promise<StartSandbox>;
 
-/** Carries out what was decided about one pod (upstream's SyncPod, from step 2 on). */
+/** Carries out the decision for one pod (upstream's SyncPod, from step 2 on). */
 export class PodSync {
   readonly #effects: Effects;
   readonly #parts: SyncParts;
@@ -64,9 +64,8 @@ export class PodSync {
   }
 
   /**
-   * The operations that carry out what {@link PodActions} say. The first start of a pod is one operation and keeps the
-   * order of the spec, so that a service mesh's proxy is up before the application; each restart is an operation of its
-   * own and waits for no sibling.
+   * The operations of a decision. The first start of a pod is one operation in spec order, so that a service mesh's
+   * proxy is up before the application; each restart is an operation of its own.
    */
   operations(actions: PodActions): PodOperation[] {
     const { createSandbox: creation, sandbox, restartAll } = actions;
@@ -113,8 +112,8 @@ export class PodSync {
         if (withoutNetwork !== undefined) return progress.sandboxFailed(withoutNetwork);
         try {
           if (actions.killPod !== undefined) await this.#stopAll(actions.killPod, signal);
-          // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts: neither
-          // costs the runtime anything.
+          // Before the sandbox, since a pod that waits for a volume needs none, and before a slot among the starts:
+          // neither costs the runtime anything.
           const [volumes] = await bothEnded(
             this.#parts.volumes.mount(this.#pod, { spec: this.#pod.spec, services: "live" }, cause, signal),
             this.#parts.preparation.prepare(this.#pod, cause),
@@ -147,7 +146,7 @@ export class PodSync {
     };
   }
 
-  /** Stops the instance that runs, when there is one to be stopped, and starts the next, when there is to be one. */
+  /** Stops the running instance, if any, and starts the next, if any. */
   #restart(
     name: string,
     kill: ((signal: AbortSignal) => Promise<void>) | undefined,
@@ -179,7 +178,9 @@ export class PodSync {
     return resizeOperation(steps, resize);
   }
 
-  /** The pod's sandbox, with what it stands on: made late, after the pod's earlier life was over, it has lost that. */
+  /**
+   * The pod's existing sandbox, with its holdings: if it was created late, after the pod had ended, those are missing.
+   */
   #current(sandbox: SandboxStatus): SandboxLookup {
     let isPrepared = this.#status.containers.length > 0;
     return async (cause, signal) => {
@@ -189,7 +190,7 @@ export class PodSync {
     };
   }
 
-  /** One that can't be started holds up no other. */
+  /** A failed start delays no other. */
   async #startInOrder(
     starts: readonly ContainerToStart[],
     into: SandboxLookup,
@@ -231,7 +232,7 @@ export class PodSync {
     return new StartPlace(this.#parts.starts, this.#effects.clock);
   }
 
-  /** Stops what is left of the pod. */
+  /** Stops the rest of the pod. */
   async #stopAll(cause: Cause, signal: AbortSignal): Promise<void> {
     const target = { ref: this.#ref, pod: this.#pod, graceSeconds: gracePeriodSeconds(this.#pod), cause };
     await this.#parts.stopper.stopPod(target, remainsOf(this.#status), signal);
@@ -254,10 +255,7 @@ export class PodSync {
     return this.#parts.stopper.stopContainer({ ...target, container, sandboxIPs: ips }, signal);
   }
 
-  /**
-   * The runtime would make the sandbox and take it down again: a pod that needs its network waits until it is told that
-   * this is up.
-   */
+  /** The runtime would create the sandbox and tear it down again: the pod waits until the network is ready. */
   #networkFailure(cause: Cause): StartFailure | undefined {
     const problem = this.#pod.spec.hostNetwork === true ? undefined : this.#parts.networkProblem();
     if (problem === undefined) return undefined;

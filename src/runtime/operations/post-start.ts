@@ -21,7 +21,7 @@ export interface PostStartParts {
   readonly node: Pick<NodeContext, "hostIPs">;
 }
 
-/** The instance that has been started. */
+/** The started instance. */
 export interface StartedContainer {
   readonly pod: Pod;
   readonly start: ContainerToStart;
@@ -61,7 +61,7 @@ export class PostStarts {
       const { clock, journal } = this.#effects;
       const entry = journal.record({ kind: "observation", what, message, pod: ref, container: name, cause });
       await this.#stop(started, { code: what, message, entry }, signal);
-      // It was started and has ended: what delays the next instance is its crash-loop back-off.
+      // It was started and has exited: its crash-loop back-off delays the next instance.
       throw new StartError("PostStartHookError", message, { cause: error, retryAtMs: clock.monotonic() });
     }
   }

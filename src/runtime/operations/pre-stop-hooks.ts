@@ -6,18 +6,18 @@ interface Begun {
 }
 
 /**
- * The preStop hooks of this life of podwright. Each container's runs once at most, however often its stop is asked for
- * again (a shorter grace, another try): who asks again waits for the one that has begun. That is why a hook is not ended
- * by the signal of who began it, only by its container's end or by {@link close}.
+ * The preStop hooks of this run. Each container's hook runs at most once, however often its stop is requested (a
+ * shorter grace period, a retry): a repeated request waits for the running hook. Therefore a hook is ended only by its
+ * container's end or by {@link close}, not by the signal of who started it.
  */
 export class PreStopHooks {
   readonly #begun = new Map<ContainerId, Begun>();
-  /** Codes of the causes for which containers have been told to be stopped. */
+  /** Cause codes for which containers were already reported as being stopped. */
   readonly #told = new Map<ContainerId, Set<string>>();
   #closed: Error | undefined;
 
   /**
-   * Begins the hook unless it has begun before. Resolves when it has ended, however.
+   * Starts the hook unless already started. Resolves when it has ended, however.
    * @param run rejects only with its signal's reason
    */
   once(id: ContainerId, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -30,7 +30,7 @@ export class PreStopHooks {
     return ended;
   }
 
-  /** True the first time that the container is to be stopped for a cause of that code. */
+  /** True the first time that the container is stopped for a cause of that code. */
   isNewKill(id: ContainerId, code: string): boolean {
     const told = this.#told.get(id) ?? new Set();
     if (told.has(code)) return false;
@@ -38,24 +38,24 @@ export class PreStopHooks {
     return true;
   }
 
-  /** The container is sent its stop signal, or may have been: what is for before that does not begin any more. */
+  /** The stop signal has been, or may have been, sent: no hook starts any more. */
   signalled(id: ContainerId): void {
     if (!this.#begun.has(id)) this.#begun.set(id, { controller: new AbortController(), ended: Promise.resolve() });
   }
 
-  /** The container has stopped: what its hook still does leads to nothing. */
+  /** The container has stopped: its hook has become pointless. */
   stopped(id: ContainerId): void {
     this.#begun.get(id)?.controller.abort(new HookCalledOff("its container has stopped"));
   }
 
-  /** The container is gone for good. */
+  /** The container is removed. */
   forget(id: ContainerId): void {
     this.stopped(id);
     this.#begun.delete(id);
     this.#told.delete(id);
   }
 
-  /** Ends every hook that is under way: podwright itself ends. */
+  /** Ends every running hook: podwright stops. */
   close(): void {
     this.#closed = new HookCalledOff("podwright is stopping");
     for (const { controller } of this.#begun.values()) controller.abort(this.#closed);

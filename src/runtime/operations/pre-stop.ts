@@ -3,7 +3,7 @@ import type { Recorder } from "../../journal/entry.ts";
 import type { Hook, HookRunner } from "./hooks.ts";
 
 /**
- * Runs a preStop hook. A hook that fails delays nothing and fails nothing: it is written to the journal.
+ * Runs a preStop hook. A failed hook delays and fails nothing: it is recorded in the journal.
  * @throws the signal's reason
  */
 export async function runPreStop(

@@ -8,15 +8,15 @@ import type { SecretContent } from "../../api/object-content.ts";
 import type { ObjectLookup } from "../config/environment.ts";
 import { podRef } from "../pod-ref.ts";
 
-/** Types of Secrets that hold credentials of registries, and where. */
+/** Secret types with registry credentials, and the key of each. */
 const forms: Readonly<Record<string, { readonly key: string; readonly form: DockerConfigForm }>> = {
   "kubernetes.io/dockerconfigjson": { key: ".dockerconfigjson", form: "config.json" },
   "kubernetes.io/dockercfg": { key: ".dockercfg", form: ".dockercfg" },
 };
 
 /**
- * The pull secrets that the pod names (the API server adds those of its service account). Those that can't be had are
- * told, and the pull goes on without them: the image may be there for everybody.
+ * The pod's pull secrets (the API server adds those of its service account). Missing ones are reported, and the pull
+ * continues without them: the image may be public.
  */
 export async function pullSecretsOf(
   deps: { readonly objects: ObjectLookup; readonly journal: Recorder },

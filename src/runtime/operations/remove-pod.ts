@@ -18,11 +18,11 @@ export interface RemoverParts {
 }
 
 export interface Removal extends Release {
-  /** It has ended for good, and this life has released what others may need. */
+  /** It has ended for good, and this run has released its shared resources. */
   readonly hasReleased: boolean;
 }
 
-/** Removes pods that have stopped. */
+/** Removes stopped pods. */
 export class PodRemover {
   readonly #effects: Pick<Effects, "clock" | "cri" | "journal">;
   readonly #parts: RemoverParts;
@@ -32,14 +32,14 @@ export class PodRemover {
     this.#parts = parts;
   }
 
-  /** Takes from a pod that has ended for good what others may need: its logs and messages stay. */
+  /** Releases an ended pod's shared resources: its logs and messages stay. */
   release(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {
     return this.#parts.holdings.releaseEnded(pod, cause, signal);
   }
 
   /**
-   * Removes all that a stopped pod left: containers, sandboxes, and what it holds of the node. Each step may be done
-   * again, so a failure half-way is mended by the next try.
+   * Removes everything of a stopped pod: containers, sandboxes, holdings. Each step is idempotent, so a retry completes
+   * a failed attempt.
    */
   async remove(pod: PodRef, status: PodStatus, release: Removal, signal: AbortSignal): Promise<void> {
     const { removal, teardowns, attempts, holdings } = this.#parts;

@@ -4,7 +4,7 @@ import type { PodResize } from "../actions/resize-actions.ts";
 import type { OperationProgress, PodOperation } from "./pod-operation.ts";
 import { failureOf } from "./start-error.ts";
 
-/** What a resize consists of. */
+/** The steps of a resize. */
 export interface ResizeSteps {
   stop(kill: ContainerToKill, signal: AbortSignal): Promise<void>;
   /** Changes the cgroups. */
@@ -13,8 +13,8 @@ export interface ResizeSteps {
 }
 
 /**
- * A resize as an operation: containers that need a restart for it are stopped, then cgroups change, then those are
- * started again. So none starts with more than its pod has, and none stands in the way of what shrinks.
+ * A resize as an operation: containers that need a restart are stopped, then cgroups change, then those containers are
+ * started. So none starts with more than its pod has, and none blocks a decrease.
  */
 export function resizeOperation(steps: ResizeSteps, { updates, restarts }: PodResize): PodOperation {
   const updated = updates.map(({ container }) => container.name);
@@ -31,7 +31,7 @@ export function resizeOperation(steps: ResizeSteps, { updates, restarts }: PodRe
         await steps.resize(signal);
       } catch (error) {
         signal.throwIfAborted();
-        // What was stopped is started again as what ended otherwise.
+        // A stopped container is restarted like any that exited.
         progress.resizeFailed(error);
         return;
       }

@@ -9,8 +9,8 @@ export type PodLimits = Pick<
 >;
 
 /**
- * What to do for one resource, in order: values of the pod's cgroup and containers. Where the pod has no limit, nothing
- * is set that it had before.
+ * The ordered steps for one resource: values of the pod's cgroup and containers. Without a pod limit, only changes are
+ * set.
  */
 export function stepsFor(
   name: ResizableResource,
@@ -26,7 +26,7 @@ export function stepsFor(
   const steps: (PodLimits | ContainerResize | undefined)[] = [
     order > 0 ? limit : undefined,
     sharesOrder > 0 ? shares : undefined,
-    // What one gives up another may need.
+    // What one container gives up another may need.
     ...concerned.filter((update) => !grows(update)),
     ...concerned.filter(grows),
     sharesOrder < 0 ? shares : undefined,
@@ -37,7 +37,7 @@ export function stepsFor(
 
 interface LimitChange {
   readonly limit: PodLimits | undefined;
-  /** Positive: more than before. */
+  /** Positive: an increase. */
   readonly order: number;
 }
 
@@ -61,7 +61,7 @@ function growth(name: ResizableResource, from: Amounts, to: Amounts): bigint {
   return limit === 0n ? request : limit;
 }
 
-/** A limit as it compares: none (0) is more than any. */
+/** A comparable limit: none (0) is greater than any. */
 export function unlimited(limit: bigint): bigint {
   return limit === 0n ? 2n ** 63n : limit;
 }

@@ -9,8 +9,9 @@ import type { PodOperation } from "./pod-operation.ts";
 import type { PodStopper } from "./pod-stopper.ts";
 
 /**
- * Starts a pod over in its sandbox (KEP-5532): every container is stopped without grace or hooks and removed, the one
- * whose exit asked for it last, so that a crash half-way asks for it again. Logs stay, and with them the restart counts.
+ * Restarts a pod in its sandbox (KEP-5532): every container is stopped without grace period or hooks and removed, the
+ * one whose exit requested it last, so that after a crash halfway it is requested again. Logs stay, and with them the
+ * restart counts.
  */
 export function restartAllContainers(
   { stopper, removal }: { readonly stopper: PodStopper; readonly removal: ContainerRemoval },

@@ -1,12 +1,12 @@
 /**
- * Which instance of each container is being made: its restart count, from when the runtime was asked for it until it is
- * started. What never ran is not counted, however often the runtime was asked: it may have failed, or have come to an end
- * with it when nobody waited any more, and some runtimes (CRI-O) answer with that to who asks for the same again.
+ * The instance of each container that is being created: its restart count, from the request until it is started. An
+ * instance that never ran does not count, however often it was requested: the request may have failed, or completed
+ * when nobody waited any more, and some runtimes (CRI-O) return that container for the next identical request.
  */
 export class StartAttempts {
   readonly #open = new Map<string, Map<string, number>>();
 
-  /** @returns whether that instance was asked for before */
+  /** @returns whether that instance was requested before */
   making(uid: string, container: string, attempt: number): boolean {
     const open = this.#open.get(uid) ?? new Map<string, number>();
     const isAgain = open.get(container) === attempt;
@@ -18,7 +18,7 @@ export class StartAttempts {
     this.#open.get(uid)?.delete(container);
   }
 
-  /** The restart count of the instance that was asked for and not started; undefined where there is none. */
+  /** The restart count of the instance that was requested but not started; undefined: none. */
   of(uid: string, container: string): number | undefined {
     return this.#open.get(uid)?.get(container);
   }

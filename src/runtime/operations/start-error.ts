@@ -3,10 +3,10 @@ import { isCriError } from "../../ports/cri.ts";
 import { withRemedy } from "./create-remedy.ts";
 import type { StartFailure } from "./pod-operation.ts";
 
-/** A container that could not be started: `reason` is the waiting reason that users know. */
+/** A container that could not be started: `reason` is its waiting reason. */
 export class StartError extends Error {
   readonly reason: string;
-  /** Monotonic ms before which another try is pointless; undefined: the worker's own back-off decides. */
+  /** Monotonic ms before which a retry is pointless; undefined: the worker's own back-off decides. */
   readonly retryAtMs: number | undefined;
   constructor(
     reason: string,
@@ -20,7 +20,7 @@ export class StartError extends Error {
   }
 }
 
-/** What a start's error says to users. */
+/** The user-visible part of a start's error. */
 export function failureOf(error: unknown): StartFailure {
   if (error instanceof StartError) {
     return { reason: error.reason, message: error.message, retryAtMs: error.retryAtMs, error };
@@ -28,7 +28,7 @@ export function failureOf(error: unknown): StartFailure {
   return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined, error };
 }
 
-/** Awaits a part of a start: the runtime's errors become StartErrors of that reason. */
+/** Awaits a step of a start: runtime errors become StartErrors with that reason. */
 export async function startStep<T>(reason: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -2,13 +2,13 @@ import type { Turn } from "../../base/waiting-line.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Place, Places } from "../../base/places.ts";
 
-/** How long a place is kept over work that seldom takes long: that an image is there is known in less. */
+/** How long a slot is kept during work that is usually fast, e.g. checking that an image is present. */
 const patienceMs = 50;
 
 /**
- * One operation's place among the starts of the node. It is kept from the sandbox to the last container, so that a pod
- * that has begun ends before the next begins: all are ready as early as if all had begun at once, half of them much
- * sooner. Pulls and hooks take as long as they like: the place is given back meanwhile.
+ * An operation's slot among the node's starts. It is kept from the sandbox to the last container, so that a started pod
+ * completes before the next starts: all are ready as early as with all at once, half of them much sooner. Pulls and
+ * hooks may be slow: the slot is released meanwhile.
  */
 export class StartPlace implements Disposable {
   readonly #starts: Places;
@@ -21,8 +21,8 @@ export class StartPlace implements Disposable {
   }
 
   /**
-   * Waits for a place unless there is one, which is kept for the next part of the start then.
-   * @returns for how many milliseconds
+   * Waits for a slot unless one is held, which is kept for the next part of the start.
+   * @returns the wait in milliseconds
    * @throws the signal's reason
    */
   async take(turn: Turn, signal: AbortSignal): Promise<number> {
@@ -35,7 +35,7 @@ export class StartPlace implements Disposable {
     return this.#clock.monotonic() - asked;
   }
 
-  /** Gives the place back should the work last. */
+  /** Releases the slot if the work takes long. */
   async during<T>(name: string, work: Promise<T>): Promise<T> {
     if (this.#held === undefined) return await work;
     using _patience = this.#clock.timer(name, patienceMs, () => this.give());

@@ -9,8 +9,8 @@ export interface StoredHook {
 }
 
 /**
- * The preStop hook as the container's own annotations have it: for containers whose pod nobody knows any more. What is
- * not as a kubelet writes it counts as no hook: annotations are the runtime's word, not a manifest that was checked.
+ * The preStop hook from the container's own annotations, for containers of unknown pods. Anything not written as a
+ * kubelet does counts as no hook: annotations come from the runtime and are not validated.
  */
 export function storedHook(annotations: Readonly<Record<string, string>>): StoredHook {
   const preStop = handlerOf(parse(annotations[Annotation.preStopHandler]));

@@ -3,10 +3,10 @@ import { DeadlineError, withDeadline } from "../../base/deadline.ts";
 import type { Places } from "../../base/places.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** After this a removal waits in turn with the stops, however many come: a pod of the same name may wait for it. */
+/** After this a removal queues like the stops, however many there are: a pod of the same name may wait for it. */
 const removalWaitMs = 5000;
 
-/** How many pods' sandboxes may be stopped or removed at a time: under load pods are gone one after the other. */
+/** Number of pods whose sandboxes are stopped or removed concurrently: under load pods are gone one after the other. */
 export class Teardowns {
   readonly #clock: Clock;
   readonly #places: Places;
@@ -17,10 +17,10 @@ export class Teardowns {
   }
 
   /**
-   * Does one part of taking a pod down when it has a place for that: all at once would all be done at the end, and none
-   * sooner. Stops go first, as others may be waiting for the pod to be gone; what is removed then may wait a little.
-   * @param work gets for how many milliseconds it waited
-   * @throws the signal's reason when it aborts before there is a place
+   * Runs one step of a pod's teardown when a slot is free: run all at once, all would end late. Stops go first, since
+   * others may wait for the pod to be gone; removals may wait a little.
+   * @param work receives the wait in milliseconds
+   * @throws the signal's reason when it aborts before there is a slot
    */
   async run<T>(turn: Turn, signal: AbortSignal, work: (queuedMs: number) => Promise<T>): Promise<T> {
     const askedMs = this.#clock.monotonic();
@@ -36,7 +36,7 @@ export class Teardowns {
         return taken;
       });
     } catch (error) {
-      // It may have come in the very moment in which nobody waited for it any more.
+      // It may have arrived just when the wait was given up.
       taken?.then(
         (place) => place[Symbol.dispose](),
         () => {},

@@ -3,17 +3,17 @@ import type { Cause, PodRef, Recorder } from "../../journal/entry.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
 
-/** A container that is to be stopped. */
+/** A container to be stopped. */
 export interface ToldContainer {
   readonly id: ContainerId;
   readonly name: string;
-  /** What its Event says; default: that it is stopped. */
+  /** The text of its Event; default: that it is being stopped. */
   readonly eventMessage?: string;
 }
 
 /**
- * Tells that a container is being stopped, which is upstream's Event Killing: before its preStop hook begins and before it
- * waits for its turn, as either may take minutes. However often it is tried, one cause is told once.
+ * Reports that a container is being stopped, as upstream's Event Killing: before its preStop hook and before it waits
+ * for its slot, since either may take minutes. Retries for the same cause are reported once.
  */
 export function tellKill(
   { journal, preStops }: { readonly journal: Recorder; readonly preStops: PreStopHooks },

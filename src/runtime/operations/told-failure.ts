@@ -2,7 +2,7 @@ import { errorMessage } from "../../base/errors.ts";
 import type { Cause, PodRef, Recorder } from "../../journal/entry.ts";
 import type { NameOf } from "../../journal/vocabulary.ts";
 
-/** What a step of a pod is called in the journal when it fails. */
+/** The journal names of failed steps of a pod. */
 export interface FailingStep {
   readonly what: NameOf<"observation">;
   readonly pod: PodRef;
@@ -10,8 +10,8 @@ export interface FailingStep {
 }
 
 /**
- * Awaits a step that is no action of the runtime's: nothing else tells of its failure, so an observation does.
- * @param signal undefined: the step can't be called off
+ * Awaits a step that is not an action of the runtime: its failure is recorded as an observation.
+ * @param signal undefined: the step cannot be canceled
  */
 export async function tellFailure<T>(
   journal: Recorder,

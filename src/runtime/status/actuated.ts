@@ -3,7 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import { parseList } from "../../resources/pod-totals.ts";
 import type { ResourceRecord } from "../../resources/resource-record.ts";
 
-/** Records what a container was given, or with `undefined` the pod as a whole. */
+/** Records the actuated resources of a container, or with `undefined` those of the pod. */
 export function recordActuated(
   actuated: Pick<ResourceRecord, "setPart">,
   pod: Pod,
@@ -14,7 +14,7 @@ export function recordActuated(
   else actuated.setPart(uid, container.name, effectiveRequirements(container, pod.spec.resources));
 }
 
-/** What a container is given: the pod's limits where it has none of its own, as upstream records it. Pure. */
+/** The resources of a container: the pod's limits where it has none, as upstream records it. Pure. */
 export function effectiveRequirements(
   { resources = {} }: Pick<Container, "resources">,
   podLevel: ResourceRequirements | undefined,

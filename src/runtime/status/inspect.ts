@@ -16,7 +16,7 @@ import { userIdsOf } from "../config/namespaces.ts";
 import type { ContainerResources, ContainerState, ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { signalName } from "../config/stop-signal.ts";
 
-/** A pod as listings show it: enough to see that something changed. */
+/** A pod as in listings: enough to detect a change. */
 export interface ListedPod {
   readonly uid: PodUid;
   readonly name: string;
@@ -66,7 +66,7 @@ export async function listPods(cri: Cri, signal: AbortSignal): Promise<Map<PodUi
   return pods;
 }
 
-/** Runtime ids that a pod is likely to have. */
+/** Likely runtime IDs of a pod. */
 export interface LikelyIds {
   readonly sandboxes: ReadonlySet<string>;
   readonly containers: ReadonlySet<string>;
@@ -75,10 +75,10 @@ export interface LikelyIds {
 export const noIds: LikelyIds = { sandboxes: new Set(), containers: new Set() };
 
 /**
- * Looks at one pod closely: its sandboxes and containers, newest first. What vanishes while looking is left out. A pod
- * that the runtime does not have gives an empty status.
- * @param likely is asked about beside the listings, which alone say what belongs to the pod: with the right ids a look
- * takes one round trip and not two
+ * Inspects one pod: its sandboxes and containers, newest first. Whatever disappears meanwhile is left out. A pod that
+ * the runtime does not have yields an empty status.
+ * @param likely is queried in parallel with the listings, which alone decide what belongs to the pod: with the right
+ * IDs an inspection takes one round trip instead of two
  * @throws CriError
  */
 export async function inspectPod(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSignal): Promise<PodStatus> {
@@ -87,7 +87,7 @@ export async function inspectPod(cri: Cri, uid: PodUid, likely: LikelyIds, signa
   try {
     return await inspect(cri, uid, likely, look.signal);
   } finally {
-    // Nobody waits for what was asked about and is in no list.
+    // Queries for IDs that no listing has are not awaited.
     look.abort();
   }
 }
@@ -121,13 +121,13 @@ async function inspect(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSi
   };
 }
 
-/** One sandbox as the runtime shows it. @throws CriError */
+/** One sandbox's status. @throws CriError */
 export async function inspectSandbox(cri: Cri, id: string, signal: AbortSignal): Promise<SandboxStatus> {
   const { status } = await cri.runtime.podSandboxStatus({ podSandboxId: id }, { signal });
   return sandboxStatus(id, status);
 }
 
-/** Looks for these ids at once, and for others when they are asked for. What nobody asks for may fail. */
+/** Queries these IDs immediately, and others on demand. Unused results may fail. */
 function lookup<T>(ids: Iterable<string>, look: (id: string) => Promise<T>): (id: string) => Promise<T> {
   const early = new Map<string, Promise<T>>();
   for (const id of ids) {
@@ -138,7 +138,7 @@ function lookup<T>(ids: Iterable<string>, look: (id: string) => Promise<T>): (id
   return (id) => early.get(id) ?? look(id);
 }
 
-/** Undefined when it is gone: between a listing and the look at each, anything may be removed. */
+/** Undefined when gone: between a listing and its inspection anything may be removed. */
 async function present<T>(look: Promise<T>): Promise<T | undefined> {
   try {
     return await look;
@@ -171,7 +171,7 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
   const attempt = Number.parseInt(annotations[Annotation.restartCount] ?? "", 10);
   const user = status?.user?.linux;
   const messagePath = annotations[Annotation.terminationMessagePath] ?? "";
-  // CRI-O dates the start of one that was killed before it ran to the year 1754.
+  // CRI-O dates the start of a container killed before it ran to the year 1754.
   const began = status?.startedAt ?? 0n;
   return {
     id: containerId(id),
@@ -200,7 +200,7 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
   };
 }
 
-/** Zeros are what the runtime does not limit, or does not tell. */
+/** Zero: unlimited, or not reported. */
 export function containerResources(linux: LinuxContainerResources | undefined): ContainerResources | undefined {
   if (linux === undefined) return undefined;
   const positive = (amount: bigint): bigint | undefined => (amount > 0n ? amount : undefined);
@@ -211,7 +211,7 @@ export function containerResources(linux: LinuxContainerResources | undefined): 
   };
 }
 
-/** What of the node the container sees at a path. Of two mounts at one place the later covers the earlier. */
+/** The host path that a container sees at a path. Of two mounts at one path the later covers the earlier. */
 function mountedAt(mounts: readonly Mount[], path: string): string {
   if (path === "") return "";
   const containerPath = path.startsWith("/") ? path : `/${path}`;
@@ -235,7 +235,7 @@ function newestSandboxFirst(a: SandboxStatus, b: SandboxStatus): number {
   return b.attempt - a.attempt || Number(b.createdAt - a.createdAt);
 }
 
-/** By restart count, then by time: a wall clock that jumped back must not make an old instance the newest. */
+/** By restart count, then by time: a clock that jumped back must not make an old instance the newest. */
 function newestContainerFirst(a: ContainerStatus, b: ContainerStatus): number {
   return b.restartCount - a.restartCount || Number(b.createdAt - a.createdAt);
 }

@@ -3,7 +3,7 @@ import type { IdRange } from "../config/id-ranges.ts";
 
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
-/** One container instance as the runtime shows it (kubecontainer.Status upstream). Times are nanoseconds, 0n: not yet. */
+/** One container instance in the runtime (kubecontainer.Status upstream). Times are nanoseconds, 0n: not yet. */
 export interface ContainerStatus {
   readonly id: ContainerId;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface ContainerStatus {
   readonly startedAt: bigint;
   readonly finishedAt: bigint;
   readonly exitCode: number;
-  /** The runtime's word: `Completed`, `Error`, `OOMKilled`, `StartError` … */
+  /** The runtime's reason: `Completed`, `Error`, `OOMKilled`, `StartError` … */
   readonly reason: string;
   readonly message: string;
   /** Image reference as the runtime reports it. */
@@ -27,18 +27,18 @@ export interface ContainerStatus {
   /** annotation io.kubernetes.pod.terminationGracePeriod of the time it was created, in seconds. */
   readonly terminationGracePeriodSeconds: number | undefined;
   readonly terminationMessagePath: string;
-  /** The file on the node that is mounted at {@link terminationMessagePath}; empty when nothing is. */
+  /** The file on the node mounted at {@link terminationMessagePath}; empty when none. */
   readonly terminationMessageHostPath: string;
   readonly terminationMessagePolicy: string;
-  /** The identity its first process started with; undefined where the runtime does not tell (before CRI 1.31). */
+  /** The identity of its first process; undefined if the runtime does not report it (before CRI 1.31). */
   readonly user: ContainerUser | undefined;
-  /** Undefined where the runtime does not tell (before CRI 1.25's implementations, e.g. containerd 1.6). */
+  /** Undefined if the runtime does not report it (before CRI 1.25, e.g. containerd 1.6). */
   readonly resources?: ContainerResources | undefined;
-  /** The signal that ends it as the API writes signals, e.g. `SIGTERM`; undefined where the runtime does not tell. */
+  /** Its stop signal in the API's notation, e.g. `SIGTERM`; undefined if the runtime does not report it. */
   readonly stopSignal: string | undefined;
 }
 
-/** What a container has, as far as its runtime tells: CPU in thousandths, memory in bytes. */
+/** A container's resources as the runtime reports them: CPU in millicores, memory in bytes. */
 export interface ContainerResources {
   readonly cpuRequest: bigint | undefined;
   readonly cpuLimit: bigint | undefined;
@@ -51,7 +51,7 @@ export interface ContainerUser {
   readonly supplementalGroups: readonly bigint[];
 }
 
-/** One pod sandbox as the runtime shows it. */
+/** One pod sandbox in the runtime. */
 export interface SandboxStatus {
   readonly id: SandboxId;
   readonly attempt: number;
@@ -60,15 +60,15 @@ export interface SandboxStatus {
   readonly hostNetwork: boolean;
   /** Empty for hostNetwork pods and for sandboxes without a network. */
   readonly ips: readonly string[];
-  /** The node's ids that its users have; undefined: the node's own users, or the runtime does not tell. */
+  /** The node's IDs of its user namespace; undefined: the node's own users, or not reported. */
   readonly userIds?: IdRange | undefined;
-  /** annotation kubernetes.io/config.source: which source its pod came from; undefined when it does not say. */
+  /** annotation kubernetes.io/config.source: the pod's source; undefined when missing. */
   readonly source?: string;
 }
 
 /**
- * Everything the runtime shows of one pod at one observation (kubecontainer.PodStatus upstream). Sandboxes and
- * containers are newest first. A pod that the runtime does not know has none of either.
+ * One observation of a pod in the runtime (kubecontainer.PodStatus upstream). Sandboxes and containers are newest
+ * first. Empty for a pod that the runtime does not know.
  */
 export interface PodStatus {
   readonly uid: PodUid;
@@ -83,7 +83,7 @@ export function findContainer(status: PodStatus, name: string): ContainerStatus 
   return status.containers.find((container) => container.name === name);
 }
 
-/** True when a container or sandbox of that id is among those that the status shows. */
+/** True when the status contains a container or sandbox of that ID. */
 export function hasInstance({ containers, sandboxes }: PodStatus, id: string): boolean {
   return containers.some((container) => container.id === id) || sandboxes.some((sandbox) => sandbox.id === id);
 }

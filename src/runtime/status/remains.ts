@@ -1,17 +1,20 @@
 import type { ContainerId } from "../../base/ids.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 
-/** What is left to be stopped of a pod. */
+/** What is left to stop of a pod. */
 export interface Remains {
   readonly containers: readonly ContainerStatus[];
-  /** Created and never started. */
+  /** Created but never started. */
   readonly unstarted: readonly ContainerStatus[];
   readonly sandboxes: readonly SandboxStatus[];
-  /** Seconds from now that single containers have at most, by id. */
+  /** Maximum remaining seconds of single containers, by ID. */
   readonly graces?: ReadonlyMap<ContainerId, number>;
 }
 
-/** Containers that run or may run, and every sandbox: one that died by itself holds its network until it is stopped. */
+/**
+ * Containers that are or may be running, and every sandbox: one that died by itself holds its network until it is
+ * stopped.
+ */
 export function remainsOf(status: PodStatus): Remains {
   const unstarted = status.containers.filter(({ state }) => state === "created");
   return { containers: status.containers.filter(mayRun), unstarted, sandboxes: status.sandboxes };

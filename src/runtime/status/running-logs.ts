@@ -3,8 +3,8 @@ import { podLogDirectory } from "../layout/log-paths.ts";
 import type { PodStatus } from "./pod-status.ts";
 
 /**
- * The logs that a pod's running containers write, where the node has them: what the runtime names elsewhere is not this
- * node's to rename.
+ * The logs of a pod's running containers on this node: logs that the runtime keeps elsewhere are not this node's to
+ * rename.
  */
 export function runningLogs(status: PodStatus, podLogsRoot: string): RunningLog[] {
   const { uid, namespace, name } = status;

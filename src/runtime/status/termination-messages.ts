@@ -8,12 +8,15 @@ import { podLogDirectory } from "../layout/log-paths.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
 
-/** Longest message of one container in bytes; of a longer file its end is taken (MaxContainerTerminationMessageLength). */
+/**
+ * Maximum message size of one container in bytes; of a longer file the end is used
+ * (MaxContainerTerminationMessageLength).
+ */
 const maxMessageBytes = 4096;
-/** What of the log stands in for an empty file under FallbackToLogsOnError. */
+/** How much of the log replaces an empty file under FallbackToLogsOnError. */
 const fallbackLines = 80;
 const fallbackBytes = 2048;
-/** The runtime's word for a container whose process could not even be started: it can't have logged anything. */
+/** The runtime's reason for a process that could not even be started: it cannot have logged anything. */
 const couldNotRun = "ContainerCannotRun";
 
 export interface MessageDependencies {
@@ -22,12 +25,12 @@ export interface MessageDependencies {
 }
 
 /**
- * What the exited containers of a pod left as their termination messages (terminationMessagePath), each read once: an ended
- * container writes no more. What is known of containers that the status does not show any more is dropped, so the result
- * is bounded by it. Never rejects: that a message can't be read is told in its place, as upstream does.
+ * The termination messages of a pod's exited containers (terminationMessagePath), each read once: an exited container
+ * writes no more. Messages of containers that the status no longer shows are dropped, which bounds the result. Never
+ * rejects: a read error is reported in the message's place, as upstream does.
  *
- * The container could write what it liked and, with a volume at the same place, chose the file: only a regular file in
- * the container's own directory is read, through no symbolic link, and no more of it than can be told.
+ * The container controls the content and, with a volume at the same path, the file: only a regular file in the
+ * container's own directory is read, through no symbolic link, and no more of it than is used.
  */
 export async function readTerminationMessages(
   deps: MessageDependencies,
@@ -84,7 +87,7 @@ async function endOfLog(deps: MessageDependencies, pod: PodRef, container: Conta
 
 const newline = Uint8Array.of(0x0a);
 
-/** Directly in the directory: what the kubelet made is there, and nothing that a container could name leads out. */
+/** Directly in the directory: the kubelet's file is there, and nothing that a container could name leads out. */
 function requireBelow(directory: string, path: string): void {
   const name = path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : "";
   if (name === "" || name === "." || name === ".." || name.includes("/")) {
@@ -93,8 +96,8 @@ function requireBelow(directory: string, path: string): void {
 }
 
 /**
- * Bytes as the API holds them: text. What is no UTF-8 becomes U+FFFD, as in upstream's JSON; control characters stay,
- * whoever shows them to people escapes them. The result is not longer than `maxBytes` either.
+ * Bytes as API text. Invalid UTF-8 becomes U+FFFD, as in upstream's JSON; control characters stay, and are escaped for
+ * display. The result does not exceed `maxBytes` either.
  */
 function endOfText(bytes: Uint8Array, maxBytes: number): string {
   const text = decoder.decode(bytes.length < maxBytes ? bytes : fromCharacterStart(bytes));
@@ -104,7 +107,7 @@ function endOfText(bytes: Uint8Array, maxBytes: number): string {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Without what is left of a character that the cut went through: 10xxxxxx goes on with one that began before. */
+/** Drops the rest of a character that was cut: 10xxxxxx continues a character that began before. */
 function fromCharacterStart(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
