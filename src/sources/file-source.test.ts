@@ -73,7 +73,7 @@ test("of 100 manifests of which 5 are broken 95 run, and each of the 5 is report
   assert.equal(fixture.pods?.length, 95);
   const messages = fixture.journal.messages("ManifestRejected");
   assert.equal(messages.length, 5);
-  assert.match(messages[0] ?? "", /^\/etc\/manifests\/p07\.yaml:\d+:\d+: broken YAML/u);
+  assert.match(messages[0] ?? "", /^\/etc\/manifests\/p07\.yaml:\d+:\d+: invalid YAML/u);
 });
 
 test("a file that turns bad keeps the pod it gave, and a good one again replaces it", async () => {

@@ -154,10 +154,7 @@ test("a changed file ends the old pod before the new one starts, one that was aw
     ] as const) {
       const { exitCode, stderr } = await podwright.run([command, name]);
       assert.equal(exitCode, 2, stderr);
-      assert.match(
-        stderr,
-        new RegExp(`pod "${name}" not found: its manifest is rejected: .*/${file}\\.yaml:\\d`, "u"),
-      );
+      assert.match(stderr, new RegExp(`pod "${name}" not found: its manifest is rejected: .*/${file}\\.yaml:\\d`, "u"));
     }
     await sleep(500);
     assert.deepEqual(await containerIds(node), ids, "the running pods were left alone");
