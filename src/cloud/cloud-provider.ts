@@ -5,26 +5,26 @@ export interface NodeAddress {
   readonly address: string;
 }
 
-/** What a cloud knows of the machine that a node runs on. */
+/** What a cloud knows of the node's machine. */
 export interface CloudInstance {
-  /** `aws:///us-east-1a/i-0123`: names the machine in its cloud. */
+  /** `aws:///us-east-1a/i-0123`: identifies the machine in its cloud. */
   readonly providerId: string;
-  /** What the cloud does not tell is empty, here and below. */
+  /** Unknown values are empty, here and below. */
   readonly instanceType: string;
   readonly zone: string;
   readonly region: string;
   readonly addresses: readonly NodeAddress[];
 }
 
-/** Asks a cloud of this machine. */
+/** Queries a cloud's metadata of this machine. */
 export interface CloudProvider {
   /** `ec2` */
   readonly name: string;
-  /** @throws Error in words when it does not answer, or with something that can't be true */
+  /** @throws Error when it does not answer, or with an impossible answer */
   instance(signal: AbortSignal): Promise<CloudInstance>;
 }
 
-/** Upstream's labels of what a cloud tells; the older names go with the new ones. Pure. */
+/** Upstream's labels for cloud metadata, including the deprecated names. Pure. */
 export function cloudLabels({ instanceType, zone, region }: CloudInstance): Readonly<Record<string, string>> {
   const labels: readonly (readonly [name: string, value: string])[] = [
     ["node.kubernetes.io/instance-type", instanceType],
@@ -37,13 +37,12 @@ export function cloudLabels({ instanceType, zone, region }: CloudInstance): Read
   return Object.fromEntries(labels.filter(([, value]) => value !== ""));
 }
 
-/** Longest text of a metadata service that is shown. */
+/** Maximum text of a metadata service in messages. */
 const longestShown = 60;
 
 /**
- * The instance as it was told, if it can be true: whoever answers on the link-local address must not put what it likes
- * into the Node. Pure.
- * @throws Error that names what is wrong
+ * Validates the instance metadata: whoever answers on the link-local address must not control the Node. Pure.
+ * @throws Error that names the problem
  */
 export function checkedInstance(instance: CloudInstance): CloudInstance {
   const { providerId, instanceType, zone, region, addresses } = instance;
@@ -71,9 +70,9 @@ function shown(text: string): string {
 }
 
 /**
- * The addresses of a Node whose machine has these: with `--node-ip` that address goes first and stands alone among those of
- * its kind, as upstream's cloud providers had it. Pure.
- * @throws Error when the cloud knows no such address
+ * The addresses of a Node on this machine: with `--node-ip` that address comes first and is the only one of its type,
+ * as in upstream's cloud providers. Pure.
+ * @throws Error when the cloud does not have that address
  */
 export function addressesWithNodeIp(found: readonly NodeAddress[], nodeIps: readonly string[]): readonly NodeAddress[] {
   if (nodeIps.length === 0) return found;

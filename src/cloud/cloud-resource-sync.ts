@@ -13,7 +13,7 @@ import {
   type NodeAddress,
 } from "./cloud-provider.ts";
 
-/** What a cloud adds to a Node. */
+/** A cloud's additions to a Node. */
 export interface CloudFacts {
   readonly providerId: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -26,12 +26,12 @@ export interface CloudResourceSyncDependencies {
   readonly random: Random;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** What the cloud tells of the node has changed. It must not throw. */
+  /** The metadata changed. It must not throw. */
   readonly onChange: () => void;
 }
 
 export interface CloudResourceSyncConfig {
-  /** How often it is asked while it answers. */
+  /** Poll interval while it answers. */
   readonly periodMs: number;
   /** Addresses of `--node-ip`. */
   readonly nodeIps: readonly string[];
@@ -41,12 +41,12 @@ const firstRetryMs = 1000;
 const longestRetryMs = 60_000;
 const jitter = 0.5;
 const lookLimitMs = 20_000;
-/** So long a node waits to be registered until its cloud has answered for the first time. */
+/** How long the registration of the node waits for the cloud's first answer. */
 const firstAnswerMs = 30_000;
 
 /**
- * Keeps what the cloud knows of the node's machine (upstream's cloudResourceSyncManager, as long as it had one). While the
- * cloud does not answer, using the last known metadata, and the node goes on.
+ * Maintains the cloud's metadata of the machine (upstream's cloudResourceSyncManager, until 1.30). While the cloud does
+ * not answer, the last known metadata stays in use.
  */
 export class CloudResourceSync {
   readonly #deps: CloudResourceSyncDependencies;
@@ -79,12 +79,12 @@ export class CloudResourceSync {
     };
   }
 
-  /** Resolves once the cloud has answered, or a node should wait no longer, or the signal aborts. */
+  /** Resolves once the cloud has answered, the wait is over, or the signal aborts. */
   async known(signal: AbortSignal): Promise<void> {
     await orAborted(this.#first.promise, signal);
   }
 
-  /** Asks until the signal aborts. Never rejects. */
+  /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#deps;
     using _limit = clock.timer("the first response of the cloud's metadata service", firstAnswerMs, () =>
@@ -137,7 +137,7 @@ export class CloudResourceSync {
     onChange();
   }
 
-  /** Told once for as long as it fails in the same way. */
+  /** Logged once while it fails in the same way. */
   #failed(problem: string): void {
     const { journal, log, provider } = this.#deps;
     if (problem === this.#problem) return;

@@ -4,7 +4,7 @@ import type { Metadata } from "./metadata.ts";
 const tokenHeader = "X-aws-ec2-metadata-token";
 const tokenSeconds = "300";
 
-/** Amazon EC2's instance metadata service, version 2: each look has a token of its own. */
+/** Amazon EC2's instance metadata service, version 2: each poll has its own token. */
 export class Ec2Metadata implements CloudProvider {
   readonly name = "ec2";
   readonly #metadata: Metadata;
@@ -26,11 +26,11 @@ export class Ec2Metadata implements CloudProvider {
     const [id, zone] = [await required("instance-id"), await required("placement/availability-zone")];
     const addresses: NodeAddress[] = [];
     const add = (type: NodeAddress["type"], texts: string): void => {
-      // Some lists have one a line, names of hosts may be several with spaces between.
+      // Lists have one item per line, host names also several with spaces.
       for (const address of texts.split(/\s+/u)) if (address !== "") addresses.push({ type, address });
     };
     const ipv6 = await optional("ipv6");
-    // A subnet may have IPv6 only; without either nobody could reach the machine.
+    // A subnet may be IPv6-only; without either the machine would be unreachable.
     add("InternalIP", await (ipv6 === "" ? required : optional)("local-ipv4"));
     add("InternalIP", ipv6);
     add("ExternalIP", await optional("public-ipv4"));
@@ -40,7 +40,7 @@ export class Ec2Metadata implements CloudProvider {
       providerId: `aws:///${zone}/${id}`,
       instanceType: await optional("instance-type"),
       zone,
-      // Older machines don't tell it: a zone is its region and a letter.
+      // Older machines do not report it: a zone is its region and a letter.
       region: (await optional("placement/region")) || zone.replace(/[a-z]$/u, ""),
       addresses,
     });

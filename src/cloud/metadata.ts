@@ -18,11 +18,11 @@ interface Question {
   readonly method?: "GET" | "PUT";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A header that the service proves itself by. */
+  /** A response header that identifies the service. */
   readonly proof?: readonly [name: string, value: string];
 }
 
-/** Answers of a metadata service as texts, and its failures in words. */
+/** Responses of a metadata service as text, with described errors. */
 export class Metadata {
   readonly #deps: MetadataDependencies;
 
@@ -30,7 +30,7 @@ export class Metadata {
     this.#deps = deps;
   }
 
-  /** Undefined: there is no such thing (404). @throws Error that names the address and what went wrong */
+  /** Undefined: not found (404). @throws Error with the address and the problem */
   async text({ method = "GET", path, headers, proof }: Question, signal: AbortSignal): Promise<string | undefined> {
     const { service, clock } = this.#deps;
     const url = `${this.#deps.url}${path}`;
@@ -54,14 +54,14 @@ export class Metadata {
     }
   }
 
-  /** As {@link text}, with what must be there. */
+  /** Like {@link text}, for a required value. */
   async required(question: Question, signal: AbortSignal): Promise<string> {
     const text = await this.text(question, signal);
     if (text !== undefined && text !== "") return text;
     throw new Error(`GET ${this.#deps.url}${question.path}: not found at the metadata service`);
   }
 
-  /** As {@link required}, an object of JSON. */
+  /** Like {@link required}, for a JSON object. */
   async json(question: Question, signal: AbortSignal): Promise<unknown> {
     const text = await this.required(question, signal);
     try {

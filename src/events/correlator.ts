@@ -1,14 +1,14 @@
 import { TokenBucket } from "../base/token-bucket.ts";
 import type { NodeEvent } from "./entry-events.ts";
 
-/** An event as it is to be stored: a new one, or one more of what was told before. */
+/** An event to be stored: new, or a repetition. */
 export interface CorrelatedEvent {
   readonly message: string;
   /** 1: it is new. */
   readonly count: number;
   /** Wall clock, milliseconds. */
   readonly firstMs: number;
-  /** Those of one key are one Event. */
+  /** Events of one key are one Event object. */
   readonly key: string;
 }
 
@@ -25,19 +25,22 @@ interface Seen {
 /** As client-go (EventCorrelator): 25 events of one type about one object at once, then one in five minutes. */
 const burst = 25;
 const perSecond = 1 / 300;
-/** So many different messages of one reason, each within so long of the one before, are told apart; others become one. */
+/**
+ * Number of different messages of one reason, each within this time of the previous, that stay separate; further ones
+ * are combined.
+ */
 const maxApart = 9;
 const similarMs = 600_000;
-/** Keys that are remembered. */
+/** Maximum number of keys. */
 const maxKeys = 4096;
 
-/** Keeps one object's trouble from flooding the API server: what repeats is counted, what is too much is dropped. */
+/** Keeps one object's trouble from flooding the API server: repetitions are counted, floods are dropped. */
 export class EventCorrelator {
   readonly #buckets = new Map<string, TokenBucket>();
   readonly #similar = new Map<string, Similar>();
   readonly #seen = new Map<string, Seen>();
 
-  /** Undefined: there were too many of this object; the next that is told counts it. `nowMs` is wall clock. */
+  /** Undefined: rate-limited for this object; the next one includes it in its count. `nowMs` is wall clock. */
   correlate(event: NodeEvent, nowMs: number): CorrelatedEvent | undefined {
     const { pod = null, container = "", type, reason } = event;
     const group = JSON.stringify([pod, type, reason]);
@@ -55,7 +58,7 @@ export class EventCorrelator {
   }
 }
 
-/** What is under the key, made when it is missing; what was not touched for longest goes when there is too much. */
+/** The value of the key, created if missing; the least recently used is evicted. */
 function touch<T>(map: Map<string, T>, key: string, make: () => T): T {
   const value = map.get(key) ?? make();
   map.delete(key);

@@ -4,12 +4,12 @@ import { imageEvents } from "../journal/vocabulary/images.ts";
 import type { EventTerm } from "../journal/vocabulary/term.ts";
 import { rejected } from "../pods/rejection.ts";
 
-/** What of a journal entry is told as an Event. */
+/** The Event of a journal entry. */
 export interface NodeEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
-  /** Undefined: it is about the node. */
+  /** Undefined: about the node. */
   readonly pod: PodRef | undefined;
   /** Name of the container it is about. */
   readonly container: string | undefined;
@@ -18,9 +18,8 @@ export interface NodeEvent {
 type Told = Pick<NodeEvent, "type" | "reason" | "message">;
 
 /**
- * The Events that an entry is for people at the API server, with upstream's reasons and words, by the vocabulary. An image
- * that a container does not get is told twice, as upstream does: by the image's manager, and as what keeps the container
- * from starting. Pure.
+ * The Events of an entry at the API server, with upstream's reasons and texts, by the vocabulary. A missing image
+ * yields two, as upstream: the image manager's, and the container's. Pure.
  */
 export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
   const { pod, container } = entry;
@@ -55,7 +54,7 @@ function told(term: EventTerm | undefined, entry: JournalEntry): Told | undefine
   return message === undefined ? undefined : { type: term.type, reason: term.reason ?? entry.what, message };
 }
 
-/** The words with what they name put in; undefined: the entry does not have it. */
+/** Fills in the placeholders; undefined: the entry lacks one. */
 function filled(words: string, entry: JournalEntry): string | undefined {
   let isWhole = true;
   const text = words.replaceAll(/\{(\w+)\}/gu, (_, name: string) => {

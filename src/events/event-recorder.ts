@@ -22,12 +22,12 @@ const events: Resource<z.infer<typeof Stored>> = {
   decode: decoder(Stored, "Event"),
 };
 
-/** Events that wait for the server; more are lost, and counted. */
+/** Events that wait for the server; further ones are dropped, and counted. */
 const maxWaiting = 1000;
-/** As client-go: so many tries, so far apart, and the event is given up. */
+/** As client-go: the number and interval of retries before an event is dropped. */
 const maxTries = 12;
 const maxNames = 4096;
-/** The longest name that an object may have (RFC 1123). */
+/** The maximum length of an object name (RFC 1123). */
 const longestName = 253;
 const retryMs = 10_000;
 const behindMs = 40;
@@ -47,7 +47,7 @@ interface Waiting {
   readonly atMs: number;
 }
 
-/** Tells at the API server what the journal says of pods and of the node (upstream's event recorder and broadcaster). */
+/** Sends the journal's Events of pods and of the node to the API server (upstream's event recorder and broadcaster). */
 export class EventRecorder {
   readonly #deps: EventRecorderDependencies;
   readonly #correlator = new EventCorrelator();
@@ -61,7 +61,7 @@ export class EventRecorder {
     this.#deps = deps;
   }
 
-  /** Tells what the entries say, as they come, until they end or the signal aborts. Never rejects. */
+  /** Sends the entries' Events as they arrive, until they end or the signal aborts. Never rejects. */
   async run(entries: AsyncIterable<JournalEntry>, signal: AbortSignal): Promise<void> {
     const about = { pod: undefined, container: undefined };
     this.#offer({ type: "Normal", reason: "Starting", message: "Starting kubelet.", ...about });
@@ -82,7 +82,7 @@ export class EventRecorder {
   async #send(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waiting = await this.#queue.take(signal).catch(() => []);
-      // A start and the statuses of pods go first: events are for people.
+      // Starts and pod statuses have priority: Events are for people.
       await this.#deps.clock.sleep("statuses to be sent before events", behindMs, signal).catch(() => {});
       for (const each of waiting) await this.#tell(each, signal);
       if (this.#lost > 0 && !signal.aborted) {
@@ -103,7 +103,7 @@ export class EventRecorder {
       } catch (error) {
         if (signal.aborted) return;
         const askedMs = askedPauseMs(error);
-        // All others wait for this one: only for a server that is away, or that asks for it.
+        // All others wait for this one: only when the server is away or throttles.
         if ((error instanceof ApiError && askedMs === 0) || tries === maxTries) {
           this.#deps.log.warn("event dropped", { reason: event.reason, error: errorMessage(error) });
           return;
@@ -127,7 +127,7 @@ export class EventRecorder {
         await client.patch({ ...call, place: { namespace, name } }, "merge", patch);
         return;
       } catch (error) {
-        // Events are kept for an hour. The new one goes on counting.
+        // Events expire after an hour. The new one continues the count.
         if (!isApiError(error, "NotFound")) throw error;
       }
     }
@@ -140,7 +140,7 @@ export class EventRecorder {
   #object(event: NodeEvent, { message, count, firstMs }: CorrelatedEvent, namespace: string, atMs: number): object {
     const { nodeName, random } = this.#deps;
     const { pod, type, reason } = event;
-    // As client-go's names: what it is about and a number that no other event has.
+    // As client-go's names: the object's name and a unique number.
     const unique = (BigInt(Math.trunc(atMs)) * 1_000_000n + BigInt(this.#made++ % 1_000_000)).toString(16);
     const name = `${pod?.name ?? nodeName}.${unique}`;
     const fieldPath = pod && this.#fieldPath(pod.uid, event.container);

@@ -1,7 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 
-/** Waits for a change in a directory, or for a time. */
+/** Waits for a change in a directory, or for a timeout. */
 export class ChangeWaiter implements Disposable {
   readonly #files: Pick<Files, "watch">;
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class ChangeWaiter implements Disposable {
     try {
       this.#watch = this.#files.watch(this.#directory, () => this.#onChange(), lost);
     } catch {
-      // The directory is not there yet: polling finds it, and the next wait tries again.
+      // The directory does not exist yet: polling finds it, and the next wait retries.
     }
   }
 

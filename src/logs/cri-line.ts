@@ -4,12 +4,14 @@ export type LogStream = "stdout" | "stderr";
 export interface CriLogEntry {
   readonly time: string;
   readonly stream: LogStream;
-  /** Tag `P`: the runtime cut the line here (containerd after 16 KiB), the rest follows in the stream's next entry. */
+  /**
+   * Tag `P`: the runtime split the line here (containerd after 16 KiB); the rest follows in the stream's next entry.
+   */
   readonly partial: boolean;
   readonly text: Uint8Array;
 }
 
-/** Where in the bytes the parts of a raw line lie. */
+/** Offsets of the parts of a raw line. */
 export interface CriLineParts {
   timeEnd: number;
   stream: LogStream;
@@ -25,13 +27,13 @@ const DASH = 0x2d;
 const LETTER_T = 0x54;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** Of RFC 3339 with and without fractions and a zone. */
+/** RFC 3339 with or without fractions and zone. */
 const shortestTime = 20;
 const longestTime = 40;
 /**
- * Reads `<RFC3339Nano> stdout|stderr <tag>[:<tag>…] <text>` (the log format of CRI runtimes) from `begin` to `end`. False
- * when the line is something else: torn by a full disk, or not written by a runtime. It makes nothing anew, as it is
- * called for each of millions of lines.
+ * Parses `<RFC3339Nano> stdout|stderr <tag>[:<tag>…] <text>` (the log format of CRI runtimes) from `begin` to `end`.
+ * False for another format: torn by a full disk, or not written by a runtime. Allocates nothing, as it is called for
+ * each of millions of lines.
  */
 export function findCriParts(bytes: Uint8Array, begin: number, end: number, parts: CriLineParts): boolean {
   let timeEnd = begin + shortestTime;
@@ -60,7 +62,7 @@ export function emptyParts(): CriLineParts {
   return { timeEnd: 0, stream: "stdout", partial: false, textBegin: 0 };
 }
 
-/** {@link findCriParts} of a line without its newline. Undefined: it is in another format. */
+/** {@link findCriParts} of a line without its newline. Undefined: another format. */
 export function parseCriLine(line: Uint8Array): CriLogEntry | undefined {
   const parts = emptyParts();
   if (!findCriParts(line, 0, line.length, parts)) return undefined;
@@ -68,7 +70,7 @@ export function parseCriLine(line: Uint8Array): CriLogEntry | undefined {
   return { time: latin1(line, 0, timeEnd), stream, partial, text: line.subarray(textBegin) };
 }
 
-/** Of short texts it is many times as fast as a TextDecoder, which logs of millions of lines feel. */
+/** Many times faster than a TextDecoder for short texts, which matters for logs of millions of lines. */
 export function latin1(bytes: Uint8Array, begin: number, end: number): string {
   return asBuffer(bytes).toString("latin1", begin, end);
 }
@@ -78,7 +80,7 @@ export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** `2026-11-20T14:02:11`; written out, as a loop takes three times as long. */
+/** `2026-11-20T14:02:11`; unrolled, since a loop takes three times as long. */
 function isTime(bytes: Uint8Array, at: number): boolean {
   return (
     areDigits(bytes, at) &&
@@ -102,7 +104,7 @@ function areDigits(bytes: Uint8Array, at: number): boolean {
   return first >= ZERO && first <= NINE && second >= ZERO && second <= NINE;
 }
 
-/** Undefined: neither `stdout` nor `stderr` is there. */
+/** Undefined: neither `stdout` nor `stderr`. */
 function streamAt(bytes: Uint8Array, at: number): LogStream | undefined {
   // s t d
   if (bytes[at] !== 0x73 || bytes[at + 1] !== 0x74 || bytes[at + 2] !== 0x64) return undefined;

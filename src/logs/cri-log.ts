@@ -2,29 +2,29 @@ import { asBuffer, type CriLineParts, emptyParts, findCriParts, latin1, type Log
 
 /** A line of a container's output, or a piece of one. */
 export interface LogLine {
-  /** RFC 3339 with nanoseconds as the runtime wrote it; empty for text that is not in CRI's format. */
+  /** RFC 3339 with nanoseconds as written by the runtime; empty for text in another format. */
   readonly time: string;
   readonly stream: LogStream;
   /** Exactly what the container wrote, without the newline; not necessarily UTF-8. */
   readonly text: Uint8Array;
-  /** False: goes on where the stream's piece before it ended. */
+  /** False: continues the stream's previous piece. */
   readonly start: boolean;
-  /** False: the line is not finished, another piece of the stream follows or the log ends here. */
+  /** False: incomplete; another piece of the stream follows, or the log ends here. */
   readonly end: boolean;
 }
 
-/** Takes lines as they are decoded. */
+/** Receives decoded lines. */
 export interface LineSink {
   /**
-   * A whole line of CRI's format that the runtime did not cut, from `begin` to `end` of the bytes. Only until the call
-   * returns: the parts are used again for the next.
+   * A complete unsplit line of CRI's format, from `begin` to `end` of the bytes. Valid only during the call: the parts
+   * object is reused.
    */
   whole(bytes: Buffer, begin: number, end: number, parts: Readonly<CriLineParts>): void;
   /** Any other line, or a piece of one. */
   piece(line: LogLine): void;
 }
 
-/** A longer line is given in pieces, so that what a container writes never decides how much memory its reader needs. */
+/** Longer lines are passed in pieces, which bounds the reader's memory. */
 const MAX_LINE_BYTES = 1 << 20;
 const EMPTY = new Uint8Array(0);
 
@@ -32,13 +32,13 @@ interface OpenLine {
   readonly time: string;
   parts: Uint8Array[];
   bytes: number;
-  /** A piece of the line was given already. */
+  /** A piece of the line was already passed. */
   given: boolean;
 }
 
 /**
- * Turns the bytes of CRI log files into lines, joining what the runtime cut. Bytes may come in chunks of any size, and
- * a line begun in one file (before a rotation) may end in the next.
+ * Turns the bytes of CRI log files into lines, joining split ones. Bytes may come in chunks of any size, and a line
+ * begun in one file (before a rotation) may end in the next.
  */
 export class CriLogDecoder {
   readonly #sink: LineSink;
@@ -54,7 +54,7 @@ export class CriLogDecoder {
     let bytes = asBuffer(chunk);
     let begin = 0;
     if (this.#rest.length > 0) {
-      // Only the line that was begun is put together: the rest stays where it is.
+      // Only the pending line is assembled: the rest is not copied.
       const end = bytes.indexOf(NEWLINE);
       begin = end < 0 ? bytes.length : end + 1;
       const line = asBuffer(concat([this.#rest, bytes.subarray(0, begin)]));
@@ -73,20 +73,20 @@ export class CriLogDecoder {
     this.#rest = new Uint8Array(bytes.subarray(begin));
   }
 
-  /** The file ended here for good (rotation): a raw line without its newline is given as it is. */
+  /** The file ended for good (rotation): a raw line without its newline is passed as it is. */
   endFile(): void {
     if (this.#rest.length > 0) this.#line(asBuffer(this.#rest), 0, this.#rest.length);
     this.#rest = EMPTY;
   }
 
-  /** No more comes for now: of lines that were begun, what is there is given. */
+  /** No more for now: pending lines are passed as they are. */
   pause(): void {
     for (const [stream, open] of this.#open) {
       if (open.bytes > 0) this.#giveBegun(open, stream);
     }
   }
 
-  /** The output ended here for good: what was cut and never finished is given as it is. */
+  /** The output ended for good: unfinished lines are passed as they are. */
   end(): void {
     this.endFile();
     for (const [stream, open] of this.#open) {
@@ -95,7 +95,7 @@ export class CriLogDecoder {
     this.#open.clear();
   }
 
-  /** The file was truncated under the reader: what was begun is forgotten. */
+  /** The file was truncated while being read: pending lines are dropped. */
   reset(): void {
     this.#rest = EMPTY;
     this.#open.clear();

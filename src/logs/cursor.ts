@@ -4,38 +4,38 @@ import { CriLogDecoder } from "./cri-log.ts";
 import { type RotatedLog, rotatedLogs } from "./rotated-names.ts";
 import { findTail } from "./tail.ts";
 
-/** What the readers need of the file system. */
+/** The file system operations for readers. */
 export type LogFiles = Pick<Files, "stat" | "readRange" | "list" | "watch">;
 
-/** Where logs are read: files, some of them packed by rotation. */
+/** Where logs are read: files, some compressed by rotation. */
 export interface LogStore {
   readonly files: LogFiles;
   readonly compression: Pick<Compression, "gunzip">;
 }
 
 /**
- * What is read at a time, between two looks at a name. Each costs some waits for the file system, whatever is read; and
- * each client that reads slowly holds up to six times as much.
+ * Bytes per read, between two stats of a name. Each costs some file system round trips; and each slow client holds up
+ * to six times as much.
  */
 const chunkBytes = 256 * 1024;
 
 export type CursorRead =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
-  /** The file was emptied under the reader, which starts over. */
+  /** The file was truncated while being read, and reading starts over. */
   | { readonly kind: "truncated" }
-  /** No more bytes now. */
+  /** No more bytes for now. */
   | { readonly kind: "end" }
   /**
-   * No more bytes, and the log goes on in another file ({@link LogCursor.moveOn}). Unless it is complete, the runtime may
-   * still be flushing to the one that was just rotated away.
+   * No more bytes, and the log continues in another file ({@link LogCursor.moveOn}). Unless it is complete, the runtime
+   * may still be flushing to the rotated one.
    */
   | { readonly kind: "rotated"; readonly stamp: string; readonly complete: boolean };
 
 /**
- * A place in one instance's log, which is a row of files: rotated ones by their stamps, and the present one. What the
- * cursor holds is the first whose stamp is later than that of the last one it finished, so a file that is renamed or
- * packed while it is read is found again under its new name, at the same place. The port opens by name; each read of the
- * present file is therefore between two looks at the name.
+ * A position in one instance's log, which is a sequence of files: rotated ones by their stamps, and the current one.
+ * The cursor's file is the first whose stamp is later than the last finished one, so a file that is renamed or
+ * compressed while being read is found again under its new name, at the same position. Files are opened by name; each
+ * read of the current file is therefore between two stats of the name.
  */
 export class LogCursor implements AsyncDisposable {
   readonly #store: LogStore;
@@ -44,16 +44,16 @@ export class LogCursor implements AsyncDisposable {
   readonly #name: string;
   readonly #reuses: boolean;
   #buffer: Uint8Array | undefined;
-  /** Stamp of the last file that was finished; empty: none. */
+  /** Stamp of the last finished file; empty: none. */
   #after = "";
   #offset = 0;
-  /** The unpacked file being read, as long as it was not packed. */
+  /** The uncompressed file being read, while it is not compressed. */
   #held: FileInfo | undefined;
-  /** The last look at the present file, if it was the held one then and showed more than was read. */
+  /** The last stat of the current file, if it was the cursor's file and had more than was read. */
   #more: FileInfo | undefined;
   #unpacking: { readonly stamp: string; readonly pieces: AsyncIterator<Uint8Array>; skip: number } | undefined;
 
-  /** @param reuses whether bytes count only until the next are read: garbage of a MiB each is a quarter of the work */
+  /** @param reuses whether bytes are valid only until the next read: avoids garbage of a MiB each */
   constructor(store: LogStore, path: string, reuses = false) {
     this.#reuses = reuses;
     this.#store = store;
@@ -63,13 +63,13 @@ export class LogCursor implements AsyncDisposable {
     this.#name = path.slice(slash + 1);
   }
 
-  /** True when there is any file of this log. */
+  /** True when any file of this log exists. */
   async exists(): Promise<boolean> {
     return (await this.#store.files.stat(this.#path)) !== undefined || (await this.#rotated()).length > 0;
   }
 
   /**
-   * Goes to where the last lines begin, in a rotated file when the present one has not enough; returns how many lines to
+   * Seeks to the start of the last lines, in a rotated file if the current one has too few; returns how many lines to
    * drop from there. Undefined: all lines.
    */
   async seekTail(lines: number | undefined): Promise<number> {
@@ -83,7 +83,7 @@ export class LogCursor implements AsyncDisposable {
     const tail = await findTail(read, this.#held?.size ?? 0, lines);
     this.#offset = tail.offset;
     if (lines <= 0 || tail.offset > 0 || tail.skip > 0) return tail.skip;
-    // A line is counted where it ends. One more than wanted, or the first wanted one could have begun a file earlier.
+    // A line counts where it ends. With one more than wanted, the first wanted one cannot have begun a file earlier.
     let missing = lines - tail.found;
     for (const [index, log] of [...rotated.entries()].toReversed()) {
       const count = await this.#countLines(log);
@@ -94,14 +94,14 @@ export class LogCursor implements AsyncDisposable {
     return 0;
   }
 
-  /** Goes on behind the rotated file of this stamp. */
+  /** Continues after the rotated file of this stamp. */
   async moveOn(stamp: string): Promise<void> {
     await this.#endUnpacking();
     this.#begin(stamp);
   }
 
   async next(): Promise<CursorRead> {
-    // Bounded: each turn but the last saw one more rotation between two looks.
+    // Bounded: each iteration but the last saw another rotation between two stats.
     for (let attempt = 0; attempt < 10; attempt++) {
       if (this.#more !== undefined) {
         const more = await this.#readPresent(this.#more);
@@ -136,7 +136,7 @@ export class LogCursor implements AsyncDisposable {
     this.#more = undefined;
   }
 
-  /** Undefined: it was rotated away meanwhile. @param seen the last look at it, if that need not be a new one */
+  /** Undefined: rotated away meanwhile. @param seen the last stat, if recent enough */
   async #readPresent(seen: FileInfo | undefined): Promise<CursorRead | undefined> {
     const { files } = this.#store;
     this.#more = undefined;
@@ -161,21 +161,21 @@ export class LogCursor implements AsyncDisposable {
     return bytes.length > 0 ? { kind: "bytes", bytes } : { kind: "end" };
   }
 
-  /** Undefined: it was packed or removed meanwhile. */
+  /** Undefined: compressed or removed meanwhile. */
   async #readRotated(log: RotatedLog, isNewest: boolean): Promise<CursorRead | undefined> {
     if (log.packed) return this.#readPacked(log);
     const { files } = this.#store;
     const path = `${this.#directory}/${log.name}`;
     const info = await files.stat(path);
     if (info === undefined) return undefined;
-    // The one that was held has been removed: this is the oldest that is left.
+    // The cursor's file was removed: this is the oldest remaining.
     if (this.#held !== undefined && !same(info, this.#held)) this.#offset = 0;
     this.#held = info;
     const bytes = await this.#readPart(path, info.size);
     if (bytes === undefined) return undefined;
     this.#offset += bytes.length;
     if (bytes.length > 0) return { kind: "bytes", bytes };
-    // A rotation that failed is undone as long as no new file is there: only then this one is really finished.
+    // A failed rotation is undone as long as there is no new file: only then this one is really finished.
     if (isNewest && (await files.stat(this.#path)) === undefined) return { kind: "end" };
     return { kind: "rotated", stamp: log.stamp, complete: !isNewest };
   }
@@ -199,18 +199,18 @@ export class LogCursor implements AsyncDisposable {
     } catch (error) {
       this.#unpacking = undefined;
       if (!(error instanceof FileError)) throw error;
-      // What of a damaged file can't be unpacked must not hide what came after it.
+      // The unreadable rest of a damaged file must not hide what came after it.
       return error.code === "EINVAL" ? { kind: "rotated", stamp, complete: true } : ignoreMissing(error);
     }
   }
 
-  /** Bytes of a file of that size at the offset; undefined when it is not there any more. */
+  /** Bytes of a file of that size at the offset; undefined when it is gone. */
   async #readPart(path: string, size: number): Promise<Uint8Array | undefined> {
     const length = Math.min(chunkBytes, size - this.#offset);
     if (length <= 0) return new Uint8Array(0);
     const options = { noFollow: true, ...(this.#reuses && { into: this.#bufferOf(length) }) } as const;
     try {
-      // A pod that can write to the log's directory must not get files of others shown.
+      // A pod with write access to the log directory must not get other files shown.
       return await this.#store.files.readRange(path, this.#offset, length, options);
     } catch (error) {
       return ignoreMissing(error);

@@ -1,31 +1,31 @@
 import { asBuffer, type CriLineParts, latin1, type LogStream } from "./cri-line.ts";
 import { CriLogDecoder, type LineSink, type LogLine } from "./cri-log.ts";
 
-/** Makes something of the bytes of a log, as they are read. */
+/** Decodes the bytes of a log as they are read. */
 export interface Decoding<T> {
-  /** Whole lines still to be dropped. */
+  /** Complete lines still to be dropped. */
   skip: number;
-  /** Whether nothing that is made lies in the bytes it was made of. */
+  /** Whether no result refers to the input bytes. */
   readonly copies: boolean;
   push(bytes: Uint8Array): T;
-  /** The file ended here for good: it was rotated. */
+  /** The file ended for good: it was rotated. */
   endFile(): T;
-  /** No more comes for now. */
+  /** No more for now. */
   pause(): T;
-  /** The output ended here for good. */
+  /** The output ended for good. */
   end(): T;
-  /** The file was truncated under the reader. */
+  /** The file was truncated while being read. */
   reset(): T;
 }
 
-/** True of the times of lines ({@link LogLine.time}) that are wanted. */
+/** True for the times of lines ({@link LogLine.time}) that are wanted. */
 export type TimeFilter = (time: string) => boolean;
 
-/** How the text of a log is wanted. */
+/** The requested text format of a log. */
 export interface TextOptions {
   /** Undefined: both. */
   readonly stream: LogStream | undefined;
-  /** Each line's time before it. */
+  /** Prefix each line with its time. */
   readonly timestamps: boolean;
   readonly include: TimeFilter | undefined;
 }
@@ -81,7 +81,7 @@ abstract class FilteredDecoding<T> implements Decoding<T>, LineSink {
     }
   }
 
-  /** So many bytes come next. */
+  /** So many bytes follow. */
   protected expect(_bytes: number): void {}
   protected abstract addWhole(bytes: Buffer, begin: number, end: number, parts: Readonly<CriLineParts>): void;
   protected abstract addPiece(line: LogLine): void;
@@ -89,7 +89,7 @@ abstract class FilteredDecoding<T> implements Decoding<T>, LineSink {
   protected abstract take(): T;
 }
 
-/** Lines, for whoever looks at each. */
+/** Lines, for consumers of single lines. */
 export class LineDecoding extends FilteredDecoding<LogLine[]> {
   override readonly copies = false;
   #lines: LogLine[] = [];
@@ -115,8 +115,8 @@ const newline = 0x0a;
 const space = 0x20;
 
 /**
- * The text that the container wrote, copied from the log with what the runtime put before each line left out. Nothing is
- * made for a line, which makes it many times as fast as {@link LineDecoding}.
+ * The container's text, copied from the log without the runtime's prefixes. Creates no objects for lines, which makes
+ * it many times faster than {@link LineDecoding}.
  */
 export class TextDecoding extends FilteredDecoding<Uint8Array> {
   override readonly copies = true;
@@ -174,7 +174,7 @@ export class TextDecoding extends FilteredDecoding<Uint8Array> {
   #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed <= this.#text.length) return;
-    // Every byte up to the length is written before it is given away.
+    // Every byte up to the length is written before it is passed on.
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#text.length * 2));
     this.#text.copy(larger, 0, 0, this.#length);
     this.#text = larger;

@@ -7,19 +7,19 @@ import { type Decoding, LineDecoding, TextDecoding, type TextOptions, type TimeF
 
 export type { LogFiles, LogStore } from "./cursor.ts";
 
-/** inotify tells of most changes at once; this finds the rest. */
+/** inotify reports most changes immediately; this catches the rest. */
 const POLL_MS = 500;
-/** After a log's end was seen and its successor exists, the runtime may still be flushing: look once more after this. */
+/** After the end of a log with a successor, the runtime may still be flushing: check once more after this. */
 const SETTLE_MS = 100;
 
 export interface LogRange {
   /** Only the last lines; undefined: all. */
   readonly tailLines?: number;
-  /** Only lines for which this is true of their time ({@link LogLine.time}). */
+  /** Only lines whose time ({@link LogLine.time}) satisfies this. */
   readonly include?: TimeFilter;
 }
 
-/** How a log that grows is followed. */
+/** How a growing log is followed. */
 export interface Following {
   /** True when the container will write no more and no other instance of it will start: the follower ends there. */
   readonly ended: () => Promise<boolean>;
@@ -28,30 +28,31 @@ export interface Following {
 
 export interface FollowOptions extends LogRange, Following {}
 
-/** The same of a log's text. */
+/** The same for a log's text. */
 export interface TextRange extends TextOptions {
   /** Only the last lines; undefined: all. */
   readonly tailLines: number | undefined;
 }
 
 /**
- * The lines of one instance's log up to its present end, those that rotation moved to other files or packed included.
- * Rejects with `FileError` (`ENOENT`) when there is none.
+ * The lines of one instance's log up to its current end, including rotated and compressed files. Rejects with
+ * `FileError` (`ENOENT`) when there is none.
  */
 export async function* readLog(store: LogStore, path: string, range: LogRange): AsyncGenerator<LogLine> {
   const pieces = readPieces(store, path, range.tailLines, new LineDecoding(range.include));
   for await (const lines of pieces) yield* lines;
 }
 
-/** {@link readLog} as the text that the container wrote, in pieces of some hundred KiB. */
+/** {@link readLog} as the container's text, in chunks of some hundred KiB. */
 export async function* readLogText(store: LogStore, path: string, range: TextRange): AsyncGenerator<Uint8Array> {
   yield* readPieces(store, path, range.tailLines, new TextDecoding(range));
 }
 
 /**
- * The lines of a container's log as they come: across rotation (the file is renamed and a new one begun, older ones are
- * packed) and across restarts of the container (`0.log`, `1.log` … in one directory), each line once. Ends when `ended`
- * says so and all is read, or quietly when the signal aborts. Waits for a log that is not there yet.
+ * The lines of a container's log as they arrive: across rotation (the file is renamed and a new one created, older ones
+ * are compressed) and across restarts of the container (`0.log`, `1.log` … in one directory), each line once. Ends when
+ * `ended` returns true and everything is read, or quietly when the signal aborts. Waits for a log that does not exist
+ * yet.
  * @param path the newest instance's log, `…/<container>/<restart count>.log`
  */
 export async function* followLog(
@@ -109,7 +110,7 @@ async function* followPieces<T>(
   }
 }
 
-/** One instance's log as it comes; returns the next instance's log, or undefined at the end of all. */
+/** One instance's log as it arrives; returns the next instance's log, or undefined at the end of all. */
 async function* followInstance<T>(
   cursor: LogCursor,
   decoding: Decoding<T>,
@@ -126,13 +127,13 @@ async function* followInstance<T>(
       yield await take(cursor, decoding, read);
       continue;
     }
-    // Asked before the successor is looked for: what is written between the two is seen by the next turn.
+    // Asked before looking for the successor: what is written between the two is seen in the next iteration.
     const ended = read.kind === "end" && (await following.ended());
     const next = read.kind === "rotated" ? undefined : await cursor.nextInstance();
     const moves = read.kind === "rotated" || next !== undefined || ended;
     if (!moves || !(settled || (read.kind === "rotated" && read.complete))) {
       settled = moves;
-      // The last words of a container that waits for its restart need not end a line.
+      // The last output of a container that waits for its restart need not end a line.
       if (waited) yield decoding.pause();
       waited = true;
       await waiter.wait(moves ? SETTLE_MS : POLL_MS, !moves, following.signal);
@@ -145,13 +146,13 @@ async function* followInstance<T>(
   return undefined;
 }
 
-/** In a frame of its own, so that what was read need not be kept while somebody slow takes what was made of it. */
+/** In its own stack frame, so that the input can be freed while a slow consumer takes the result. */
 async function readOn<T>(cursor: LogCursor, decoding: Decoding<T>): Promise<T | undefined> {
   const read = await cursor.next();
   return read.kind === "end" ? undefined : await take(cursor, decoding, read);
 }
 
-/** Takes what was read, and goes on to the next file at the end of one. */
+/** Takes the bytes read, and moves to the next file at the end of one. */
 async function take<T>(
   cursor: LogCursor,
   decoding: Decoding<T>,

@@ -1,9 +1,9 @@
 /**
- * Names of a log's files: `0.log` is written, `0.log.20261120-140211` was rotated away, `….gz` was packed since. What
- * ends in `.tmp` was being packed when podwright ended. Stamps of one log grow, so they order its files.
+ * Names of a log's files: `0.log` is written, `0.log.20261120-140211` is rotated, `….gz` is compressed. `.tmp` was
+ * being compressed when podwright stopped. Stamps of one log grow, so they order its files.
  */
 
-/** One file of a log that is written no more. */
+/** One rotated file of a log. */
 export interface RotatedLog {
   readonly name: string;
   /** `20261120-140211`. */
@@ -15,7 +15,9 @@ export const packedSuffix = ".gz";
 export const temporarySuffix = ".tmp";
 const stampPattern = /^(\d{8}-\d{6})(\.gz)?$/;
 
-/** The rotated files of a log among the names of its directory, oldest first. Of one that is there twice the packed one. */
+/**
+ * The rotated files of a log among the names of its directory, oldest first. If one exists twice, the compressed one.
+ */
 export function rotatedLogs(names: readonly string[], logName: string): RotatedLog[] {
   const found = new Map<string, RotatedLog>();
   for (const name of names) {
@@ -29,7 +31,7 @@ export function rotatedLogs(names: readonly string[], logName: string): RotatedL
   return [...found.values()].toSorted((a, b) => (a.stamp < b.stamp ? -1 : 1));
 }
 
-/** Files of the log that nobody reads: half-packed ones, and those of which a packed one is there. */
+/** Unneeded files of the log: half-compressed ones, and originals of compressed ones. */
 export function unusedLogs(names: readonly string[], logName: string): string[] {
   const all = new Set(names);
   return names.filter((name) => {
@@ -44,8 +46,8 @@ function isStamped(name: string, logName: string): boolean {
 }
 
 /**
- * The stamp of a rotation now (UTC, so that no change to winter time takes it back). Always later than the newest there
- * is, though the clock may have jumped or two rotations fall into one second: a name taken twice would lose a log.
+ * The stamp of a rotation now (UTC, to be independent of daylight saving time). Always later than the newest existing,
+ * though the clock may have jumped or two rotations fall into one second: a reused name would lose a log.
  */
 export function nextStamp(nowMs: number, newest: string | undefined): string {
   const stamp = stampOf(nowMs);
@@ -61,15 +63,15 @@ function stampOf(ms: number): string {
 export interface RotationPlan {
   /** To be removed before the rotation, oldest first. */
   readonly remove: readonly string[];
-  /** To be packed after it. */
+  /** To be compressed after it. */
   readonly pack: readonly string[];
-  /** What the present file is renamed to. */
+  /** The current file's new name. */
   readonly rotatedName: string;
 }
 
 /**
- * What a rotation does to the files of a log; pure. Afterwards there are at most `maxFiles`: the one that is written, the
- * newest rotated one as it is, so that readers and collectors may finish it, and packed older ones.
+ * The steps of a rotation; pure. Afterwards there are at most `maxFiles`: the current one, the newest rotated one
+ * uncompressed, so that readers and collectors may finish it, and compressed older ones.
  */
 export function planRotation(names: readonly string[], logName: string, maxFiles: number, nowMs: number): RotationPlan {
   const rotated = rotatedLogs(names, logName);

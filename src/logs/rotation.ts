@@ -9,17 +9,17 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import { packedSuffix, planRotation, temporarySuffix } from "./rotated-names.ts";
 
-/** What is done to a log, without whose it is. */
+/** A journal action on a log. */
 type LogAction = Pick<ActionInput, "what" | "message" | "cause"> & Required<Pick<ActionInput, "data">>;
 
 export interface LogRotationConfig {
-  /** A log of at least so many bytes is rotated (containerLogMaxSize, 10 Mi); negative: never. */
+  /** Minimum size for a rotation (containerLogMaxSize, 10 Mi); negative: never. */
   readonly maxSizeBytes: number;
-  /** Files of one log, the one that is written included (containerLogMaxFiles, 5). */
+  /** Files of one log, including the current one (containerLogMaxFiles, 5). */
   readonly maxFiles: number;
-  /** Files that are packed at a time (containerLogMaxWorkers, 1); renaming waits for nobody. */
+  /** Files compressed concurrently (containerLogMaxWorkers, 1); renaming is not limited. */
   readonly maxWorkers: number;
-  /** Between two looks at the sizes (containerLogMonitorInterval, 10 s). */
+  /** Interval of size checks (containerLogMonitorInterval, 10 s). */
   readonly monitorIntervalMs: number;
 }
 
@@ -28,7 +28,7 @@ export interface RunningLog {
   readonly pod: PodRef;
   readonly container: string;
   readonly containerId: string;
-  /** As the runtime writes it. */
+  /** The runtime's path. */
   readonly path: string;
 }
 
@@ -39,25 +39,27 @@ export interface LogRotationDependencies {
   readonly runtime: Pick<Cri["runtime"], "reopenContainerLog">;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** Logs of this node's running containers. Those that have ended grow no more. */
+  /** Logs of this node's running containers. Those of exited ones grow no more. */
   readonly running: () => readonly RunningLog[];
 }
 
-/** By container: when something was last told of it, and how often it was not since. */
+/** By container: time of the last journal entry, and the number of suppressed ones. */
 type Told = Map<string, { readonly atMs: number; untold: number }>;
 
-/** A container that floods its log fills neither the disk nor the journal: one rotation in this time is told. */
+/**
+ * A container that floods its log must fill neither the disk nor the journal: one rotation in this time is recorded.
+ */
 const toldEveryMs = 10 * 60_000;
 
 /**
- * Keeps container logs small (upstream's ContainerLogManager): renames what has grown too long, lets the runtime begin a new file, packs the
- * older ones and removes the oldest. Containers do not wait for each other.
+ * Rotates container logs (upstream's ContainerLogManager): renames large files, asks the runtime to reopen them,
+ * compresses the older ones and removes the oldest. Containers are independent.
  */
 export class LogRotation {
   readonly #deps: LogRotationDependencies;
   readonly #config: LogRotationConfig;
   readonly #packing: Semaphore;
-  /** Containers of which the log is being worked on. */
+  /** Containers whose log is being processed. */
   readonly #busy = new Map<string, Promise<void>>();
   readonly #told: Told = new Map();
   readonly #failures: Told = new Map();
@@ -68,7 +70,7 @@ export class LogRotation {
     this.#packing = new Semaphore(config.maxWorkers);
   }
 
-  /** Looks again and again until the signal aborts. */
+  /** Checks periodically until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#config.maxSizeBytes < 0) return;
     while (!signal.aborted) {
@@ -78,7 +80,7 @@ export class LogRotation {
     await Promise.all(this.#busy.values());
   }
 
-  /** One look at all sizes; what has to be done goes on behind it. */
+  /** One check of all sizes; rotations run in the background. */
   look(signal: AbortSignal): void {
     const running = this.#deps.running();
     const ids = new Set(running.map(({ containerId }) => containerId));
@@ -94,7 +96,7 @@ export class LogRotation {
     }
   }
 
-  /** Resolves when nothing is being worked on. */
+  /** Resolves when no rotation is running. */
   async idle(): Promise<void> {
     await Promise.all(this.#busy.values());
   }
@@ -102,7 +104,8 @@ export class LogRotation {
   async #check(log: RunningLog, signal: AbortSignal): Promise<void> {
     const info = await this.#deps.files.stat(log.path);
     if (info === undefined) {
-      // An earlier life ended between renaming and reopening, or somebody removed it: the container writes to no name.
+      // An earlier run stopped between renaming and reopening, or someone removed it: the container writes to a
+      // nameless file.
       await this.#reopen(log, { code: "LogMissing", message: `log file ${log.path} does not exist` }, signal);
       return;
     }
@@ -141,7 +144,7 @@ export class LogRotation {
     try {
       await runtime.reopenContainerLog({ containerId: log.containerId }, { signal });
     } catch (error) {
-      // When a new file is there the runtime has done it, whatever it said: taking its name away would lose lines.
+      // If the new file exists the runtime has reopened it, whatever it returned: undoing the rename would lose lines.
       if ((await files.stat(log.path)) === undefined) await files.rename(rotated, log.path);
       throw error;
     }
@@ -154,7 +157,7 @@ export class LogRotation {
     });
   }
 
-  /** A reader finds the file under one name or the other at every moment. */
+  /** At every moment a reader finds the file under one of both names. */
   async #pack(path: string, signal: AbortSignal): Promise<void> {
     const { files, compression } = this.#deps;
     using _place = await this.#packing.acquire(signal);
@@ -165,7 +168,7 @@ export class LogRotation {
     await files.remove(path);
   }
 
-  /** Does the work, as an action of the journal unless one was told of this container a short while ago. */
+  /** Does the work, as an action of the journal unless one of this container was recorded a short while ago. */
   async #tell(log: RunningLog, action: LogAction, work: () => Promise<void>): Promise<void> {
     if (!this.#mayTell(this.#told, log)) return work();
     const { journal, clock } = this.#deps;
@@ -188,7 +191,7 @@ export class LogRotation {
     if (signal.aborted) return;
     const { pod, container, path } = log;
     const fields = { ...pod, container, path, error: errorMessage(error) };
-    // The next look tries again; meanwhile the same failure again is news to nobody.
+    // The next check retries; the same failure again is logged at debug level.
     if (this.#mayTell(this.#failures, log)) this.#deps.log.warn("cannot rotate a container log", fields);
     else this.#deps.log.debug("cannot rotate a container log", fields);
   }

@@ -1,30 +1,30 @@
 import { NEWLINE, parseCriLine } from "./cri-line.ts";
 
 const BLOCK_BYTES = 64 * 1024;
-/** Pieces of one line lie close to each other: further apart than this, an earlier piece is not looked for. */
+/** Pieces of one line are close to each other: a piece further back than this is not searched for. */
 const MAX_GAP_BYTES = 256 * 1024;
-/** One raw line longer than this is not a runtime's (they cut after 16 KiB). */
+/** A longer raw line is not a runtime's (they split at 16 KiB). */
 const MAX_RAW_LINE_BYTES = 4 << 20;
 
 /** Where the last lines of a log begin. */
 export interface TailStart {
-  /** Byte offset of the first raw line that is needed. */
+  /** Byte offset of the first needed raw line. */
   readonly offset: number;
-  /** Lines that end after `offset` but are not among the wanted ones (of the other stream): the reader drops so many. */
+  /** Lines that end after `offset` but are not wanted (of the other stream): the reader drops so many. */
   readonly skip: number;
-  /** Wanted lines that the file has: fewer than wanted when it begins too late. */
+  /** Wanted lines in the file: fewer than requested when it begins too late. */
   readonly found: number;
 }
 
 /**
- * Counts lines backwards. A line that the runtime cut is several raw lines, and those of stdout and stderr may lie
- * between each other: a wanted line's pieces are followed back to its first.
+ * Counts lines backwards. A split line consists of several raw lines, interleaved with the other stream's: a wanted
+ * line's pieces are followed back to its first.
  */
 class TailScanner {
   readonly #wanted: number;
   found = 0;
   skip = 0;
-  /** Streams in which the wanted line found last may begin further back, with the bytes taken since its last piece. */
+  /** Streams whose earliest wanted line may begin further back, with the bytes since its last piece. */
   readonly #open = new Map<string, number>();
   readonly #seen = new Set<string>();
 
@@ -32,7 +32,7 @@ class TailScanner {
     this.#wanted = wanted;
   }
 
-  /** Takes the raw line before the one taken last; false: it and everything before it is not needed. */
+  /** Takes the raw line before the one taken last; false: neither it nor anything before it is needed. */
   take(raw: Uint8Array): boolean {
     const entry = parseCriLine(raw);
     if (entry === undefined) return this.#lineEnd(undefined, raw.length);
@@ -81,7 +81,7 @@ export async function findTail(
 ): Promise<TailStart> {
   if (wanted <= 0) return { offset: size, skip: 0, found: 0 };
   const scanner = new TailScanner(wanted);
-  /** Bytes from `position` on of which the lines were not taken yet. */
+  /** Bytes from `position` on whose lines were not taken yet. */
   let pending: Uint8Array = new Uint8Array(0);
   let position = size;
   let start = size;
@@ -93,7 +93,7 @@ export async function findTail(
     const bytes = new Uint8Array(length + pending.length);
     bytes.set(block);
     bytes.set(pending, length);
-    // The last byte taken is the newline that ends the line before `start`, except at the very end of a torn file.
+    // The last byte taken is the newline before `start`, except at the very end of a torn file.
     let end = bytes.length;
     while (end > 0) {
       const textEnd = bytes[end - 1] === NEWLINE ? end - 1 : end;

@@ -10,14 +10,13 @@ export interface OomWatcherDependencies {
   readonly kernelLog: KernelLog;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** This node's pods as they were last observed. */
+  /** This node's pods as last observed. */
   readonly pods: () => readonly PodStatus[];
 }
 
 /**
- * Tells of processes that the kernel killed for want of memory, until the signal aborts: of any when the machine was out of
- * it (SystemOOM, pkg/kubelet/oom upstream), and of those in pods, whose containers may go on without them, so that nobody
- * else would say so.
+ * Reports OOM kills until the signal aborts: any while the machine was out of memory (SystemOOM, pkg/kubelet/oom
+ * upstream), and those in pods, whose containers may survive them, so that nothing else would report them.
  */
 export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal): Promise<void> {
   const reader = new OomReader();

@@ -3,7 +3,7 @@ import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { shortId } from "../runtime/actions/sandbox-actions.ts";
 import type { PodLifecycleEvent } from "./events.ts";
 
-/** What the journal says of an event, one clause. */
+/** An event as one clause for the journal. */
 export function describeEvent(event: PodLifecycleEvent, status: PodStatus): string {
   const container = status.containers.find((candidate) => candidate.id === event.id);
   const what = event.container === "" ? `sandbox ${shortId(event.id)}` : `container ${event.container}`;
@@ -21,7 +21,7 @@ export function describeEvent(event: PodLifecycleEvent, status: PodStatus): stri
   }
 }
 
-/** What else an event's journal entry tells: which container, and how it ended. */
+/** Further data of an event's journal entry: the container, and its exit. */
 export function eventData(
   event: PodLifecycleEvent,
   status: PodStatus,

@@ -1,13 +1,12 @@
 /**
- * How the runtime's event stream is: not open; open since a moment ago; open for a while without a word; or one that has
- * given an event.
+ * The state of the runtime's event stream: not open; just opened; open for a while but silent; or proven by an event.
  */
 export type EventStream = "none" | "open" | "silent" | "heard";
 
 /**
- * Whether the runtime's event stream can be relied on. A stream that has given an event works. One that is silent may: on
- * a quiet node nothing happens for hours, and some runtimes keep a stream open on which nothing ever comes. So silence is
- * believed until something has happened without an event.
+ * Whether the runtime's event stream is reliable. A stream that has sent an event works. A silent one may work: on a
+ * quiet node nothing happens for hours, and some runtimes keep a stream open that never sends anything. So silence is
+ * trusted until something happens without an event.
  */
 export class EventTrust {
   #stream: EventStream = "none";
@@ -22,7 +21,7 @@ export class EventTrust {
     this.#stream = stream;
   }
 
-  /** A pod that was known was found changed. Its event may be on its way, and then says that the stream works. */
+  /** A known pod was found changed. Its event may still arrive, and would prove that the stream works. */
   changed(): void {
     if (this.#stream === "open" || this.#stream === "silent") this.#missed = true;
   }

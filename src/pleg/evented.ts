@@ -8,24 +8,24 @@ import type { Logger } from "../ports/log.ts";
 import { Label } from "../runtime/config/labels.ts";
 import type { Pleg } from "./pleg.ts";
 
-/** Open for so long without a word, a stream is believed to have nothing to tell. */
+/** After this time without an event, an open stream is considered quiet. */
 const silentMs = 10_000;
 const reconnectMinMs = 200;
-/** Soon: asking a local socket costs next to nothing, and until then every pod is listed each second. */
+/** Soon: connecting to a local socket is cheap, and until then every pod is listed each second. */
 const reconnectMaxMs = 2_000;
-/** A runtime that has no events may be replaced or configured to have them: ask again now and then. */
+/** A runtime without events may be replaced or reconfigured: retry periodically. */
 const unsupportedRetryMs = 60_000;
 
 /**
- * The runtime's own events (CRI GetContainerEvents) as hints for PLEG. Of their payload only ids are used, to ask about
- * them: the rest may be stale, repeated, out of order, or another subscriber may have taken it. The stream is always
- * drained, because a runtime may stall on a subscriber that does not read; a hint costs nothing, so reading never waits.
+ * The runtime's own events (CRI GetContainerEvents) as hints for PLEG. Only IDs of their payload are used, to inspect
+ * them: the rest may be stale, repeated, out of order, or consumed by another subscriber. The stream is always drained,
+ * because a runtime may stall on a slow subscriber; hints are cheap, so reading never waits.
  *
- * Only how soon to look depends on the event: what stopped is looked at at once. What was created, started or removed was
- * so by a worker, which looks itself when it is done; looking at each step of it would cost more than the start itself.
+ * The event only determines how soon to inspect: stops are inspected immediately. Creations, starts and removals come
+ * from a worker, which inspects when it is done; inspecting at each step would cost more than the start itself.
  *
- * Which way pods are watched is chosen by what works: while the stream can be relied on ({@link EventTrust}) PLEG lists
- * seldom, whenever not (unsupported, turned off, cut, runtime gone) PLEG lists every second.
+ * How pods are watched depends on what works: while the stream is reliable ({@link EventTrust}) PLEG relists rarely,
+ * otherwise (unsupported, disabled, disconnected, runtime away) every second.
  */
 export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger, signal: AbortSignal): Promise<void> {
   let delayMs = reconnectMinMs;
@@ -37,7 +37,7 @@ export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger
     pleg.setEvents("none");
     if (clock.monotonic() - beganMs >= silentMs) [delayMs, told] = [reconnectMinMs, undefined];
     const end = endOf(failure, worked);
-    // As long as it goes on to end in the same way, once is enough.
+    // While it keeps ending in the same way, one log line is enough.
     if (end.message !== told) log.info(end.message, end.fields);
     told = end.message;
     const pauseMs = end.isFinal ? unsupportedRetryMs : delayMs;
@@ -46,7 +46,7 @@ export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger
   }
 }
 
-/** Reads one stream to its end. `worked`: it gave an event, or stayed open for a while. */
+/** Reads one stream to its end. `worked`: it sent an event, or stayed open for a while. */
 async function follow(
   cri: Cri,
   pleg: Pleg,
@@ -75,7 +75,7 @@ async function follow(
   return { failure: undefined, worked };
 }
 
-/** What is removed had ended before, mostly by the hands of somebody who looks afterwards. */
+/** A removed container had exited before, and whoever removed it mostly inspects afterwards. */
 function tell(
   pleg: Pleg,
   uid: PodUid,
@@ -95,7 +95,7 @@ function tell(
 interface StreamEnd {
   readonly message: string;
   readonly fields: Record<string, string>;
-  /** The runtime has no events, as it is now: another try at once would end alike. */
+  /** The runtime has no events in its current configuration: an immediate retry is pointless. */
   readonly isFinal: boolean;
 }
 
@@ -110,7 +110,7 @@ function endOf(failure: unknown, worked: boolean): StreamEnd {
   return { message: "runtime event stream ended", fields: { error }, isFinal: false };
 }
 
-/** A runtime that was away may come back as another one. */
+/** A runtime that was away may return as another version. */
 async function pause(pleg: Pleg, clock: Clock, pauseMs: number, signal: AbortSignal): Promise<void> {
   const back = new AbortController();
   using either = eitherSignal(signal, back.signal);

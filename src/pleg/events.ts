@@ -7,25 +7,25 @@ export type ContainerEventType =
   | "ContainerStarted"
   | "ContainerDied"
   | "ContainerRemoved"
-  /** A state that is neither running nor over (created, unknown): not delivered, as upstream does it. */
+  /** A state that is neither running nor exited (created, unknown): not delivered, as upstream. */
   | "ContainerChanged";
 
 export interface PodLifecycleEvent {
   /** PodSync: the pod was inspected on request; nothing of it changed. */
   readonly type: ContainerEventType | "PodSync";
   readonly uid: PodUid;
-  /** Runtime id of the container or sandbox; empty for PodSync. */
+  /** Runtime ID of the container or sandbox; empty for PodSync. */
   readonly id: string;
   /** Container name; empty for a sandbox and for PodSync. */
   readonly container: string;
 }
 
-/** What became of a container or sandbox. */
+/** The change of a container or sandbox. */
 export interface ContainerEvent extends PodLifecycleEvent {
   readonly type: ContainerEventType;
 }
 
-/** How a sandbox's changes are told. */
+/** The event types of sandbox changes. */
 export const sandboxEvent = {
   ContainerStarted: "SandboxStarted",
   ContainerDied: "SandboxDied",
@@ -36,8 +36,8 @@ export const sandboxEvent = {
 type ObservedState = ContainerState | "absent";
 
 /**
- * What happened to a pod between two looks at it: upstream's computeEvents for all of its containers, in the order
- * gone, died, started. A container that came and went between two looks counts as died.
+ * What happened to a pod between two inspections: upstream's computeEvents for all of its containers, in the order
+ * removed, died, started. A container that appeared and disappeared between two inspections counts as died.
  */
 export function computeEvents(
   uid: PodUid,
@@ -75,7 +75,7 @@ function transition(was: ObservedState, is: ObservedState): ContainerEventType[]
     case "unknown":
       return ["ContainerChanged"];
     case "absent":
-      // Gone without having been seen dead: it died as well.
+      // Removed without having been seen exited: it died as well.
       return was === "exited" ? ["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];
   }
 }

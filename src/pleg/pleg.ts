@@ -17,21 +17,21 @@ import { likelyIds, type PodRecord, type PodRecords, recordOf, recordOfListing, 
 import { RelistOutcome } from "./relist-outcome.ts";
 import { RelistSchedule } from "./relist-schedule.ts";
 
-/** An event as it is delivered, with the journal entry that recorded it. */
+/** A delivered event, with its journal entry. */
 export interface DeliveredEvent extends PodLifecycleEvent {
   readonly entry: number;
-  /** What the entry says, one clause. */
+  /** The entry's message, one clause. */
   readonly message: string;
 }
 
 export interface PlegConfig {
-  /** Between two listings of the runtime while no event stream works: 1 s (genericPlegRelistPeriod). */
+  /** Relist interval without a working event stream: 1 s (genericPlegRelistPeriod). */
   readonly relistPeriodMs: number;
-  /** Between two listings while events come: listing then only verifies. */
+  /** Relist interval with events: relisting only verifies. */
   readonly eventedRelistPeriodMs: number;
-  /** Events that may wait for the sync loop: 1000. */
+  /** Capacity of the event channel: 1000. */
   readonly channelCapacity: number;
-  /** Pods inspected at a time; those that the runtime does not answer for count for a while only. */
+  /** Concurrent inspections; those that the runtime does not answer hold their slot only for a while. */
   readonly inspections: number;
 }
 
@@ -44,9 +44,12 @@ export interface PlegDependencies {
   readonly observer?: Observer | undefined;
 }
 
-/** An inspection is a matter of milliseconds; a runtime that is merely busy is not to be asked for everything at once. */
+/** An inspection takes milliseconds; a busy runtime must not be asked for everything at once. */
 const slowInspectionMs = 5000;
-/** As upstream's listings come: by then what a worker does is done, or takes so long that its middle is worth a look. */
+/**
+ * The interval of upstream's relist: by then a worker's action is done, or slow enough that an intermediate inspection
+ * pays off.
+ */
 const soonMs = 1000;
 
 interface NamedIds extends LikelyIds {
@@ -54,41 +57,42 @@ interface NamedIds extends LikelyIds {
   readonly containers: Set<string>;
 }
 
-/** What is going on with one pod that has to be looked at. */
+/** The inspection state of one pod. */
 interface Inspection {
-  /** Asked for while it ran: look again. */
+  /** Requested while it ran: inspect again. */
   again: boolean;
-  /** Somebody waits for an event even when nothing changed. */
+  /** An event is awaited even if nothing changed. */
   wanted: boolean;
 }
 
 /**
- * The Pod Lifecycle Event Generator: finds out what happens to pods in the runtime, keeps the pod cache, and tells.
+ * The Pod Lifecycle Event Generator: detects what happens to pods in the runtime, maintains the pod cache, and emits
+ * events.
  *
- * One writer: only an inspection changes the cache and the records, one at a time for a pod, numbered in the order in
- * which they began. Everything else (a listing that differs, an event of the runtime, a worker that has acted) is a hint
- * that starts an inspection. So a hint may come late, twice, in any order or not at all; a listing finds it out.
+ * One writer: only an inspection changes the cache and the records, one at a time for a pod, numbered in the order of
+ * their start. Everything else (a listing that differs, a runtime event, a worker that has acted) is a hint that
+ * triggers an inspection. So hints may be late, duplicate, reordered or lost; a relist catches up.
  *
- * Other than upstream's, a listing never waits for an inspection: a pod that hangs the runtime delays nobody else, and an
- * event that found the channel full stays with its pod and is offered again.
+ * Unlike upstream's, a relist never waits for an inspection: a pod that hangs the runtime delays no other, and an event
+ * that found the channel full stays with its pod and is retried.
  */
 export class Pleg {
   readonly events: EventChannel<DeliveredEvent>;
-  /** Monotonic ms: since then the runtime is to be listed. */
+  /** Monotonic ms since when a relist is due. */
   readonly beganMs: number;
   readonly #deps: PlegDependencies;
   readonly #config: PlegConfig;
   readonly #records: PodRecords = new Map();
   #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
-  /** Ids that runtime events named since the last look at the pod. */
+  /** IDs named by runtime events since the pod's last inspection. */
   readonly #named = new Map<PodUid, NamedIds>();
   readonly #afresh = new Set<PodUid>();
-  /** Looks that are put off ({@link requestInspectSoon}); any other look takes the place of its pod's. */
+  /** Deferred inspections ({@link requestInspectSoon}); any other inspection of the pod replaces them. */
   readonly #soon = new Map<PodUid, Disposable>();
-  /** Pods that their workers are ending ({@link ending}). */
+  /** Pods that their workers are stopping ({@link ending}). */
   readonly #ending = new Set<PodUid>();
-  /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
+  /** Pods whose last inspection failed: the earlier status stays valid, and they are inspected again. */
   readonly #unseen = new Set<PodUid>();
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
   readonly #places: Places;
@@ -97,7 +101,7 @@ export class Pleg {
   readonly #outcome: RelistOutcome;
   #discarded = 0;
   readonly #trust = new EventTrust();
-  /** As it was last told. */
+  /** As last emitted. */
   #evented = false;
   readonly #schedule: RelistSchedule;
   #signal: AbortSignal | undefined;
@@ -113,7 +117,7 @@ export class Pleg {
     this.#places = new Places(deps, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
   }
 
-  /** Lists the runtime again and again until the signal aborts. */
+  /** Relists until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     while (!signal.aborted) {
@@ -124,84 +128,89 @@ export class Pleg {
     }
   }
 
-  /** The number of the latest observation: whatever was done before this call is seen by those with a higher one. */
+  /** The number of the latest observation: effects before this call are visible in those with a higher one. */
   now(): Observation {
     return this.#observation;
   }
 
-  /** Monotonic ms of the last listing that succeeded; undefined before the first. The age is what health looks at. */
+  /** Monotonic ms of the last successful relist; undefined before the first. Health checks use its age. */
   get lastRelistMs(): number | undefined {
     return this.#outcome.lastMs;
   }
 
-  /** Resolves when the runtime has been listed for the first time. */
+  /** Resolves after the first relist. */
   get firstListing(): Promise<void> {
     return this.#firstListing.promise;
   }
 
-  /** Events that found the channel full so far. They were offered again later. */
+  /** Events that found the channel full so far. They were retried. */
   get discarded(): number {
     return this.#discarded;
   }
 
-  /** True while the runtime's event stream can be relied on, and listing is only there to verify. */
+  /** True while the runtime's event stream is reliable, and relisting only verifies. */
   get evented(): boolean {
     return this.#evented;
   }
 
-  /** Says how the runtime's event stream is; without one that can be relied on listing goes back to its short period at once. */
+  /**
+   * Sets the state of the runtime's event stream; without a reliable one the relist interval becomes short immediately.
+   */
   setEvents(stream: EventStream): void {
     this.#trust.set(stream);
     this.#tellEvents();
   }
 
-  /** Somebody found the runtime away: it is listed soon, and its answer told ({@link onRecovered}). */
+  /** Someone found the runtime away: relist soon, and report its return ({@link onRecovered}). */
   awaitAnswer(): void {
     this.#outcome.awaitAnswer(this.#observation);
     this.#schedule.within(this.#config.relistPeriodMs);
   }
 
-  /** Tells when the runtime answers again that was away, until the result is disposed of. */
+  /** Calls back when the runtime answers again after an outage, until disposed of. */
   onRecovered(listener: (cause: Cause) => void): Disposable {
     return this.#outcome.onRecovered(listener);
   }
 
-  /** A hint that something of the pod may have changed: looks at it at once. */
+  /** A hint that the pod may have changed: inspects it immediately. */
   hint(uid: PodUid): void {
     if (this.#ending.has(uid)) this.requestInspectSoon(uid);
     else this.#inspect(uid, false);
   }
 
-  /** Until disposed of, what ends of the pod is ended by its worker, whose look afterwards takes the place of others. */
+  /**
+   * Until disposed of, the pod's containers are being stopped by its worker, whose inspection afterwards replaces
+   * others.
+   */
   ending(uid: PodUid): Disposable {
     this.#ending.add(uid);
     return { [Symbol.dispose]: () => void this.#ending.delete(uid) };
   }
 
   /**
-   * A hint that something may have changed that nobody waits for: the next listing finds it, and comes as soon as it
-   * would without runtime events. However many such hints there are, they cost one listing.
-   * @param named what it is about, which the next look at the pod is likely to find
+   * A hint about a change that nobody waits for: the next relist catches it, at the interval without runtime events.
+   * However many such hints there are, they cost one relist.
+   * @param named the IDs that the next inspection of the pod is likely to find
    */
   hintThatCanWait(uid: PodUid, named?: { readonly sandbox: string; readonly id: string }): void {
     if (named !== undefined) this.#name(uid, named);
     this.#schedule.within(this.#config.relistPeriodMs);
   }
 
-  /** Like a hint, and a `PodSync` event comes even when nothing changed (upstream's RequestReinspect). */
+  /** Like a hint, and a `PodSync` event is emitted even if nothing changed (upstream's RequestReinspect). */
   requestInspect(uid: PodUid): void {
     this.#inspect(uid, true);
   }
 
-  /** Like {@link requestInspect}, after something of the pod was removed: nothing is asked about that the lists don't show. */
+  /** Like {@link requestInspect}, after a removal: only listed IDs are queried. */
   requestInspectAfresh(uid: PodUid): void {
     this.#afresh.add(uid);
     this.#inspect(uid, true);
   }
 
   /**
-   * Like {@link requestInspect}, for what is being worked on: its next step is likely to ask for a look of its own, which
-   * takes this one's place.
+   * Like {@link requestInspect}, for a pod with work in progress: its next step probably requests an inspection of its
+   * own, which replaces this one.
    */
   requestInspectSoon(uid: PodUid): void {
     if (this.#soon.has(uid)) return;
@@ -212,27 +221,27 @@ export class Pleg {
     );
   }
 
-  /** Somebody waits for a look that may have been put off: it is taken now. */
+  /** A deferred inspection is awaited now: do it. */
   expedite(uid: PodUid): void {
     if (this.#soon.has(uid)) this.#inspect(uid, true);
   }
 
-  /** True when the runtime showed the pod when it was last listed or looked at. */
+  /** True when the runtime had the pod at the last relist or inspection. */
   isListed(uid: PodUid): boolean {
     return this.#listed.has(uid) || this.#records.has(uid);
   }
 
-  /** UIDs of all pods that the runtime showed when it was last listed or looked at. */
+  /** UIDs of all pods that the runtime had at the last relist or inspection. */
   get listed(): PodUid[] {
     return [...this.#listed.keys()];
   }
 
-  /** UIDs of the pods of that name that the runtime showed when it was last listed or looked at. */
+  /** UIDs of the pods of that name that the runtime had at the last relist or inspection. */
   podsNamed(namespace: string, name: string): PodUid[] {
     return [...this.#listed].filter(([, pod]) => pod.namespace === namespace && pod.name === name).map(([uid]) => uid);
   }
 
-  /** One listing of the whole runtime: pods that differ from their record, or are owed an event, are inspected. */
+  /** One relist: pods that differ from their record, or have a pending event, are inspected. */
   async relist(signal: AbortSignal): Promise<void> {
     const observed = ++this.#observation;
     this.#schedule.begin();
@@ -281,7 +290,7 @@ export class Pleg {
     void this.#inspectUntilSettled(uid, inspection, signal);
   }
 
-  /** Never rejects: a failed look is stored as the pod's error, and the next listing or hint tries again. */
+  /** Never rejects: a failed inspection is stored as the pod's error, and the next relist or hint retries. */
   async #inspectUntilSettled(uid: PodUid, inspection: Inspection, signal: AbortSignal): Promise<void> {
     try {
       do {
@@ -357,7 +366,7 @@ export class Pleg {
         message: `the event channel is full (${this.events.length}): events of pod ${uid} are retried`,
       });
     }
-    // The reader needs the newest of them only: every event makes it look at the whole pod.
+    // The reader needs only the newest of them: every event makes it look at the whole pod.
     this.#undelivered.set(uid, owed.slice(-8));
   }
 

@@ -5,8 +5,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 
 /**
- * When something was observed: the number of the observation, counted by the one writer. The seeds and upstream use a
- * wall-clock time here; two clocks that disagree are what broke Evented PLEG.
+ * The number of an observation, counted by the one writer. Upstream uses a wall-clock time here; two clocks that
+ * disagree broke Evented PLEG.
  */
 export type Observation = number;
 
@@ -23,21 +23,21 @@ interface Subscriber {
 }
 
 /**
- * The runtime's state of every pod, as last observed (Pod Cache proposal). PLEG is the only writer.
+ * The runtime's state of every pod, as last observed. PLEG is the only writer.
  *
- * A pod without an entry is one that the runtime does not show: reading it gives an empty status, as fresh as the last
- * full listing.
+ * A pod without an entry is one that the runtime does not have: reading it yields an empty status, as fresh as the last
+ * full relist.
  */
 export class PodCache {
   readonly #clock: Clock;
   readonly #pods = new Map<PodUid, Data>();
   readonly #subscribers = new Map<PodUid, Subscriber[]>();
   /**
-   * Pods that are known to have changed, with the last observation that had begun by then: only a later look at them says
-   * how they are, and a full listing says nothing about them.
+   * Pods known to have changed, with the last observation that had begun by then: only a later inspection counts for
+   * them, a full relist does not.
    */
   readonly #stale = new Map<PodUid, Observation>();
-  /** Every pod that is not stale is as it is here since this observation. */
+  /** Every pod that is not stale is current as of this observation. */
   #allObserved: Observation = 0;
 
   constructor(clock: Clock) {
@@ -49,11 +49,11 @@ export class PodCache {
     return this.#read(uid);
   }
 
-  /** Stores the result of an inspection that began as observation `observed`; an older one than the stored is dropped. */
+  /** Stores the result of an inspection that began as observation `observed`; one older than the stored is dropped. */
   set(uid: PodUid, status: PodStatus, error: Error | undefined, observed: Observation): void {
     const known = this.#pods.get(uid);
     if (known !== undefined && known.observed >= observed) return;
-    // Whoever asks by UID decides about that pod.
+    // A request by UID precedes a decision about that pod.
     invariant("a pod's entry is its own", status.uid === uid, () => `${status.uid} is stored as ${uid}`);
     if (observed > (this.#stale.get(uid) ?? 0)) this.#stale.delete(uid);
     this.#pods.set(uid, { status, error, observed });
@@ -61,25 +61,25 @@ export class PodCache {
   }
 
   /**
-   * Says that the pod has changed after observation `began` had begun, so that neither listings nor a look that is under
-   * way make its entry look fresh.
+   * Marks the pod as changed after observation `began` had begun, so that neither relists nor a current inspection make
+   * its entry look fresh.
    */
   markStale(uid: PodUid, began: Observation): void {
     this.#stale.set(uid, began);
   }
 
-  /** Whether the pod is known to have changed since it was last looked at. */
+  /** Whether the pod is known to have changed since its last inspection. */
   isStale(uid: PodUid): boolean {
     return this.#stale.has(uid);
   }
 
-  /** Forgets a pod that is gone from the runtime and wanted by nobody. */
+  /** Forgets a pod that is neither in the runtime nor desired. */
   delete(uid: PodUid): void {
     this.#pods.delete(uid);
     this.#stale.delete(uid);
   }
 
-  /** A full listing that began as `observed` showed no change of any pod but the stale ones. */
+  /** A full relist that began as `observed` showed no change of any pod but the stale ones. */
   updateTime(observed: Observation): void {
     if (observed <= this.#allObserved) return;
     this.#allObserved = observed;
@@ -90,7 +90,7 @@ export class PodCache {
     return this.#pods.has(uid);
   }
 
-  /** Uids with an entry. */
+  /** UIDs with an entry. */
   uids(): PodUid[] {
     return [...this.#pods.keys()];
   }
@@ -102,7 +102,7 @@ export class PodCache {
   async getNewerThan(uid: PodUid, newerThan: Observation, limitMs: number, signal?: AbortSignal): Promise<PodStatus> {
     const known = this.#read(uid);
     const data = known.observed > newerThan ? known : await this.#wait(uid, newerThan, limitMs, signal);
-    // Subscribers are told of nothing older.
+    // Subscribers get nothing older.
     const isNewer = data.observed > newerThan;
     invariant("a wait for news ends with news", isNewer, () => `${uid}: ${data.observed}, ${newerThan}`);
     if (data.error !== undefined) throw data.error;

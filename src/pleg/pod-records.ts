@@ -2,21 +2,21 @@ import type { PodUid } from "../base/ids.ts";
 import { type LikelyIds, type ListedPod, noIds } from "../runtime/status/inspect.ts";
 import type { ContainerState, PodStatus } from "../runtime/status/pod-status.ts";
 
-/** What one container or sandbox of a pod looked like. Sandboxes count as containers here, as upstream has it. */
+/** The record of one container or sandbox. Sandboxes count as containers here, as upstream. */
 export interface RecordedContainer {
   /** Empty for a sandbox. */
   readonly name: string;
   readonly state: ContainerState;
 }
 
-/** A pod's containers and sandboxes by runtime id: the little that events are computed from. */
+/** A pod's containers and sandboxes by runtime ID: the basis of events. */
 export interface PodRecord {
   readonly name: string;
   readonly namespace: string;
   readonly containers: ReadonlyMap<string, RecordedContainer>;
 }
 
-/** The record that an inspection amounts to; comparable with one made from a listing. */
+/** The record of an inspection; comparable with that of a listing. */
 export function recordOf(status: PodStatus): PodRecord {
   const containers = new Map<string, RecordedContainer>();
   for (const sandbox of status.sandboxes) {
@@ -28,7 +28,7 @@ export function recordOf(status: PodStatus): PodRecord {
   return { name: status.name, namespace: status.namespace, containers };
 }
 
-/** The record that a listing amounts to. */
+/** The record of a listing. */
 export function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
   if (pod === undefined) return undefined;
   const containers = new Map<string, RecordedContainer>();
@@ -39,7 +39,7 @@ export function recordOfListing(pod: ListedPod | undefined): PodRecord | undefin
   return { name: pod.name, namespace: pod.namespace, containers };
 }
 
-/** What a look at the pod is likely to find: what was seen of it, and what was named since. */
+/** The likely IDs of the pod: those seen, and those named since. */
 export function likelyIds(record: PodRecord | undefined, named: LikelyIds = noIds): LikelyIds {
   const recorded = [...(record?.containers ?? [])];
   const ids = (isSandbox: boolean): string[] =>
@@ -50,7 +50,7 @@ export function likelyIds(record: PodRecord | undefined, named: LikelyIds = noId
   };
 }
 
-/** True when both show the same ids in the same states. */
+/** True when both have the same IDs in the same states. */
 export function sameRecord(a: PodRecord | undefined, b: PodRecord | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (a.containers.size !== b.containers.size) return false;
@@ -60,5 +60,5 @@ export function sameRecord(a: PodRecord | undefined, b: PodRecord | undefined): 
   return true;
 }
 
-/** What was last seen of every pod (the seeds' podRecords). */
+/** The last record of every pod (upstream's podRecords). */
 export type PodRecords = Map<PodUid, PodRecord>;

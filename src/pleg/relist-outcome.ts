@@ -11,35 +11,35 @@ interface OutcomeDependencies {
   readonly log: Logger;
 }
 
-/** Whether the runtime can be listed, and who wants to know when it can again. */
+/** Tracks whether the runtime can be listed, and notifies of its recovery. */
 export class RelistOutcome {
   readonly #deps: OutcomeDependencies;
   readonly #returns = new Emitter<Cause>();
   #error: string | undefined;
   #lastMs: number | undefined;
-  /** Somebody found the runtime away after this listing had begun. */
+  /** Someone found the runtime away after this relist had begun. */
   #awaitedAfter: Observation | undefined;
 
   constructor(deps: OutcomeDependencies) {
     this.#deps = deps;
   }
 
-  /** True from a listing that failed to the next one that does not. */
+  /** True from a failed relist to the next successful one. */
   get isFailing(): boolean {
     return this.#error !== undefined;
   }
 
-  /** Monotonic ms of the last listing that succeeded. */
+  /** Monotonic ms of the last successful relist. */
   get lastMs(): number | undefined {
     return this.#lastMs;
   }
 
-  /** Tells when the runtime answers again that was away, until the result is disposed of. */
+  /** Calls back when the runtime answers again after an outage, until disposed of. */
   onRecovered(listener: (cause: Cause) => void): Disposable {
     return this.#returns.on(listener);
   }
 
-  /** The runtime was found away, and may be back before a listing fails: the next one that succeeds tells of it. */
+  /** The runtime was found away, and may be back before a relist fails: the next successful one reports its return. */
   awaitAnswer(latest: Observation): void {
     this.#awaitedAfter = latest;
   }
@@ -63,7 +63,7 @@ export class RelistOutcome {
     this.#returns.emit({ ...cause, ...(entry !== undefined && { entry }) });
   }
 
-  /** The log names the failure as a warning: whoever reads it there has to find its end there, too. */
+  /** The log has the failure as a warning, so it must have the recovery too. */
   #tellEnd(message: string): number {
     const { journal, log } = this.#deps;
     log.info(message);

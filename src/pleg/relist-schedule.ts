@@ -1,10 +1,10 @@
 import { onAbort } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** When the runtime is listed next. */
+/** Schedules relists. */
 export class RelistSchedule {
   readonly #clock: Clock;
-  /** Monotonic ms at which the next listing begins at the latest. */
+  /** Monotonic ms at which the next relist begins at the latest. */
   #byMs = Number.POSITIVE_INFINITY;
   #sooner: (() => void) | undefined;
 
@@ -12,12 +12,12 @@ export class RelistSchedule {
     this.#clock = clock;
   }
 
-  /** A listing begins: from here on others may be asked for. */
+  /** A relist begins: requests from here on need another. */
   begin(): void {
     this.#byMs = Number.POSITIVE_INFINITY;
   }
 
-  /** The next listing within so long, or sooner where that was asked for. */
+  /** The next relist after this time, or earlier if requested. */
   within(ms: number): void {
     const byMs = this.#clock.monotonic() + ms;
     if (byMs >= this.#byMs) return;
@@ -25,7 +25,7 @@ export class RelistSchedule {
     this.#sooner?.();
   }
 
-  /** Waits until the next listing is due or the signal aborts. */
+  /** Waits until the next relist is due or the signal aborts. */
   async pause(signal: AbortSignal): Promise<void> {
     for (;;) {
       const delayMs = this.#byMs - this.#clock.monotonic();

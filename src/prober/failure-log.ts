@@ -4,18 +4,18 @@ import { capitalised, type ProbeType } from "./probe-spec.ts";
 interface Failure {
   /** What was probed and how it failed. */
   readonly detail: string;
-  /** The journal entry that tells of it. */
+  /** Its journal entry. */
   readonly entry: number;
   /** How late podwright was with the probe. */
   readonly lateMs: number;
 }
 
-/** Failures of a kind that are told of as causes. */
+/** Failure kinds that are recorded as causes. */
 const toldFailures = 3;
-/** Later than this, a probe was sent late enough for people to know. */
+/** From this delay on a probe counts as late. */
 const remarkableMs = 100;
 
-/** The last failures of one probe in a row, to tell why a container was killed or is not ready. */
+/** The last consecutive failures of one probe, to explain why a container was killed or is not ready. */
 export class FailureLog {
   readonly #type: ProbeType;
   readonly #threshold: number;
@@ -27,7 +27,7 @@ export class FailureLog {
     this.#threshold = threshold;
   }
 
-  /** Upstream's words, which tools look for, then which failure it is: `Liveness probe failed: no answer (3/3, GET :80/)` */
+  /** Upstream's text, which tools match, then the count: `Liveness probe failed: no response (3/3, GET :80/)` */
   eventMessage(count: number, text: string, what: string): string {
     return `${capitalised(this.#type)} probe failed: ${text} (${this.#row(count)}, ${what})`;
   }
@@ -36,14 +36,14 @@ export class FailureLog {
     return `${Math.min(count, this.#threshold)}/${this.#threshold}`;
   }
 
-  /** `liveness failed 3/3 (GET :8080/healthz: no answer in 1 s)` */
+  /** `liveness failed 3/3 (GET :8080/healthz: no response in 1 s)` */
   message(count: number, detail: string): string {
     return `${this.#type} failed ${this.#row(count)} (${detail})`;
   }
 
   /**
-   * Adds a failure and returns the row as a chain of causes, the newest first; of failures that say the same only the
-   * last is told.
+   * Adds a failure and returns the consecutive failures as a chain of causes, newest first; of identical failures only
+   * the last is included.
    */
   add(message: string, failure: Failure): Cause {
     const others = this.#earlier.filter(({ detail }) => detail !== failure.detail);
@@ -61,7 +61,7 @@ export class FailureLog {
     return chain ?? { code, message };
   }
 
-  /** A success ends the row. */
+  /** A success resets the count. */
   clear(): void {
     this.#earlier = [];
     this.#worstMs = 0;

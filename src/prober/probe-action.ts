@@ -5,7 +5,7 @@ import { expandStaticCommand } from "../runtime/config/environment.ts";
 import { httpGetRequest, resolvePort } from "../runtime/operations/http-get-action.ts";
 import type { Probe } from "./probe-spec.ts";
 
-/** One look at a container, ready to be made. */
+/** A prepared probe. */
 export type ProbeAction =
   | { readonly kind: "exec"; readonly command: readonly string[] }
   | { readonly kind: "http"; readonly request: HttpProbeRequest }
@@ -13,9 +13,9 @@ export type ProbeAction =
   | { readonly kind: "grpc"; readonly host: string; readonly port: number; readonly service: string };
 
 /**
- * What a probe has to do, from the container's spec and its pod's address.
+ * Builds a probe from the container's spec and its pod's address.
  * @param address of the pod, the node's for hostNetwork; empty while there is none
- * @throws Error when it can't be done: no such port, no address, no handler
+ * @throws Error when it is impossible: unknown port, no address, no handler
  */
 export function probeAction(container: Container, probe: Probe, address: string): ProbeAction {
   const ports = container.ports ?? [];
@@ -38,8 +38,8 @@ export function probeAction(container: Container, probe: Probe, address: string)
 }
 
 /**
- * The probe as a person would name it: `GET :8080/healthz`, `TCP :5432`, `gRPC :9000 liveness`, `exec cat`. Queries,
- * users, headers and arguments are left out: they may hold secrets.
+ * The probe's name for people: `GET :8080/healthz`, `TCP :5432`, `gRPC :9000 liveness`, `exec cat`. Queries, users,
+ * headers and arguments are omitted: they may contain secrets.
  */
 export function describeProbe(probe: Probe): string {
   if (probe.exec !== undefined) return `exec ${probe.exec.command?.[0] ?? ""}`.trimEnd();

@@ -1,9 +1,9 @@
 import type { ProbeTimes, ProbeType } from "./probe-spec.ts";
 
-/** What a probe type says of a container. unknown: it has not said anything yet. */
+/** A probe type's verdict on a container. unknown: none yet. */
 export type ProbeResult = "success" | "failure" | "unknown";
 
-/** Outcomes of the same kind in a row. */
+/** Consecutive outcomes of the same kind. */
 export interface Streak {
   readonly outcome: "success" | "failure" | undefined;
   readonly length: number;
@@ -11,7 +11,7 @@ export interface Streak {
 
 export const noStreak: Streak = { outcome: undefined, length: 0 };
 
-/** What holds before the first verdict: a container is alive until shown otherwise, and ready only once it is shown. */
+/** Before the first verdict: a container is alive until shown otherwise, and ready only once shown. */
 export function initialResult(type: ProbeType): ProbeResult {
   switch (type) {
     case "liveness":
@@ -24,7 +24,7 @@ export function initialResult(type: ProbeType): ProbeResult {
 }
 
 /**
- * Adds one outcome. There is a verdict once as many of a kind came in a row as its threshold says, and with each
+ * Adds one outcome. There is a verdict once the threshold of consecutive outcomes of a kind is reached, and with each
  * further one.
  */
 export function judge(
@@ -38,14 +38,14 @@ export function judge(
 }
 
 /**
- * True when the verdict is the last one for this instance of the container: it has started, or it will be killed. Probing
- * goes on with the next instance.
+ * True when the verdict is final for this instance: it has started, or it will be killed. Probing resumes with the next
+ * instance.
  */
 export function isFinal(type: ProbeType, verdict: "success" | "failure"): boolean {
   return type === "startup" || (type === "liveness" && verdict === "failure");
 }
 
-/** What of a container decides whether it is probed at this moment. */
+/** Whether a container is probed at this moment. */
 export interface Gate {
   readonly running: boolean;
   /** Its startup probe has succeeded, or it has none. */
@@ -56,7 +56,7 @@ export interface Gate {
   readonly ending: boolean;
 }
 
-/** Startup probes run until the container has started, the others from then on; of a pod that ends, readiness alone. */
+/** Startup probes run until the container has started, the others from then on; of a stopping pod only readiness. */
 export function mayProbe(type: ProbeType, { running, started, settled, ending }: Gate): boolean {
   if (!running || settled) return false;
   if (type === "readiness") return started;
@@ -64,7 +64,7 @@ export function mayProbe(type: ProbeType, { running, started, settled, ending }:
   return type === "startup" ? !started : started;
 }
 
-/** Times on the monotonic scale, ms. */
+/** Times on the monotonic clock, ms. */
 export interface FirstProbe {
   readonly nowMs: number;
   /** When the container started. */
@@ -76,8 +76,8 @@ export interface FirstProbe {
 }
 
 /**
- * When an instance of a container is probed first: at once, but not before its initial delay is over. After a start of
- * podwright, the probes of containers that ran already are spread over their period, so that they do not come all at once.
+ * When an instance is first probed: immediately, but not before its initial delay. After a restart of podwright, the
+ * probes of running containers are spread over their period.
  */
 export function firstProbeMs(
   times: Pick<ProbeTimes, "initialDelayMs" | "periodMs">,
@@ -94,7 +94,10 @@ export function firstProbeMs(
  */
 const gridMs = 50;
 
-/** When to probe next: a period after the last one was due; at once when that took longer, never twice for one delay. */
+/**
+ * When to probe next: a period after the last one was due; immediately when that took longer, never twice for one
+ * delay.
+ */
 export function nextProbeMs(times: Pick<ProbeTimes, "periodMs">, lastDueMs: number, nowMs: number): number {
   return Math.ceil(Math.max(lastDueMs + times.periodMs, nowMs) / gridMs) * gridMs;
 }

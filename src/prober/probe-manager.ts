@@ -34,18 +34,18 @@ export interface ProbeManagerDependencies {
   readonly log: Logger;
   readonly node: Pick<NodeContext, "hostIPs" | "rootDirectory">;
   readonly objects: Pick<ObjectLookup, "secret">;
-  /** What was last said of the pod, by this life or by whoever ran the node before; undefined: nothing. */
+  /** The last known readiness of the pod, from this run or whoever ran the node before; undefined: unknown. */
   readonly said: (uid: string) => ApiPodStatus | undefined;
   readonly observer?: Observer | undefined;
 }
 
-/** What pod workers ask of the prober. */
+/** The prober's interface for pod workers. */
 export interface PodProbes {
-  /** Tells what was seen of a pod. `ending`: it is being stopped, or has been. */
+  /** Reports an observation of a pod. `ending`: it is being stopped, or has been. */
   observe(pod: Pod, status: PodStatus, ending: boolean): void;
-  /** Undefined while nothing speaks against the instance. */
+  /** Undefined while no probe of the instance has failed for good. */
   unhealthy(container: Container, instance: ContainerStatus): Unhealthy | undefined;
-  /** False until the instance's startup probe has succeeded, where it has one. */
+  /** False until the instance's startup probe has succeeded, if it has one. */
   hasStarted(container: Container, instance: ContainerStatus): boolean;
 }
 
@@ -57,8 +57,8 @@ interface ProbedPod {
 }
 
 /**
- * Probes containers (upstream's prober.Manager): one worker for each container and type of probe, all on one timer. Gets its facts
- * from the pods' workers and wakes them when a verdict changes.
+ * Probes containers (upstream's prober.Manager): one worker for each container and probe type, all on one timer. Gets
+ * its facts from the pods' workers and wakes them when a verdict changes.
  */
 export class ProbeManager implements PodProbes {
   readonly results = new ProbeResults();
@@ -68,7 +68,7 @@ export class ProbeManager implements PodProbes {
   readonly #workerDeps: ProbeWorkerDependencies;
   readonly #pods = new Map<string, ProbedPod>();
   readonly #workers = new Map<string, Map<string, ProbeWorker>>();
-  /** When instances started, by this life's clock: a wall clock that jumps later changes no delay. */
+  /** Start times of instances by this run's clock: later wall-clock jumps change no delay. */
   readonly #starts = new Map<string, Map<ContainerId, number>>();
 
   constructor(deps: ProbeManagerDependencies) {
@@ -91,20 +91,20 @@ export class ProbeManager implements PodProbes {
     this.results.onChange((change) => this.#changed(change));
   }
 
-  /** Reads the last life's results; to be awaited before pods are observed. */
+  /** Reads the last run's results; to be awaited before pods are observed. */
   async load(): Promise<void> {
     await this.#deps.files.makeDirectory(`${this.#deps.node.rootDirectory}/podwright`, 0o700);
     await this.#memory.load();
   }
 
-  /** Stops all probing; what is known stays on disk for the next life. */
+  /** Stops all probing; results stay on disk for the next run. */
   async close(): Promise<void> {
     for (const workers of this.#workers.values()) for (const worker of workers.values()) worker.stop();
     this.#timers[Symbol.dispose]();
     await this.#memory.flush();
   }
 
-  /** How much there is to do: workers, and probes under way. */
+  /** Number of workers, and of probes in progress. */
   get activity(): { readonly workers: number; readonly probing: number } {
     const all = [...this.#workers.values()].flatMap((workers) => [...workers.values()]);
     return { workers: all.length, probing: all.filter((worker) => worker.isProbing).length };
@@ -137,7 +137,9 @@ export class ProbeManager implements PodProbes {
     return container.startupProbe === undefined || this.results.get(id, "startup")?.result === "success";
   }
 
-  /** What the pod's status says of its containers, by name. Without a verdict a container is neither started nor ready. */
+  /**
+   * The probe results for the pod's status, by container. Without a verdict a container is neither started nor ready.
+   */
   states(pod: Pod, status: PodStatus): Map<string, ProbeState> {
     const states = new Map<string, ProbeState>();
     for (const container of probedContainers(pod)) {
@@ -150,7 +152,7 @@ export class ProbeManager implements PodProbes {
     return states;
   }
 
-  /** The pod is gone from the node. */
+  /** The pod is removed from the node. */
   remove(uid: string): void {
     for (const worker of this.#workers.get(uid)?.values() ?? []) worker.stop();
     this.#workers.delete(uid);
@@ -220,7 +222,9 @@ export class ProbeManager implements PodProbes {
     return ready ? "success" : "failure";
   }
 
-  /** What another kubelet has told the API server of the instance: a node that changes over loses no readiness. */
+  /**
+   * The instance's readiness from another kubelet's status at the API server: switching kubelets loses no readiness.
+   */
   #said(uid: string, id: ContainerId): Remembered {
     const { initContainerStatuses = [], containerStatuses = [] } = this.#deps.said(uid) ?? {};
     const all = [...initContainerStatuses, ...containerStatuses];
@@ -232,7 +236,7 @@ export class ProbeManager implements PodProbes {
     if (type === "readiness") this.#memory.note(pod.uid, id, { ready: result === "success" });
     if (type !== "startup" || result !== "success") return;
     this.#memory.note(pod.uid, id, { started: true });
-    // What waited for the start is probed from now on.
+    // Probes that waited for the start begin now.
     this.#lookAt(pod.uid);
   }
 }

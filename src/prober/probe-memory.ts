@@ -5,30 +5,30 @@ import type { Clock } from "../ports/clock.ts";
 import { type Files, FileError } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 
-/** What was last known of one instance of a container. Absent: nothing. */
+/** The stored results of one instance. Absent: unknown. */
 export interface Remembered {
   readonly started?: true;
   readonly ready?: boolean;
 }
 
-/** Container instances by id, by pod UID. */
+/** Container instances by ID, by pod UID. */
 type Pods = Map<string, Map<string, Remembered>>;
 
 const maxFileBytes = 4 << 20;
 const maxPods = 4096;
-/** Between two writes: changes that come closer together are written together. */
+/** Minimum interval of writes: closer changes are written together. */
 const pauseMs = 250;
-/** From a write that failed to the next try. */
+/** Delay of the retry after a failed write. */
 const retryMs = 10_000;
-/** What an earlier life knew of pods that this one has not met is kept so long. */
+/** How long results of an earlier run are kept for pods not seen in this one. */
 const strangersMs = 10 * 60_000;
 
 /**
- * The last verdicts of startup and readiness probes on disk, so that a restart of podwright flips no readiness: what was
- * ready stays so until a probe fails, and what was never known to be ready does not become so unseen. Liveness is not
- * kept: nothing is killed for what an earlier life saw.
+ * The last startup and readiness verdicts on disk, so that a restart of podwright flips no readiness: a ready container
+ * stays ready until a probe fails, and one not known to be ready does not become so unprobed. Liveness is not stored:
+ * nothing is killed for an earlier run's result.
  *
- * A file that can't be read or written costs this memory and nothing else.
+ * An unreadable or unwritable file costs only this memory.
  */
 export class ProbeMemory {
   readonly #files: Files;
@@ -40,7 +40,7 @@ export class ProbeMemory {
   readonly #beganMs: number;
   #changed = false;
   #writing: Promise<void> | undefined;
-  /** Set after a write that failed: a disk is full for a while only. */
+  /** Set after a failed write: a full disk is temporary. */
   #retry: Disposable | undefined;
 
   constructor(files: Files, clock: Clock, log: Logger, path: string) {
@@ -51,7 +51,7 @@ export class ProbeMemory {
     this.#beganMs = clock.monotonic();
   }
 
-  /** Reads what the last life knew. To be done before anything else. */
+  /** Reads the last run's results. To be called first. */
   async load(): Promise<void> {
     try {
       await removeUnfinished(this.#files, dirname(this.#path));
@@ -66,7 +66,7 @@ export class ProbeMemory {
     return this.#pods.get(uid)?.get(id) ?? {};
   }
 
-  /** The pod has these instances: others of it are forgotten. */
+  /** The pod's current instances: results of others are dropped. */
   met(uid: string, ids: readonly string[]): void {
     this.#met.add(uid);
     const known = this.#pods.get(uid);
@@ -90,7 +90,7 @@ export class ProbeMemory {
     if (this.#pods.delete(uid)) this.#touch();
   }
 
-  /** Resolves when everything noted so far is on disk, or could not be written; that is not tried again afterwards. */
+  /** Resolves when everything noted so far is on disk, or could not be written; that is not retried afterwards. */
   async flush(): Promise<void> {
     await this.#writing;
     this.#retry?.[Symbol.dispose]();
@@ -127,7 +127,7 @@ function encode(pods: Pods): string {
   return `${JSON.stringify({ version: 1, pods: plain })}\n`;
 }
 
-/** Takes what has the right shape and leaves the rest. @throws SyntaxError when it is no JSON */
+/** Takes well-formed parts and drops the rest. @throws SyntaxError when it is not JSON */
 function decode(text: string): Pods {
   const pods: Pods = new Map();
   const file: unknown = JSON.parse(text);

@@ -4,14 +4,14 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { ProbeResult } from "./probe-judgement.ts";
 import type { ProbeType } from "./probe-spec.ts";
 
-/** What a probe says of one container now, and why. */
+/** A probe's current verdict on one container, and its cause. */
 export interface ProbeFinding {
   readonly result: ProbeResult;
-  /** Undefined for what holds before the first verdict. */
+  /** Undefined before the first verdict. */
   readonly cause: Cause | undefined;
 }
 
-/** How the last probe of one kind of one container ended, whatever became of the verdict. */
+/** The last outcome of one probe, whatever the verdict. */
 export interface ProbeSighting {
   readonly kind: "success" | "warning" | "failure" | "error";
   /** One clause for people. */
@@ -29,23 +29,23 @@ export interface ProbeChange {
   readonly cause: Cause;
 }
 
-/** The latest verdict of every probe, by instance of a container: an instance that is gone has none. */
+/** The latest verdict of every probe, by container instance: removed instances have none. */
 export class ProbeResults {
   readonly #findings = new Map<ContainerId, Map<ProbeType, ProbeFinding>>();
   readonly #sightings = new Map<ContainerId, Map<ProbeType, ProbeSighting>>();
   readonly #changes = new Emitter<ProbeChange>();
 
-  /** Undefined when nobody probes this instance for that. */
+  /** Undefined when this instance has no such probe. */
   get(id: ContainerId, type: ProbeType): ProbeFinding | undefined {
     return this.#findings.get(id)?.get(type);
   }
 
-  /** What holds before the first verdict of this life: no news to anybody. */
+  /** The initial verdict of this run: not reported as a change. */
   begin(id: ContainerId, type: ProbeType, result: ProbeResult): void {
     put(this.#findings, id, type, { result, cause: undefined });
   }
 
-  /** A verdict; listeners hear of it when it is another one than before. */
+  /** Sets a verdict; listeners are called if it changed. */
   set(change: ProbeChange): void {
     const { id, type, result, cause } = change;
     const before = this.get(id, type)?.result;
@@ -54,12 +54,12 @@ export class ProbeResults {
     this.#changes.emit(change);
   }
 
-  /** A probe has ended; it decides nothing by itself. */
+  /** A probe has ended; by itself it decides nothing. */
   saw(id: ContainerId, type: ProbeType, sighting: ProbeSighting): void {
     put(this.#sightings, id, type, sighting);
   }
 
-  /** Undefined before the first probe of this life. */
+  /** Undefined before the first probe of this run. */
   last(id: ContainerId, type: ProbeType): ProbeSighting | undefined {
     return this.#sightings.get(id)?.get(type);
   }

@@ -15,56 +15,58 @@ import {
 import type { HideSecrets } from "../runtime/config/hidden-secrets.ts";
 import type { ProbeAction } from "./probe-action.ts";
 
-/** How one probe ended. error: it could not be made, which says nothing about the container. */
+/** The outcome of one probe. error: it could not be made, which says nothing about the container. */
 export interface ProbeOutcome {
   readonly kind: "success" | "warning" | "failure" | "error";
   /** One clause for people, safe to print and short. */
   readonly text: string;
   /**
-   * For Events, likewise safe and bounded, where that differs: upstream's words, which tools look for, and more of what the
-   * container said.
+   * For Events, also safe and bounded, if different: upstream's text, which tools match, and more of the container's
+   * output.
    */
   readonly eventText?: string;
-  /** How much later than due it was sent, or its answer looked at, because podwright was busy: no fault of the target. */
+  /**
+   * How much later than due it was sent, or its response processed, because podwright was busy: not the target's fault.
+   */
   readonly lateMs: number;
 }
 
 export interface ProbeOrder {
   readonly id: ContainerId;
-  /** Throws when the probe can't be made. */
+  /** Throws when the probe is impossible. */
   readonly action: () => ProbeAction;
   readonly timeoutMs: number;
-  /** When it was to be sent, monotonic ms. */
+  /** When it was due, monotonic ms. */
   readonly dueMs: number;
-  /** What is told of output and answers passes through it. */
+  /** Filter for quoted output and responses. */
   readonly hide: HideSecrets;
 }
 
-/** What runs commands in containers. */
+/** Runs commands in containers. */
 export type CommandService = Pick<CriRuntimeService, "execSync">;
 
-/** In words as they are: what is told of them is made safe and short in one place. */
+/** Unfiltered: made safe and short in one place. */
 type Verdict = Pick<ProbeOutcome, "kind" | "text" | "eventText">;
 
-/** Tries in a row when a probe could not be made (maxProbeRetries). */
+/** Consecutive attempts when a probe could not be made (maxProbeRetries). */
 const maxTries = 3;
-/** Commands that begin at a time: each is a process to be started in a container. */
+/** Commands that start concurrently: each is a new process in a container. */
 const maxCommandStarts = 8;
-/** A command that runs longer gives up its place among those, so that it delays no other. */
+/** A command that runs longer releases its slot, so that it delays no other. */
 const slowCommandMs = 500;
-/** How much longer than a command's own timeout the runtime may take to tell of it. */
+/** Extra time for the runtime to report a command's timeout. */
 const runtimeSlackMs = 10_000;
-/** A deadline that is seen later than this was seen late because podwright was busy. */
+/** A deadline noticed later than this was noticed late because podwright was busy. */
 const punctualMs = 20;
-/** Most that is read of a command's output (maxReadLength), and most that is told of it and of answers. */
+/** Maximum command output that is read (maxReadLength), and maximum quoted of it and of responses. */
 const maxOutputBytes = 10 * 1024;
 const maxToldCharacters = 300;
-/** In Events; with what stands before it, no more than the API takes in a note (NoteLengthLimit). */
+/** For Events; with its prefix within the API's note limit (NoteLengthLimit). */
 const maxEventCharacters = 900;
 
 class ProbeTimeoutError extends Error {}
 
-/** Makes probes and says how they ended. A deadline counts from the moment at which the probe is really sent. */
+/** Executes probes. A deadline counts from when the probe is actually sent. */
 export class ProbeRunner {
   readonly #clock: Clock;
   readonly #timers: TimerQueue;
@@ -79,7 +81,7 @@ export class ProbeRunner {
     this.#network = network;
   }
 
-  /** @throws the signal's reason alone */
+  /** @throws only the signal's reason */
   async run(order: ProbeOrder, signal: AbortSignal): Promise<ProbeOutcome> {
     const lateness = new Lateness(this.#clock.monotonic() - order.dueMs);
     let problem = "";
@@ -137,7 +139,7 @@ export class ProbeRunner {
         ? { kind: "success", text: "exit code 0" }
         : failure(`exit code ${exitCode}${outputText([stdout, stderr])}`);
     } catch (error) {
-      // The runtime ends a command at its timeout and says so. That it does not answer at all is no command's fault.
+      // The runtime ends a command at its timeout and reports it. An unresponsive runtime is not the command's failure.
       if (isCriError(error, "DeadlineExceeded")) return failure(`still running after ${timeoutMs / 1000} s`);
       if (error instanceof ProbeTimeoutError) throw new Error("the runtime does not answer", { cause: error });
       throw error;
@@ -145,8 +147,8 @@ export class ProbeRunner {
   }
 
   /**
-   * Runs `work` with a signal that aborts after `limitMs`. When that is seen late, podwright was busy, and the answer may
-   * be waiting: as much time again is given as was lost, up to the limit.
+   * Runs `work` with a signal that aborts after `limitMs`. If the abort is late, podwright was busy, and the response
+   * may be waiting: the lost time is added, up to the limit.
    */
   async #within<T>(
     limitMs: number,
@@ -180,7 +182,7 @@ export class ProbeRunner {
   }
 }
 
-/** The greatest delay of one probe that was podwright's own. */
+/** The largest delay of one probe caused by podwright itself. */
 class Lateness {
   ms = 0;
 
@@ -200,7 +202,7 @@ function failure(text: string): Verdict {
 function judgeHttp({ status, redirectedTo, body }: HttpProbeAnswer): Verdict {
   const text = `HTTP status ${status}`;
   if (status < 200 || status >= 400) {
-    // Without the body: it may hold what readers of Events are not to know (https://issue.k8s.io/99425).
+    // Without the body: it may contain what readers of Events must not see (https://issue.k8s.io/99425).
     return { kind: "failure", text, eventText: `HTTP probe failed with statuscode: ${status}` };
   }
   if (status < 300) return { kind: "success", text };
@@ -213,7 +215,7 @@ function judgeHttp({ status, redirectedTo, body }: HttpProbeAnswer): Verdict {
   };
 }
 
-/** gRPC's codes that say something of their own about a health check. */
+/** gRPC codes with a meaning of their own for health checks. */
 const unimplemented = 12;
 const deadlineExceeded = 4;
 
@@ -236,7 +238,7 @@ function judgeHealth(answer: GrpcHealthAnswer): Verdict {
   };
 }
 
-/** What a command printed, from its begin. */
+/** The beginning of a command's output. */
 function outputText(outputs: readonly Uint8Array[]): string {
   return quoted(Buffer.concat(outputs).subarray(0, maxOutputBytes).toString());
 }

@@ -2,21 +2,21 @@ import { lastingContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 
-/** In the order in which they matter to a container: nothing else is probed before it has started. */
+/** In order of importance: nothing else is probed before the container has started. */
 export const probeTypes = ["startup", "liveness", "readiness"] as const;
 export type ProbeType = (typeof probeTypes)[number];
 
 const names = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" } as const;
 
-/** `Liveness`: the type as codes and Kubernetes' own messages spell it. */
+/** `Liveness`: the type as in Kubernetes' messages. */
 export function capitalised(type: ProbeType): Capitalize<ProbeType> {
   return names[type];
 }
 
-/** corev1.Probe as a manifest gives it. */
+/** corev1.Probe as in the manifest. */
 export type Probe = NonNullable<Container["livenessProbe"]>;
 
-/** When and how often to probe, with the API's defaults filled in. */
+/** When and how often to probe, with the API's defaults. */
 export interface ProbeTimes {
   readonly initialDelayMs: number;
   readonly periodMs: number;
@@ -36,7 +36,7 @@ export function probeOf(container: Container, type: ProbeType): Probe | undefine
   }
 }
 
-/** Zero means "not given" for all but the delay, as for the API server. */
+/** Zero means unset for all but the delay, as for the API server. */
 export function probeTimes(probe: Probe): ProbeTimes {
   return {
     initialDelayMs: (probe.initialDelaySeconds ?? 0) * 1000,
@@ -47,7 +47,7 @@ export function probeTimes(probe: Probe): ProbeTimes {
   };
 }
 
-/** Containers that may have probes: regular ones and sidecars. Other init containers and ephemeral ones are not probed. */
+/** Containers that may have probes: regular ones and sidecars, not other init or ephemeral containers. */
 export function probedContainers(pod: Pod): Container[] {
   return lastingContainers(pod.spec);
 }

@@ -1,4 +1,4 @@
-/** What probes say of a container. A probe that the container has not, or that nobody runs, has no say. */
+/** The probe results of a container. A missing or inactive probe has no effect. */
 export interface ProbeState {
   /** Readiness probe: false until it has succeeded. */
   readonly ready?: boolean;

@@ -35,7 +35,7 @@ export interface ProbeWorkerDependencies {
   readonly log: Logger;
   /** When podwright started, monotonic ms. */
   readonly ownStartMs: number;
-  /** What an earlier life knew of an instance. */
+  /** An earlier run's result for an instance. */
   readonly remembered: (uid: string, id: ContainerId, type: ProbeType) => ProbeResult | undefined;
   readonly observer?: Observer | undefined;
 }
@@ -43,13 +43,13 @@ export interface ProbeWorkerDependencies {
 /** A running instance of the container. */
 export interface ProbeTarget {
   readonly id: ContainerId;
-  /** Monotonic ms; before podwright's own start for one that it found running. */
+  /** Monotonic ms; before podwright's own start for one that was already running. */
   readonly startMs: number;
-  /** Of the pod; empty while it has none. */
+  /** The pod's; empty while it has none. */
   readonly address: string;
 }
 
-/** What a worker needs to know of its container at this moment. */
+/** A worker's facts about its container at this moment. */
 export interface ProbeView {
   readonly container: Container;
   readonly probe: Probe;
@@ -61,8 +61,8 @@ export interface ProbeView {
 }
 
 /**
- * Probes one container for one thing, from its start on, instance after instance. Every fact about the container comes
- * through {@link look}; verdicts go to the results.
+ * One probe of one container, from its start on, instance after instance. Facts about the container come through {@link
+ * look}; verdicts go to the results.
  */
 export class ProbeWorker {
   readonly type: ProbeType;
@@ -72,7 +72,7 @@ export class ProbeWorker {
   #times: ProbeTimes;
   #streak: Streak = noStreak;
   #failures: FailureLog;
-  /** A final verdict on this instance was given. */
+  /** This instance has a final verdict. */
   #settled = false;
   #wait: Disposable | undefined;
   #probing: AbortController | undefined;
@@ -86,12 +86,12 @@ export class ProbeWorker {
     this.#failures = new FailureLog(type, this.#times.failureThreshold);
   }
 
-  /** True while a probe is under way. */
+  /** True while a probe is in progress. */
   get isProbing(): boolean {
     return this.#probing !== undefined;
   }
 
-  /** Takes the newest facts: begins, goes on or stops probing, whichever they ask for. */
+  /** Applies the newest facts: starts, continues or stops probing. */
   look(view: ProbeView): void {
     const before = this.#view;
     this.#view = view;

@@ -18,15 +18,15 @@ export interface ConditionInputs {
   readonly now: number;
   /** Conditions of a resize, complete. */
   readonly resize?: readonly PodCondition[];
-  /** Why the node has taken the pod away for the sake of others; undefined: it did not, or has said so already. */
+  /** The node's DisruptionTarget message; undefined: none, or already set. */
   readonly disruption?: string | undefined;
 }
 
 const disruptionTarget = "DisruptionTarget";
-/** Who else takes pods away gives another reason. */
+/** Others that disrupt pods use other reasons. */
 const disruptionByNode = "TerminationByKubelet";
 
-/** What the kubelet writes; every other condition belongs to somebody else and is kept as it is. */
+/** The kubelet's condition types; all others belong to others and are kept. */
 export const ownConditions: ReadonlySet<string> = new Set([
   ...resizeConditions,
   "PodReadyToStartContainers",
@@ -37,12 +37,12 @@ export const ownConditions: ReadonlySet<string> = new Set([
   restartingCondition,
 ]);
 
-/** Whether the condition says that the node has taken the pod away. Pure. */
+/** Whether the condition is the node's own disruption. Pure. */
 export function isOwnDisruption({ type, reason }: PodCondition): boolean {
   return type === disruptionTarget && reason === disruptionByNode;
 }
 
-/** Conditions with one in place of that of its type, or behind them. Pure. */
+/** Conditions with one replaced by type, or appended. Pure. */
 export function withCondition(conditions: readonly PodCondition[], added: PodCondition): PodCondition[] {
   const index = conditions.findIndex(({ type }) => type === added.type);
   return index < 0 ? [...conditions, added] : conditions.with(index, added);
@@ -56,11 +56,12 @@ interface Finding {
 
 /**
  * The pod's conditions in upstream's order: those of others, PodReadyToStartContainers, Initialized, Ready,
- * ContainersReady, PodScheduled and, where some rule may restart all containers, AllContainersRestarting. The time of the last transition stays while the status does.
+ * ContainersReady, PodScheduled and, where a rule may restart all containers, AllContainersRestarting. The transition
+ * time stays while the status does.
  */
 export function podConditions(inputs: ConditionInputs): PodCondition[] {
   const others = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
-  // Whoever may take pods away says so in the same condition: it is others' but when the node itself does.
+  // Others disrupt pods through the same condition: it is theirs unless the node itself set it.
   const foreign =
     inputs.disruption === undefined ? others : withCondition(others, disrupted(inputs.disruption, inputs));
   const containersReady = findContainersReady(inputs);
@@ -75,7 +76,7 @@ export function podConditions(inputs: ConditionInputs): PodCondition[] {
   return [...foreign, ...(inputs.resize ?? []), ...own.map(([type, finding]) => condition(type, finding, inputs))];
 }
 
-/** True when containers can start in the pod's newest sandbox: no other one has to be made first. */
+/** True when containers can start in the pod's newest sandbox. */
 export function hasUsableSandbox(pod: Pod, { sandboxes }: RuntimePodStatus): boolean {
   const [newest] = sandboxes;
   const hostNetwork = pod.spec.hostNetwork === true;
@@ -111,7 +112,7 @@ function findInitialized({ pod, phase, initStatuses, containerStatuses, previous
     isSidecar(container) ? status.started === true : status.ready,
   );
   if (phase === "Succeeded" && unknown.length === 0) return { status: "True", reason: "PodCompleted" };
-  // A regular container has run: a sidecar that restarts now takes nothing of that back.
+  // A regular container has run: a restarting sidecar does not change that.
   if (containerStatuses.some(({ state }) => state.running ?? state.terminated)) return { status: "True" };
   const message = describe(unknown, unmet, "incomplete");
   if (message === "") return { status: "True" };
@@ -139,7 +140,7 @@ function findRestarting({ pod, podStatus, phase, previous }: ConditionInputs): F
   return { status: "True", reason: "RestartAllContainersStarted", message };
 }
 
-/** Ready: the containers are, and everybody else who has a say (readinessGates, KEP-580). */
+/** Ready: the containers are, and all readiness gates are open (KEP-580). */
 function findReady({ pod }: ConditionInputs, foreign: readonly PodCondition[], containersReady: Finding): Finding {
   if (containersReady.status !== "True") return containersReady;
   const problems = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {

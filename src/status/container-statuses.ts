@@ -9,17 +9,14 @@ import { isRestartingAll, removedEnd, restartingAllContainers, restartingMessage
 import { actualResources, allocatedResources } from "./resources.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
 
-/** The reason of an end of which nothing is known. */
+/** The reason of an unknown exit. */
 export const containerStatusUnknown = "ContainerStatusUnknown";
-/** Exit code of a container of whose end nothing is known: as if it had been killed. */
+/** Exit code of an unknown exit: as if killed. */
 const unknownExitCode = 137;
 
 export type ContainerKind = "init" | "regular" | "ephemeral";
 
-/**
- * The statuses of a pod's containers of one kind. Init containers come in spec order, others by name, as upstream
- * writes them.
- */
+/** The statuses of a pod's containers of one kind. Init containers in spec order, others by name, as upstream. */
 export function containerStatuses(
   inputs: StatusInputs,
   kind: ContainerKind,
@@ -47,7 +44,7 @@ function containerStatus(
   return withProbeResults(inputs, kind, container, waiting);
 }
 
-/** A container that the runtime doesn't show: not made yet, or lost with whatever became of it. */
+/** A container that the runtime does not have: not created yet, or lost with its exit code. */
 function missingStatus(
   { pod, podStatus, previous, tried, recursiveReadOnlyMounts }: StatusInputs,
   kind: ContainerKind,
@@ -80,7 +77,7 @@ function missingStatus(
   };
 }
 
-/** A container that was removed because its pod starts over. */
+/** A container that was removed because its pod restarts. */
 function removedStatus(container: Container, status: ContainerStatus): ContainerStatus {
   const { containerID: _, ...before } = status;
   return {
@@ -94,12 +91,12 @@ function removedStatus(container: Container, status: ContainerStatus): Container
   };
 }
 
-/** What says nothing of the container's own start. */
+/** Reasons that are not the container's own start failure. */
 const otherWaits: ReadonlySet<string> = new Set([
   ...["", "ContainerCreating", "PodInitializing", "CreatePodSandboxError", "CrashLoopBackOff", restartingAllContainers],
 ]);
 
-/** Its start has failed, and there is a reason. */
+/** Its start has failed with a reason. */
 function isFailedStart(status: ContainerStatus | undefined): status is ContainerStatus {
   return !otherWaits.has(status?.state.waiting?.reason ?? "");
 }
@@ -108,7 +105,7 @@ function initialWaitingReason(initContainers: readonly Container[] | undefined):
   return (initContainers?.length ?? 0) > 0 ? "PodInitializing" : "ContainerCreating";
 }
 
-/** A container as the runtime shows its newest instance; the one before it is the last state. */
+/** A container's newest instance; the previous one is the last state. */
 function observedStatus(
   inputs: StatusInputs,
   container: Container,
@@ -135,7 +132,7 @@ function observedStatus(
   };
 }
 
-/** `restarted`: the restart count when the runtime can't know of the restart. */
+/** `restarted`: the restart count when the runtime does not know of the restart. */
 function currentState(
   inputs: StatusInputs,
   newest: RuntimeContainerStatus,
@@ -150,7 +147,7 @@ function currentState(
     case "exited":
       return { state: { terminated: terminatedState(inputs, newest) } };
     case "unknown":
-      // It ran and does not any more: "never ran" would let a pod that runs once run twice.
+      // It has run and is gone: "never ran" would run a run-once pod twice.
       if (before?.state.running !== undefined) {
         const terminated = unknownEnd("The container could not be located when the pod was terminated");
         return { state: { terminated }, restarted: before.restartCount + 1 };
@@ -168,7 +165,7 @@ function stateBefore(
   before: ContainerStatus | undefined,
 ): ContainerState {
   if (older?.state === "exited") return { terminated: terminatedState(inputs, older) };
-  // The instance before may have been collected: what was said of it stays true.
+  // The previous instance may be garbage-collected: its reported state stays valid.
   const known = [before?.state.terminated, before?.lastState.terminated];
   const terminated = known.find((end) => end !== undefined && end.containerID !== containerID);
   return terminated === undefined ? {} : { terminated };
@@ -187,7 +184,7 @@ function terminatedState(inputs: StatusInputs, container: RuntimeContainerStatus
   };
 }
 
-/** The end of a container of which the runtime shows none. */
+/** The end of a container that the runtime no longer has. */
 export function unknownEnd(message: string): ContainerStateTerminated {
   return {
     exitCode: unknownExitCode,
@@ -198,7 +195,7 @@ export function unknownEnd(message: string): ContainerStateTerminated {
   };
 }
 
-/** A container that is to run and could not be started waits, for the reason of the last try. */
+/** A container whose start failed waits with the reason of the last attempt. */
 function withWaitingReason(
   inputs: StatusInputs,
   kind: ContainerKind,
@@ -223,7 +220,7 @@ function withWaitingReason(
   };
 }
 
-/** Gone from the runtime while regular containers are there: it must have done its work, or they would not be. */
+/** Gone from the runtime while regular containers exist: it must have completed. */
 function isForgottenInit(
   { pod, podStatus }: StatusInputs,
   container: Container,
@@ -244,7 +241,7 @@ function isToRun({ pod }: StatusInputs, container: Container, newest: RuntimeCon
   return newest.state !== "exited" || restartsAfter(pod, container, newest.exitCode);
 }
 
-/** `started` and `ready`: what probes say, or simply that the container runs where none has a say. */
+/** `started` and `ready`: by the probes, or whether the container runs if it has none. */
 function withProbeResults(
   inputs: StatusInputs,
   kind: ContainerKind,

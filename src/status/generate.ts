@@ -14,8 +14,8 @@ import { getPhase, isTerminalPhase } from "./phase.ts";
 import { foreignConditions } from "./merged-conditions.ts";
 
 /**
- * The status of a pod from all that is known of it; pure. Unlike upstream's, status.resources shows what was allocated
- * rather than what the pod's cgroup says (which on cgroup v1 is a huge number for "no limit").
+ * The status of a pod from everything known of it; pure. Unlike upstream's, status.resources shows the allocation
+ * instead of the pod's cgroup (which on cgroup v1 has a huge number for "no limit").
  */
 export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const { pod, podStatus, previous, now } = inputs;
@@ -30,7 +30,7 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const conditions = podConditions({
     pod,
     podStatus,
-    // What is ending is not ready, however long its containers take.
+    // A stopping pod is not ready, however long its containers take.
     phase: decided,
     initStatuses: init,
     containerStatuses: regular,
@@ -56,12 +56,12 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   };
 }
 
-/** Also by an earlier life, of which the status alone is known. */
+/** Also by an earlier run, known only from the status. */
 function wasRefused({ failure, previous }: StatusInputs): boolean {
   return failure === undefined ? tellsRejection(previous?.message ?? "") : failure.outcome === "refused";
 }
 
-/** As upstream's rejectPod: the node has given the pod nothing, and says nothing else of it than why. */
+/** As upstream's rejectPod: the node allocated nothing, and reports only the reason. */
 function refusedStatus(inputs: StatusInputs, phase: PodPhase): PodStatus {
   const conditions = foreignConditions(inputs.previous);
   return {
@@ -84,8 +84,8 @@ function startTime({ previous, startedAt, now }: StatusInputs): string {
 }
 
 /**
- * A pod that was over before the node began with it has no containers that wait for anything: with statuses of such,
- * `kubectl get pods` would show what they wait for (ContainerCreating) and not why the pod failed (OutOfcpu).
+ * A pod that ended before the node started anything has no container statuses: otherwise `kubectl get pods` would show
+ * what they wait for (ContainerCreating) and not why the pod failed (OutOfcpu).
  */
 function isTurnedAway({ podStatus, previous }: StatusInputs, phase: PodPhase): boolean {
   const { sandboxes, containers } = podStatus;
@@ -93,13 +93,13 @@ function isTurnedAway({ podStatus, previous }: StatusInputs, phase: PodPhase): b
   return isTerminalPhase(phase) && !wasSeen;
 }
 
-/** As upstream, it is told with the pod's end: until then the pod runs, and others may say why it goes. */
+/** As upstream, set with the pod's end: until then the pod runs, and others may set a reason. */
 function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): string | undefined {
   const ends = isTerminalPhase(phase) && !isTerminalPhase(previous?.phase);
   return ends ? failure?.disruption : undefined;
 }
 
-/** An end is never left. A pod that runs is Pending again only while it is initialised anew. */
+/** A final phase is permanent. A running pod is Pending again only while it is reinitialized. */
 function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
   const { previous, failure } = inputs;
   if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
@@ -115,8 +115,8 @@ function phaseOfContainers(
 }
 
 /**
- * While init containers run again in a new sandbox, what became of containers in the sandbox before says nothing of the
- * phase: upstream's goes to and fro then, with each container whose turn has not come.
+ * While init containers run again in a new sandbox, states of containers in the previous sandbox do not affect the
+ * phase: upstream's alternates then, with each container that waits for its turn.
  */
 function ofThisBeginning(
   { spec }: Pod,
@@ -131,18 +131,18 @@ function ofThisBeginning(
   });
 }
 
-/** Who waits for the end of a pod must not see it before its last container has stopped. */
+/** The end of a pod must not be visible before its last container has stopped. */
 function heldBack(inputs: StatusInputs, phase: PodPhase, statuses: readonly ContainerStatus[]): PodPhase {
   const { previous, mayRun } = inputs;
   if (mayRun !== true || !isTerminalPhase(phase) || isTerminalPhase(previous?.phase)) return phase;
   if (previous !== undefined) return previous.phase;
-  // A life that finds a pod which is to end has said nothing of it yet: its containers say what it was.
+  // A run that finds a stopping pod has no earlier status of it: the phase comes from its containers.
   const found = phaseOfContainers(inputs, statuses);
   if (!isTerminalPhase(found)) return found;
   return hasRegularInNewest(inputs.pod, inputs.podStatus) ? "Running" : "Pending";
 }
 
-/** The pod is initialised in the sandbox that is there: a regular container has been made in it. */
+/** The pod is initialized in its current sandbox: a regular container was created in it. */
 export function hasRegularInSandbox(pod: Pod, podStatus: RuntimePodStatus): boolean {
   return podStatus.sandboxes[0]?.ready === true && hasRegularInNewest(pod, podStatus);
 }
@@ -153,7 +153,7 @@ function hasRegularInNewest(pod: Pod, { sandboxes, containers }: RuntimePodStatu
   return containers.some(({ name, sandboxId }) => sandboxId === newest?.id && regular.has(name));
 }
 
-/** Reason and message explain the phase, so they stay with it. A pod that has begun has its name. */
+/** Reason and message explain the phase, so they stay with it. */
 function explanation({ failure, previous }: StatusInputs, phase: PodPhase): Pick<PodStatus, "message" | "reason"> {
   const ended = previous !== undefined && isTerminalPhase(previous.phase);
   const isNews = failure !== undefined && !ended && phase === "Failed";
@@ -166,7 +166,7 @@ function wordsOf({ cause: { code, message } }: Failure): Pick<PodStatus, "messag
   return { reason: code, message };
 }
 
-/** The pod's addresses in the order of the node's families; a pod that has lost its sandbox keeps its last ones. */
+/** The pod's addresses in the order of the node's families; a pod without a sandbox keeps its last ones. */
 function addresses(inputs: StatusInputs): Pick<PodStatus, "hostIP" | "hostIPs" | "podIP" | "podIPs"> {
   const { pod, podStatus, hostIPs, previous } = inputs;
   const nodeIPs = hostIPs.slice(0, 2);
@@ -182,7 +182,7 @@ function addresses(inputs: StatusInputs): Pick<PodStatus, "hostIP" | "hostIPs" |
   };
 }
 
-/** As upstream: a pod of the node's network keeps the address that it had; of a family that it lacks it gets one. */
+/** As upstream: a hostNetwork pod keeps its address; a missing family is added. */
 function hostPodIPs(nodeIPs: readonly string[], previous: PodStatus | undefined): readonly string[] {
   const had = (previous?.podIPs ?? []).map(({ ip }) => ip);
   const [first, ...more] = had;

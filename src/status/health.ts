@@ -2,10 +2,10 @@ import type { Pleg } from "../pleg/pleg.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
 
-/** PLEG is unhealthy when the runtime was not listed for so long (genericPlegRelistThreshold). */
+/** PLEG is unhealthy without a successful relist for this long (genericPlegRelistThreshold). */
 const plegUnhealthyMs = 3 * 60_000;
 
-/** What each subsystem last managed to do and what it waits for, at `now` (monotonic ms). */
+/** The last success of each subsystem and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
   pleg: Pick<Pleg, "beganMs" | "lastRelistMs" | "evented" | "discarded">,
@@ -19,7 +19,7 @@ export function kubeletHealth(
   return [
     {
       name: "pleg",
-      // The first listing has as much time as any other: a restart of podwright makes no node NotReady.
+      // The first relist has as much time as any other: a restart of podwright makes no node NotReady.
       ok: now - (last ?? pleg.beganMs) < plegUnhealthyMs,
       detail: `${listed}, ${pleg.evented ? "runtime events" : "no runtime events"}, ${pleg.discarded} events discarded`,
     },

@@ -11,15 +11,15 @@ import type { StatusManager } from "./status-manager.ts";
 export interface IgnoredPodDependencies {
   readonly clock: Clock;
   readonly statuses: Pick<StatusManager, "get" | "set" | "remove">;
-  /** The API server's pods whose names pods of the node's own have. */
+  /** The API server's pods whose names are taken by static pods of the node. */
   readonly ignored: () => readonly ApiPod[];
-  /** Whether the node has, or may have, something of the pod of that UID. */
+  /** Whether the node holds, or may hold, resources of the pod of that UID. */
   readonly mayHave: (uid: string) => boolean;
   /** The server may remove the pod of that UID once it is deleted. */
   readonly released: (uid: string) => void;
 }
 
-/** What a pod shows whose name is taken, until it has it. */
+/** The status of a pod whose name is taken. */
 export const nameTaken = {
   reason: "NameTaken",
   message: "a static pod of this node has the same name: this pod starts once it is gone",
@@ -27,13 +27,13 @@ export const nameTaken = {
 
 const readyConditions: ReadonlySet<string> = new Set(["Ready", "ContainersReady"]);
 const cause: Cause = { code: nameTaken.reason, message: nameTaken.message };
-/** Whether the node has something of a pod is looked at again, while there is such a pod. */
+/** Interval of checking whether a pod still holds resources, while there is one. */
 const lookMs = 5000;
 const idleMs = 60_000;
 
 /**
- * Pods of the API server that have no worker, as static pods have their names: what they wait for is their status, and
- * they can be deleted.
+ * Pods of the API server without a worker because static pods have their names: their status says so, and they can be
+ * deleted.
  */
 export class IgnoredPods {
   readonly #deps: IgnoredPodDependencies;
@@ -44,18 +44,18 @@ export class IgnoredPods {
     this.#wait = new WakeableWait(deps.clock, "the next check of pods whose names are taken");
   }
 
-  /** What is wanted of the node has changed, or a pod of it is gone. */
+  /** The desired pods changed, or one was removed. */
   wake(): void {
     this.#wait.wake();
   }
 
-  /** The server has the pod of that UID no longer. */
+  /** The server no longer has the pod of that UID. */
   podGone(uid: string): void {
-    // Nobody else forgets what a pod without a worker has told.
+    // Nothing else forgets the status of a pod without a worker.
     if (!this.#deps.mayHave(uid)) this.#deps.statuses.remove(uid);
   }
 
-  /** Looks after them until the signal aborts. Never rejects. */
+  /** Manages them until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const ignored = this.#deps.ignored();
@@ -73,7 +73,7 @@ export class IgnoredPods {
       ...before,
       ...(generation && { observedGeneration: generation }),
       ...nameTaken,
-      // Of one that has been Running, that it is Pending would be a step back.
+      // Going back from Running to Pending is not allowed.
       phase: before?.phase ?? "Pending",
       ...(before?.conditions && { conditions: before.conditions.map((condition) => this.#unready(condition)) }),
       qosClass: qosClass(pod),
@@ -81,7 +81,7 @@ export class IgnoredPods {
     this.#deps.statuses.set(pod, status, cause);
   }
 
-  /** Nothing of the pod runs, whatever an earlier life said of it. */
+  /** Nothing of the pod runs, whatever an earlier run reported. */
   #unready(condition: PodCondition): PodCondition {
     if (!readyConditions.has(condition.type) || condition.status !== "True") return condition;
     const lastTransitionTime = formatTime(this.#deps.clock.now());

@@ -12,19 +12,19 @@ export interface WaitingReason {
   readonly message: string;
 }
 
-/** An ending by which the node itself has failed a pod. */
+/** An ending by which the node itself failed a pod. */
 export type Failure = Pick<Ending, "cause" | "outcome" | "disruption">;
 
-/** Everything that a pod's status is made from. */
+/** The inputs of a pod's status. */
 export interface StatusInputs {
   readonly pod: Pod;
   /** What the runtime shows of the pod. */
   readonly podStatus: RuntimePodStatus;
-  /** Unset: as podStatus says, which leaves out a container whose postStart hook runs. That one counts too. */
+  /** Unset: same as podStatus, which excludes containers with a running postStart hook. This one includes them. */
   readonly isInitialized?: boolean;
-  /** By container name; absent for containers that could be started last time. */
+  /** By container name; absent for containers without a start failure. */
   readonly waiting: ReadonlyMap<string, WaitingReason>;
-  /** Containers whose start this life has tried: why others wait is told by `previous`. */
+  /** Containers with a start attempt in this run: others wait as `previous` says. */
   readonly tried: ReadonlySet<string>;
   /** The status generated before, or the API server's after a restart; undefined for a new pod. */
   readonly previous: PodStatus | undefined;
@@ -32,22 +32,22 @@ export interface StatusInputs {
   readonly now: number;
   /** When the node first saw the pod, likewise; undefined: now. */
   readonly startedAt?: number | undefined;
-  /** The node's addresses, the primary one first; empty to say nothing of them, as a kubelet without a cluster does. */
+  /** The node's addresses, the primary one first; empty: omitted, as by a standalone kubelet. */
   readonly hostIPs: readonly string[];
-  /** Name of the runtime for container ids: `containerd`. */
+  /** Runtime name for container IDs: `containerd`. */
   readonly runtimeName: string;
   /** Nothing of the pod will be restarted: it is being stopped, or has been. */
   readonly podIsTerminal: boolean;
-  /** Something of the pod runs, or may be about to; of one that is not being stopped that is never ruled out. */
+  /** Something of the pod runs or may start; for a pod that is not being stopped always possible. */
   readonly mayRun?: boolean;
-  /** Set when the node refuses or fails the pod: it is Failed, with code and message of the cause. */
+  /** Set when the node rejects or fails the pod: it is Failed, with code and message of the cause. */
   readonly failure?: Failure;
-  /** What containers left as termination message, by container id. */
+  /** Termination messages, by container ID. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** By container name. */
   readonly probes: ReadonlyMap<string, ProbeState>;
-  /** Whether the runtime can make mounts read-only all the way down. */
+  /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnlyMounts: boolean;
-  /** How far the pod is with its resources; undefined: nothing is known but its spec. */
+  /** The pod's resize state; undefined: only its spec is known. */
   readonly resize?: ResizeView | undefined;
 }

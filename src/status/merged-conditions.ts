@@ -2,15 +2,14 @@ import type { PodCondition, PodStatus } from "../api/status.ts";
 import { isOwnDisruption, ownConditions, withCondition } from "./conditions.ts";
 import { isTerminalPhase } from "./phase.ts";
 
-/** The conditions that others have written: readiness gates, DisruptionTarget … Pure. */
+/** The conditions of others: readiness gates, DisruptionTarget … Pure. */
 export function foreignConditions(status: PodStatus | undefined): PodCondition[] {
   return (status?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
 }
 
 /**
- * The conditions that the server is to have: those of others as it has them, as what is known of them here may be old, and
- * the node's own as it wants them. That the node took the pod away takes the place of what others said of that, with the
- * pod's end; what they say of it later counts. Pure.
+ * The conditions for the server: those of others as the server has them, since the local copy may be old, and the
+ * node's own. The node's disruption replaces that of others, with the pod's end; later changes by others count. Pure.
  */
 export function mergedConditions(found: PodStatus | undefined, wanted: PodStatus): PodCondition[] {
   const known = wanted.conditions ?? [];
@@ -20,7 +19,7 @@ export function mergedConditions(found: PodStatus | undefined, wanted: PodStatus
   return [...(disruption === undefined ? foreign : withCondition(foreign, disruption)), ...own];
 }
 
-/** The server learns that the pod is over. */
+/** The server learns that the pod has ended. */
 function endsWith(found: PodStatus | undefined, wanted: PodStatus): boolean {
   return isTerminalPhase(wanted.phase) && !isTerminalPhase(found?.phase);
 }

@@ -11,7 +11,7 @@ export interface PhaseInputs {
   /** Statuses of init and regular containers. */
   readonly statuses: readonly ContainerStatus[];
   readonly podIsTerminal: boolean;
-  /** A regular container has been created in the sandbox that is there, so initialisation was complete in it. */
+  /** A regular container was created in the current sandbox, so initialization was complete in it. */
   readonly initialized: boolean;
 }
 
@@ -20,11 +20,11 @@ export function isTerminalPhase(phase: PodPhase | undefined): boolean {
 }
 
 /**
- * Where a pod is in its life, from its containers alone. A container that waits for its restart counts as the end that
- * it had; sidecars keep no pod alive and fail none.
+ * A pod's phase from its containers alone. A container that waits for its restart counts as exited; sidecars neither
+ * keep a pod alive nor fail it.
  */
 export function getPhase(pod: Pod, inputs: PhaseInputs): PodPhase {
-  // What is only taken to have been killed says nothing: a pod of which nothing has run is no further than it was.
+  // An assumed kill says nothing: a pod whose containers never ran has not progressed.
   if (inputs.statuses.every(isUnbegun)) return "Pending";
   const situations = new Map(inputs.statuses.map((status) => [status.name, situationOf(status)]));
   const situation = (container: Container): Situation => situations.get(container.name) ?? unknownSituation;
@@ -45,14 +45,14 @@ export function getPhase(pod: Pod, inputs: PhaseInputs): PodPhase {
   return phaseOfEnded(pod, regular, inputs.podIsTerminal);
 }
 
-/** How a container stands. `ended` includes those that wait for a restart. */
+/** A container's state. `ended` includes those that wait for a restart. */
 interface Situation {
   readonly kind: "running" | "ended" | "waiting" | "unknown";
   readonly started: boolean;
   readonly exitCode: number;
-  /** Ended and not waiting to be restarted. */
+  /** Exited and not waiting for a restart. */
   readonly stopped: boolean;
-  /** It was removed so that its pod starts over: it runs again, whatever its policy says of its exit code. */
+  /** Removed because its pod restarts: it runs again, whatever its policy says of its exit code. */
   readonly startsOver: boolean;
   /** It has never run. */
   readonly unbegun: boolean;
@@ -67,7 +67,7 @@ const unknownSituation: Situation = {
   unbegun: false,
 };
 
-/** It waits for its first start, or was taken to have been killed when its pod had stopped without it. */
+/** It waits for its first start, or was assumed killed when its pod had stopped without it. */
 function isUnbegun({ state, lastState, restartCount }: ContainerStatus): boolean {
   if (restartCount > 0 || (state.waiting === undefined && state.terminated === undefined)) return false;
   const ends = [state.terminated, lastState.terminated].filter((end) => end !== undefined);
@@ -91,10 +91,10 @@ function hasFailedForGood(pod: Pod, container: Container, { kind, exitCode, star
 }
 
 function phaseOfEnded(pod: Pod, regular: readonly Situation[], podIsTerminal: boolean): PodPhase {
-  // One that still waits for its restart has not succeeded, whatever its last exit code was.
+  // A container that waits for its restart has not succeeded, whatever its last exit code.
   const succeeded = regular.every(({ exitCode, stopped }) => stopped && exitCode === 0);
   const outcome = succeeded ? "Succeeded" : "Failed";
-  // A static pod that is being stopped has not ended for the cluster: its manifest brings it back (upstream's rule).
+  // A stopping static pod has not ended for the cluster: its manifest brings it back (upstream's rule).
   if (podIsTerminal && !isStaticPod(pod)) return outcome;
   const restarting = pod.spec.containers.some((container, index) => {
     const { exitCode, startsOver } = regular[index] ?? unknownSituation;

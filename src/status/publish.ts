@@ -11,7 +11,7 @@ import type { ProbeState } from "../prober/probe-state.ts";
 import type { StatusManager } from "./status-manager.ts";
 import { terminatedStatus } from "./transitions.ts";
 
-/** Makes the pod's API status from what its worker tells, and stores it. */
+/** Builds the pod's API status from its worker's view, and stores it. */
 export function publishStatus(
   statuses: StatusManager,
   view: WorkerView,
@@ -20,10 +20,10 @@ export function publishStatus(
     readonly clock: Clock;
     readonly journal: Recorder;
     readonly runtimeName: string;
-    /** What probes say of the pod's containers, by name. */
+    /** The pod's probe results, by container name. */
     readonly probes: (pod: Pod, status: PodStatus) => ReadonlyMap<string, ProbeState>;
     readonly recursiveReadOnlyMounts: boolean;
-    /** The node's addresses, the primary one first; empty to say nothing of them. */
+    /** The node's addresses, the primary one first; empty: omitted. */
     readonly hostIPs: readonly string[];
   },
 ): void {
@@ -55,12 +55,12 @@ export function publishStatus(
     recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
     resize: view.resize,
   });
-  // What never ran waits no longer then, and the pod has an end. One that the node refused was never begun.
+  // Then containers that never ran wait no longer, and the pod ends. A rejected pod never started.
   const isOver = ending !== undefined && ending.outcome !== "refused" && !canRun(view.status);
   statuses.set(pod, isOver ? terminatedStatus(pod, status) : status, cause);
 }
 
-/** A Node that is reached by another family than a pod has told: upstream's words for it. */
+/** The Node's address has another family than a pod has reported: upstream's message. */
 function familyMismatch(told: string | undefined, now: string | undefined): string | undefined {
   if (told === undefined || now === undefined || isV6(told) === isV6(now)) return undefined;
   const shown = (address: string): string => `IPv${isV6(address) ? 6 : 4} node IP (${address})`;
@@ -68,12 +68,12 @@ function familyMismatch(told: string | undefined, now: string | undefined): stri
   return `Kubelet detected an ${shown(told)}, but the cloud provider selected an ${shown(now)}; ${advice}`;
 }
 
-/** Whether a container runs or, made already, may be about to. */
+/** Whether a container runs, or was created and may start. */
 function isUnderWay(status: PodStatus): boolean {
   return canRun(status) && status.containers.some(({ state }) => state !== "exited");
 }
 
-/** Whether something of the pod runs or could begin to: without its sandbox nothing does. */
+/** Whether anything of the pod runs or may start: without its sandbox nothing does. */
 function canRun({ sandboxes, containers }: PodStatus): boolean {
   return (
     sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === "running" || state === "unknown")

@@ -9,11 +9,11 @@ import { withResources } from "../resources/resizable.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
 
-/** Smaller values the kernel rounds up: what was asked for is shown instead. */
+/** The kernel rounds smaller values up: the requested value is shown instead. */
 const leastMilliCpuLimit = 10n;
 const leastMilliCpuRequest = 2n;
 
-/** Limits and requests, left out where empty. */
+/** Limits and requests, omitted when empty. */
 export function resourceStatus(
   requests: Readonly<Record<string, string>>,
   limits: Readonly<Record<string, string>>,
@@ -25,8 +25,8 @@ export function resourceStatus(
 }
 
 /**
- * `resources` of a container's status: what it was granted and, while it runs, CPU and memory as it really has them.
- * The runtime tells; what it does not tell is what the container was last given.
+ * `resources` of a container's status: the allocation and, while it runs, its actual CPU and memory, from the runtime
+ * or else from the record.
  */
 export function actualResources(
   container: Container,
@@ -53,14 +53,14 @@ export function actualResources(
   return resourceStatus(formatList(requests), formatList(limits));
 }
 
-/** Shows what there is in place of what was granted, unless both are so little that the kernel makes them equal. */
+/** Shows the actual instead of the allocated value, unless the kernel treats both as equal. */
 function show(list: Map<string, Quantity>, name: string, actual: Quantity | undefined, leastMillis: bigint): void {
   if (actual === undefined) return;
   const granted = list.get(name)?.milliValue() ?? 0n;
   if (actual.milliValue() > leastMillis || granted > leastMillis) list.set(name, actual);
 }
 
-/** `allocatedResources` and `resources` of a pod's status: what it was granted as a whole, and what it has. */
+/** `allocatedResources` and `resources` of a pod's status: its allocation and actual values. */
 export function podResourceStatus(
   pod: Pod,
   actuated: PodResources | undefined,
@@ -74,7 +74,7 @@ export function podResourceStatus(
   };
 }
 
-/** Requests as `allocatedResources` of a container's status has them, left out when there are none. */
+/** `allocatedResources` of a container's status, omitted when empty. */
 export function allocatedResources(resources: ResourceRequirements | undefined): {
   readonly allocatedResources?: Record<string, string>;
 } {
@@ -84,7 +84,7 @@ export function allocatedResources(resources: ResourceRequirements | undefined):
 
 export const resizeConditions = ["PodResizePending", "PodResizeInProgress"] as const;
 
-/** The conditions of a resize that waits or is being carried out; a pod that ends has none. */
+/** The conditions of a pending or running resize; a stopping pod has none. */
 export function resizeConditionsOf(
   inputs: Pick<StatusInputs, "pod" | "previous" | "now" | "podIsTerminal" | "resize">,
 ): PodCondition[] {
@@ -116,7 +116,7 @@ export function resizeConditionsOf(
     conditions.push(condition("PodResizePending", generation, pending.reason, pending.message));
   }
   if (inProgress !== undefined) {
-    // As long as it lasts it is the resize that was granted, whatever is asked for meanwhile.
+    // While in progress it is the allocated resize, whatever is requested meanwhile.
     const asked = inProgress.generation ?? last("PodResizeInProgress")?.observedGeneration ?? generation;
     const { error } = inProgress;
     conditions.push(condition("PodResizeInProgress", asked, error === undefined ? "" : "Error", error));

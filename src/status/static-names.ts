@@ -1,4 +1,4 @@
-/** The UIDs under which statuses of static pods are kept, by full name: while one takes another's place, both have it. */
+/** The UIDs with statuses of static pods, by full name: during a replacement both have it. */
 export class StaticNames {
   readonly #uids = new Map<string, Set<string>>();
 

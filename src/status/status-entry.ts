@@ -5,35 +5,35 @@ import type { Cause } from "../journal/entry.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
 import { statusPatch } from "./status-write.ts";
 
-/** A pod of the server's, and how far it has been told. */
+/** A pod of the server, and how far its status is synced. */
 export interface StatusEntry {
   pod: ApiPod;
-  /** As the server had it last. */
+  /** The server's last version. */
   found: PodStatus | undefined;
   foundVersion: string | undefined;
-  /** Version of the status that the server was told last; undefined: none, or it has to be told again. */
+  /** Version of the status last sent; undefined: none, or it must be resent. */
   told: number | undefined;
-  /** Why the latest status is what it is. */
+  /** The cause of the latest status. */
   cause: Cause;
-  /** It has stopped and holds nothing any more: then the server may forget it. */
+  /** It has stopped and released its resources: the server may delete it. */
   released: boolean;
-  /** The server was told to remove it, and has shown no newer version of it since. */
+  /** Its deletion was requested, and the server has shown no newer version since. */
   deleted: boolean;
   busy: boolean;
-  /** Nobody knows whether the last write was done: what the server has is asked for before the next. */
+  /** The last write's outcome is unknown: the server's version is read before the next. */
   unsure: boolean;
   failures: number;
-  /** How often in a row the server did not take what it was told. */
+  /** Consecutive rejections by the server. */
   refusals: number;
-  /** The server said that it has no such pod: monotonic ms at which it may be asked again, when something is heard of it. */
+  /** The server reported the pod as not found: monotonic ms at which it may be queried again. */
   missingUntilMs: number | undefined;
   /** Monotonic ms before which nothing is sent. */
   notBeforeMs: number;
-  /** Monotonic ms at which what is not urgent of the latest status is sent: what follows at once goes with it. */
+  /** Monotonic ms at which a non-urgent status is sent: changes that follow soon are included. */
   detailsAtMs: number;
-  /** Monotonic ms at which what somebody else wrote into our part is put right. */
+  /** Monotonic ms at which foreign changes of our part are corrected. */
   reconcileAtMs: number | undefined;
-  /** What the server did not take of the last patch: it need not be sent again and again. */
+  /** What the server dropped from the last patch: not resent again and again. */
   refused: string | undefined;
 }
 
@@ -60,12 +60,12 @@ export function newEntry(pod: ApiPod): StatusEntry {
   };
 }
 
-/** How often it was told in vain since it was told last. */
+/** Failed writes since the last success. */
 export function failuresOf({ failures, refusals }: StatusEntry): number {
   return failures + refusals;
 }
 
-/** The server's answer, unless something newer is known of it: false then. */
+/** Takes the server's response, unless something newer is known: false then. */
 export function has(
   entry: StatusEntry,
   { metadata, status }: Pick<ApiObject, "metadata"> & Pick<ApiPod, "status">,
@@ -76,7 +76,7 @@ export function has(
   return true;
 }
 
-/** What the server has yet to take of a status, to be compared; undefined: nothing. */
+/** The outstanding part of a status, for comparison; undefined: none. */
 export function difference({ pod, found }: StatusEntry, status: PodStatus): string | undefined {
   const patch = statusPatch(pod.metadata.uid, found, status);
   return patch && JSON.stringify(patch);

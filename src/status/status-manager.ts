@@ -9,10 +9,10 @@ import { mergedConditions } from "./merged-conditions.ts";
 import { isTerminalPhase } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";
 
-/** A pod's latest status: a greater version is always the later one, also when the pod was forgotten in between. */
+/** A pod's latest status: a greater version is always later, even if the pod was forgotten in between. */
 export interface VersionedStatus {
   readonly status: PodStatus;
-  /** Counted over all pods; 0 for a status that an earlier life left ({@link StatusManager.seed}). */
+  /** Counted over all pods; 0 for a status of an earlier run ({@link StatusManager.seed}). */
   readonly version: number;
 }
 
@@ -24,9 +24,9 @@ export interface StatusChange extends VersionedStatus {
 }
 
 /**
- * Keeps the latest status of each pod and tells who wants to know. What people can see change (the phase, containers'
- * states) goes into the journal with its cause. Statuses are set by the pod's worker alone, so that none is overtaken by
- * an older one, and while it has none by `IgnoredPods`.
+ * Stores the latest status of each pod and notifies listeners. Visible changes (the phase, containers' states) are
+ * recorded in the journal with their cause. Only the pod's worker sets its status, so none is overtaken by an older
+ * one, and while it has no worker `IgnoredPods` does.
  */
 export class StatusManager {
   readonly #journal: Recorder;
@@ -39,7 +39,7 @@ export class StatusManager {
     this.#journal = journal;
   }
 
-  /** The latest status of the pod of that UID; undefined when there is none yet. */
+  /** The latest status of the pod of that UID; undefined when none. */
   get(uid: string): PodStatus | undefined {
     return this.#statuses.get(uid)?.status;
   }
@@ -50,8 +50,8 @@ export class StatusManager {
   }
 
   /**
-   * What an earlier life said of a pod, and others since: new ones go on from there. One that this life has made already,
-   * without the API server, keeps what it says and takes over since when that is so. Nobody is told of it.
+   * The status of an earlier run, with others' changes since: the starting point of new ones. A status already made in
+   * this run, without the API server, keeps its content and takes over transition times. Listeners are not called.
    */
   seed(uid: string, status: PodStatus): void {
     const before = this.#statuses.get(uid);
@@ -60,13 +60,13 @@ export class StatusManager {
     this.#statuses.set(uid, { status: seeded, version });
   }
 
-  /** Whether an earlier life, or somebody else, has said that the pod is over, and this life nothing of it yet. */
+  /** Whether an earlier run, or someone else, reported the pod as ended, and this run has no status of it yet. */
   hadEnded(uid: string): boolean {
     const known = this.#statuses.get(uid);
     return known?.version === 0 && isTerminalPhase(known.status.phase);
   }
 
-  /** Takes over the conditions that others have written at the API server. True when they are news, of which nobody is told. */
+  /** Takes over others' conditions from the API server. True when they changed; listeners are not called. */
   adopt(uid: string, found: PodStatus | undefined): boolean {
     const before = this.#statuses.get(uid);
     if (before === undefined) return false;
@@ -77,8 +77,8 @@ export class StatusManager {
   }
 
   /**
-   * Stores a status. False when nothing changed, or when it can't follow the one before it ({@link illegalTransition}):
-   * that is noted in the journal and the status dropped.
+   * Stores a status. False when nothing changed, or when the transition is illegal ({@link illegalTransition}): that is
+   * recorded in the journal and the status dropped.
    */
   set(pod: Pod, status: PodStatus, cause: Cause): boolean {
     const ref = podRef(pod);
@@ -92,7 +92,7 @@ export class StatusManager {
     }
     const version = ++this.#lastVersion;
     const last = before?.version ?? 0;
-    // By it the later of two statuses is known, whoever wrote it.
+    // Orders two statuses, whoever wrote them.
     invariant("a status's version grows", version > last, () => `${uid}: ${version} after ${last}`);
     this.#checkRestarts(uid, before?.status, status);
     this.#statuses.set(uid, { status, version });
@@ -107,12 +107,12 @@ export class StatusManager {
     this.#removals.emit(uid);
   }
 
-  /** Calls `listener` after each change, in the order of the changes, until disposed of. It must not throw. */
+  /** Calls `listener` after each change, in order, until disposed of. It must not throw. */
   onChange(listener: (change: StatusChange) => void): Disposable {
     return this.#changes.on(listener);
   }
 
-  /** Calls `listener` with the UID of each pod that is forgotten, likewise. */
+  /** Calls `listener` with the UID of each forgotten pod, likewise. */
   onRemove(listener: (uid: string) => void): Disposable {
     return this.#removals.on(listener);
   }
@@ -121,7 +121,7 @@ export class StatusManager {
     const counts = new Map(allStatuses(before).map(({ name, restartCount }) => [name, restartCount]));
     for (const { name, restartCount } of allStatuses(after)) {
       const last = counts.get(name) ?? 0;
-      // Its instances' logs and its status go on counting where the one before ended.
+      // Its logs and status continue the restart count.
       invariant("restarts are counted up", restartCount >= last, () => `${uid}/${name}: ${restartCount}, ${last}`);
     }
   }
@@ -160,7 +160,7 @@ function allStatuses(status: PodStatus | undefined): readonly ContainerStatus[] 
   return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses];
 }
 
-/** What of a container's status people see change; times and messages are left to the status itself. */
+/** The visible part of a container's status; times and messages are excluded. */
 function describe({ state, ready, restartCount, containerID = "" }: ContainerStatus): { readonly [key: string]: Json } {
   const always = { ready, restartCount, containerID };
   if (state.running) return { state: "running", ...always };
@@ -178,7 +178,7 @@ function stateText({ state, ready }: ContainerStatus): string {
     return `terminated${reason ? `: ${reason}` : ""} (exit code ${exitCode})`;
   }
   const { reason, message } = state.waiting ?? {};
-  // A back-off repeats the exit before it, with a time that passes.
+  // A back-off repeats the exit before it, with a changing time.
   const why = reason === "CrashLoopBackOff" ? [reason] : [reason, message].filter(Boolean);
   return ["waiting", ...why].join(": ");
 }
@@ -188,7 +188,7 @@ function isSame(a: object, b: object): boolean {
   return textOf(a) === textOf(b);
 }
 
-/** Nothing of a status changes: one that is compared with many is written once. */
+/** Statuses are immutable: one that is compared with many is serialized once. */
 const texts = new WeakMap<object, string>();
 
 function textOf(value: object): string {
@@ -200,7 +200,7 @@ function textOf(value: object): string {
   return text;
 }
 
-/** A status with the times of an earlier one where both say the same. */
+/** A status with the times of an earlier one where both are equal. */
 function following(status: PodStatus, earlier: PodStatus): PodStatus {
   const conditions = (status.conditions ?? []).map((condition) => {
     const known = earlier.conditions?.find(({ type }) => type === condition.type);

@@ -3,7 +3,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogFields, Logger } from "../ports/log.ts";
 
-/** Whose status it is, for the log. */
+/** The pod, for the log. */
 export interface Named {
   readonly namespace: string;
   readonly name: string;
@@ -11,17 +11,17 @@ export interface Named {
 }
 
 /**
- * What the log says of statuses on their way: once that they don't reach the API server and once that all do again,
- * however many pods try how often, and once of each pod that the server refuses. The rest is told for debugging.
+ * Logs the fate of status updates: once that they fail and once that all work again, however many pods retry how often,
+ * and once for each pod that the server rejects. The rest is logged at debug level.
  */
 export class StatusNews {
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** UIDs of pods of which nobody took the status. */
+  /** UIDs of pods whose status update failed. */
   readonly #failing = new Set<string>();
-  /** UIDs of pods to whose status, or removal, the server says no. */
+  /** UIDs of pods whose status or deletion the server rejects. */
   readonly #refused = new Set<string>();
-  /** Monotonic ms; undefined: that statuses don't arrive is not told. */
+  /** Monotonic ms; undefined: no failure is logged. */
   #sinceMs: number | undefined;
   /** Pods that have failed since. */
   #pods = 0;
@@ -31,7 +31,7 @@ export class StatusNews {
     this.#log = log;
   }
 
-  /** It is tried again. */
+  /** A retry follows. */
   failed(pod: Named, error: unknown, retryMs: number): void {
     const { namespace, name, uid } = pod;
     const fields = { namespace, name, error: errorMessage(error), retryMs };
@@ -43,7 +43,7 @@ export class StatusNews {
     this.#log.warn("cannot update a pod's status", fields);
   }
 
-  /** The server finds it wrong; it is tried again all the same. */
+  /** The server finds it invalid; it is retried nevertheless. */
   invalid(pod: Named, error: unknown, retryMs: number): void {
     const { namespace, name } = pod;
     const fields = { namespace, name, error: errorMessage(error), retryMs };
@@ -60,14 +60,14 @@ export class StatusNews {
     this.#pods = 0;
   }
 
-  /** The server does not have the pod, or not any more: there is nothing to tell of it. */
+  /** The server does not have the pod: nothing to update. */
   ended(uid: string): void {
     this.#refused.delete(uid);
     this.#failing.delete(uid);
   }
 
   #refuse({ uid }: Named, message: string, fields: LogFields): void {
-    // It was answered.
+    // The server answered.
     this.#failing.delete(uid);
     if (this.#refused.has(uid)) this.#log.debug(message, fields);
     else this.#log.warn(message, fields);
@@ -75,7 +75,7 @@ export class StatusNews {
   }
 }
 
-/** Whether the server is well, and says no to this pod alone. */
+/** Whether the server is healthy and rejects only this pod. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.code >= 400 && error.code < 500 && error.code !== 408 && error.code !== 429;

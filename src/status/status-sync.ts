@@ -26,11 +26,11 @@ export interface StatusSyncDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly statuses: StatusManager;
-  /** Others have written conditions of a pod: what depends on them has to be looked at. */
+  /** Others changed conditions of a pod: their dependents must be synced. */
   readonly conditionsChanged: (uid: string, cause: Cause) => void;
-  /** The server does not take what the mirror pod of that UID is to show: it shows an earlier life of its pod. */
+  /** The server rejects the status of the mirror pod of that UID: it shows an earlier instance of its pod. */
   readonly mirrorRefused: (uid: string) => void;
-  /** The hash of a static pod's manifest, by which its mirror pod is known; undefined: the node has no such static pod. */
+  /** The hash of a static pod's manifest, which identifies its mirror pod; undefined: no such static pod. */
   readonly manifestHash: (uid: string) => string | undefined;
 }
 
@@ -41,24 +41,24 @@ interface Write {
 
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
-/** What the server does not take it may take later: who says no may be a policy that somebody mends. */
+/** A rejected status may be accepted later: a policy may be corrected. */
 const firstRefusalMs = 10_000;
 const longestRefusalMs = 60_000;
-/** A pod that starts has a few changes of its status in a row: those that nobody waits for go together. */
+/** A starting pod changes its status several times in a row: changes that nobody waits for are combined. */
 const detailsMs = 40;
-/** What somebody else changes in a status of ours is put right, but not in a fight. */
+/** Foreign changes of our status are corrected, but not in a fight. */
 const reconcileMs = 10_000;
 /**
- * Who says that a pod is not there may have been the wrong one to ask (a load balancer between clusters): nothing is
- * forgotten before the watch says that the pod is gone.
+ * A "not found" may come from the wrong server (a load balancer between clusters): nothing is forgotten before the
+ * watch reports the deletion.
  */
 const missingRetryMs = 120_000;
 
 /**
- * Brings pods' statuses to the API server (upstream's statusManager): the latest of each, in order within a pod and side
- * by side otherwise, without asking for the pod before, deletions and changes of readiness first, and pods whose last
- * write failed behind all others. A pod that is being deleted is removed from the server (grace 0, of that UID only) once
- * it has stopped and its last status was told, or refused. Statuses of static pods go to their mirror pods.
+ * Sends pod statuses to the API server (upstream's statusManager): the latest of each, in order within a pod and
+ * concurrently otherwise, without reading the pod before, deletions and readiness changes first, and pods whose last
+ * write failed last. A deleted pod is removed from the server (grace period 0, with UID precondition) once it has
+ * stopped and its last status was sent, or rejected. Statuses of static pods go to their mirror pods.
  */
 export class StatusSync {
   readonly #deps: StatusSyncDependencies;
@@ -79,7 +79,7 @@ export class StatusSync {
     this.#places = new WritePlaces(deps.clock, () => this.#pump());
   }
 
-  /** Pods of which the server has yet to be told, for diagnostics. */
+  /** Pods with unsent statuses, for diagnostics. */
   get waiting(): number {
     return this.#dirty.size;
   }
@@ -97,7 +97,7 @@ export class StatusSync {
     this.#timer?.[Symbol.dispose]();
   }
 
-  /** The server has the pod as it is here. A status of an earlier life is where a new one goes on from. */
+  /** The server's pod is as given. A status of an earlier run is the starting point. */
   podSeen(pod: ApiPod): void {
     const { uid, resourceVersion } = pod.metadata;
     const mirror = isMirrorPod(pod);
@@ -111,7 +111,7 @@ export class StatusSync {
       entry.pod = pod;
       this.#isThere(entry);
       if (isNewer(resourceVersion, entry.foundVersion)) {
-        // Still there, or it would not change: perhaps others hold it there (finalizers).
+        // Still there, or it would not change: perhaps held by finalizers.
         entry.deleted = false;
         entry.found = pod.status;
         entry.foundVersion = resourceVersion;
@@ -122,7 +122,7 @@ export class StatusSync {
     this.#touch(uid);
   }
 
-  /** Readiness gates are opened at the API server. Of what this life has said nothing yet, all is others'. */
+  /** Readiness gates are set at the API server. Before this run's first status, all conditions belong to others. */
   #adopt(uid: string, status: PodStatus | undefined): void {
     const { statuses, conditionsChanged } = this.#deps;
     const isNews = statuses.adopt(uid, status);
@@ -143,7 +143,7 @@ export class StatusSync {
     if (this.#mirrors.get(name) === uid) this.#mirrors.delete(name);
   }
 
-  /** The pod of that UID has stopped and holds nothing any more. */
+  /** The pod of that UID has stopped and released its resources. */
   released(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry === undefined || entry.released) return;
@@ -164,20 +164,20 @@ export class StatusSync {
     this.#touch(uid);
   }
 
-  /** Something is heard of a pod that the server was said not to have. */
+  /** News about a pod that the server reported as not found. */
   #isThere(entry: StatusEntry): void {
     entry.notBeforeMs = entry.missingUntilMs ?? entry.notBeforeMs;
     entry.missingUntilMs = undefined;
   }
 
-  /** Since when a static pod is as it is, is known from its mirror pod alone: an earlier life has told it there. */
+  /** The transition times of a static pod are known only from its mirror pod. */
   #keepTimes(mirror: ApiPod): void {
     const uid = this.#staticOf(mirror);
     if (uid === undefined || mirror.status === undefined) return;
     if (this.#deps.statuses.get(uid) !== undefined) this.#deps.statuses.seed(uid, mirror.status);
   }
 
-  /** Somebody else wrote into what is ours. */
+  /** Someone else changed our part of the status. */
   #reconcile(entry: StatusEntry): void {
     const latest = this.#latest(entry);
     if (entry.busy || latest === undefined || latest.version !== entry.told) return;
@@ -190,11 +190,11 @@ export class StatusSync {
   #latest({ pod }: StatusEntry): { readonly status: PodStatus; readonly version: number } | undefined {
     const uid = isMirrorPod(pod) ? this.#staticOf(pod) : pod.metadata.uid;
     const latest = uid === undefined ? undefined : this.#deps.statuses.getVersioned(uid);
-    // What an earlier life left is the server's own.
+    // What an earlier run left counts as the server's own.
     return latest?.version === 0 ? undefined : latest;
   }
 
-  /** The UID of a mirror pod's static pod. While that takes another's place, both have their name: each has its mirror. */
+  /** The UID of a mirror pod's static pod. During a replacement both have their name, and each has its mirror. */
   #staticOf({ metadata }: ApiPod): string | undefined {
     const hash = metadata.annotations?.[Annotation.configMirror];
     if (hash === undefined) return undefined;
@@ -207,13 +207,13 @@ export class StatusSync {
     this.#pump();
   }
 
-  /** What the server has to be told next of a pod; undefined: nothing. */
+  /** The next status to send for a pod; undefined: none. */
   #next(entry: StatusEntry): Write | undefined {
     const { pod, found, told } = entry;
     const latest = this.#latest(entry);
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
     const over = isDeleted && !entry.deleted && !isMirrorPod(pod) && entry.released;
-    // A pod that is over must not stay for what the server does not take.
+    // An ended pod must not stay because the server rejects its status.
     const again = entry.reconcileAtMs !== undefined && !(over && entry.refusals > 0);
     if (latest !== undefined && (latest.version !== told || again)) {
       return { kind: "patch", rank: isDeleted ? 0 : rankOf(found, latest.status) };
@@ -228,7 +228,7 @@ export class StatusSync {
     return Math.max(entry.notBeforeMs, isNews ? newsAtMs : (entry.reconcileAtMs ?? 0));
   }
 
-  /** Begins as many writes as may be under way, the most urgent first. */
+  /** Starts as many writes as are allowed, the most urgent first. */
   #pump(): void {
     const signal = this.#signal;
     if (signal === undefined || signal.aborted) return;
@@ -246,7 +246,7 @@ export class StatusSync {
       if (dueAtMs > nowMs) soonestMs = Math.min(soonestMs, dueAtMs);
       else if (!entry.busy) due.push({ entry, write });
     }
-    // Stable: of equal rank who waited longest goes first.
+    // Stable: among equals, the longest wait goes first.
     const order = due.toSorted((a, b) => failuresOf(a.entry) - failuresOf(b.entry) || a.write.rank - b.write.rank);
     for (const { entry, write } of order) {
       const place = this.#places.take(failuresOf(entry) > 0);
@@ -266,9 +266,9 @@ export class StatusSync {
       entry.busy = false;
       place[Symbol.dispose]();
       this.#writes.delete(write);
-      // While the write was on its way, others may have written too.
+      // Others may have written during this write.
       this.#reconcile(entry);
-      // It has had its turn: those that wait come before it.
+      // It has had its turn: waiting ones come first.
       const { uid } = entry.pod.metadata;
       this.#dirty.delete(uid);
       this.#dirty.add(uid);
@@ -317,7 +317,9 @@ export class StatusSync {
     entry.refused = isPartOf(left, patch) ? JSON.stringify(left) : undefined;
   }
 
-  /** A patch leaves out what the server has already, and would leave there what was done though it is said to have failed. */
+  /**
+   * A patch omits what the server already has, and so would keep a change whose write was wrongly reported as failed.
+   */
   async #ask(entry: StatusEntry, signal: AbortSignal): Promise<void> {
     const call = { ...this.#call(entry.pod, signal), resource: statusEchoes };
     const there = await this.#deps.client.get(call);
@@ -335,11 +337,11 @@ export class StatusSync {
       client.delete(this.#call(pod, signal), options),
     );
     entry.deleted = true;
-    // Seen once more after this, there is no hurry.
+    // Verified once more after this, without hurry.
     entry.notBeforeMs = clock.monotonic() + longestRetryMs;
   }
 
-  /** The next status is sent at once; this one again in a while. */
+  /** The next status is sent immediately; this one again later. */
   #refused(entry: StatusEntry, version: number | undefined, error: ApiError): void {
     const { pod } = entry;
     entry.refusals++;
@@ -355,14 +357,14 @@ export class StatusSync {
 
   #failed(entry: StatusEntry, error: unknown): void {
     const { clock } = this.#deps;
-    // At a conflict others have changed the pod all the while; at a deletion it may be another pod of its name.
+    // At a conflict others keep changing the pod; at a deletion it may be another pod of its name.
     entry.failures++;
     const nowMs = clock.monotonic();
     const backOffMs = Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
     const retryMs = Math.max(backOffMs, askedPauseMs(error));
     const retryAtMs = nowMs + retryMs;
     if (isApiError(error, "NotFound") || isOtherUid(error)) {
-      // Gone, and another of its name may be there: the watch will tell.
+      // Gone, and another of its name may exist: the watch will report it.
       this.#news.ended(entry.pod.metadata.uid);
       entry.missingUntilMs = retryAtMs;
       entry.notBeforeMs = nowMs + missingRetryMs;
@@ -374,7 +376,7 @@ export class StatusSync {
     this.#news.failed(entry.pod.metadata, error, retryMs);
   }
 
-  /** The pod as the node knows it: of a mirror pod, the static one. */
+  /** The node's pod: for a mirror pod, the static one. */
   #ref(pod: ApiPod): PodRef {
     const own = isMirrorPod(pod) ? this.#staticOf(pod) : undefined;
     return { ...podRef(pod), ...(own !== undefined && { uid: own }) };

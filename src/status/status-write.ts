@@ -6,14 +6,14 @@ import type { PodStatus } from "../api/status.ts";
 import { apiPods, readPodStatus } from "../sources/api-pod.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 
-/** Lists of PodStatus that the server merges, by the key of their items. */
+/** PodStatus lists that the server merges, with their keys. */
 const mergeKeys: MergeKeys = {
   conditions: { key: "type", anyOrder: true },
   podIPs: { key: "ip" },
   hostIPs: { key: "ip" },
 };
 
-/** What kubelets write: fields of others (resourceClaimStatuses, nominatedNodeName …) are left as they are. */
+/** The kubelet's fields: those of others (resourceClaimStatuses, nominatedNodeName …) are left alone. */
 const ownFields = [
   "observedGeneration",
   "phase",
@@ -33,19 +33,19 @@ const ownFields = [
   "resources",
 ] as const satisfies readonly (keyof PodStatus)[];
 
-/** Of each status the last comparison: after a write the same two are compared more than once. */
+/** The last comparison of each status: after a write the same two are compared again. */
 const compared = new WeakMap<PodStatus, Compared>();
 
 interface Compared {
-  /** Of a static pod's status those of its mirror pods, one after the other. */
+  /** Per static pod status: those of its mirror pods in turn. */
   readonly uid: string;
   readonly found: PodStatus | undefined;
   readonly patch: object | undefined;
 }
 
 /**
- * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are
- * kept as the server has them. The UID makes it a patch of this pod and no other of its name. Pure.
+ * The patch that brings a status to the API server's pod; undefined when equal. Conditions of others are kept as on the
+ * server. The UID restricts it to this pod. Pure.
  */
 export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
   const last = compared.get(wanted);
@@ -62,8 +62,8 @@ function makePatch(uid: string, found: PodStatus | undefined, wanted: PodStatus)
 }
 
 /**
- * Whether a patch that the server has taken said all that is said once more in `left`: then that is what the server does
- * not take. What the patch left out, as the server had it, somebody else has changed meanwhile. Pure.
+ * Whether an accepted patch already contained everything in `left`: then the server drops it. What the patch omitted
+ * because the server had it was changed by someone else meanwhile. Pure.
  */
 export function isPartOf(left: unknown, patch: unknown): boolean {
   if (Array.isArray(left)) {
@@ -77,10 +77,10 @@ function picked(status: Partial<PodStatus>): Record<string, unknown> {
   return Object.fromEntries(ownFields.map((name) => [name, status[name]]));
 }
 
-/** 0 goes first: deletions, then what decides whether a pod gets traffic or is done, then the rest. */
+/** 0 goes first: deletions, then what decides about traffic or completion, then the rest. */
 export type WriteRank = 0 | 1 | 2;
 
-/** How urgent it is that the server learns of a status. Pure. */
+/** The urgency of a status update. Pure. */
 export function rankOf(found: PodStatus | undefined, wanted: PodStatus): WriteRank {
   const ready = (status: PodStatus | undefined): string | undefined =>
     status?.conditions?.find(({ type }) => type === "Ready")?.status;
@@ -88,12 +88,12 @@ export function rankOf(found: PodStatus | undefined, wanted: PodStatus): WriteRa
   return becameReady || (found?.phase !== wanted.phase && wanted.phase !== "Pending") ? 1 : 2;
 }
 
-/** What the server answers to a status: of the pod that comes back nothing else is read. */
+/** The decoded part of the server's response: nothing else of the returned pod is read. */
 export interface StatusEcho extends ApiObject {
   readonly status: PodStatus | undefined;
 }
 
-/** Pods as answers: a status was taken, whether the rest of the pod can be read or not. */
+/** Pods as responses: a status was accepted, whether the rest of the pod can be decoded or not. */
 export const statusEchoes: Resource<StatusEcho> = {
   ...apiPods,
   decode: (value) => {

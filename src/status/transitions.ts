@@ -9,14 +9,14 @@ import { getPhase, isTerminalPhase } from "./phase.ts";
 import { mayRestartAll } from "./restarting.ts";
 
 /**
- * Why a status can't follow the one before it: a container that has ended for good doesn't run or wait again, unless
- * its whole pod starts over. That is a defect in what was observed or decided, never to be shown. Undefined when it can.
+ * Why a status transition is illegal: a container that has terminated for good does not run or wait again, unless its
+ * whole pod restarts. That is a defect in an observation or decision, and never shown. Undefined when legal.
  */
 export function illegalTransition(pod: Pod, before: PodStatus | undefined, after: PodStatus): string | undefined {
   if (mayRestartAll(pod)) return undefined;
   const { containers, initContainers = [] } = pod.spec;
   const regular = firstRevived(pod, containers, before?.containerStatuses, after.containerStatuses);
-  // In a new sandbox (a node that was restarted, one that died) they run again, unless nothing of the pod does.
+  // In a new sandbox (after a reboot, or a sandbox that died) they run again, unless nothing of the pod does.
   const init = neverRestarts(pod)
     ? firstRevived(pod, initContainers, before?.initContainerStatuses, after.initContainerStatuses)
     : undefined;
@@ -36,14 +36,14 @@ function firstRevived(
     if (exitCode === undefined || restartsAfter(pod, container, exitCode)) return false;
     const now = after.find(({ name }) => name === container.name);
     if (now === undefined || last === undefined || now.state.terminated !== undefined) return false;
-    // One that was stopped for another image or for its resize runs anew, whatever its policy says.
+    // A container that was stopped for a new image or a resize restarts, whatever its policy says.
     return now.image === last.image && !resizes(container) && !isAnew(last, now);
   })?.name;
 }
 
 /**
- * Whether a status shows an end that the server lets no later one take back: of a container that its pod does not run
- * again (upstream's ValidateContainerStateTransition), and that runs or waits now. Pure.
+ * Whether a status reports an end that the server never allows to be revoked: of a container that its pod does not
+ * restart (upstream's ValidateContainerStateTransition), and that runs or waits now. Pure.
  */
 export function showsEarlierLife(pod: Pod, shown: PodStatus | undefined, now: PodStatus): boolean {
   if (mayRestartAll(pod)) return false;
@@ -60,7 +60,7 @@ function stateOf(status: PodStatus | undefined, { name }: Container): ContainerS
   return [...initContainerStatuses, ...containerStatuses].find((each) => each.name === name)?.state;
 }
 
-/** The node has made another instance of it since, as of one that the runtime had lost track of: that is told. */
+/** The node has created another instance since, e.g. because the runtime had lost it: that is reported. */
 function isAnew(last: ContainerStatus, now: ContainerStatus): boolean {
   return [last, now].every(({ containerID }) => containerID !== undefined) && now.containerID !== last.containerID;
 }
@@ -70,15 +70,15 @@ function resizes({ resizePolicy }: Container): boolean {
 }
 
 /**
- * The last status of a pod that has stopped for good (upstream's TerminatePod): containers of which no end was seen are
- * taken to have been killed, also when they never ran, and the pod has an end.
+ * The last status of a pod that has stopped for good (upstream's TerminatePod): containers without an observed end are
+ * assumed killed, even if they never ran, and the pod ends.
  */
 export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   const init = status.initContainerStatuses ?? [];
   const lastBegun = init.findLastIndex(hasBegun);
   const ended: PodStatus = {
     ...status,
-    // Those that never had their turn keep waiting; if none had, it was the first one's.
+    // Containers that never had their turn keep waiting; if none had, it was the first one's.
     ...(init.length > 0 && {
       initContainerStatuses: init.map((each, index) => (index <= Math.max(lastBegun, 0) ? withEnd(each) : each)),
     }),
@@ -89,7 +89,10 @@ export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   return { ...ended, phase: isTerminalPhase(status.phase) ? status.phase : lastPhase(pod, ended) };
 }
 
-/** A static pod has ended only if its containers say so. They say it at once: an earlier life may have told it already. */
+/**
+ * A static pod has ended only if its containers say so. They do immediately: an earlier run may have reported it
+ * already.
+ */
 function lastPhase(pod: Pod, ended: PodStatus): PodPhase {
   if (!isStaticPod(pod)) return "Failed";
   const statuses = [...(ended.initContainerStatuses ?? []), ...(ended.containerStatuses ?? [])];

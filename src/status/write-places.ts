@@ -6,17 +6,17 @@ interface Write {
   isSlow: boolean;
 }
 
-/** Writes at a time, of which none is slow. */
+/** Concurrent writes, none of them slow. */
 const placesLimit = 16;
-/** With those that are slow. */
+/** Including slow ones. */
 const writesLimit = 64;
-/** A write that is not answered by then (a webhook that hangs, a server that chokes on it) holds no place any more. */
+/** A write without a response by then (a hanging webhook, a server that chokes on it) releases its slot. */
 const patienceMs = 2000;
 
 /**
- * How many statuses are on their way at a time. What is slow makes room for others, and pods whose last write failed get
- * half of the room at most: however many they are, those with which nothing is wrong don't wait for them. Unlike with
- * `Places` nobody queues here: who is most urgent is decided anew whenever there is room.
+ * Limits concurrent status writes. Slow writes make room for others, and pods whose last write failed get at most half
+ * of the slots: however many they are, healthy pods do not wait for them. Unlike with `Places` nobody queues here: the
+ * most urgent is chosen whenever there is room.
  */
 export class WritePlaces {
   readonly #clock: Pick<Clock, "timer">;
@@ -36,7 +36,7 @@ export class WritePlaces {
     if (!isRoom(all, 1) || (hasFailed && !isRoom(failed, 1 / 2))) return undefined;
     const write: Write = { hasFailed, isSlow: false };
     this.#writes.add(write);
-    // Room is asked for before.
+    // Callers check for room first.
     const { size } = this.#writes;
     invariant("statuses are written within the limits", size <= writesLimit, () => `${size} of ${writesLimit}`);
     const patience = this.#clock.timer("the response to a pod status update", patienceMs, () => {

@@ -5,12 +5,12 @@ import { FileError, type Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
-/** One file of a volume whose content comes from objects. */
+/** One file of a volume with content from objects. */
 export interface ProjectedFile {
   readonly data: Uint8Array;
   /** Permission bits. */
   readonly mode: number;
-  /** Whose it is; root's where it isn't said. */
+  /** Its owner; default: root. */
   readonly uid?: number | undefined;
 }
 
@@ -30,7 +30,7 @@ const generationName = /^\.\.\d{4}(?:_\d\d){5}\.[0-9a-f]+$/;
 const maxPathBytes = 4096;
 const maxNameBytes = 255;
 const directoryMode = 0o755;
-/** Files that are written at the same time: as many as Node.js has threads for, more would only hold them open. */
+/** Files written concurrently: as many as Node.js has threads for. */
 const atOnce = 4;
 
 /**
@@ -40,9 +40,9 @@ const atOnce = 4;
  *     key → ..data/key
  *     ..data → ..2026_01_31_12_00_00.1a2b3c4d
  *
- * Safe to be cut off at any step: the next write starts from what it finds, and takes away what is left over. Nothing
- * found in the volume is followed but a `..data` that names a generation beside it: a pod that got at its volume could
- * otherwise have files of the node removed (CVE-2017-1002102).
+ * Safe to interrupt at any step: the next write starts from what it finds, and removes leftovers. Nothing found in the
+ * volume is followed except a `..data` that names a generation beside it: otherwise a pod with access to its volume
+ * could get files of the node removed (CVE-2017-1002102).
  *
  * One writer at a time.
  */
@@ -56,7 +56,7 @@ export class AtomicWriter {
     this.#directory = directory;
   }
 
-  /** Whether something was written, to its end. */
+  /** Whether something was written completely. */
   async hasContent(): Promise<boolean> {
     return (await this.#currentGeneration()) !== undefined;
   }
@@ -75,8 +75,8 @@ export class AtomicWriter {
 
   /**
    * Replaces the files of the volume.
-   * @param beforePublish gives the new files to whom they belong, before anybody can see them
-   * @throws VolumeError when a path of the payload is not usable; FileError
+   * @param beforePublish sets the owner of the new files, before anybody can see them
+   * @throws VolumeError when a path of the payload is invalid; FileError
    */
   async write(payload: Payload, beforePublish: () => Promise<void>): Promise<void> {
     const wanted = cleanPayload(payload);
@@ -92,7 +92,7 @@ export class AtomicWriter {
     if (before !== undefined) await files.removeTree(`${this.#directory}/${before}`);
   }
 
-  /** The directory that `..data` points at, when both are what this writer makes. */
+  /** The directory that `..data` points at, when both are of this writer's form. */
   async #currentGeneration(): Promise<string | undefined> {
     const { files } = this.#deps;
     const link = `${this.#directory}/${dataLink}`;
@@ -102,7 +102,7 @@ export class AtomicWriter {
     return (await files.stat(`${this.#directory}/${target}`))?.type === "directory" ? target : undefined;
   }
 
-  /** Names for the pod and where their links point. Directories for mounts in the volume are none. */
+  /** Visible names and their link targets. Directories for nested mounts are excluded. */
   async #visibleLinks(): Promise<Map<string, string>> {
     const { files } = this.#deps;
     const links = new Map<string, string>();
@@ -144,7 +144,7 @@ export class AtomicWriter {
     }
   }
 
-  /** What a write that was cut off left, and whatever else took a name that belongs to the writer. */
+  /** Leftovers of an interrupted write, and whatever else took the writer's names. */
   async #removeLeftovers(keep: string | undefined): Promise<void> {
     const { files } = this.#deps;
     for (const { name } of await files.list(this.#directory)) {
@@ -186,7 +186,7 @@ function firstNames(payload: Payload): Set<string> {
   return new Set([...payload.keys()].map((path) => path.slice(0, (path.indexOf("/") + 1 || path.length + 1) - 1)));
 }
 
-/** @throws VolumeError for paths that lead out of the volume or take the writer's own names */
+/** @throws VolumeError for paths that leave the volume or use the writer's own names */
 function cleanPayload(payload: Payload): Map<string, ProjectedFile> {
   const clean = new Map<string, ProjectedFile>();
   for (const [path, file] of payload) {

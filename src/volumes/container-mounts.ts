@@ -24,11 +24,11 @@ export interface ContainerMountsDependencies {
   readonly mounts: Mounts;
   readonly log: Logger;
   readonly node: Pick<NodeContext, "seLinux">;
-  /** Whether the runtime can make mounts below a mount read-only too. */
+  /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnlyMounts: boolean;
 }
 
-/** A container that is about to start, with the volumes of its pod. */
+/** A container about to start, with the volumes of its pod. */
 export interface MountingContainer {
   readonly pod: Pod;
   readonly container: Container;
@@ -36,16 +36,16 @@ export interface MountingContainer {
   readonly mounted: MountedVolumes;
 }
 
-/** A volumeMount that shows a part of its volume. */
+/** A volumeMount with a subPath. */
 interface SubPathMount {
   readonly mount: VolumeMount;
-  /** Of the mount in its container. */
+  /** The mount's index in its container. */
   readonly index: number;
   readonly volume: MountedVolume;
   readonly subPath: string;
 }
 
-/** Makes of a container's volumeMounts what the runtime is to mount. */
+/** Turns a container's volumeMounts into the runtime's mounts. */
 export class ContainerMounts {
   readonly #deps: ContainerMountsDependencies;
 
@@ -54,9 +54,9 @@ export class ContainerMounts {
   }
 
   /**
-   * In the order of the container's spec.
-   * @param turn of work on the pod's volumes
-   * @throws ContainerConfigError for mounts that can't be had
+   * In spec order.
+   * @param turn the pod's volume lock
+   * @throws ContainerConfigError for impossible mounts
    */
   async of(starting: MountingContainer, paths: VolumePaths, turn: Semaphore, signal: AbortSignal): Promise<Mount[]> {
     const { container, environment, mounted } = starting;
@@ -97,7 +97,7 @@ export class ContainerMounts {
       await bindSubPath(this.#deps, volume.hostPath, subPath, target);
       return target;
     } catch (error) {
-      // What the file system says may tell the pod's author about files of the node.
+      // The file system's message may reveal files of the node to the pod's author.
       const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`;
       const of = { ...podRef(pod), container: container.name };
       this.#deps.log.warn("cannot prepare a subPath", { ...of, error: errorMessage(error) });

@@ -12,15 +12,15 @@ import type { VolumePaths } from "./volume-paths.ts";
 
 export const emptyDirName = "kubernetes.io~empty-dir";
 
-/** Where an empty directory is made. */
+/** Where an empty directory is created. */
 export interface EmptyDirectory {
   /** The volume's directory, absolute and without links. */
   readonly directory: string;
-  /** Where the file `ready` goes once the directory is complete. */
+  /** The directory of the marker `ready`, written when the volume is complete. */
   readonly readyDirectory: string;
 }
 
-/** The volumes of the other types stand on a hidden emptyDir. */
+/** Volumes of the other types are based on a hidden emptyDir. */
 export function emptyDirectory(paths: VolumePaths, plugin: string, name: string): EmptyDirectory {
   const mark = plugin === emptyDirName ? name : `wrapped_${name}`;
   return { directory: paths.volume(plugin, name), readyDirectory: `${paths.plugins}/${emptyDirName}/${mark}` };
@@ -32,11 +32,11 @@ export interface EmptyDirDependencies {
   readonly mounts: Mounts;
   readonly memory: MemoryVolumes;
   readonly resources: Pick<ResourceSettings, "allocatable">;
-  /** Says that a memory volume may be swapped out. */
+  /** Reports that a memory volume may be swapped out. */
   readonly mayBeSwapped: (pod: Pod, volume: string) => void;
 }
 
-/** Makes the directories of volumes, on the node's disk or on memory file systems of their own, and removes them. */
+/** Creates and removes the directories of volumes, on the node's disk or on their own tmpfs. */
 export class EmptyDirectories {
   readonly #deps: EmptyDirDependencies;
 
@@ -45,7 +45,7 @@ export class EmptyDirectories {
   }
 
   /**
-   * Size of a volume's memory file system in bytes.
+   * Size of a volume's tmpfs in bytes.
    * @param sizeLimit the volume's own
    */
   memoryBytes(pod: Pod, sizeLimit?: string | number): bigint {
@@ -53,7 +53,7 @@ export class EmptyDirectories {
   }
 
   /**
-   * Whether {@link setUp} finished. A memory volume must still be mounted: after a reboot the mark is there and the
+   * Whether {@link setUp} finished. A memory volume must still be mounted: after a reboot the marker exists and the
    * content is gone, with the containers that wrote it.
    */
   async isReady({ directory, readyDirectory }: EmptyDirectory, inMemory: boolean): Promise<boolean> {
@@ -64,9 +64,9 @@ export class EmptyDirectories {
   }
 
   /**
-   * Makes an empty directory that everybody may write to. What of it is there already is kept.
+   * Creates an empty world-writable directory. Existing parts are kept.
    * @param tmpfsBytes undefined: on the node's disk
-   * @param complete what belongs to it, before it counts as ready
+   * @param complete further set-up before it counts as ready
    */
   async setUp(
     { pod, volume }: { readonly pod: Pod; readonly volume: string },
@@ -79,7 +79,7 @@ export class EmptyDirectories {
     const isMounted = tmpfsBytes !== undefined && (await this.#isTmpfs(directory));
     if (!isMounted) {
       await files.makeDirectory(directory, 0o777);
-      // One that an earlier try left may lack its mode; a mounted one has its own.
+      // One left by an earlier attempt may lack its mode; a mounted one has its own.
       await files.chmod(directory, 0o777);
       if (tmpfsBytes !== undefined) {
         const mounted = await memory.mount(directory, tmpfsBytes);
@@ -91,11 +91,11 @@ export class EmptyDirectories {
     await files.write(`${readyDirectory}/ready`, "", 0o644);
   }
 
-  /** Gives what is there to the pod's `fsGroup`, when it has one. */
+  /** Applies the pod's `fsGroup`, if any. */
   async giveToGroup(pod: Pod, directory: string, readOnly: boolean, signal: AbortSignal | undefined): Promise<void> {
     const gid = pod.spec.securityContext?.fsGroup;
     if (gid === undefined) return;
-    // fsGroupChangePolicy is for volumes that outlive pods: these here are new.
+    // fsGroupChangePolicy is for volumes that outlive pods: these are new.
     await this.#deps.volumeFiles.giveToGroup(directory, { gid, readOnly, onlyOnRootMismatch: false }, signal);
   }
 
@@ -104,9 +104,9 @@ export class EmptyDirectories {
     const { directory, readyDirectory } = emptyDirectory(paths, plugin, name);
     return {
       async tearDown() {
-        // Later mounts may lie on earlier ones.
+        // Later mounts may be on top of earlier ones.
         for (const target of mounts.toReversed()) await mounting.unmount(target);
-        // The mark first: a volume that is half removed must not count as ready.
+        // The marker first: a half-removed volume must not count as ready.
         await files.remove(`${readyDirectory}/ready`);
         await files.removeTree(readyDirectory, { isUnmounted: true });
         await files.removeTree(directory, { isUnmounted: true });
@@ -121,7 +121,7 @@ export class EmptyDirectories {
   }
 }
 
-/** Size of a memory volume: the least of its limit, the pod's memory limit and what the node gives to pods. 0: no limit. */
+/** Size of a memory volume: the minimum of its limit, the pod's memory limit and node allocatable. 0: unlimited. */
 export function memoryVolumeBytes(
   pod: Pod,
   sizeLimit: string | number | undefined,

@@ -13,7 +13,7 @@ interface HostPathDependencies {
   readonly journal: Recorder;
 }
 
-/** `hostPath`: a path of the node, which is nobody's to take away. */
+/** `hostPath`: a path of the node, never removed. */
 export class HostPathPlugin implements VolumePlugin {
   readonly name = "kubernetes.io~host-path";
   readonly followsObjects = false;
@@ -45,7 +45,7 @@ export class HostPathPlugin implements VolumePlugin {
     };
   }
 
-  /** Nothing of it lies in the pod's directory. */
+  /** Nothing of it is in the pod's directory. */
   async reconstruct(): Promise<undefined> {}
 
   forget(uid: string): void {

@@ -19,8 +19,8 @@ interface Remembered {
 }
 
 /**
- * Tells of paths of the node without a type that are not what pods mounted there before, or by their name: a socket that
- * its program took away. Runtimes make a directory of what is missing, and the container fails with its own words alone.
+ * Reports untyped host paths that are not what pods mounted there before, or what their name suggests: a socket whose
+ * program removed it. Runtimes create a directory for a missing path, and the container fails without an explanation.
  */
 export class HostPathRemarks {
   readonly #deps: { readonly volumeFiles: Pick<VolumeFiles, "kind">; readonly journal: Recorder };
@@ -31,7 +31,7 @@ export class HostPathRemarks {
     this.#deps = deps;
   }
 
-  /** Looks at what a pod's containers are about to mount. Never rejects: a path that can't be looked at is no finding. */
+  /** Checks what a pod's containers are about to mount. Never rejects: an unreadable path is no finding. */
   async look(pod: Pod, { name, hostPath }: Volume): Promise<void> {
     if (hostPath === undefined || (hostPath.type ?? "") !== "") return;
     const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);

@@ -2,7 +2,7 @@ import type { Files } from "../ports/files.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
-/** What a type wants to find, and upstream's word for it. */
+/** What a type requires, and upstream's name of it. */
 const wanted: Readonly<
   Record<string, { readonly kind: PathKind; readonly called: string; readonly create?: boolean }>
 > = {
@@ -15,14 +15,14 @@ const wanted: Readonly<
   BlockDevice: { kind: "blockDevice", called: "a block device" },
 };
 
-/** Whether a path of the node is what its type asks for; the empty type asks for nothing. */
+/** Whether a host path matches its type; the empty type matches anything. */
 export async function hostPathFits(volumeFiles: VolumeFiles, path: string, type: string): Promise<boolean> {
   return type === "" || (await volumeFiles.kind(path)) === wanted[type]?.kind;
 }
 
 /**
- * Makes what is missing where the type allows that: directories 0755, files 0644 in a directory that is there.
- * @throws VolumeError when something else is there, FileError
+ * Creates what is missing if the type allows it: directories 0755, files 0644 in an existing directory.
+ * @throws VolumeError when something else exists there, FileError
  */
 export async function setUpHostPath(
   { files, volumeFiles }: { readonly files: Files; readonly volumeFiles: VolumeFiles },

@@ -32,7 +32,7 @@ const projectedTypes: readonly ProjectedType[] = [
   { type: "projected", name: "kubernetes.io~projected", inMemory: true },
 ];
 
-/** The plugins of volumes that need no driver. */
+/** The plugins of volumes without a driver. */
 export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
   const { clock, random, files, volumeFiles, mounts, journal, objects, node } = deps;
   const directories = new EmptyDirectories({

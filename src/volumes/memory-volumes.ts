@@ -1,9 +1,9 @@
 import type { Mounts } from "../ports/mounts.ts";
 
-/** Mounts memory file systems for volumes. What is in them stays off the disk where the kernel can see to that. */
+/** Mounts tmpfs volumes. Their content is kept out of swap if the kernel supports it. */
 export class MemoryVolumes {
   readonly #mounts: Pick<Mounts, "mount">;
-  /** Kernels before 6.4 and user namespaces have no `noswap`: what was refused once is not tried for each pod. */
+  /** Kernels before 6.4 and user namespaces have no `noswap`: once rejected, it is not tried again. */
   #hasNoswap = true;
 
   constructor(mounts: Pick<Mounts, "mount">) {
@@ -11,8 +11,8 @@ export class MemoryVolumes {
   }
 
   /**
-   * @param bytes its size; 0: no limit
-   * @returns whether what is in it may be swapped to disk
+   * @param bytes its size; 0: unlimited
+   * @returns whether its content may be swapped to disk
    */
   async mount(directory: string, bytes: bigint): Promise<{ readonly mayBeSwapped: boolean }> {
     const options = bytes > 0n ? [`size=${bytes}`] : [];
@@ -32,7 +32,7 @@ export class MemoryVolumes {
   }
 }
 
-/** mount(8)'s words for it, of its older and its newer versions. */
+/** The error messages of mount(8), older and newer versions. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && /bad option|unknown parameter|turning off swap/i.test(error.message);
 }

@@ -2,7 +2,7 @@ import type { VolumeMount } from "../api/volume.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
 import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
 
-/** CRI's word for a mount's propagation. @throws ContainerConfigError for words that Kubernetes doesn't have */
+/** CRI's value of a mount's propagation. @throws ContainerConfigError for invalid values */
 export function mountPropagation({ mountPropagation: mode }: VolumeMount): MountPropagation {
   switch (mode) {
     case undefined:
@@ -18,8 +18,8 @@ export function mountPropagation({ mountPropagation: mode }: VolumeMount): Mount
 }
 
 /**
- * Whether everything mounted below is to be read-only as well (KEP-3857).
- * @throws ContainerConfigError where that is demanded and can't be
+ * Whether nested mounts are read-only as well (KEP-3857).
+ * @throws ContainerConfigError if that is required and impossible
  */
 export function isRecursivelyReadOnly(mount: VolumeMount, runtimeCan: boolean): boolean {
   const { name, recursiveReadOnly = "Disabled", readOnly, mountPropagation: propagation = "None" } = mount;

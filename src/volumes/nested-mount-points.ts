@@ -3,8 +3,8 @@ import type { Pod } from "../api/pod.ts";
 import { normalize } from "node:path/posix";
 
 /**
- * Directories that a volume must have because a container mounts another volume there: a read-only one can't get them
- * from the runtime. Paths relative to the volume. Pure.
+ * Directories that a volume must have because a container mounts another volume there: in a read-only one the runtime
+ * cannot create them. Paths relative to the volume. Pure.
  */
 export function nestedMountPoints(pod: Pod, volume: string): string[] {
   const nested = new Set<string>();
@@ -13,7 +13,7 @@ export function nestedMountPoints(pod: Pod, volume: string): string[] {
     const own = volumeMounts.filter(({ name }) => name === volume).map(({ mountPath }) => `${cleanPath(mountPath)}/`);
     for (const top of own) {
       const below = paths.filter((path) => path.startsWith(top)).toSorted();
-      // What lies below another mount is that volume's.
+      // Paths below another mount belong to that volume.
       const first = below.filter((path) => !below.some((other) => path.startsWith(`${other}/`)));
       for (const path of first) nested.add(path.slice(top.length));
     }

@@ -6,7 +6,7 @@ import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { Payload, ProjectedFile } from "./atomic-writer.ts";
 import { NotNowError, VolumeError } from "../runtime/volume-error.ts";
 
-/** What the contents of volumes are made of. */
+/** The inputs of volume contents. */
 export interface PayloadInputs {
   readonly objects: ObjectLookup;
   readonly downward: DownwardApiInputs;
@@ -18,15 +18,15 @@ type DownwardItem = NonNullable<NonNullable<Volume["downwardAPI"]>["items"]>[num
 type TokenSource = NonNullable<Projection["serviceAccountToken"]>;
 type Projection = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
 
-/** Permissions where the spec says nothing. */
+/** Default permissions. */
 const defaultFileMode = 0o644;
 
 const encoder = new TextEncoder();
 
 /**
  * The files of a configMap, secret, downwardAPI or projected volume; undefined for other types. Pure.
- * @throws VolumeError when an object or key that is not optional is missing, ContainerConfigError for fields that are
- *   not offered; never shows a value
+ * @throws VolumeError when a required object or key is missing, ContainerConfigError for unsupported fields; never
+ *   includes a value
  */
 export function volumePayload(volume: Volume, pod: Pod, inputs: PayloadInputs): Payload | undefined {
   const { configMap, secret, downwardAPI, projected } = volume;
@@ -42,8 +42,8 @@ export function volumePayload(volume: Volume, pod: Pod, inputs: PayloadInputs): 
 }
 
 /**
- * What the payload depends on, by identity: as long as each is the same, so is the payload. Sources of objects and pods
- * give out the same object until it changes.
+ * The inputs of the payload, by identity: while each is the same, so is the payload. Sources return the same object
+ * until it changes.
  */
 export function payloadInputs(volume: Volume, pod: Pod, { objects }: PayloadInputs): readonly unknown[] {
   const { namespace } = pod.metadata;
@@ -90,8 +90,8 @@ function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, i
 }
 
 /**
- * As upstream: what the pod's user owns or its group may read, others need not. In a user namespace it is the same user:
- * mounts of such pods map ids.
+ * As upstream: readable by the pod's user or group, and no others. With a user namespace it is the same user: mounts of
+ * such pods are ID-mapped.
  */
 function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: PayloadInputs): Payload {
   const found = objects.serviceAccountToken?.(pod, source);
@@ -102,7 +102,7 @@ function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { obje
   return new Map([[source.path, { data: encoder.encode(found.token), mode: isOwned ? 0o600 : mode, uid }]]);
 }
 
-/** The user as whom all containers of the pod say that they run; undefined: there is no such one. */
+/** The common runAsUser of all containers of the pod; undefined: none. */
 function onlyUser({ spec }: Pod): number | undefined {
   const users = new Set(
     allContainers(spec).map((each) => each.securityContext?.runAsUser ?? spec.securityContext?.runAsUser),
@@ -110,7 +110,7 @@ function onlyUser({ spec }: Pod): number | undefined {
   return users.size === 1 ? [...users][0] : undefined;
 }
 
-/** All keys, or those of `items` under the paths given there. */
+/** All keys, or those of `items` with their paths. */
 function pick(
   data: ReadonlyMap<string, Uint8Array>,
   items: ObjectSource["items"],
@@ -150,7 +150,7 @@ function downwardValue(
   inputs: DownwardApiInputs,
 ): string {
   if (fieldRef !== undefined) {
-    // Addresses and the node may change while files stay: they are offered to environments alone.
+    // Addresses and the node may change while files stay: only environments offer them.
     if (!fieldRef.fieldPath.startsWith("metadata.")) {
       throw new VolumeError(`field label not supported in a volume: ${fieldRef.fieldPath}`);
     }

@@ -20,15 +20,15 @@ export interface ProjectingDependencies {
   readonly payload: PayloadInputs;
 }
 
-/** A type of volumes whose content comes from objects. */
+/** A volume type with content from objects. */
 export interface ProjectedType {
   readonly type: "configMap" | "secret" | "downwardAPI" | "projected";
   readonly name: string;
-  /** Whether the content may not touch the disk. */
+  /** Whether the content must not touch the disk. */
   readonly inMemory: boolean;
 }
 
-/** `configMap`, `secret`, `downwardAPI` or `projected`: files made of objects, which change with them. */
+/** `configMap`, `secret`, `downwardAPI` or `projected`: files from objects, updated with them. */
 export class ProjectingPlugin implements VolumePlugin {
   readonly name: string;
   readonly followsObjects = true;
@@ -98,7 +98,7 @@ class ProjectedVolume implements PreparedVolume {
     try {
       files = this.#payload();
     } catch (error) {
-      // After a start without an API server the files of an earlier life are what there is.
+      // After a start without an API server the files of an earlier run stay in use.
       return (error instanceof NotKnownYetError || error instanceof NotNowError) && (await this.#writer.hasContent());
     }
     return await this.#writer.isCurrent(files);
@@ -121,13 +121,13 @@ class ProjectedVolume implements PreparedVolume {
     return this.#deps.directories.isReady(this.#place, this.#inMemory);
   }
 
-  /** Whether it holds what its objects have by now. */
+  /** Whether it has its objects' current content. */
   async #isCurrent(): Promise<boolean> {
     let files: Payload;
     try {
       files = this.#payload();
     } catch {
-      // Writing it tells what is wrong with it.
+      // Writing it reports what is wrong.
       return false;
     }
     return await this.#writer.isCurrent(files);

@@ -8,9 +8,9 @@ import type { EnvironmentVariable } from "../runtime/config/environment.ts";
 import { expand } from "../runtime/config/expansion.ts";
 
 /**
- * The part of its volume that a mount shows, from `subPath` or from `subPathExpr` and the container's environment;
- * empty: all of it. Pure.
- * @throws ContainerConfigError when a variable is missing or empty, or the path is absolute or holds `..`
+ * The part of a volume that is mounted, from `subPath` or from `subPathExpr` and the container's environment; empty:
+ * all of it. Pure.
+ * @throws ContainerConfigError when a variable is missing or empty, or the path is absolute or has `..`
  */
 export function subPathOf(mount: VolumeMount, environment: readonly EnvironmentVariable[]): string {
   const path = mount.subPathExpr ? expandExpression(mount.subPathExpr, environment) : (mount.subPath ?? "");
@@ -41,10 +41,10 @@ interface SubPathDependencies {
 }
 
 /**
- * Binds a part of a volume to a place of its own, which the runtime then mounts: the runtime would resolve a path in
- * the volume again, and a pod may have put a link there by then (CVE-2017-1002101, CVE-2021-25741). What is bound is
- * the file that was opened, not what its path names later.
- * @param target where, without links; a bind from an earlier start is kept when it still shows the same file
+ * Bind-mounts a part of a volume to its own path, which the runtime then mounts: the runtime would resolve a path in
+ * the volume again, where a pod may have placed a link meanwhile (CVE-2017-1002101, CVE-2021-25741). The opened file is
+ * bound, not what its path names later.
+ * @param target without links; the bind of an earlier start is kept if it still shows the same file
  */
 export async function bindSubPath(
   { files, volumeFiles, mounts }: SubPathDependencies,
@@ -60,7 +60,7 @@ export async function bindSubPath(
     await mounts.unmount(target);
   }
   await files.makeDirectory(dirname(target), 0o750);
-  // An earlier one may have been a file where now a directory is needed.
+  // The earlier target may be a file where a directory is needed now.
   await files.remove(target);
   if (opened.isDirectory) await files.makeDirectory(target, 0o750);
   else await files.write(target, "", 0o640);

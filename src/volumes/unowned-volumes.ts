@@ -3,12 +3,12 @@ import type { Logger } from "../ports/log.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { UnownedVolume } from "./volumes-on-disk.ts";
 
-/** More are counted. */
+/** Further ones are only counted. */
 const shown = 10;
 
 /**
- * Reports volumes that stay in pods' directories because no plugin here owns them: those of a driver that another
- * kubelet used on this node. Once a pod, until others are left of it.
+ * Reports volumes that stay in pods' directories because no plugin owns them: those of a driver that another kubelet
+ * used on this node. Once per pod, until the set changes.
  */
 export class UnownedVolumes {
   readonly #journal: Recorder;

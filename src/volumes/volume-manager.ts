@@ -36,24 +36,24 @@ export interface VolumeDependencies {
   readonly log: Logger;
   readonly objects: ObjectLookup;
   readonly node: Pick<NodeContext, "rootDirectory" | "seLinux">;
-  /** Of the first that owns a volume it is. */
+  /** The first plugin that owns a volume is responsible for it. */
   readonly plugins: readonly VolumePlugin[];
-  /** Whether the runtime can make mounts below a mount read-only too. */
+  /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnlyMounts: boolean;
 }
 
-/** How long a pod's volumes may take before it is said which are missing. */
+/** Time limit for a pod's volumes before the missing ones are reported. */
 const mountLimitMs = 123_000;
 
-/** For as long as a pod's volumes are there. */
+/** For as long as a pod has volumes. */
 interface PodMemory {
-  /** Work on the volumes of one pod is done one at a time, also what goes on after its deadline. */
+  /** Work on a pod's volumes is serialized, also what continues after its deadline. */
   readonly turn: Semaphore;
-  /** By volume: what its content was last made of. Nothing is read while that is the same. */
+  /** By volume: the inputs of its last content. While those are the same, nothing is read. */
   readonly contents: Map<string, readonly unknown[]>;
 }
 
-/** Says which volume it is; every event, status and log line of it needs that. */
+/** Names the volume; every event, status and log line of it needs that. */
 class SetUpError extends VolumeError {}
 
 function setUpProblem(volume: string, error: unknown): SetUpError {
@@ -62,15 +62,15 @@ function setUpProblem(volume: string, error: unknown): SetUpError {
   return new SetUpError(message, { cause: error });
 }
 
-/** The same objects would fail the same way again; a change of one wakes the pod. */
+/** The same objects would fail the same way; a change of one wakes the pod. */
 function awaitsObjects(error: unknown): boolean {
   return [VolumeError, ContainerConfigError, NotKnownYetError].some((kind) => error instanceof kind);
 }
 
 /**
- * The volumes of pods: makes them before containers start, keeps their content as the objects are, and takes them away.
- * Level-triggered: what is there and as it should be is left alone, whoever made it, and what an earlier life left
- * half-done is finished.
+ * Manages pod volumes: sets them up before containers start, updates their content with the objects, and tears them
+ * down. Level-triggered: correct volumes are left alone, whoever made them, and what an earlier run left half-done is
+ * completed.
  */
 export class VolumeManager implements VolumeProvider, PodHolding {
   readonly name = "volumes";
@@ -80,7 +80,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   readonly #containerMounts: ContainerMounts;
   readonly #onDisk: VolumesOnDisk;
   readonly #unowned: UnownedVolumes;
-  /** The node's root directory by its real path, which stays the same for as long as podwright runs. */
+  /** The real path of the node's root directory, constant while podwright runs. */
   #root: string | undefined;
 
   constructor(deps: VolumeDependencies) {
@@ -133,7 +133,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const volumes = (pod.spec.volumes ?? []).filter((volume) => this.#pluginOf(volume)?.followsObjects === true);
     if (volumes.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
-    // Volumes that are being mounted get what the objects hold now; containers start afterwards, and that is looked at.
+    // Volumes being set up get the current objects; containers start afterwards, and the change is then synced.
     if (memory.turn.load.held > 0) return true;
     this.#deps.objects.renew?.(pod);
     using _turn = await memory.turn.acquire(signal);
@@ -143,7 +143,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       try {
         await this.#refreshVolume(pod, this.#prepare(pod, volume, paths), memory, cause);
       } catch (error) {
-        // The pod goes on with what it has.
+        // The pod keeps what it has.
         isFresh &&= awaitsObjects(error);
         this.#deps.log.warn("cannot refresh a volume", {
           ...podRef(pod),
@@ -155,7 +155,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return isFresh;
   }
 
-  /** Tears down the pod's volumes as they are on the node; those that no plugin owns stay, and are reported. */
+  /** Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     using _turn = await memory.turn.acquire(signal);
@@ -167,7 +167,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
   }
 
-  /** Whether volumes that no plugin owns are in the pod's directory, which stays with them. */
+  /** Whether the pod's directory has volumes that no plugin owns, which keeps the directory. */
   async keeps(uid: string): Promise<boolean> {
     return staying(await this.#onDisk.find(await this.#pathsOf(uid))).length > 0;
   }
@@ -184,8 +184,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   /**
-   * Waits for what is needed, and what volumes need that have nothing yet. What others hold is good enough for a container
-   * that is run again, all the more without the API server; what has changed comes with a refresh.
+   * Waits for the objects that new volumes need. Existing content is good enough for a restarted container, especially
+   * without the API server; changes come with a refresh.
    */
   async #settle(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void> {
     const { objects } = this.#deps;
@@ -202,7 +202,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     try {
       return (await this.#prepare(pod, volume, paths).content?.isThere()) ?? true;
     } catch {
-      // Making it tells what is wrong with it.
+      // Setting it up reports what is wrong.
       return false;
     }
   }
@@ -228,7 +228,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {
       try {
         const volume = prepare();
-        // As they are now: what changes while the volume is being written is not in it.
+        // The inputs as of now: a change during the write is not included.
         const inputs = knownInputs(volume);
         if (!(await volume.isSetUp())) await this.#setUp(pod, volume, cause, signal);
         const { contents } = this.#memoryOf(pod.metadata.uid);
@@ -270,7 +270,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   async #refreshVolume(pod: Pod, volume: PreparedVolume, memory: PodMemory, cause: Cause): Promise<void> {
     const { content, name, type } = volume;
     const inputs = knownInputs(volume);
-    // What is not known yet wakes the pod when it is.
+    // Unknown objects wake the pod once they are known.
     if (content === undefined || inputs === undefined || isSame(inputs, memory.contents.get(name))) return;
     if (await content.isOutdated()) {
       const action: ActionInput = {
@@ -286,7 +286,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
         });
       } catch (error) {
         const reason = error instanceof SetUpError ? error.cause : error;
-        // The same objects would fail the same way: it is said once, and tried again when one of them changes.
+        // The same objects would fail the same way: reported once, and retried when one changes.
         if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);
         throw reason;
       }
@@ -298,7 +298,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return this.#deps.plugins.find((plugin) => plugin.owns(volume));
   }
 
-  /** @throws VolumeError for volumes that no plugin owns: sources of pods refuse those before */
+  /** @throws VolumeError for volumes that no plugin owns: sources reject those earlier */
   #prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume {
     const plugin = this.#pluginOf(volume);
     if (plugin !== undefined) return plugin.prepare(pod, volume, paths);
@@ -306,7 +306,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     throw new VolumeError(`volumes of type ${type} are not supported`);
   }
 
-  /** Mounts are listed by their real paths, so everything is done by those. */
+  /** The mount table has real paths, so they are used everywhere. */
   async #pathsOf(uid: string): Promise<VolumePaths> {
     const { files, node } = this.#deps;
     if (this.#root === undefined) {

@@ -1,4 +1,4 @@
-/** Where the volumes of one pod are below the node's root directory, as upstream lays them out. */
+/** The paths of one pod's volumes below the node's root directory, in upstream's layout. */
 export class VolumePaths {
   /** `<root>/pods/<uid>`. */
   readonly pod: string;
@@ -11,17 +11,17 @@ export class VolumePaths {
     return `${this.pod}/volumes`;
   }
 
-  /** Block devices that drivers of another kubelet gave the pod. */
+  /** Block devices that drivers of another kubelet mapped for the pod. */
   get devices(): string {
     return `${this.pod}/volumeDevices`;
   }
 
-  /** What plugins remember of the volumes. */
+  /** What plugins store about the volumes. */
   get plugins(): string {
     return `${this.pod}/plugins`;
   }
 
-  /** Bind mounts of parts of volumes, one for each volumeMount with a subPath. */
+  /** Bind mounts of subPaths, one for each volumeMount with a subPath. */
   get subPaths(): string {
     return `${this.pod}/volume-subpaths`;
   }

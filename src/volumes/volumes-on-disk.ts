@@ -3,12 +3,12 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 
-/** What lies in a pod's directory where volumes do. */
+/** An entry in a pod's volume directories. */
 export interface DiskVolume {
   /** `volumes/kubernetes.io~csi/pvc-1` below the pod's directory. */
   readonly place: string;
   readonly name: string;
-  /** Targets at and below it. */
+  /** Mount targets at and below it. */
   readonly mounts: readonly string[];
 }
 
@@ -16,27 +16,27 @@ export interface OwnedVolume extends DiskVolume {
   readonly volume: ReconstructedVolume;
 }
 
-/** No plugin's: only its driver may take it away, as data may lie behind it. */
+/** No plugin's: only its driver may remove it, since data may be behind it. */
 export interface UnownedVolume extends DiskVolume {
-  /** Directories alone are left of it: whoever had data there is done with it. */
+  /** Only directories are left of it: its data is gone. */
   readonly isEmpty: boolean;
 }
 
-/** What of a pod's volumes is on the node, whoever made it. */
+/** A pod's volumes on the node, whoever made them. */
 export interface VolumesOfPod {
   readonly owned: readonly OwnedVolume[];
   readonly unowned: readonly UnownedVolume[];
   readonly subPaths: { readonly isThere: boolean; readonly mounts: readonly string[] };
-  /** Directories of plugins in which nothing stays. */
+  /** Plugin directories without remaining content. */
   readonly parents: readonly string[];
-  /** Directories of what plugins remember. */
+  /** Directories of what plugins store. */
   readonly memories: readonly string[];
 }
 
-/** As deep as volumes are laid out: the volume's directory, and what its driver mounts on. */
+/** The depth of the volume layout: the volume's directory, and what its driver mounts on. */
 const deepestEmpty = 2;
 
-/** Finds what there is of pods' volumes, and takes away what is some plugin's. */
+/** Finds pods' volumes on disk, and removes those of plugins. */
 export class VolumesOnDisk {
   readonly #files: Files;
   readonly #mounts: Mounts;
@@ -53,7 +53,7 @@ export class VolumesOnDisk {
     const top = new Set((await this.#files.list(paths.pod)).map(({ name }) => `${paths.pod}/${name}`));
     const within = async (directory: string): Promise<string[]> =>
       top.has(directory) ? (await this.#files.list(directory)).map(({ name }) => `${directory}/${name}`) : [];
-    // Of what is mounted itself nothing is asked: a server that is gone never answers.
+    // Mount points are not stat'ed: a dead server would hang.
     const isOpen = (path: string): boolean => !targets.includes(path);
     const parents = [...(await within(paths.volumes)), ...(await within(paths.devices))].filter(isOpen);
     const owned: OwnedVolume[] = [];
@@ -80,9 +80,9 @@ export class VolumesOnDisk {
     return { owned, unowned, subPaths, parents: parents.filter(isLeft), memories };
   }
 
-  /** Takes away what is a plugin's, and of the rest what is empty. */
+  /** Removes plugins' volumes, and empty directories of the rest. */
   async tearDown(paths: VolumePaths, { owned, unowned, subPaths, parents, memories }: VolumesOfPod): Promise<void> {
-    // Parts of volumes are mounted after these, and later mounts may lie on earlier ones.
+    // subPaths are mounted after these, and later mounts may be on top of earlier ones.
     for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);
     if (subPaths.isThere) await this.#files.removeTree(paths.subPaths, { isUnmounted: true });
     for (const { volume } of owned) await volume.tearDown();
