@@ -8,7 +8,8 @@ import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { circles } from "./style/circles.ts";
 import { apart, exportedClasses, noMarkup, oneDoor, oneWay, unfinished, wingsDown } from "./style/rules.ts";
-import { importsOf, type SourceFile, type Violation } from "./style/source-file.ts";
+import { importsOf, isTest, type SourceFile, type Violation } from "./style/source-file.ts";
+import { logMessages, plainWords } from "./style/words.ts";
 
 const root = dirname(import.meta.dirname);
 
@@ -36,6 +37,8 @@ describe("the sources", async () => {
   // The rules' own samples are the one place that must hold what they forbid.
   const others = files.filter(({ path }) => !path.startsWith("test/style"));
 
+  const plain = files.filter(({ path }) => path.startsWith("src/") && !isTest(path));
+
   it("are found", () => assert.ok(project.has("src/ports/clock.ts") && files.length > 20));
   it("reach the world outside through one door", () => assertNone(files.flatMap((file) => oneDoor(file))));
   it("import one way", () => assertNone(files.flatMap((file) => oneWay(file, project))));
@@ -43,7 +46,51 @@ describe("the sources", async () => {
   it("keep the API server for tests apart", () => assertNone(files.flatMap((file) => apart(file))));
   it("import in no circle", () => assertNone(circles(files)));
   it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
+  it("log constant messages, short and of one form", () => assertNone(files.flatMap((file) => logMessages(file))));
+  it("say things in plain words", () => assertNone(plain.flatMap((file) => plainWords(file))));
   it("make no markup of text in the page", () => assertNone([...project.values()].flatMap((file) => noMarkup(file))));
+});
+
+describe("the rule for log messages", () => {
+  const inFile = (text: string): string[] => rulesOf(logMessages({ path: "src/pods/x.ts", text }));
+
+  it("catches values, long and capital messages and full stops", () => {
+    const text = [
+      "log.warn(`pod ${name} failed`);",
+      `this.#log.info("${"a".repeat(81)}");`,
+      'deps.log.error("Pod failed");',
+      'log.debug("pod failed.", { name });',
+      "const message = `pod ${name} failed`;",
+      "log.info(message);",
+    ].join("\n");
+    assert.deepEqual(inFile(text), [
+      "1: log message: holds a value",
+      "2: log message: has 81 characters",
+      "3: log message: begins with a capital",
+      "4: log message: ends with a full stop",
+      "6: log message: holds a value",
+    ]);
+  });
+  it("lets constant clauses, abbreviations and flags pass", () => {
+    const text = ['log.warn("API server rejects a watch", { error });', 'log.info("--node-ip is unverified");'].join(
+      "\n",
+    );
+    assert.deepEqual(inFile(text), []);
+  });
+});
+
+describe("the rule for plain words", () => {
+  const inFile = (text: string): string[] => rulesOf(plainWords({ path: "src/pods/x.ts", text }));
+
+  it("catches what reads as translated, in texts and comments", () => {
+    assert.deepEqual(inFile('// It is made anew.\nthrow new Error("nobody tells of it");'), [
+      "1: plain words: “made anew”",
+      "2: plain words: “nobody tells”",
+    ]);
+  });
+  it("lets the field's words pass", () => {
+    assert.deepEqual(inFile("// The sandbox is recreated, and OOM kills will not be reported.\n"), []);
+  });
 });
 
 describe("the rule against circles", () => {

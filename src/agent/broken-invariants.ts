@@ -2,7 +2,7 @@ import type { BrokenInvariant } from "../base/invariant.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Logger } from "../ports/log.ts";
 
-/** Tells of each broken invariant once, in the journal and the log: pods are looked after as well as it goes on. */
+/** Reports each broken invariant once, in the journal and the log; podwright continues. */
 export function tellBrokenInvariants(journal: Recorder, log: Logger): BrokenInvariant {
   const told = new Set<string>();
   return (name, detail) => {

@@ -49,8 +49,8 @@ export interface EngineOptions {
 }
 
 /**
- * Runs the engine behind `podwright run` until its last pod is gone or it is told to end, and returns the exit code.
- * Pods go on running when it is killed; the next engine on the state directory takes them up.
+ * Runs the engine behind `podwright run` until its last pod is gone or it is asked to stop, and returns the exit code.
+ * Its pods keep running when it is killed; the next engine on the state directory takes them over.
  */
 export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const layout = runtimeLayout(options.stateDir, systemHashing);

@@ -38,9 +38,9 @@ import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal }
 const debugVerbosity = 4;
 
 /**
- * Runs the node agent until SIGTERM or SIGINT. It owns every pod of its runtime; they go on running when it ends or is
- * killed, and the next start takes them up.
- * @throws PodwrightError when the configuration or the machine does not let it
+ * Runs the node agent until SIGTERM or SIGINT. It owns every pod of its runtime; pods keep running when it stops or is
+ * killed, and the next start takes them over.
+ * @throws PodwrightError when the configuration or the machine does not allow it
  */
 export async function runKubelet(flags: KubeletFlags): Promise<void> {
   const termination = terminationSignal();

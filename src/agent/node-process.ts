@@ -62,8 +62,8 @@ export interface NodeProcess {
 type NodeEnd = "idle" | "terminated";
 
 /**
- * Runs a node, and answers commands at its socket, until it is idle or has to end; says which. Its pods go on running
- * then. Rejects when the node can't be served, or for a defect: better no node than half of one.
+ * Runs a node, and answers commands at its socket, until it is idle or asked to stop; returns which. Its pods then keep
+ * running. Rejects when the node cannot be served, or for a defect: better no node than half of one.
  */
 export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const { ports, layout, log, metrics, recorder, runtime, config, subject, endsWhenIdle } = parts;

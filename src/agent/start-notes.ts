@@ -15,7 +15,7 @@ export interface StartFacts {
   readonly clusterDomain: string;
 }
 
-/** What a cluster is told of the node's machine once it starts: what works now and is going to make trouble. */
+/** Warnings for the cluster about the node's machine at its start: what works now and will cause trouble. */
 export async function startNotes(files: Pick<Files, "read">, facts: StartFacts): Promise<JournalInput[]> {
   const { cgroupVersion, resolvConf, clusterDomain } = facts;
   const notes: JournalInput[] = [];

@@ -127,7 +127,7 @@ export class ApiClient {
     const what = describe(request);
     await this.#turn(call, request.method, "later");
     const controller = new AbortController();
-    // For as long as the stream lives; its signal is its caller's own, so that nobody needs to let go of it.
+    // For as long as the stream lives; its signal is its caller's own, so that no listener needs removal.
     onAbort(call.signal, () => controller.abort(call.signal.reason));
     const response = await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, async (deadline) => {
       // Until the head has come; then the stream lives as long as the caller wants.

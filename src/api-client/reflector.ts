@@ -45,7 +45,7 @@ export interface ReflectorDependencies {
 const pageSize = 500;
 /** The server ends a watch after 5 to 10 minutes, as clients of Kubernetes ask it to. */
 const watchSeconds = 300;
-/** Servers send a bookmark about every minute; a stream that is silent for longer is made anew. */
+/** Servers send a bookmark about every minute; a stream that is silent for longer is reopened. */
 const silentLimitMs = 3 * 60_000;
 /** A watch that lived for so long after it was answered was a good one: what fails next is a first failure. */
 const goodWatchMs = 1000;

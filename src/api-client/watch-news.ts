@@ -93,7 +93,7 @@ export class WatchNews {
     return this.#restored.on(listener);
   }
 
-  /** Nobody wants the watch any more. */
+  /** The watch is no longer needed. */
   ended(watched: Watched): void {
     this.#refused.delete(watched);
     this.#unanswered.delete(watched);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { Int32, LabelSelector, OptionalText } from "./meta.ts";
 
-/** What of a pod's spec only a scheduler decides by; of it the node reads the required node affinity. */
+/** Parts of a pod's spec that only a scheduler uses; the node reads only the required node affinity. */
 
 const NodeSelectorRequirement = z.strictObject({
   key: z.string(),

@@ -47,7 +47,7 @@ class AbortListening implements Disposable {
   }
 }
 
-/** A signal that aborts with either of the two; dispose of it to let go of both. */
+/** A signal that aborts with either of the two; dispose of it to remove its listeners. */
 export function eitherSignal(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal } & Disposable {
   const controller = new AbortController();
   const first = onAbort(a, () => controller.abort(a.reason));

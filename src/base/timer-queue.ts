@@ -91,7 +91,7 @@ export class TimerQueue implements Disposable {
     invariant("a wait knows its place in the heap", this.#heap[index] === wait, () => `${this.#name}: ${index}`);
     wait.index = -1;
     const last = this.#heap.pop();
-    // A timer that is armed for a wait that is gone fires in vain once: cheaper than arming anew each time.
+    // A timer armed for a wait that has ended fires once for nothing: cheaper than re-arming each time.
     if (this.#heap.length === 0 && this.#timer !== undefined) this.#disarm();
     if (last === undefined || last === wait) return;
     this.#heap[index] = last;

@@ -16,7 +16,7 @@ import { type Decision, requestCertificate, RequestRefusedError, waitsFor } from
 import { renewalMs, stateOf, timeProblem } from "./validity.ts";
 import { lackOf, type Purpose, requestName, signers, usagesOf } from "./request-template.ts";
 
-/** Asks the API server with one identity; let go of when the request is over. */
+/** A client of the API server with one identity; disposed of when the request is over. */
 export interface RequestClient extends Disposable {
   readonly client: ApiClient;
 }

@@ -8,8 +8,8 @@ const MAX_RECOVERIES = 3;
 const RECOVERY_WINDOW_MS = 60_000;
 
 /**
- * A conversation with the engine that outlives it: when it dies, the session says so, starts it again (it adopts its
- * pods, which go on running) and repeats the call. All calls of the engine can be repeated.
+ * A connection to the engine that outlives it: when the engine dies, the session reports it, restarts it (its pods keep
+ * running) and repeats the call. All calls of the engine can be repeated.
  */
 export class EngineSession {
   readonly #context: MachineContext;

@@ -2,8 +2,8 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * Tells an error: `podwright: <message>` and a line with the remedy. An error that is none of podwright's is a defect;
- * its stack is shown with PODWRIGHT_DEBUG=1.
+ * Prints an error: `podwright: <message>` and a line with the remedy. Any other error is a defect; its stack is shown
+ * with PODWRIGHT_DEBUG=1.
  */
 export function printError(terminal: Terminal, error: unknown, debug = false): void {
   const { warnPaint } = terminal;

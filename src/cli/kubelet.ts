@@ -6,7 +6,7 @@ import { versionText } from "../config/version-flag.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * `podwright kubelet`: runs the node agent in the foreground until it is told to end, and returns the exit code.
+ * `podwright kubelet`: runs the node agent in the foreground until it is asked to stop, and returns the exit code.
  * @param arguments_ the command line behind `podwright kubelet`
  */
 export async function kubeletCommand(terminal: Terminal, arguments_: readonly string[]): Promise<ExitCode> {

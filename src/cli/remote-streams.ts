@@ -6,7 +6,7 @@ import type { CommandContext } from "./context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 
-/** What of a process in a container is connected with this command. */
+/** Which streams of a process in a container are connected with this command. */
 export interface RemoteStreams {
   readonly path: string;
   /** Where its input comes from; undefined: it gets none. */

@@ -53,7 +53,7 @@ function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandle
     } catch (error) {
       request.signal.throwIfAborted();
       const problem = JSON.stringify(failure(error, stateDirectory));
-      // A failed request would be an error on the browser's console: an engine that is not there is none of the page.
+      // A failed request would be an error on the browser's console, and a missing engine is not the page's fault.
       if (isStream) return eventStream(`event: problem\ndata: ${problem}\n\n`);
       return { status: 503, contentType: "application/json", headers: pageHeaders, body: problem };
     }

@@ -14,9 +14,9 @@ export function nodeNameOf(override: string | undefined, hostname: string): stri
 }
 
 /**
- * What `--node-ip` says.
+ * Parses `--node-ip`.
  * @param nodeIp an address, two of different families with a comma, or `::` or `0.0.0.0` for a family
- * @throws PodwrightError (bad input) when it is none of these
+ * @throws PodwrightError (bad input) for anything else
  */
 export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
   const parts = (nodeIp ?? "").split(",").map((address) => address.trim());

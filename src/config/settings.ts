@@ -16,7 +16,7 @@ import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
 
-/** What of KubeletConfiguration a kubelet honours, in the units it works with. */
+/** The honoured fields of KubeletConfiguration, in internal units. */
 export interface KubeletSettings {
   readonly podLogsRoot: string;
   readonly clusterDomain: string;

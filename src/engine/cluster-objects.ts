@@ -64,7 +64,7 @@ export class ClusterObjects {
     this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account, { services, memory: this.#memory });
   }
 
-  /** Tells whom changes are told to. To be called once, before the first pod is wanted. */
+  /** Sets the receiver of changes. To be called once, before the first pod is delivered. */
   connect(workers: Pick<PodWorkers, "objectsChanged" | "wake">): void {
     this.#workers = workers;
   }

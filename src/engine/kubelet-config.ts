@@ -29,7 +29,7 @@ export interface NodeIdentity {
   readonly credentialPlugins?: CredentialPlugins | undefined;
 }
 
-/** What of the machine is shared out to pods. */
+/** The machine's resources that are shared among pods. */
 function podCapacity(settings: KubeletSettings, machine: MachineInfo): NodeCapacity {
   const { processors, memoryBytes, pids, hugePages, ephemeralStorageBytes } = machine;
   const capacity = { milliCpu: BigInt(processors) * 1000n, memoryBytes, pids, hugePages };

@@ -29,7 +29,7 @@ export interface NodeStatsDependencies {
   readonly volumeMeasured?: (durationMs: number) => void;
 }
 
-/** What of the configuration statistics need. */
+/** The configuration for statistics. */
 export interface StatsSettings {
   /** Empty: found out. */
   readonly kubeletCgroups: string;
@@ -40,7 +40,7 @@ export interface StatsSettings {
   readonly volumePeriodMs: number;
 }
 
-/** What of the node statistics need. */
+/** The node's facts for statistics. */
 export type StatsContext = Pick<
   NodeContext,
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"

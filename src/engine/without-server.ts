@@ -26,9 +26,9 @@ const retryMs = 1000;
 const timeoutMs = 10_000;
 
 /**
- * After a start without an API server, has the pods of an earlier life looked after that run: containers that end are run
- * again, probes go on. Nothing that does not run is started, and nothing is taken for unwanted; the server's answer
- * replaces all of it. Never rejects.
+ * After a start without an API server, manages running pods of an earlier run: exited containers are restarted, probes
+ * continue. Nothing that is not running is started, and no pod counts as an orphan; the server's list replaces all of
+ * it. Never rejects.
  */
 export async function takeUpWithoutServer(deps: WithoutServerDependencies, signal: AbortSignal): Promise<void> {
   const { clock, journal, log, runtime, lastKnown, isAnswered, deliver } = deps;

@@ -6,7 +6,7 @@ import type { RegistryEntry } from "./docker-config.ts";
 /** What a plugin has answered. A secret. */
 export interface PluginAnswer {
   readonly entries: readonly RegistryEntry[];
-  /** What of the image's name the answer is for. */
+  /** The part of the image's name that the response applies to. */
   readonly cacheKeyType: "Image" | "Registry" | "Global";
   /** Undefined: as long as the configuration says; 0: not at all. */
   readonly cacheMs: number | undefined;

@@ -46,8 +46,8 @@ const purgeMs = 15 * 60_000;
 const longestShown = 300;
 
 /**
- * The plugins of `--image-credential-provider-config`: programs that are asked for credentials of registries when an image is
- * pulled. One that fails is told of, and the pull goes on without it.
+ * The plugins of `--image-credential-provider-config`: programs that return registry credentials when an image is
+ * pulled. A failed plugin is reported, and the pull continues without it.
  */
 export class CredentialProviders {
   readonly #deps: CredentialProviderDependencies;
@@ -186,7 +186,7 @@ export class CredentialProviders {
     });
   }
 
-  /** What is over is not kept for ever only because nobody asks for it again. */
+  /** Expired entries are removed even if they are never requested again. */
   #purge(): void {
     const nowMs = this.#deps.clock.monotonic();
     if (nowMs - this.#purgedAtMs < purgeMs) return;

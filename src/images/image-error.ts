@@ -18,7 +18,7 @@ export interface ImageErrorOptions extends ErrorOptions {
   readonly retryAtMs?: number | undefined;
 }
 
-/** The image can't be had now; `reason` and `message` are those of the container's waiting state. */
+/** The image is not available; `reason` and `message` are those of the container's waiting state. */
 export class ImageError extends Error {
   readonly reason: ImageErrorReason;
   readonly entry: number;

@@ -18,7 +18,7 @@ export interface TrackedCredential {
   readonly account?: SecretSource | undefined;
 }
 
-/** What credentials are kept by: what of a repository's name they are for. */
+/** The cache key of credentials: the part of a repository's name that they apply to. */
 export type Keyring = ReadonlyMap<string, readonly TrackedCredential[]>;
 
 /** Docker Hub's name in the files of `docker login`. */

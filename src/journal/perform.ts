@@ -13,9 +13,9 @@ export type ActionInput = Omit<EntryDetails, "of" | "result" | "durationMs"> & {
 };
 
 /**
- * Does `work` as an action of the journal: first the action with its cause, then its outcome with the time it took. A
- * call that was cancelled or timed out is recorded as unknown. Rejects with what `work` rejects with.
- * @param details what of the value goes into the outcome's data
+ * Runs `work` as an action of the journal: first the action with its cause, then its outcome with the duration. A call
+ * that was canceled or timed out is recorded as unknown. Rejects with what `work` rejects with.
+ * @param details extracts the outcome's data from the value
  */
 export async function perform<T>(
   journal: Recorder,

@@ -58,7 +58,7 @@ export class Credentials {
     this.#authority = ca && new Reread(deps.clock, () => this.#readAuthority(ca));
   }
 
-  /** @throws KubeConnectionError when they can't be had */
+  /** @throws KubeConnectionError when they are not available */
   async identity(signal: AbortSignal): Promise<Identity> {
     if (this.#renewed !== undefined) return { token: undefined, certificate: await this.#renewed(signal) };
     const given = await this.#exec?.get();

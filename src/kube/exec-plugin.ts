@@ -26,7 +26,7 @@ export const ExecConfig = z.looseObject({
   interactiveMode: OptionalText,
 });
 
-/** What of a cluster its plugin is told. */
+/** The cluster information passed to its plugin. */
 export interface PluginCluster {
   readonly server?: string | null | undefined;
   readonly "tls-server-name"?: string | null | undefined;

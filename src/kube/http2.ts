@@ -153,8 +153,8 @@ export class Http2Connection {
   }
 
   /**
-   * It is asked however much it sends meanwhile: nobody tells when the last byte came, only how many came. So the
-   * connection is dropped at most `quietMs` and `answerMs` after its last byte.
+   * A ping is sent however much it sends meanwhile: the time of the last byte is unknown, only the number of bytes. So
+   * the connection is dropped at most `quietMs` and `answerMs` after its last byte.
    */
   #watchLife(): void {
     this.#timer = this.#clock.timer("data from the API server", this.#liveness.quietMs, () => {

@@ -32,8 +32,8 @@ export interface TransportDependencies {
 const maxTries = 5;
 
 /**
- * Connects to a cluster when something is to be sent: nothing is tried before, and whatever breaks is made anew.
- * @throws PodwrightError (bad input) when the environment names a proxy that can't be one
+ * Connects to a cluster on demand: nothing is tried before, and broken connections are reopened.
+ * @throws PodwrightError (bad input) for an invalid proxy in the environment
  */
 export function openKubeTransport(
   access: KubeAccess,

@@ -45,7 +45,7 @@ export class ClientMetrics {
     );
   }
 
-  /** Is told how long requests wait for their turn. @param host of the API server */
+  /** Observes the rate limiter's waits. @param host of the API server */
   waited(host: string): (method: KubeRequest["method"], durationMs: number) => void {
     return (method, durationMs) => this.#waits.observe([host, method], durationMs / 1000);
   }

@@ -12,7 +12,7 @@ import { ResizeMetrics } from "./resize-metrics.ts";
 import { RuntimeMetrics } from "./runtime-metrics.ts";
 import { defaultBounds } from "./buckets.ts";
 
-/** What of a node is fixed while it runs. */
+/** The constant facts of a node. */
 export interface NodeFacts {
   readonly nodeName: string;
   /** Of the kubelet, beginning with the release of Kubernetes that it stands in for: `v1.36.2+podwright.0.1.0`. */

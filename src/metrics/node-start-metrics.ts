@@ -2,8 +2,8 @@ import type { JournalInput } from "../journal/entry.ts";
 import type { Registry } from "./registry.ts";
 
 /**
- * How long a machine took from its boot until its Node was ready, and what of that passed where. Only of a Node that is
- * new: one that is there already says nothing of how long its machine took. All are 0 until then.
+ * The time from a machine's boot until its Node was ready, in phases. Only of a new Node: one that exists already says
+ * nothing about its machine. All are 0 until then.
  */
 export class NodeStartMetrics {
   readonly #clock: { now(): number; monotonic(): number };

@@ -1,6 +1,6 @@
 import { parseTime } from "../base/time.ts";
 
-/** What of a container's log is wanted (core/v1 PodLogOptions). */
+/** The requested part of a container's log (core/v1 PodLogOptions). */
 export interface LogOptions {
   readonly follow: boolean;
   readonly previous: boolean;

@@ -1,6 +1,6 @@
 import { parseTime } from "../base/time.ts";
 
-/** What of the node's logs is wanted (KEP-2258): of services by name, or one file below /var/log. */
+/** The requested part of the node's logs (KEP-2258): of services by name, or one file below /var/log. */
 export interface LogQuery {
   readonly services: readonly string[];
   /** Undefined: services are asked for. */

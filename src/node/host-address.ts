@@ -68,8 +68,8 @@ export function defaultRoutes(v4: string, v6: string): HostNetwork["defaultRoute
 }
 
 /**
- * What of a Node's addresses pods are told as their hosts' (upstream's GetNodeHostIPs): the first internal one, external ones
- * after those, and the first of the other family. Pure.
+ * The Node addresses that pods see as their hosts' (upstream's GetNodeHostIPs): the first internal one, then external
+ * ones, and the first of the other family. Pure.
  */
 export function podHostAddresses(told: readonly { readonly type: string; readonly address: string }[]): string[] {
   const ofType = (kind: string): string[] => told.flatMap(({ type, address }) => (type === kind ? [address] : []));

@@ -27,7 +27,7 @@ export class KnownNode {
     this.#node = node;
   }
 
-  /** It was deleted, which may be told with an earlier state of it; false when it was made anew since. */
+  /** It was deleted, which may be reported with an earlier version of it; false when it was recreated since. */
   gone(node: NodeObject): boolean {
     const isNews = this.#isNews(node);
     if (!isNews && node.metadata.uid !== this.#node?.metadata.uid) return false;

@@ -3,7 +3,7 @@ import type { EvictionReserve } from "../resources/node-allocatable.ts";
 import { quantityOf } from "../resources/quantity.ts";
 import type { NodeFacts } from "./node-facts.ts";
 
-/** What of the machine pods may have. */
+/** The machine's resources that pods may use. */
 export interface CapacitySettings {
   readonly maxPods: number;
   /** 0: no limit by processors. */

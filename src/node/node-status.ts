@@ -67,7 +67,7 @@ export interface Address {
   readonly address: string;
 }
 
-/** What of a status that was written before says something about the next one. */
+/** The parts of an earlier status that the next one depends on. */
 interface WrittenStatus {
   readonly conditions?: readonly NodeCondition[] | undefined;
   readonly addresses?: readonly Address[] | undefined;

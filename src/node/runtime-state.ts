@@ -8,7 +8,7 @@ import type { RuntimeFacts } from "./node-status.ts";
 
 /** As upstream (updateRuntimeUp). */
 const periodMs = 5000;
-/** So many questions how it is to one for its version, which nobody tells of. */
+/** Status queries for each version query, since version changes are not reported. */
 const asksPerVersion = 12;
 /** While the network is not up: pods wait for it. */
 const withoutNetworkMs = 1000;
@@ -23,7 +23,9 @@ interface Report {
   readonly network: string | undefined;
 }
 
-/** Asks the runtime every 5 s how it is: what of the node's Ready condition is the runtime's (upstream's runtimeState). */
+/**
+ * Queries the runtime's status every 5 s: the runtime's part of the node's Ready condition (upstream's runtimeState).
+ */
 export class RuntimeState {
   readonly #clock: Clock;
   readonly #runtime: Pick<Cri["runtime"], "status" | "version">;
@@ -66,8 +68,8 @@ export class RuntimeState {
   }
 
   /**
-   * Why no pod can be run, in upstream's words and order; none when all is well.
-   * @param checks what else is wrong of how the runtime is looked after
+   * Why no pod can run, in upstream's words and order; empty: all is well.
+   * @param checks further problems of the runtime's management
    */
   problems(checks: readonly string[] = []): string[] {
     if (this.#report === undefined || this.#answeredAtMs === undefined) {

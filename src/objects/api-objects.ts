@@ -52,7 +52,7 @@ interface Watched {
   readonly stop: AbortController;
   readonly known: PromiseWithResolvers<void>;
   isKnown: boolean;
-  /** Undefined: there is none of that name. */
+  /** Undefined: not found. */
   content: ConfigMapContent | SecretContent | undefined;
 }
 

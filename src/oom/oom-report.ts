@@ -14,7 +14,7 @@ const summary = /^oom-kill:constraint=CONSTRAINT_.*,task_memcg=(\/.*),task=.*,pi
 /** The kill (oom_kill_process of mm/oom_kill.c); the name may contain anything. */
 const killed = /^(Memory cgroup out of memory|Out of memory)[^:]*: Killed process (\d+) \((.*?)\),? (?:UID|total-vm)/u;
 
-/** Reads the kernel's reports of processes that it killed for want of memory. A report has several lines. */
+/** Parses the kernel's OOM kill reports. A report has several lines. */
 export class OomReader {
   #cgroup: string | undefined;
 

@@ -7,7 +7,7 @@ import { isDataPath, isPagePath, pageHeaders } from "./routes.ts";
 export interface GuardParts {
   /** The page's files: for everybody who comes to the right host. */
   readonly files: ApiHandler;
-  /** What is told of the node: for the session alone. */
+  /** Private information about the node: only for the session. */
   readonly data: ApiHandler;
   readonly random: Random;
   readonly hashing: Hashing;

@@ -10,7 +10,7 @@ import type {
 import type { PodResourcesLister as PodResourcesListerAlpha } from "../ports/gen/podresources/v1alpha1/api_pb.js";
 import { RpcError } from "../ports/rpc.ts";
 
-/** Is told of calls. @param version of the API */
+/** Observes calls. @param version of the API */
 export interface PodResourcesObserver {
   called(version: "v1" | "v1alpha1", method: "list" | "get" | "get_allocatable"): void;
   failed(version: "v1" | "v1alpha1", method: "list" | "get" | "get_allocatable"): void;

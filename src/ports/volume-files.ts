@@ -27,9 +27,9 @@ export interface VolumeFiles {
   /** What is there, with symbolic links followed; undefined when nothing is. */
   kind(path: string): Promise<PathKind | undefined>;
   /**
-   * Opens what a relative path names in a volume. Links in the volume are followed as far as they stay in it. What of
-   * the path is missing is made: directories with the permissions of the volume's top one.
-   * @throws FileError `EXDEV` when the path leads out of the volume
+   * Opens a relative path in a volume. Links are followed only within the volume. Missing parts are created:
+   * directories with the permissions of the volume's top one.
+   * @throws FileError `EXDEV` when the path leaves the volume
    */
   openBeneath(root: string, relativePath: string): Promise<OpenedPath>;
   /**

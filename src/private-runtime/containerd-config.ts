@@ -1,6 +1,6 @@
 import type { RuntimeLayout } from "./layout.ts";
 
-/** What of the machine the configuration depends on. */
+/** The machine's facts for the configuration. */
 export interface ContainerdSettings {
   /** Reference of the pause image that is imported beside it. */
   readonly sandboxImage: string;

@@ -1,4 +1,4 @@
-/** What of an ELF program matters for putting it alone into an image (elf(5)). */
+/** The properties of an ELF program that matter for an image of its own (elf(5)). */
 export interface ElfProgram {
   /** Go's name, as OCI images use it: `amd64`, `arm64` …; undefined for other machines. */
   readonly architecture: string | undefined;

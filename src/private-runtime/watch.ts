@@ -17,8 +17,8 @@ export interface WatchDeps {
 }
 
 /**
- * Starts a private runtime again that has gone away and stays away: nobody else looks after it. Its pods went on running
- * meanwhile. Until the signal aborts; never rejects.
+ * Restarts a private runtime that is gone and stays gone: nothing else manages it. Its pods kept running meanwhile.
+ * Until the signal aborts; never rejects.
  */
 export async function watchPrivateRuntime(
   { clock, log, runtime, ensure }: WatchDeps,

@@ -7,7 +7,7 @@ import { parseList, podLimits, podRequests, type Quantities } from "./pod-totals
 import { hasPodLevelResources } from "./qos.ts";
 import { type Quantity, zeroQuantity } from "./quantity.ts";
 
-/** What of the node and its configuration decides about resources. */
+/** The node's settings about resources. */
 export interface ResourceSettings {
   /** KubeletConfiguration's cpuCFSQuota, true by default: whether CPU limits are enforced. */
   readonly cpuQuota: boolean;

@@ -3,7 +3,7 @@ import { parseList } from "./pod-totals.ts";
 import { milliQuantity, quantityOf, zeroQuantity } from "./quantity.ts";
 import { type ThresholdValue, thresholdAmount } from "./threshold-value.ts";
 
-/** What the machine has, or what of it pods may have. */
+/** The machine's capacity, or the part of it for pods. */
 export interface NodeCapacity {
   readonly milliCpu: bigint;
   readonly memoryBytes: bigint;
@@ -21,7 +21,7 @@ export interface EvictionReserve {
   readonly ephemeralStorage?: ThresholdValue | undefined;
 }
 
-/** What of it is kept from pods. */
+/** The part of it reserved from pods. */
 export interface Reservations {
   /** KubeletConfiguration's systemReserved and kubeReserved. */
   readonly lists: readonly Readonly<Record<string, string>>[];

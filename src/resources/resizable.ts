@@ -5,7 +5,7 @@ import { parseList } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 import type { PodResources } from "./resource-checkpoint.ts";
 
-/** What of resources can be changed while a container runs (KEP-1287). */
+/** The resources that can change while a container runs (KEP-1287). */
 export const resizableResources = ["cpu", "memory"] as const;
 export type ResizableResource = (typeof resizableResources)[number];
 
@@ -87,15 +87,15 @@ function isResizable(name: string): boolean {
   return resizableResources.some((resizable) => resizable === name);
 }
 
-/** Why one field's change can't be had while the pod runs. */
+/** Why a field cannot change while the pod runs. */
 export interface ResizeProblem {
   readonly path: readonly (string | number)[];
   readonly detail: string;
 }
 
 /**
- * What of a change of resources no resize can bring about (upstream: ValidatePodResize). Expects defaults in both. Empty
- * when resources are the same.
+ * The parts of a resource change that no resize can apply (upstream: ValidatePodResize). Expects defaults in both.
+ * Empty when resources are equal.
  */
 export function resizeProblems(before: Pick<Pod, "spec">, after: Pick<Pod, "spec">): ResizeProblem[] {
   if (sameResources(before, after)) return [];

@@ -12,7 +12,7 @@ export interface PendingReason {
   readonly message: string;
 }
 
-/** What of the node decides; what `allocatable` does not name is not limited. */
+/** The node's facts for the decision; resources missing in `allocatable` are unlimited. */
 export type ResizeNode = Pick<ResourceSettings, "allocatable"> & SwapSettings;
 
 /**

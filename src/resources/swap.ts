@@ -7,7 +7,7 @@ import { parseList } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 import { type Quantity, zeroQuantity } from "./quantity.ts";
 
-/** What of the node decides about swap. */
+/** The node's settings about swap. */
 export type SwapSettings = Pick<ResourceSettings, "swapCapacityBytes" | "swapAccounting" | "cgroupVersion">;
 
 /**

@@ -196,6 +196,6 @@ export interface Engine {
     filter: { readonly uid?: string; readonly sinceSeq?: number },
     signal: AbortSignal,
   ): AsyncIterable<JournalEntry>;
-  /** Ends the engine process; pods go on running (`keep`) or are stopped first. */
+  /** Ends the engine process; pods keep running (`keep`) or are stopped first. */
   shutdown(mode: "keep" | "stop"): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { RegistryFaults } from "./images.ts";
 export interface CriFaults extends RegistryFaults {
   /** The call fails and nothing happened. */
   readonly failBefore: number;
-  /** It happened, but the caller is told that it failed. */
+  /** It happened, but the caller gets an error. */
   readonly failAfter: number;
   /** A stop of a container or of a sandbox fails, and what was to stop runs on. */
   readonly stopFails: number;

@@ -78,7 +78,7 @@ export class SimConnection {
     this.cri = { runtime: this.#runtimeService(), images: this.#imageService() };
   }
 
-  /** Faults from now on. A runtime that hangs no more lets go of the calls that nobody limits. */
+  /** Faults from now on. A runtime that no longer hangs ends the calls without a deadline. */
   setFaults(faults: CriFaults): void {
     this.#faults = faults;
     if (faults.hang > 0) return;

@@ -8,7 +8,7 @@ const maxLines = 1000;
 export class SimKernelLog implements KernelLog {
   readonly #followers = new Set<EventChannel<string>>();
 
-  /** A process of a cgroup was killed for want of memory. @param machine it was the machine that had none left */
+  /** A process of a cgroup was OOM-killed. @param machine the whole machine was out of memory */
   killed({ pid, name, cgroup, machine }: { pid: number; name: string; cgroup: string; machine: boolean }): void {
     const [constraint, of] = machine ? ["NONE", "global_oom"] : ["MEMCG", `oom_memcg=${cgroup}`];
     const where = `cpuset=/,mems_allowed=0,${of},task_memcg=${cgroup}`;

@@ -14,7 +14,7 @@ import { findUnsupported } from "./unsupported.ts";
 export interface ApiPod extends Pod {
   /** As the server has it: of an earlier life, or what others made of it. */
   readonly status: PodStatus | undefined;
-  /** What of the pod this version can't do, in words; empty: nothing. */
+  /** Unsupported parts of the pod, in words; empty: none. */
   readonly unsupported: string;
   /** Fields were left out, as they can't be read: the spec may say less than the server's. */
   readonly isPartial: boolean;
@@ -108,9 +108,7 @@ function badNames({ containers, initContainers = [], ephemeralContainers = [], v
   );
 }
 
-/**
- * @param problems is told of fields that can't be what they are; they are left out
- */
+/** @param problems receives invalid fields, which are dropped */
 function lenient(value: unknown, problems: string[]): PodManifest {
   const manifest = isObject(value) ? wholeManifest(value) : value;
   for (let round = 0; ; round++) {

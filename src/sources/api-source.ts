@@ -18,8 +18,8 @@ interface Known {
 }
 
 /**
- * The pods that the API server binds to this node. Mirror pods are pictures of pods that another source wants: they are
- * told to the listener and wanted by nobody. Nothing is delivered before all pods are known.
+ * The pods that the API server binds to this node. Mirror pods show pods of another source: the listener gets them, but
+ * they are not delivered. Nothing is delivered before all pods are known.
  */
 export class ApiSource {
   readonly #deps: Pick<SourceDependencies, "deliver">;

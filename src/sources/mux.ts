@@ -50,7 +50,7 @@ export interface Contest {
   readonly ignored: string;
 }
 
-/** What is told of a change that is passed on. */
+/** The journal's view of a passed change. */
 interface Told {
   readonly what: "PodAdded" | "PodChanged" | "PodRemoved";
   readonly code: "ManifestAdded" | "ManifestChanged" | "ManifestRemoved";
@@ -106,7 +106,7 @@ export class PodMux {
     return this.#sources.every((source) => this.isSeen(source));
   }
 
-  /** The same of one source. One that there is not, or no longer, wants nothing. */
+  /** The same for one source. An unknown source counts as seen. */
   isSeen(source: string): boolean {
     return !this.#sources.some((name) => name === source && this.#states.get(name)?.complete !== true);
   }

@@ -24,7 +24,7 @@ export function podChange(kept: RunPod, manifest: PodManifest): AppliedPod["chan
   return wanted.length === 0 || canonicalJson(wanted) === canonicalJson(had) ? "unchanged" : "updated";
 }
 
-/** Why an update of a pod can't be had. */
+/** Why a pod update is not possible. */
 export function updateProblems(kept: RunPod, manifest: PodManifest): FieldError[] {
   return [...ephemeralProblems(kept, manifest), ...resourceProblems(kept, manifest)];
 }

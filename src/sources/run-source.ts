@@ -85,8 +85,8 @@ export class RunSource {
   }
 
   /**
-   * Reads what the life before kept and delivers it. A file that can't be read is reported, and until the next start
-   * the source does not say that it knows all: its pod must not be taken for one that nobody wants.
+   * Reads what the earlier run stored and delivers it. An unreadable file is reported, and until the next start the
+   * source is never complete: its pod must not count as an orphan.
    */
   async load(): Promise<void> {
     using _turn = await this.#turn.acquire();
@@ -216,7 +216,7 @@ export class RunSource {
     });
   }
 
-  /** @throws PodwrightError naming every update that can't be had */
+  /** @throws PodwrightError naming every impossible update */
   #identifyAll(manifests: readonly Checked<PodManifest>[]): IdentifiedPod[] {
     const errors: ManifestError[] = [];
     const pods = manifests.map(({ manifest, origin }) => {

@@ -16,7 +16,7 @@ import {
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 
-/** What of the pod a container is checked against. */
+/** The pod's facts for the validation of a container. */
 export interface PodContext {
   readonly volumeNames: ReadonlySet<string>;
   /** Those of them that are emptyDir volumes. */

@@ -2,7 +2,7 @@ import type { PodSpec } from "../api/pod.ts";
 import { forbidden, type FieldError } from "./field-errors.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
-/** What can't be had together with users of the pod's own (upstream: validateHostUsers). */
+/** Features that conflict with a user namespace (upstream: validateHostUsers). */
 export function* validateHostUsers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   if (spec.hostUsers !== false) return;
   const detail = "when `hostUsers` is false";

@@ -44,7 +44,7 @@ export interface MemoryDetails {
   readonly peak: number | undefined;
   /** How often the limit was hit. */
   readonly limitHits: number;
-  /** Processes killed for want of memory; undefined: the kernel does not count them. */
+  /** OOM kills; undefined: the kernel does not count them. */
   readonly oomKills: number | undefined;
   readonly reservation: number;
   /** As the kernel has it: memory and swap together on v1, swap alone on v2. Undefined: no limit. */

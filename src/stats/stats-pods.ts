@@ -39,7 +39,7 @@ export interface StatsNaming {
   readonly runtime: RuntimeWays;
 }
 
-/** What of a pod is measured: what runs of its newest sandbox. Undefined while nothing does, as upstream. Pure. */
+/** The measured parts of a pod: what runs of its newest sandbox. Undefined while nothing runs, as upstream. Pure. */
 export function statsPod(pod: Pod, observed: PodStatus, naming: StatsNaming): StatsPod | undefined {
   const sandbox = observed.sandboxes.find(({ ready }) => ready);
   const running = observed.containers.filter(({ state }) => state === "running");

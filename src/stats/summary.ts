@@ -169,7 +169,7 @@ function interfaceStats({ name, rxBytes, rxErrors, txBytes, txErrors }: Interfac
   return { name, rxBytes, rxErrors, txBytes, txErrors };
 }
 
-/** What of a file system's figures a part of it shows: how much is left is the same for all. */
+/** The file system figures for a part of it: the free space is shared. */
 export function fsStats(
   timeMs: number,
   fileSystem: { availableBytes: number; capacityBytes: number; inodes: number; inodesFree: number } | undefined,

@@ -41,7 +41,7 @@ function isTemplate(text: string, name: string): boolean {
 const phrases: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bnobody tells\b/gi, "say what is not reported: OOM kills will not be reported"],
   [/\b(?:is|are) told (?:that|of|how|what|which|when|whether|so|to)\b/gi, "name the verb: receives, learns, reports"],
-  [/\bwhat of\b/gi, "name the noun: which part of"],
+  [/(?<!const )\bwhat of\b/gi, "name the noun: which part of"],
   [/\b(?:goes|go|went) on running\b/gi, "keeps running"],
   [/\bgot on with\b/gi, "progressed"],
   [/\bmakes? [\w' ]{1,30} anew\b/gi, "recreates, reopens, repeats"],

@@ -1,10 +1,10 @@
 /** A function of the C library. No text may have a NUL in it. */
 export type ForeignFunction = (...values: readonly (string | bigint | number)[]) => number;
 
-/** Its functions by their names. @throws when there is none of that name */
+/** Its functions by name. @throws for an unknown name */
 export type CLibrary = (name: string, arguments_: readonly string[], returns: "int32") => ForeignFunction;
 
-/** What of `node:ffi` is used here. */
+/** The used part of `node:ffi`. */
 interface ForeignFunctions {
   readonly DynamicLibrary: new (path: string) => {
     getFunction(

@@ -19,7 +19,7 @@ const lookMs = 15_000;
 const calmShare = 0.1;
 /** Less than this over what was left the last time is not worth it: the young generation alone comes and goes by it. */
 const worthBytes = 8 << 20;
-/** Who did so much since may have let go of what was kept the last time. */
+/** After that much work the retained memory may be in use again. */
 const worthCpuMs = 2000;
 
 /**
@@ -70,8 +70,8 @@ export function systemHeap(): Heap {
 }
 
 /**
- * What is given back beside V8's heap. The C library gives back what is free at its end by itself, and holes only when it
- * is told to (malloc_trim(3)). Where Node.js calls no C functions, all of that is kept.
+ * Memory outside V8's heap. The C library returns free memory at its end by itself, and holes only on request
+ * (malloc_trim(3)). Where Node.js cannot call C functions, all of it is retained.
  */
 function machineRelease(): () => void {
   try {

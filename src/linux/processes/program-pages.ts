@@ -26,9 +26,8 @@ export function unchangedFileRanges(smaps: string): MappedRange[] {
 }
 
 /**
- * Lets go of the pages of this program's and its libraries' files: of the 50 MiB that Node.js and its start touch, a node
- * at rest needs about half. They stay in the machine's page cache, and those that are needed again are back without being
- * read from disk.
+ * Drops the pages of this program's and its libraries' files: of the 50 MiB that Node.js and its start touch, a node at
+ * rest needs about half. They stay in the machine's page cache, and return without a read from disk.
  */
 export function programPages(library: CLibrary): { release(): void } {
   const advise = library("madvise", ["uint64", "uint64", "int32"], "int32");

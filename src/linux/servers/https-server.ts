@@ -85,9 +85,9 @@ const withoutTls = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request 
 const headerLines = 2000;
 
 /**
- * Serves HTTP/1.1 with upgrades and HTTP/2 over TLS. Client certificates are asked for and never required: who the
- * client is, and whether that suffices, is the handler's to say.
- * @throws PodwrightError (environment) when the address can't be had, (bad input) when the TLS material is none
+ * Serves HTTP/1.1 with upgrades and HTTP/2 over TLS. Client certificates are requested but not required: the handler
+ * decides about them.
+ * @throws PodwrightError (environment) when the address is not available, (bad input) for invalid TLS material
  */
 export async function serveHttps(
   handler: NodeHandler,

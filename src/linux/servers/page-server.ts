@@ -17,9 +17,9 @@ export interface PageServer extends ApiServer {
 }
 
 /**
- * Serves browsers of this machine over HTTP/1.1, on the loopback address alone. Port 0 takes a free one.
- * @param open makes the handler once the port is known
- * @throws PodwrightError (environment) when the port can't be had
+ * Serves browsers of this machine over HTTP/1.1, on the loopback address only. Port 0 takes a free one.
+ * @param open creates the handler once the port is known
+ * @throws PodwrightError (environment) when the port is not available
  */
 export async function servePage(
   port: number,

@@ -63,9 +63,9 @@ export interface Listener {
 }
 
 /**
- * Listens for TCP connections of others on this machine's network.
+ * Listens for TCP connections from this machine's network.
  * @param port 0: a free one
- * @throws PodwrightError (environment) when the address can't be had
+ * @throws PodwrightError (environment) when the address is not available
  */
 export async function listenTcp(
   host: string,

@@ -16,9 +16,9 @@ export interface EnvironmentVariable {
 
 /** The objects that pods refer to, as currently known. Optional members exist in clusters. */
 export interface ObjectLookup {
-  /** Undefined: there is none of that name. */
+  /** Undefined: not found. */
   configMap(namespace: string, name: string): ConfigMapContent | undefined;
-  /** Undefined: there is none of that name. */
+  /** Undefined: not found. */
   secret(namespace: string, name: string): SecretContent | undefined;
   /**
    * A token of the pod's service account, a secret, or why there is none.

@@ -23,7 +23,7 @@ export class Body implements AsyncIterable<Uint8Array> {
     this.#wake?.();
   }
 
-  /** The reader is told so, after what has come before. */
+  /** The reader learns of it after the data before it. */
   fail(error: unknown): void {
     this.#end ??= { error };
     this.#wake?.();

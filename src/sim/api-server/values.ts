@@ -1,4 +1,4 @@
-/** JSON objects as they are stored and sent. Nothing of them is ever changed: what differs is made anew. */
+/** JSON objects as stored and sent. They are immutable: a change makes a new object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Metadata extends Fields {

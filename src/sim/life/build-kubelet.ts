@@ -24,7 +24,7 @@ export interface Surroundings extends Omit<KubeletDependencies, "journal" | "sou
 export interface Built {
   readonly kubelet: Kubelet;
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Undefined: the node stands alone, and what is wanted is told to the kubelet itself. */
+  /** Undefined: standalone, and the kubelet gets its pods directly. */
   readonly deliverStatics?: () => void;
   readonly api?: SimKubeConnection;
   readonly followers?: SimFollowers;

@@ -21,7 +21,7 @@ import type { Stage } from "./stage.ts";
 import { faultsText, tellDesired, toldStage } from "./telling.ts";
 import { playWorstMoments } from "./worst-moments.ts";
 
-/** What of a seed's life is to be played. */
+/** The part of a seed's life to play. */
 export interface LifeOptions {
   /** Indices of the steps that are done; all without it. */
   readonly steps?: readonly number[];

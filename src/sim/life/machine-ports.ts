@@ -12,7 +12,7 @@ import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
 import { SimVolumeFiles } from "../volume-files.ts";
 
-/** What of a simulated machine outlives the lives of podwright on it. */
+/** The parts of a simulated machine that outlive podwright's runs on it. */
 interface SimMachine {
   readonly files: MemoryFiles;
   readonly cgroups: SimCgroups;

@@ -169,7 +169,7 @@ export class SimNode {
     this.#pauseMs = pauseMs;
   }
 
-  /** Asks podwright to end (SIGTERM): pods stay. What it still waits for a minute later is what it forgot to let go of. */
+  /** Asks podwright to stop (SIGTERM): pods stay. Whatever it still waits for a minute later was leaked. */
   async stop(run: (forMs: number) => Promise<void>): Promise<string[]> {
     const incarnation = this.#incarnation;
     if (incarnation === undefined) return [];

@@ -1,4 +1,4 @@
-/** What of a life is played: steps by their indices, and the features that its pods go without. */
+/** The part of a life that is played: steps by index, and features that its pods lack. */
 interface SmallerLife {
   readonly steps: readonly number[];
   readonly without: readonly string[];

@@ -14,7 +14,7 @@ import { Beginnings } from "./beginnings.ts";
 import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
 
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
-/** Causes of a stop that say that nobody wants the pod any more. */
+/** Causes of a stop for orphaned pods. */
 const unwantedCodes: ReadonlySet<CauseCode> = new Set(["ManifestRemoved", "PodDeleted", "OrphanedPod"]);
 /** A lease is good for so long. */
 const leaseMs = 40_000;
@@ -263,7 +263,7 @@ function statusOf({ value }: Stored): Fields {
   return fieldsAt(value, "status");
 }
 
-/** What of a status has to arrive, as text to be compared. */
+/** The part of a status that must arrive, as comparable text. */
 function signature(status: PodStatus | Fields): string {
   const fields: Fields = { ...status };
   const containers = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"].flatMap((list) =>

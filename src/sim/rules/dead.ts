@@ -7,8 +7,8 @@ const collectedWithinMs = 30_000;
 const nodeCollectedWithinMs = 100_000;
 
 /**
- * Of dead containers there are no more in the end than this life's node is told to keep, of each container and of all
- * together. The newest instance of each stays whatever is said: it shows that the container ran.
+ * In the end there are no more dead containers than this life's node may keep, of each container and in total. The
+ * newest instance of each always stays: it shows that the container ran.
  */
 export const dead: RuleMaker = ({ clock, world, node }): Rule => {
   const exitedMs = new WeakMap<SimContainer, number>();

@@ -113,7 +113,7 @@ export class HookRules implements Rule {
       // One that could not be started in its turn holds up none of those behind it, and comes when it can.
       const begunMs = names.slice(index + 1, own + 1).map((name) => this.#begun.get(`${uid}/${name}`) ?? 0);
       if (attemptOf(other) > 0 || Math.min(...begunMs) < other.startedMs) continue;
-      // A call that is told to have failed ends the wait, though the hook goes on.
+      // A call with a wrongly reported failure ends the wait, though the hook continues.
       if (hooked.endsAtMs <= clock.nowMs + callMs) continue;
       this.#broken("postStart is waited for", `${uid}: started while the hook of ${nameOf(other)} ran`);
     }

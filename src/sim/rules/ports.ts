@@ -64,7 +64,7 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
     const others = new Set([...node.desired.keys(), ...node.pods().map(({ view }) => view.ref.uid)]);
     const hasOne = (other: string): boolean => hostPorts(pods.get(other)).some((port) => own.includes(port));
     if ([...others].some((other) => other !== uid && hasOne(other))) return;
-    broken("no pod is refused in vain", `${uid} wants ${own.join(", ")}, and no other pod has that`);
+    broken("no pod is rejected without reason", `${uid} wants ${own.join(", ")}, and no other pod has that`);
   }
 
   return {

@@ -15,8 +15,8 @@ interface Failed {
 }
 
 /**
- * A container whose postStart hook failed, as podwright was told, is told to stop within its pod's grace, for that or for
- * whatever else comes in between.
+ * A container whose postStart hook failed, as far as podwright knows, is stopped within its pod's grace period, for
+ * that or for any other cause.
  */
 export const postStart: RuleMaker = ({ clock, world, pods }, broken): Rule => {
   /** Containers whose hook runs, by the entry that says so. */

@@ -29,13 +29,13 @@ const sure = pod("sure", "200m", undefined, true);
 test("as many make room for a critical pod as it needs", () => {
   assert.deepEqual(problems(critical, [small, large, sure], large), []);
   assert.deepEqual(problems(critical, [small, large, sure], small), [
-    "nobody makes room in vain: there is still too little cpu",
+    "preemption makes enough room: there is still too little cpu",
   ]);
   assert.deepEqual(problems(critical, [small, large, sure], large, small), [
-    "nobody makes room in vain: there is room without small, which is Burstable",
+    "preemption makes enough room: there is room without small, which is Burstable",
   ]);
   assert.deepEqual(problems(critical, [small], small), [
-    "nobody makes room in vain: there is room without small, which is Burstable",
+    "preemption makes enough room: there is room without small, which is Burstable",
   ]);
 });
 
@@ -45,7 +45,7 @@ test("of a higher class of service no more than what the lower ones can't give",
   assert.ok(a && b && c);
   assert.deepEqual(problems(critical, others, a, b), []);
   assert.deepEqual(problems(critical, others, c), [
-    "nobody makes room in vain: there is room without c, which is Guaranteed",
+    "preemption makes enough room: there is room without c, which is Guaranteed",
   ]);
   assert.deepEqual(problems(pod("critical", "600m", 2_000_000_000), others, a, c), []);
 });

@@ -79,7 +79,7 @@ export class Preemptions implements Rule {
     if (!isRejection(what) || preemption === undefined) return;
     this.#coming.delete(uid);
     if (this.#scene.unwanted.has(uid) || this.#standsBack(preemption)) return;
-    this.#broken("nobody makes room in vain", `${uid} was refused (${what}) after others had to go for it`);
+    this.#broken("preemption makes enough room", `${uid} was refused (${what}) after others had to go for it`);
   }
 
   atRest(): void {
@@ -94,7 +94,7 @@ export class Preemptions implements Rule {
     if (pod === undefined || victim === undefined) {
       return this.#broken(
         "only critical pods are made room for",
-        `${entry.pod?.uid} goes for ${uid}, which nobody wants`,
+        `${entry.pod?.uid} is preempted for ${uid}, which no source has`,
       );
     }
     if (this.#current?.pod !== pod) {
@@ -178,7 +178,7 @@ export function preemptionProblems(
   const staying = (gone: readonly Pod[]): Part[] => parts.filter(({ pod: other }) => !gone.includes(other));
   const known = staying(victims).filter(({ isSure }) => isSure);
   const lack = limited.find((name) => isMore(name, known, least));
-  if (lack !== undefined) problems.push(["nobody makes room in vain", `there is still too little ${lack}`]);
+  if (lack !== undefined) problems.push(["preemption makes enough room", `there is still too little ${lack}`]);
   const lower: Pod[] = [];
   for (const own of classes) {
     const open = parts.filter((part) => part.isSure && countsLess(part.pod, pod) && qosClass(part.pod) === own);
@@ -187,7 +187,7 @@ export function preemptionProblems(
     const others = [...lower, ...higher, ...victims.filter((victim) => qosClass(victim) === own && victim !== last)];
     const isEnough = !limited.some((name) => isMore(name, staying(others), most));
     if (last !== undefined && isEnough) {
-      problems.push(["nobody makes room in vain", `there is room without ${last.metadata.uid}, which is ${own}`]);
+      problems.push(["preemption makes enough room", `there is room without ${last.metadata.uid}, which is ${own}`]);
     }
     lower.push(...open.map((part) => part.pod));
   }

@@ -107,7 +107,7 @@ export class ProbeRules implements Rule {
 
   /** Nothing is ready without as many successes in a row as the threshold says. */
   #ready(entry: SimEntry, { readinessProbe: probe }: Container): void {
-    // What was asked by a call that is told to have failed says nothing.
+    // The answer of a call with a reported failure does not count.
     if (probe === undefined || probe.tcpSocket !== undefined || probe.exec !== undefined) return;
     const { successThreshold } = probeTimes(probe);
     let row = 0;

@@ -26,7 +26,7 @@ export const reaction: RuleMaker = ({ clock, node }, broken): Rule => {
       const id = idOf(entry);
       const exitMs = exits.get(id);
       exits.delete(id);
-      // A pod that is being stopped is told of when it has stopped.
+      // A pod that is being stopped is reported when it has stopped.
       if (exitMs === undefined || ending.has(uid) || !isSoundSince(exitMs)) return;
       const lagMs = entry.atMs - exitMs;
       if (lagMs > noticedWithinMs) broken("ends are noticed", `${whereOf(entry)} ended ${lagMs} ms before it was told`);

@@ -146,7 +146,7 @@ export class Resizes implements Rule {
   #pendingProblems(pod: Pod, { view }: KnownPod, known: readonly KnownPod[]): string[] {
     const lacks = resizable.some((name) => this.#lack(pod, name, known, false) !== undefined);
     const { uid } = pod.metadata;
-    // Room that nobody tells of is found at the next look.
+    // Freed room without a notification is found at the next resync.
     if (this.#scene.clock.nowMs < this.#freedMs + lookedAgainMs) return [];
     return lacks ? [] : [`the resize of ${uid} waits for nothing: ${view.resize?.pending?.message ?? ""}`];
   }
@@ -205,7 +205,7 @@ function toldProblems(uid: string, { container, instance }: Running, known: Know
   const has = instance.resources?.memoryLimitInBytes ?? 0n;
   if (told?.state.running === undefined || memory === undefined || has === 0n) return [];
   const says = parseQuantity(memory).value();
-  return says === has ? [] : [`${uid}/${container.name} is told to have memory ${says}, and has ${has}`];
+  return says === has ? [] : [`${uid}/${container.name} reports memory ${says}, and has ${has}`];
 }
 
 /** By the formulas of the kernel's interface, without those of podwright. */

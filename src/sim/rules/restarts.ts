@@ -189,7 +189,7 @@ export class Restarts implements Rule {
     // One that never ran has not ended.
     if (container.startedAt === 0n) return;
     const name = nameOf(container);
-    // What the runtime lost track of is made anew at once, whatever its policy says.
+    // A container that the runtime lost is recreated immediately, whatever its policy says.
     if (container.wasLost) return void this.#lastExit.delete(`${uid}/${name}`);
     const stopped = this.#stopping.has(container);
     this.#lastExit.set(`${uid}/${name}`, { container, atMs: clock.nowMs, ...this.#now(), stopped });

@@ -40,8 +40,8 @@ export function isUnseen({ clock, node }: Scene, uid: string): boolean {
 export type Break = (rule: string, detail: string) => void;
 
 /**
- * Something that has to hold whatever goes wrong. It is told what happens, in order, and says when it is broken; what it
- * remembers is its own, since the runtime forgets what is removed.
+ * An invariant under all faults. It observes events in order, and reports when it is broken; it keeps its own memory,
+ * since the runtime forgets what is removed.
  */
 export interface Rule {
   /** Something changed in the runtime: the truth. */
