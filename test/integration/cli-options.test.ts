@@ -184,6 +184,7 @@ const rows: readonly Row[] = [
     line: "doctor --json --runtime-endpoint unix:///run/podwright-nobody.sock",
     out: /\/run\/podwright-nobody\.sock/,
   },
+  { shows: "explain --json", line: "explain --json backoff", out: /^\[\n[^]*"name": "BackOff"/ },
   { shows: "version --json", line: "version --json", out: /^\{"version":/ },
   // With the variable that names the place without an engine, only the option leads to the one that answers.
   ...led.map((line) => ({
