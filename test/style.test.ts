@@ -84,8 +84,8 @@ describe("the rule for plain words", () => {
 
   it("catches what reads as translated, in texts and comments", () => {
     assert.deepEqual(inFile('// It is made anew.\nthrow new Error("nobody tells of it");'), [
-      "1: plain words: “made anew”",
       "2: plain words: “nobody tells”",
+      "1: plain words: “made anew”",
     ]);
   });
   it("lets the field's words pass", () => {
