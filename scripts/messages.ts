@@ -22,7 +22,7 @@ const sections: readonly { readonly title: string; readonly text: string; readon
   [
     {
       title: "Journal entries",
-      text: "The \`what\` of an entry ([journal.md](journal.md)), with its kind. An outcome has its action's name.",
+      text: "The `what` of an entry ([journal.md](journal.md)), with its kind. An outcome has its action's name.",
       kinds: ["input", "observation", "decision", "action", "outcome", "note"],
     },
     { title: "Causes", text: "Facts that causes name beside entries.", kinds: ["cause"] },

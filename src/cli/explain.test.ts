@@ -6,7 +6,11 @@ import { Terminal } from "./terminal.ts";
 
 function fakeTerminal(): { readonly terminal: Terminal; readonly output: () => string } {
   let text = "";
-  const out = { write: (data: string | Uint8Array) => ((text += String(data)), true), columns: 200 };
+  const write = (data: string | Uint8Array): boolean => {
+    text += String(data);
+    return true;
+  };
+  const out = { write, columns: 200 };
   return { terminal: new Terminal(out, out, {}), output: () => text };
 }
 

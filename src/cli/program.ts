@@ -6,6 +6,7 @@ import type { DebugOptions } from "./debug.ts";
 import type { DoctorOptions } from "./doctor.ts";
 import type { LogsOptions } from "./logs.ts";
 import type { MachineContext } from "./machine-context.ts";
+import { addExplain, addVersion } from "./offline-program.ts";
 import { parseDuration, parseEndpoint, parsePort, parseSeconds, parseTail } from "./options.ts";
 import type { PsOptions } from "./ps.ts";
 import type { RunOptions } from "./run.ts";
@@ -53,14 +54,14 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGH
   addWhy(define);
   addTimeline(define);
   addBlame(define);
-  addExplain(define);
+  addExplain(program, terminal, setExitCode);
   addPlan(define);
   addUi(define);
   addReplay(define);
   addDoctor(define);
   addKubelet(define);
   addEngine(define);
-  addVersion(define);
+  addVersion(program, terminal, setExitCode);
   return program;
 }
 
@@ -285,20 +286,6 @@ function addBlame(define: Define): void {
     );
 }
 
-function addExplain(define: Define): void {
-  define.program
-    .command("explain")
-    .summary("explain names of the journal, of statuses and of errors")
-    .description("Shows what each name means and what to do about it. Works without an engine.")
-    .argument("<name...>", "e.g. BackOff, ErrImagePull or CriError, in any case")
-    .addOption(jsonOption())
-    .addHelpText("after", "\n  podwright explain CrashLoopBackOff")
-    .action(async (names: readonly string[], options: { readonly json?: true }) => {
-      const { explainCommand } = await import("./explain.ts");
-      define.setExitCode(explainCommand(define.terminal, names, options));
-    });
-}
-
 function addPlan(define: Define): void {
   define.program
     .command("plan")
@@ -399,16 +386,5 @@ function addEngine(define: Define): void {
     .action(async (options: EngineOptions) => {
       const { runEngine } = await import("../agent/engine.ts");
       define.setExitCode(await runEngine(options));
-    });
-}
-
-function addVersion(define: Define): void {
-  define.program
-    .command("version")
-    .summary("print the version")
-    .addOption(jsonOption())
-    .action(async (options: { readonly json?: true }) => {
-      const { versionCommand } = await import("./ask-commands.ts");
-      define.setExitCode(versionCommand(define.terminal, options));
     });
 }

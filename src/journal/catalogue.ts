@@ -11,7 +11,7 @@ import { runtimeMeanings } from "./meanings/runtime.ts";
 import { sourceMeanings } from "./meanings/sources.ts";
 import { statusMeanings } from "./meanings/status.ts";
 import { volumeMeanings } from "./meanings/volumes.ts";
-import { facts, termOf, terms } from "./vocabulary.ts";
+import { type facts, termOf, terms } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
 /** What kind of name an entry of the catalogue is: the kind of its journal entries, or what else bears the name. */

@@ -46,10 +46,7 @@ export interface PlegDependencies {
 
 /** An inspection takes milliseconds; a busy runtime must not be asked for everything at once. */
 const slowInspectionMs = 5000;
-/**
- * The interval of upstream's relist: by then a worker's action is done, or slow enough that an intermediate inspection
- * pays off.
- */
+/** Upstream's relist interval: by then an action is done, or so slow that an intermediate inspection pays off. */
 const soonMs = 1000;
 
 interface NamedIds extends LikelyIds {
@@ -153,9 +150,7 @@ export class Pleg {
     return this.#evented;
   }
 
-  /**
-   * Sets the state of the runtime's event stream; without a reliable one the relist interval becomes short immediately.
-   */
+  /** Sets the state of the runtime's event stream; without a reliable one the next relist is soon. */
   setEvents(stream: EventStream): void {
     this.#trust.set(stream);
     this.#tellEvents();
@@ -178,10 +173,7 @@ export class Pleg {
     else this.#inspect(uid, false);
   }
 
-  /**
-   * Until disposed of, the pod's containers are being stopped by its worker, whose inspection afterwards replaces
-   * others.
-   */
+  /** Until disposed of, the pod's worker stops its containers; its inspection afterwards replaces others. */
   ending(uid: PodUid): Disposable {
     this.#ending.add(uid);
     return { [Symbol.dispose]: () => void this.#ending.delete(uid) };
@@ -217,7 +209,7 @@ export class Pleg {
     this.#deps.cache.markStale(uid, this.#observation);
     this.#soon.set(
       uid,
-      this.#deps.clock.timer("a relist of busy pods", soonMs, () => this.#inspect(uid, true)),
+      this.#deps.clock.timer("a deferred inspection", soonMs, () => this.#inspect(uid, true)),
     );
   }
 

@@ -173,9 +173,7 @@ export class PodWorker {
     this.wake(cause);
   }
 
-  /**
-   * A probe result changed. A container that has just died fails its probe too: first ask the runtime whether it runs.
-   */
+  /** A probe result changed. A dead container fails its probe too: first ask the runtime whether it runs. */
   probed(cause: Cause, failed: boolean): void {
     if (failed) this.#observer.acted();
     this.wake(cause);

@@ -74,4 +74,4 @@ export const admissionMeanings = {
   Preempting: { means: "A critical pod has no room: other pods are stopped for it." },
   CriticalPod: { means: "Cause: a critical pod needs the room." },
   RoomMade: { means: "Cause: a pod has stopped or the node has changed, so waiting pods are judged again." },
-} as const satisfies Meanings<keyof typeof admissionTerms | keyof typeof admissionFacts>;
+} as const satisfies Meanings<keyof (typeof admissionTerms & typeof admissionFacts)>;

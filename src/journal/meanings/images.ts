@@ -32,4 +32,4 @@ export const imageMeanings = {
     means: "A credential provider plugin failed; the pull continues without its credentials.",
     remedy: "Run the plugin by hand with the request of the message; see --image-credential-provider-config.",
   },
-} as const satisfies Meanings<keyof typeof imageTerms | keyof typeof imageFacts>;
+} as const satisfies Meanings<keyof (typeof imageTerms & typeof imageFacts)>;

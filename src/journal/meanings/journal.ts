@@ -21,4 +21,4 @@ export const journalMeanings = {
   StopRequested: { means: "A user or the API server requested to stop the pod." },
   UnknownEntry: { means: "The entry was written by another version of podwright; its message is all that is known." },
   UnknownCause: { means: "The cause was written by another version of podwright; its message is all that is known." },
-} as const satisfies Meanings<keyof typeof journalTerms | keyof typeof journalFacts>;
+} as const satisfies Meanings<keyof (typeof journalTerms & typeof journalFacts)>;

@@ -66,4 +66,4 @@ export const nodeMeanings = {
   TokenExpires: { means: "Cause: a pod's service account token expires soon." },
   TokenIssued: { means: "Cause: a service account token was issued." },
   TokenWanted: { means: "Cause: a volume or credential provider of the pod needs a token." },
-} as const satisfies Meanings<keyof typeof nodeTerms | keyof typeof nodeFacts>;
+} as const satisfies Meanings<keyof (typeof nodeTerms & typeof nodeFacts)>;

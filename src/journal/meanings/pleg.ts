@@ -22,4 +22,4 @@ export const plegMeanings = {
   },
   RuntimeEventsConnected: { means: "podwright receives the runtime's event stream, or polls it instead." },
   RuntimeEventsLost: { means: "The runtime's event stream ended; podwright relists every second until it is back." },
-} as const satisfies Meanings<keyof typeof plegTerms | keyof typeof plegFacts>;
+} as const satisfies Meanings<keyof (typeof plegTerms & typeof plegFacts)>;

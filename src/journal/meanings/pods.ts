@@ -69,4 +69,4 @@ export const podMeanings = {
   Resync: { means: "Cause: the periodic resync of the pod, every 60 to 90 s." },
   RetryDue: { means: "Cause: a failed step is due for its retry." },
   RivalPod: { means: "Cause: an earlier pod of the same name still existed." },
-} as const satisfies Meanings<keyof typeof podTerms | keyof typeof podFacts>;
+} as const satisfies Meanings<keyof (typeof podTerms & typeof podFacts)>;

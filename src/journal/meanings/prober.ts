@@ -14,4 +14,4 @@ export const proberMeanings = {
   ReadinessProbeSucceeded: { means: "Cause: the readiness probe succeeded, so the container is ready." },
   StartupProbeFailed: { means: "Cause: the startup probe reached failureThreshold, so the container is restarted." },
   StartupProbeSucceeded: { means: "Cause: the startup probe succeeded, so the other probes begin." },
-} as const satisfies Meanings<keyof typeof proberTerms | keyof typeof proberFacts>;
+} as const satisfies Meanings<keyof (typeof proberTerms & typeof proberFacts)>;

@@ -100,4 +100,4 @@ export const runtimeMeanings = {
   SandboxUsersDiffer: { means: "Cause: the sandbox has another user namespace than its pod." },
   SandboxWithoutAddress: { means: "Cause: the sandbox has no IP address." },
   Sidecar: { means: "Cause: a sidecar is restarted whenever it exits." },
-} as const satisfies Meanings<keyof typeof runtimeTerms | keyof typeof runtimeFacts>;
+} as const satisfies Meanings<keyof (typeof runtimeTerms & typeof runtimeFacts)>;

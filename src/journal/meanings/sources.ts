@@ -25,4 +25,4 @@ export const sourceMeanings = {
   ManifestChanged: { means: "Cause: a manifest was changed." },
   ManifestRemoved: { means: "Cause: a manifest was removed." },
   ManifestReturned: { means: "Cause: the manifest was removed and added again." },
-} as const satisfies Meanings<keyof typeof sourceTerms | keyof typeof sourceFacts>;
+} as const satisfies Meanings<keyof (typeof sourceTerms & typeof sourceFacts)>;

@@ -22,4 +22,4 @@ export const statusMeanings = {
   PodReleased: { means: "Cause: the deleted pod has stopped, so it is removed at the API server." },
   StatusChanged: { means: "Cause: the pod's status changed." },
   StatusDiffers: { means: "Cause: the API server has an outdated status of the pod." },
-} as const satisfies Meanings<keyof typeof statusTerms | keyof typeof statusFacts>;
+} as const satisfies Meanings<keyof (typeof statusTerms & typeof statusFacts)>;

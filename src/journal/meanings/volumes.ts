@@ -21,4 +21,4 @@ export const volumeMeanings = {
     means: "Memory-backed volumes may be swapped to disk: the kernel does not support noswap on tmpfs.",
     remedy: "Use Linux 6.4 or newer, or turn swap off.",
   },
-} as const satisfies Meanings<keyof typeof volumeTerms | keyof typeof volumeFacts>;
+} as const satisfies Meanings<keyof (typeof volumeTerms & typeof volumeFacts)>;
