@@ -172,6 +172,12 @@ export const runtimeMutants: readonly Mutant[] = [
     to: "dead.length, 0) - maxContainers - 1;",
   },
   {
+    name: "cgroup-kept-after-end",
+    file: "src/kubelet/runtime.ts",
+    from: 'name: "cgroup",\n    until: "ended",',
+    to: 'name: "cgroup",\n    until: "removed",',
+  },
+  {
     name: "user-ids-not-given-back",
     file: "src/runtime/config/user-namespaces.ts",
     from: "this.#ranges.delete(uid);\n    this.#unusable.delete(uid);",

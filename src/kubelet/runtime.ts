@@ -153,7 +153,7 @@ function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, n
 function cgroupHolding(cgroups: PodCgroups): PodHolding {
   return {
     name: "cgroup",
-    until: "removed",
+    until: "ended",
     release: (pod) => cgroups.destroy(pod),
     leftovers: { what: "RemoveCgroup", uids: () => cgroups.podUids() },
     tidyUp: () => cgroups.removeTree(),

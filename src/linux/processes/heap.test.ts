@@ -7,14 +7,15 @@ import { type Heap, keepLean } from "./heap.ts";
 
 const mebibyte = 1 << 20;
 
-/** Shrinks to what lives. */
-function heapOf(live: number) {
+/** Shrinks to what lives, in so much CPU time. */
+function heapOf(live: number, costMs = 0) {
   const state = { held: live, cpu: 0, shrunkAtMs: [] as number[] };
   const heap: Heap = {
     heldBytes: () => state.held,
     cpuMs: () => state.cpu,
     shrink: () => {
       state.held = live;
+      state.cpu += costMs;
       state.shrunkAtMs.push(clock.nowMs);
     },
   };
@@ -48,6 +49,25 @@ test("a heap is shrunk once the process is calm, and again when it has grown or 
   assert.equal(state.shrunkAtMs.length, 3);
   stop.abort();
   await clock.run(470_000);
+  await done;
+});
+
+test("a large heap that takes long to collect is collected the less often", async () => {
+  const { state, clock, stop, done } = heapOf(400 * mebibyte, 1500);
+  await clock.run(20_000);
+  assert.equal(state.shrunkAtMs.length, 1);
+  state.held += 40 * mebibyte;
+  state.cpu += 20_000;
+  await clock.run(60_000);
+  assert.equal(state.shrunkAtMs.length, 1);
+  state.cpu += 10_000;
+  await clock.run(120_000);
+  assert.equal(state.shrunkAtMs.length, 2);
+  state.held += 60 * mebibyte;
+  await clock.run(180_000);
+  assert.equal(state.shrunkAtMs.length, 3);
+  stop.abort();
+  await clock.run(200_000);
   await done;
 });
 

@@ -19,8 +19,12 @@ const lookMs = 15_000;
 const calmShare = 0.1;
 /** Less than this over what was left the last time is not worth it: the young generation alone comes and goes by it. */
 const worthBytes = 8 << 20;
-/** After that much work the retained memory may be in use again. */
+/** The same of a large heap, which takes longer to collect. */
+const worthShare = 1 / 8;
+/** After that much work, much of what was live at the last collection may be garbage. */
 const worthCpuMs = 2000;
+/** And after so many times what the last collection took. */
+const worthCosts = 20;
 
 /**
  * Lets the heap shrink whenever the process has become calm after it worked, until the signal aborts.
@@ -29,15 +33,17 @@ const worthCpuMs = 2000;
  * 30 MiB, would stay for hours.
  */
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
-  let lean = { bytes: 0, cpuMs: 0 };
+  let lean = { bytes: 0, cpuMs: 0, costMs: 0 };
   for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
     await clock.sleep("next check of the heap", lookMs, signal).catch(() => {});
     if (signal.aborted) return;
     const nowMs = heap.cpuMs();
     if (nowMs - cpuMs > lookMs * calmShare) continue;
-    if (heap.heldBytes() - lean.bytes < worthBytes && nowMs - lean.cpuMs < worthCpuMs) continue;
+    const hasGrown = heap.heldBytes() - lean.bytes >= Math.max(worthBytes, lean.bytes * worthShare);
+    if (!hasGrown && nowMs - lean.cpuMs < Math.max(worthCpuMs, lean.costMs * worthCosts)) continue;
     heap.shrink();
-    lean = { bytes: heap.heldBytes(), cpuMs: heap.cpuMs() };
+    const afterMs = heap.cpuMs();
+    lean = { bytes: heap.heldBytes(), cpuMs: afterMs, costMs: afterMs - nowMs };
   }
 }
 

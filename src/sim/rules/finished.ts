@@ -17,7 +17,7 @@ const lasting: ReadonlySet<CauseCode> = new Set([
 
 /**
  * A pod is over when nothing is on its way any more that begins something of it, and stays over, unless the disk did not
- * take or give what was to be remembered. Once podwright says that everything of it is removed, nothing of it is there,
+ * take or give what was to be remembered; nor has it a cgroup. Once podwright says that everything of it is removed, nothing of it is there,
  * and nothing comes.
  */
 export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): Rule => {
@@ -42,6 +42,11 @@ export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): R
 
   return {
     reborn: (uid) => void over.delete(uid),
+    disagreements: () => {
+      const paths = [...node.cgroups.applied.keys()];
+      const kept = [...over.keys()].filter((uid) => paths.some((path) => path.endsWith(`/pod${uid}`)));
+      return kept.map((uid) => `${uid} has ended, and its cgroup is there`);
+    },
     change: ({ type, podUid: uid }) => {
       if (type === "sandboxStarted" && gone.has(uid) && node.callsAreTimely) {
         broken("what is removed stays away", `${uid} got a sandbox after everything of it was removed`);
