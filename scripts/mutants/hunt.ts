@@ -2,12 +2,19 @@ import { eachOf } from "../../src/base/side-by-side.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
+import { evictionMutants } from "./evictions.ts";
 import { managerMutants } from "./managers.ts";
 import { podMutants } from "./pods.ts";
 import { runtimeMutants } from "./runtime.ts";
 
 /** Faults that the simulator has to find, each such as a slip of the pen makes. */
-export const mutants: readonly Mutant[] = [...blindMutants, ...podMutants, ...runtimeMutants, ...managerMutants];
+export const mutants: readonly Mutant[] = [
+  ...blindMutants,
+  ...podMutants,
+  ...runtimeMutants,
+  ...managerMutants,
+  ...evictionMutants,
+];
 
 /** The source with the fault, or why it can't be put in. */
 export function patched({ from, to }: Mutant, source: string): { readonly text: string; readonly problem?: string } {

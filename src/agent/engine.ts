@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
-import { withDefaults } from "../config/defaults.ts";
+import { defaultEvictionHard, withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
@@ -28,6 +28,7 @@ import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
 import { credentialFiles } from "./credential-files.ts";
+import { evictionSettings } from "./evictions.ts";
 import { machineInfo } from "./machine-info.ts";
 import { runNode } from "./node-process.ts";
 import {
@@ -44,6 +45,8 @@ export interface EngineOptions {
   readonly runtimeEndpoint?: string;
   /** Goes on when the last pod is gone. */
   readonly stay?: true;
+  /** Evicts pods when the machine runs out of memory or disk. */
+  readonly evict?: true;
   /** The file to which decisions are recorded. */
   readonly record?: string;
 }
@@ -65,7 +68,8 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claim(ports, endpoint, log, never);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true, recorder }, log);
+  const [endsWhenIdle, evicts] = [options.stay !== true, options.evict === true];
+  await serve(ports, layout, endpoint, { machine, endsWhenIdle, evicts, recorder }, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
@@ -113,6 +117,8 @@ interface Serving {
   /** Undefined: in somebody else's runtime. */
   readonly machine: MachineFacts | undefined;
   readonly endsWhenIdle: boolean;
+  /** Pods are evicted for the node's sake, too. */
+  readonly evicts: boolean;
   readonly recorder: FlightRecorder | undefined;
 }
 
@@ -121,7 +127,7 @@ async function serve(
   ports: AgentPorts,
   layout: RuntimeLayout,
   endpoint: string,
-  { machine, endsWhenIdle, recorder }: Serving,
+  { machine, endsWhenIdle, evicts, recorder }: Serving,
   log: Logger,
 ): Promise<void> {
   const { clock, files, network } = ports;
@@ -135,7 +141,7 @@ async function serve(
     });
   });
   // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.
-  const configuration = withDefaults({});
+  const configuration = withDefaults(evicts ? { evictionHard: { ...defaultEvictionHard } } : {});
   const settings = {
     ...kubeletSettings(configuration),
     cgroupRoot: layout.cgroupRoot,
@@ -164,7 +170,8 @@ async function serve(
     sources: { run: { directory: layout.manifests } },
     checks: [],
     cluster: undefined,
-    pressure: undefined,
+    // Without thresholds pods are held to limits of their own alone.
+    eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
     // In somebody else's runtime only pods that have a directory of ours are ours.
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     termination,

@@ -16,6 +16,7 @@ import { withCertificates } from "./certificate-figures.ts";
 import { credentialFiles } from "./credential-files.ts";
 import type { Daemon, PreparedDaemon, RuntimeConnection } from "./daemon.ts";
 import { openCluster } from "./kubelet-cluster.ts";
+import { evictionSettings } from "./evictions.ts";
 import { machineInfo } from "./machine-info.ts";
 import { accessChecks } from "./node-access.ts";
 import { serveNodeApi } from "./node-api.ts";
@@ -63,7 +64,7 @@ export async function runKubeletNode(
     owns: async () => true,
     checks: accessChecks(served),
     cluster,
-    pressure: settings.pressure,
+    eviction: evictionSettings(settings.eviction, ports.cgroups.version, flags),
     termination: prepared.termination,
     endsWhenIdle: false,
     beside: async (node, figures, signal, journal) => {

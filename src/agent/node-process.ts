@@ -5,7 +5,7 @@ import { streamingIdleMs } from "../config/serving.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import { IdleExit } from "../engine/idle-exit.ts";
 import { Node, type NodeSources } from "../engine/node.ts";
-import type { NodePressure, PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
+import type { EvictionManager } from "../eviction/manager.ts";
 import { onBrokenInvariant } from "../base/invariant.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { tellBrokenInvariants } from "./broken-invariants.ts";
@@ -29,7 +29,7 @@ import { engineRoutes } from "../server/routes.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
 import type { RuntimeConnection } from "./daemon.ts";
 import { buildFigures, buildStats } from "./node-figures.ts";
-import { buildPressure } from "./node-pressure.ts";
+import { buildEvictions, type EvictionSettings } from "./evictions.ts";
 import type { AgentPorts } from "./process-start.ts";
 import { startNotes } from "./start-notes.ts";
 
@@ -49,8 +49,7 @@ export interface NodeProcess {
   readonly checks: Health["checks"];
   /** Undefined: the node stands alone. */
   readonly cluster: ClusterSetup | undefined;
-  /** When the node is under pressure; undefined: never. */
-  readonly pressure: PressureMonitorConfig | undefined;
+  readonly eviction: EvictionSettings;
   /** Ends the node when it aborts. */
   readonly termination: AbortSignal;
   /** Whether it ends by itself once it has had no pod for a while. */
@@ -80,10 +79,10 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   });
   using _invariants = onBrokenInvariant(tellBrokenInvariants(journal, log));
   const idle = new IdleExit(clock, () => ended.resolve("idle"));
-  const pressure = parts.pressure && buildPressure({ ports, cri, journal, log, node: config.node }, parts.pressure);
   const measured = { ports, log, cri, config, runtimeName: runtime.info.name, metrics, subject };
   const stats = buildStats(measured, stop.signal);
-  const node = await buildNode(parts, journal, pressure, {
+  const evictions = buildEvictions({ ports, cri, journal, log, node: config.node, stats }, parts.eviction);
+  const node = await buildNode(parts, journal, evictions, {
     podGone: () => endsWhenIdle && idle.podGone(),
     exit: () => clock.timer("responses to be sent", 100, () => ended.resolve("terminated")),
   });
@@ -95,7 +94,6 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const work = Promise.all([
     node.run(stop.signal),
     keepLean(systemHeap(), clock, stop.signal),
-    pressure?.run(stop.signal),
     parts.beside(node, figures, stop.signal, journal),
   ]);
   const reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
@@ -110,7 +108,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
 async function buildNode(
   parts: NodeProcess,
   journal: Journal,
-  pressure: NodePressure | undefined,
+  evictions: EvictionManager,
   told: { readonly podGone: () => void; readonly exit: () => void },
 ): Promise<Node> {
   const { ports, log, metrics, recorder, runtime, config, cluster } = parts;
@@ -129,7 +127,7 @@ async function buildNode(
       exit: told.exit,
       recorder,
       observer: metrics.runtime,
-      pressure,
+      evictions,
       onUpdate: ({ op, pod }) => {
         if (op === "add") metrics.podAdded(pod);
         else if (op === "update") metrics.podChanged(pod);

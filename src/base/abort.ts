@@ -1,29 +1,12 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** What listens to each signal, in the order in which it began to. */
-const listeners = new WeakMap<AbortSignal, Set<AbortListening>>();
+const once = { once: true };
 
-/**
- * Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. Both take the same
- * time however many listen: those of a signal are a list that is gone through for each, and thousands of pods wait on one.
- */
+/** Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   if (signal?.aborted) callback();
-  if (signal === undefined || signal.aborted) return new AbortListening(undefined, callback);
-  const all = listeners.get(signal) ?? listenTo(signal);
-  const listening = new AbortListening(all, callback);
-  all.add(listening);
-  return listening;
-}
-
-function listenTo(signal: AbortSignal): Set<AbortListening> {
-  const all = new Set<AbortListening>();
-  listeners.set(signal, all);
-  signal.addEventListener("abort", () => {
-    listeners.delete(signal);
-    for (const { callback } of all) callback();
-  });
-  return all;
+  signal?.addEventListener("abort", callback, once);
+  return new AbortListening(signal, callback);
 }
 
 /** Resolves with the promise, or as soon as the signal aborts: for waits that are over then, whatever came of them. */
@@ -34,16 +17,16 @@ export async function orAborted(promise: Promise<void>, signal: AbortSignal): Pr
 }
 
 class AbortListening implements Disposable {
-  readonly callback: () => void;
-  readonly #all: Set<AbortListening> | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #callback: () => void;
 
-  constructor(all: Set<AbortListening> | undefined, callback: () => void) {
-    this.#all = all;
-    this.callback = callback;
+  constructor(signal: AbortSignal | undefined, callback: () => void) {
+    this.#signal = signal;
+    this.#callback = callback;
   }
 
   [Symbol.dispose](): void {
-    this.#all?.delete(this);
+    this.#signal?.removeEventListener("abort", this.#callback);
   }
 }
 

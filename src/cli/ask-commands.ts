@@ -1,6 +1,7 @@
 /** The commands that only ask the engine, loaded as one: each file more costs every one of them a millisecond or two. */
 export { blameCommand } from "./blame.ts";
 export { openContext } from "./context.ts";
+export { evictCommand } from "./evict.ts";
 export { psCommand } from "./ps.ts";
 export { timelineCommand } from "./timeline.ts";
 export { versionCommand } from "./version.ts";

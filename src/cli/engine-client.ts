@@ -9,6 +9,7 @@ import type {
   ApplyRequest,
   DebugContainer,
   DebugRequest,
+  EvictionPreview,
   Health,
   Plan,
   PodView,
@@ -88,6 +89,15 @@ export class EngineClient {
   /** Every pod as the API has it, with its specification. */
   async podList(): Promise<readonly Pod[]> {
     return ((await this.#call("GET", "/pods")) as { readonly items: readonly Pod[] }).items;
+  }
+
+  async evictionPreview(signal: string | undefined): Promise<EvictionPreview> {
+    const query = signal === undefined ? "" : `?signal=${encodeURIComponent(signal)}`;
+    return (await this.#call("GET", `/v1/evictions${query}`)) as EvictionPreview;
+  }
+
+  async confirmEvictions(): Promise<void> {
+    await this.#call("POST", "/v1/evictions/confirm");
   }
 
   async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {

@@ -18,6 +18,8 @@ export interface EngineStart {
   readonly runtimeEndpoint?: string;
   /** The file to which the engine records decisions, absolute. */
   readonly record?: string;
+  /** Pods are evicted when the machine runs out of memory or disk. */
+  readonly evict?: true;
 }
 
 /** Where the engine of this state directory writes what it has to say. */
@@ -109,7 +111,9 @@ function engineArguments(context: MachineContext, start: EngineStart): string[] 
   if (script === undefined) throw new Error("cannot find podwright's own executable");
   const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
   const record = start.record === undefined ? [] : ["--record", start.record];
-  return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...endpoint, ...record];
+  const evict = start.evict === true ? ["--evict"] : [];
+  const options = [...endpoint, ...record, ...evict];
+  return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...options];
 }
 
 function needsRoot(): PodwrightError {
@@ -150,6 +154,11 @@ function checkFits(health: Health, start: EngineStart): Health {
     const does = health.record === undefined ? "does not record" : `records to ${health.record}`;
     throw new PodwrightError(ExitCode.badInput, `the running engine ${does} until it stops`, {
       remedy: "omit --record, stop its pods first, or use another --state-dir",
+    });
+  }
+  if (start.evict === true && !health.checks.some(({ name }) => name === "pressure")) {
+    throw new PodwrightError(ExitCode.badInput, "the engine that runs here evicts nothing for the machine's sake", {
+      remedy: "leave --evict out, stop its pods first, or choose another --state-dir",
     });
   }
   if (start.runtimeEndpoint === undefined || start.runtimeEndpoint === health.runtimeEndpoint) return health;

@@ -14,6 +14,7 @@ import { addRemoteCommands } from "./remote-program.ts";
 import { jsonOption, podArgument, stateOption } from "./shared-options.ts";
 import type { StopOptions } from "./stop.ts";
 import type { UiOptions } from "./ui.ts";
+import { addUpkeepCommands } from "./upkeep-program.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface JsonOptions extends StateOptions {
@@ -56,6 +57,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGH
   addBlame(define);
   addExplain(program, terminal, setExitCode);
   addPlan(define);
+  addUpkeepCommands({ program, run: (work) => withContext(define, work) });
   addUi(define);
   addReplay(define);
   addDoctor(define);
@@ -107,6 +109,10 @@ const recordOption = (): Option => {
   return new Option("--record <file>", "record every decision and its inputs, for 'podwright replay'");
 };
 
+const evictOption = (): Option => {
+  return new Option("--evict", "evict pods when the machine runs out of memory, disk or processes");
+};
+
 function addRun(define: Define): void {
   define.program
     .command("run")
@@ -124,6 +130,7 @@ function addRun(define: Define): void {
     .addOption(
       new Option("--timeout <duration>", "how long --detach waits").argParser(parseDuration).default(60_000, "60s"),
     )
+    .addOption(evictOption())
     .option("--keep", "leave the pods running on Ctrl-C, and keep ended pods")
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
@@ -381,6 +388,7 @@ function addEngine(define: Define): void {
     .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
     .option("--stay", "keep running without pods: for developing podwright")
+    .addOption(evictOption())
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
     .action(async (options: EngineOptions) => {

@@ -29,6 +29,7 @@ export interface RunOptions {
   readonly keep?: true;
   readonly runtimeEndpoint?: string;
   readonly record?: string;
+  readonly evict?: true;
   readonly json?: true;
 }
 
@@ -229,10 +230,11 @@ async function interrupted(run: Run): Promise<ExitCode> {
   return ExitCode.done;
 }
 
-function engineStart({ runtimeEndpoint, record }: RunOptions): EngineStart {
+function engineStart({ runtimeEndpoint, record, evict }: RunOptions): EngineStart {
   return {
     ...(runtimeEndpoint !== undefined && { runtimeEndpoint }),
     ...(record !== undefined && { record: resolve(process.cwd(), record) }),
+    ...(evict === true && { evict }),
   };
 }
 

@@ -23,8 +23,6 @@ function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
 
 const noProfiles = "is not a Go program and has no pprof profiles and klog levels";
 const noImageGc = "does not remove unused images yet";
-const noEviction = "does not evict pods yet";
-const onlyPressure = "sets the node's pressure conditions and rejects new pods; does not evict running pods yet";
 const noReservedCgroups = "limits pods to node allocatable, but no system cgroup to its reservation";
 const noShutdown = "does not watch for a shutdown of the node yet";
 const noEffectUpstream = "has no use for it, like the kubelet of 1.36";
@@ -113,12 +111,12 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   kubeAPIBurst: honoured,
   serializeImagePulls: honoured,
   maxParallelImagePulls: honoured,
-  evictionHard: as(`${onlyPressure}; the thresholds are subtracted from allocatable`),
-  evictionSoft: as(onlyPressure),
-  evictionSoftGracePeriod: as(onlyPressure),
+  evictionHard: as("what it keeps free is not allocatable"),
+  evictionSoft: honoured,
+  evictionSoftGracePeriod: honoured,
   evictionPressureTransitionPeriod: honoured,
-  evictionMaxPodGracePeriod: ignored(noEviction),
-  evictionMinimumReclaim: as(onlyPressure),
+  evictionMaxPodGracePeriod: honoured,
+  evictionMinimumReclaim: honoured,
   mergeDefaultEvictionSettings: honoured,
   podsPerCore: honoured,
   enableControllerAttachDetach: as(
@@ -151,7 +149,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   allowedUnsafeSysctls: honoured,
   volumePluginDir: ignored("runs no Flexvolume drivers"),
   providerID: honoured,
-  kernelMemcgNotification: ignored(noEviction, false),
+  kernelMemcgNotification: as("memory is checked every second on cgroup v1; no effect on v2, as upstream"),
   "logging.format": ignored("writes one JSON object per line, and readable lines on a terminal", "json"),
   "logging.flushFrequency": ignored("writes each line immediately", "5s", 5_000_000_000),
   "logging.verbosity": as("4 and above adds debug lines"),
@@ -172,7 +170,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   registerWithTaints: as("each needs an effect; duplicates of key and effect are an error"),
   registerNode: honoured,
   tracing: ignored("exports no traces yet"),
-  localStorageCapacityIsolation: as("requests are accounted for; pods over their limit are not evicted yet"),
+  localStorageCapacityIsolation: as(
+    "requests are accounted for; pods over their limits are evicted; usage is measured without quotas",
+  ),
   containerRuntimeEndpoint: as("a Unix socket; podwright waits until the runtime answers"),
   imageServiceEndpoint: honoured,
   failCgroupV1: honoured,

@@ -35,6 +35,8 @@ export interface NodeFlagValues {
   readonly certDir?: string;
   readonly tokenAuthFile?: string;
   readonly nodePage?: boolean;
+  readonly confirmEvictions?: boolean;
+  readonly evictionMemory?: string;
   readonly record?: string;
   readonly runtimeCgroups?: string;
   readonly cloudProvider?: string;

@@ -44,6 +44,14 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
     'podwright\'s own: file of client tokens, one line token,user,uid[,"groups"] each',
   ),
   "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users of nodes/proxy"),
+  "confirm-evictions": honoured(
+    "bool",
+    "podwright's own: pods that the thresholds of the last start would not evict stay until podwright evict --confirm",
+  ),
+  "eviction-memory": honoured(
+    "string",
+    "podwright's own: what memory.available means: workingSet as upstream, or MemAvailable of /proc/meminfo",
+  ),
   record: honoured("string", "podwright's own: file to record decisions to, for podwright replay"),
   "cloud-provider": honoured("string", "external: a cloud controller manager sets the node's addresses"),
   "cloud-metadata": honoured(

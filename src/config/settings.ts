@@ -16,6 +16,18 @@ import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
 
+/** When pods are evicted, as the configuration has it. */
+export interface EvictionFields {
+  readonly thresholds: readonly Threshold[];
+  /** evictionPressureTransitionPeriod. */
+  readonly transitionMs: number;
+  /** evictionMaxPodGracePeriod. */
+  readonly maxPodGraceSeconds: number;
+  /** localStorageCapacityIsolation. */
+  readonly enforcesStorageLimits: boolean;
+  readonly kernelMemcgNotification: boolean;
+}
+
 /** The honoured fields of KubeletConfiguration, in internal units. */
 export interface KubeletSettings {
   readonly podLogsRoot: string;
@@ -33,8 +45,7 @@ export interface KubeletSettings {
   /** −1: no limit. */
   readonly podPidsLimit: number;
   readonly reservations: Reservations;
-  /** At which the node is under pressure. */
-  readonly pressure: { readonly thresholds: readonly Threshold[]; readonly transitionMs: number };
+  readonly eviction: EvictionFields;
   /** Whether pods' storage on the node's disk is counted (localStorageCapacityIsolation). */
   readonly countsStorage: boolean;
   /** Whether containers may use swap (memorySwap.swapBehavior LimitedSwap). */
@@ -89,9 +100,12 @@ export function kubeletSettings(configuration: KubeletConfiguration, ignoresEvic
       enforced: statements.enforcesAllocatable,
       eviction: ignoresEviction ? undefined : evictionReserve(statements),
     },
-    pressure: {
+    eviction: {
       thresholds: thresholds(statements),
       transitionMs: milliseconds(configuration.evictionPressureTransitionPeriod),
+      maxPodGraceSeconds: configuration.evictionMaxPodGracePeriod ?? 0,
+      enforcesStorageLimits: configuration.localStorageCapacityIsolation,
+      kernelMemcgNotification: configuration.kernelMemcgNotification ?? false,
     },
     countsStorage: configuration.localStorageCapacityIsolation,
     limitedSwap: configuration.memorySwap?.swapBehavior === "LimitedSwap",

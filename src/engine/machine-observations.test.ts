@@ -37,15 +37,16 @@ function machine(): Scene {
   const node = { rootDirectory: "/kubelet", cgroupRoot: "/", cgroupDriver: "cgroupfs" } as const;
   const scene: Scene = {
     ...{ clock, files, asked: 0, runtimeFails: false },
-    observations: new MachineObservations({ clock, files, cri, node }),
+    observations: new MachineObservations({ clock, files, cri, node, countsMemAvailable: false }),
   };
   return scene;
 }
 
 test("what is left is what the kernel and the disks say", async () => {
-  const found = await machine().observations.look(all, never);
+  const { observations, fileSystems } = await machine().observations.look(all, never);
+  assert.equal(fileSystems, "one");
   assert.deepEqual(
-    [...found].map(([signal, { available, capacity }]) => [signal, Number(available), Number(capacity)]),
+    [...observations].map(([signal, { available, capacity }]) => [signal, Number(available), Number(capacity)]),
     [
       // All but what is used and can't be given back at once.
       ["memory.available", 512_000, 1_024_000],
@@ -54,6 +55,8 @@ test("what is left is what the kernel and the disks say", async () => {
       ["nodefs.inodesFree", 60, 100],
       ["imagefs.available", 400, 1000],
       ["imagefs.inodesFree", 60, 100],
+      ["containerfs.available", 400, 1000],
+      ["containerfs.inodesFree", 60, 100],
       ["pid.available", 923, 1000],
     ],
   );
@@ -62,7 +65,7 @@ test("what is left is what the kernel and the disks say", async () => {
 test("the runtime is asked where images lie once a minute, only if anybody wants to know, and may fail", async () => {
   const scene = machine();
   const look = async (wanted: ReadonlySet<Signal>): Promise<boolean> =>
-    (await scene.observations.look(wanted, never)).has("imagefs.available");
+    (await scene.observations.look(wanted, never)).observations.has("imagefs.available");
   assert.equal(await look(new Set(["memory.available"])), false);
   assert.equal(scene.asked, 0);
   scene.runtimeFails = true;
@@ -76,4 +79,20 @@ test("the runtime is asked where images lie once a minute, only if anybody wants
   await scene.clock.advance(1);
   assert.equal(await look(all), true, "images lie where they lay");
   assert.equal(scene.asked, 3);
+});
+
+test("where images and containers lie on file systems of their own is seen", async () => {
+  const scene = machine();
+  scene.files.numbers.set("/images", 2);
+  assert.equal((await scene.observations.look(all, never)).fileSystems, "imagefs");
+});
+
+test("memory is the kernel's own figure where that is asked for", async () => {
+  const { clock, files } = machine();
+  files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 400 kB\nMemAvailable: 700 kB\n");
+  const cri = { images: { imageFsInfo: async () => ({ imageFilesystems: [] }) } } as unknown as Pick<Cri, "images">;
+  const node = { rootDirectory: "/kubelet", cgroupRoot: "/", cgroupDriver: "cgroupfs" } as const;
+  const observations = new MachineObservations({ clock, files, cri, node, countsMemAvailable: true });
+  const { observations: found } = await observations.look(new Set(["memory.available"]), never);
+  assert.deepEqual(found.get("memory.available"), { available: 716_800n, capacity: 1_024_000n });
 });

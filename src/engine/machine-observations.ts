@@ -1,4 +1,7 @@
-import type { Observation, Observations } from "../eviction/pressure.ts";
+import { parseMemInfo } from "../base/kernel-text.ts";
+import { type FileSystems, fileSystemsOf } from "../eviction/file-systems.ts";
+import type { MachineLook } from "../eviction/machine-state.ts";
+import type { Observation } from "../eviction/pressure.ts";
 import type { Signal } from "../eviction/thresholds.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -13,9 +16,11 @@ export interface MachineObservationsDependencies {
   readonly files: StatsFiles;
   readonly cri: Pick<Cri, "images">;
   readonly node: Pick<NodeContext, "rootDirectory" | "cgroupRoot" | "cgroupDriver">;
+  /** memory.available is the kernel's MemAvailable; otherwise what the working set leaves. */
+  readonly countsMemAvailable: boolean;
 }
 
-/** Where images lie is asked this often; how full it is there, at every look. */
+/** Where images and containers lie is asked this often; how full it is there is looked at each time. */
 const askAgainMs = 60_000;
 const runtimeLimitMs = 5000;
 
@@ -23,7 +28,7 @@ const runtimeLimitMs = 5000;
 export class MachineObservations {
   readonly #deps: MachineObservationsDependencies;
   readonly #collector: StatsCollector;
-  #imageFs: { readonly atMs: number; readonly mountpoint: string } | undefined;
+  #told: { readonly atMs: number; readonly images: string; readonly containers: string } | undefined;
 
   constructor(deps: MachineObservationsDependencies) {
     const { clock, files, node } = deps;
@@ -38,40 +43,70 @@ export class MachineObservations {
   }
 
   /** @param wanted only for what is wanted of it the runtime is asked */
-  async look(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<Observations> {
+  async look(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<MachineLook> {
     const { files, node } = this.#deps;
-    const imagesAreWanted = wanted.has("imagefs.available") || wanted.has("imagefs.inodesFree");
-    const [sample, nodeFs, imageFs] = await Promise.all([
-      this.#collector.collect("summary"),
+    const disksAreWanted = [...wanted].some((name) => /^(?:node|image|container)fs\./u.test(name));
+    const places = disksAreWanted ? await this.#places(signal) : undefined;
+    const fileSystem = async (path: string | undefined): Promise<FileSystemUsage | undefined> =>
+      path === undefined ? undefined : await files.fileSystem(path);
+    const [memory, sample, nodeFs, imageFs, containerFs, fileSystems] = await Promise.all([
+      this.#memAvailable(),
+      this.#collector.read("summary"),
       files.fileSystem(node.rootDirectory),
-      imagesAreWanted ? this.#imageFileSystem(signal) : undefined,
+      fileSystem(places?.images),
+      fileSystem(places?.containers),
+      this.#fileSystems(places),
     ]);
     const { machine, system } = sample;
     const pods = system.find(({ name }) => name === "pods");
     const { tasks, maxTasks } = machine;
     const found: readonly (readonly [signal: Signal, observation: Observation | undefined])[] = [
-      ["memory.available", memoryOf(machine.sample)],
+      ["memory.available", memory ?? memoryOf(machine.sample)],
       ["allocatableMemory.available", pods && memoryOf(pods.sample)],
       ["nodefs.available", nodeFs && bytesOf(nodeFs)],
       ["nodefs.inodesFree", nodeFs && inodesOf(nodeFs)],
       ["imagefs.available", imageFs && bytesOf(imageFs)],
       ["imagefs.inodesFree", imageFs && inodesOf(imageFs)],
+      ["containerfs.available", containerFs && bytesOf(containerFs)],
+      ["containerfs.inodesFree", containerFs && inodesOf(containerFs)],
       ["pid.available", tasks === undefined || maxTasks === undefined ? undefined : left(maxTasks - tasks, maxTasks)],
     ];
-    return new Map(found.flatMap(([name, observation]) => (observation === undefined ? [] : [[name, observation]])));
+    const observations = new Map(found.flatMap(([name, seen]) => (seen === undefined ? [] : [[name, seen]])));
+    return { observations, fileSystems };
   }
 
-  /** A runtime that does not tell is no reason to know nothing of the rest. */
-  async #imageFileSystem(signal: AbortSignal): Promise<FileSystemUsage | undefined> {
-    const { clock, cri, files } = this.#deps;
+  async #memAvailable(): Promise<Observation | undefined> {
+    if (!this.#deps.countsMemAvailable) return undefined;
+    const [text] = await this.#deps.files.readTexts(["/proc/meminfo"]);
+    const figures = parseMemInfo(text);
+    const [available, total] = [figures.get("MemAvailable"), figures.get("MemTotal")];
+    return available === undefined || total === undefined ? undefined : left(available, total);
+  }
+
+  async #fileSystems(
+    places: { readonly images: string; readonly containers: string } | undefined,
+  ): Promise<FileSystems> {
+    if (places === undefined) return "one";
+    const { files, node } = this.#deps;
+    const paths = [node.rootDirectory, places.images, places.containers];
+    const [own, images, containers] = await Promise.all(paths.map((path) => files.fileSystemNumber(path)));
+    return fileSystemsOf({ node: own, images, containers });
+  }
+
+  /**
+   * Where images and containers' writable layers lie. A runtime that does not tell is no reason to know nothing of the rest.
+   */
+  async #places(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string } | undefined> {
+    const { clock, cri } = this.#deps;
     const nowMs = clock.monotonic();
-    if (this.#imageFs === undefined || nowMs - this.#imageFs.atMs >= askAgainMs) {
+    if (this.#told === undefined || nowMs - this.#told.atMs >= askAgainMs) {
       const told = await cri.images.imageFsInfo({}, { timeoutMs: runtimeLimitMs, signal }).catch(() => undefined);
       signal.throwIfAborted();
-      const mountpoint = told?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#imageFs?.mountpoint ?? "";
-      this.#imageFs = mountpoint === "" ? undefined : { atMs: nowMs, mountpoint };
+      const images = told?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#told?.images ?? "";
+      const containers = told?.containerFilesystems?.[0]?.fsId?.mountpoint ?? this.#told?.containers ?? images;
+      this.#told = images === "" ? undefined : { atMs: nowMs, images, containers };
     }
-    return this.#imageFs && (await files.fileSystem(this.#imageFs.mountpoint));
+    return this.#told;
   }
 }
 

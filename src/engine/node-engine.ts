@@ -1,5 +1,6 @@
 import type { EphemeralContainer } from "../api/container.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { EvictionManager } from "../eviction/manager.ts";
 import type { Cause, JournalEntry, PodRef } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
@@ -11,6 +12,7 @@ import type {
   DebugContainer,
   DebugRequest,
   Engine,
+  EvictionPreview,
   Health,
   HealthCheck,
   Plan,
@@ -46,6 +48,7 @@ export interface NodeEngineDependencies {
   readonly surroundings: () => Health["checks"];
   /** What is wrong with manifests that are not taken. */
   readonly rejectedManifests: () => readonly RejectedManifest[];
+  readonly evictions: EvictionManager | undefined;
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
   /** Ends the process, after its answer has gone out. */
@@ -201,6 +204,22 @@ export class NodeEngine implements Engine {
     signal: AbortSignal,
   ): AsyncIterable<JournalEntry> {
     return this.#deps.journal.follow(journalFilter(filter), signal);
+  }
+
+  async evictionPreview(signal: string | undefined): Promise<EvictionPreview> {
+    return await this.#evictions().preview(signal);
+  }
+
+  async confirmEvictions(): Promise<void> {
+    const message = "somebody allowed evictions by the thresholds of this start";
+    const evictions = this.#evictions();
+    this.#deps.journal.record({ kind: "input", what: "EvictionsConfirmed", message });
+    await evictions.confirm();
+  }
+
+  #evictions(): EvictionManager {
+    if (this.#deps.evictions !== undefined) return this.#deps.evictions;
+    throw new PodwrightError(ExitCode.badInput, "this node evicts no pods");
   }
 
   async shutdown(mode: "keep" | "stop"): Promise<void> {

@@ -11,7 +11,7 @@ import type { Depth } from "../stats/depth.ts";
 import type { NodeSample } from "../stats/node-sample.ts";
 import { runtimeWays } from "../stats/runtime-ways.ts";
 import { type StatsPod, statsPod } from "../stats/stats-pods.ts";
-import type { NodeStorage } from "../stats/storage-types.ts";
+import type { NodeStorage, PodStorage } from "../stats/storage-types.ts";
 import { StorageStats } from "../stats/storage.ts";
 import { summaryOf } from "../stats/summary.ts";
 import type { Summary } from "../stats/summary-types.ts";
@@ -101,6 +101,20 @@ export class NodeStats {
 
   async storage(): Promise<NodeStorage> {
     return await this.#storage.collect(this.#pods());
+  }
+
+  /** The node and its pods as they are now. */
+  async sampleAnew(depth: Depth): Promise<NodeSample> {
+    return await this.#collector.read(depth);
+  }
+
+  /** What pods that run have on their disks, by UID. @param ask as `StorageStats.ofPods` takes it */
+  async storageOf(
+    uids: ReadonlySet<string>,
+    ask: { readonly anew: boolean; readonly layers: boolean },
+  ): Promise<ReadonlyMap<string, PodStorage>> {
+    const pods = this.#pods().filter(({ ref }) => uids.has(ref.uid));
+    return await this.#storage.ofPods(pods, ask);
   }
 
   /** What containers' logs take, for `/metrics`. */

@@ -2,7 +2,7 @@ import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
-import type { NodePressure } from "../eviction/pressure-monitor.ts";
+import type { EvictionManager } from "../eviction/manager.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { CountedPod, PodCounts } from "../metrics/pod-gauges.ts";
@@ -54,7 +54,7 @@ export interface NodeDependencies {
   readonly observer?: Observer | undefined;
   /** What the node has beyond what every kubelet has. */
   readonly rooms?: readonly Room[] | undefined;
-  readonly pressure?: NodePressure | undefined;
+  readonly evictions?: EvictionManager | undefined;
   /** Told of each change of what is wanted. */
   readonly onUpdate?: (update: PodUpdate) => void;
 }
@@ -121,8 +121,8 @@ export class Node {
         log,
         owns: deps.owns,
         features,
-        pressure: deps.pressure,
-        rooms: deps.rooms,
+        pressure: deps.evictions,
+        rooms: [...(deps.rooms ?? []), ...(deps.evictions === undefined ? [] : [deps.evictions])],
         recorder: deps.recorder,
         observer: deps.observer,
         onPodGone,
@@ -134,9 +134,10 @@ export class Node {
     this.engine = new NodeEngine(
       {
         ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#parts.mux, run: this.#run },
+        evictions: deps.evictions,
         surroundings: () => [
           ...setup.checks,
-          ...pressureCheck(deps.pressure),
+          ...(deps.evictions?.health() ?? []),
           ...(this.#parts.cluster?.health() ?? []),
         ],
         rejectedManifests: () => this.#watched.flatMap(({ rejected }) => rejected),
@@ -227,14 +228,6 @@ export class Node {
   async tidyUp(): Promise<void> {
     await this.#kubelet.tidyUp();
   }
-}
-
-/** Nothing where nobody looks. */
-function pressureCheck(pressure: NodePressure | undefined): Health["checks"] {
-  if (pressure === undefined) return [];
-  const { pressures } = pressure;
-  const detail = pressures.length === 0 ? "no pressure" : `rejecting new pods: ${pressures.join(", ")}`;
-  return [{ name: "pressure", ok: pressures.length === 0, detail }];
 }
 
 function staticSources(

@@ -181,3 +181,19 @@ test("a cluster DNS that is missing is told of the pod and of the node", () => {
   );
   assert.deepEqual([ofPod?.pod, ofPod?.message], [pod, message]);
 });
+
+test("an eviction is told in upstream's words, with its annotations", () => {
+  const eventMessage = "The node was low on resource: memory. ";
+  const annotations = { starved_resource: "memory" };
+  const entry: JournalEntry = {
+    ...{ seq: 1, time: 0, pod, kind: "decision", what: "PodEvicted", message: "evicted for memory.available", cause },
+    data: { signal: "memory.available", eventMessage, annotations },
+  };
+  assert.deepEqual(eventsOf(entry), [
+    { type: "Warning", reason: "Evicted", message: eventMessage, pod, container: undefined, annotations },
+  ]);
+  assert.equal(
+    told({ kind: "decision", what: "EvictionThresholdMet", message: "Attempting to reclaim memory" }),
+    "Warning EvictionThresholdMet: Attempting to reclaim memory",
+  );
+});

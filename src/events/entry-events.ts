@@ -13,6 +13,7 @@ export interface NodeEvent {
   readonly pod: PodRef | undefined;
   /** Name of the container it is about. */
   readonly container: string | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 type Told = Pick<NodeEvent, "type" | "reason" | "message">;
@@ -25,9 +26,16 @@ export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
   const { pod, container } = entry;
   const ofNode = told(termOf(entry.what).nodeEvent, entry);
   const events = [imageEvent(entry), ...eventTerms(entry).map((term) => told(term, entry))].flatMap((event) =>
-    event === undefined ? [] : [{ ...event, pod, container }],
+    event === undefined ? [] : [{ ...event, pod, container, ...annotationsOf(entry) }],
   );
   return ofNode === undefined ? events : [{ ...ofNode, pod: undefined, container: undefined }, ...events];
+}
+
+function annotationsOf({ data }: JournalEntry): Pick<NodeEvent, "annotations"> {
+  const annotations = data?.["annotations"];
+  if (typeof annotations !== "object" || annotations === null || Array.isArray(annotations)) return {};
+  const pairs = Object.entries(annotations).filter((pair): pair is [string, string] => typeof pair[1] === "string");
+  return { annotations: Object.fromEntries(pairs) };
 }
 
 function imageEvent({ data, message }: JournalEntry): Told | undefined {

@@ -139,7 +139,7 @@ export class EventRecorder {
 
   #object(event: NodeEvent, { message, count, firstMs }: CorrelatedEvent, namespace: string, atMs: number): object {
     const { nodeName, random } = this.#deps;
-    const { pod, type, reason } = event;
+    const { pod, type, reason, annotations } = event;
     // As client-go's names: the object's name and a unique number.
     const unique = (BigInt(Math.trunc(atMs)) * 1_000_000n + BigInt(this.#made++ % 1_000_000)).toString(16);
     const name = `${pod?.name ?? nodeName}.${unique}`;
@@ -151,7 +151,11 @@ export class EventRecorder {
     return {
       apiVersion: "v1",
       kind: "Event",
-      metadata: { name: name.length > longestName ? randomUuid(random) : name, namespace },
+      metadata: {
+        name: name.length > longestName ? randomUuid(random) : name,
+        namespace,
+        ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
+      },
       involvedObject,
       ...{ type, reason, message, count },
       firstTimestamp: formatTime(firstMs),

@@ -1,27 +1,16 @@
-import { Emitter } from "../base/emitter.ts";
 import { orAborted } from "../base/abort.ts";
-import { withDeadline } from "../base/deadline.ts";
-import { errorMessage } from "../base/errors.ts";
+import { Emitter } from "../base/emitter.ts";
 import type { Recorder } from "../journal/entry.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import { lookAtPressure, noPressure, type Observations, type Pressure } from "./pressure.ts";
-import { thresholdAmount, thresholdText } from "../resources/threshold-value.ts";
+import {
+  lookAtPressure,
+  metText,
+  noPressure,
+  type Observations,
+  type Pressure,
+  type PressureLook,
+} from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
-
-export interface PressureMonitorDependencies {
-  readonly clock: Clock;
-  readonly journal: Recorder;
-  readonly log: Logger;
-  /** Looks at the machine; what can't be seen is missing. */
-  readonly observe: (signal: AbortSignal) => Promise<Observations>;
-}
-
-export interface PressureMonitorConfig {
-  readonly thresholds: readonly Threshold[];
-  /** evictionPressureTransitionPeriod. */
-  readonly transitionMs: number;
-}
 
 /** What a node says and does by its pressure. */
 export interface NodePressure {
@@ -33,25 +22,19 @@ export interface NodePressure {
   onChange(listener: () => void): Disposable;
 }
 
-/** As upstream (evictionMonitoringPeriod). */
-const periodMs = 10_000;
-const lookLimitMs = 20_000;
-/** So long others wait for the first look. */
-const firstLookMs = 5000;
-
-/** Looks whether the machine runs out of memory, disk or processes. */
+/** The pressure that the node is under by what was observed last. */
 export class PressureMonitor implements NodePressure {
-  readonly #deps: PressureMonitorDependencies;
-  readonly #config: PressureMonitorConfig;
+  readonly #deps: { readonly journal: Recorder; readonly log: Logger };
+  readonly #transitionMs: number;
   readonly #first = Promise.withResolvers<void>();
   readonly #changes = new Emitter();
   #state = noPressure;
   #pressures: readonly Pressure[] = [];
-  #failing = false;
 
-  constructor(deps: PressureMonitorDependencies, config: PressureMonitorConfig) {
+  /** @param transitionMs evictionPressureTransitionPeriod */
+  constructor(deps: { readonly journal: Recorder; readonly log: Logger }, transitionMs: number) {
     this.#deps = deps;
-    this.#config = config;
+    this.#transitionMs = transitionMs;
   }
 
   get pressures(): readonly Pressure[] {
@@ -66,56 +49,32 @@ export class PressureMonitor implements NodePressure {
     return this.#changes.on(listener);
   }
 
-  /** Looks every ten seconds until the signal aborts. Never rejects. Without thresholds nothing is looked at. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    if (this.#config.thresholds.length === 0) {
-      this.#first.resolve();
-      return;
-    }
-    using _limit = clock.timer("the first check of the node's pressure", firstLookMs, () => this.#first.resolve());
-    while (!signal.aborted) {
-      await this.#look(signal);
-      this.#first.resolve();
-      await clock.sleep("the next check of the node's pressure", periodMs, signal).catch(() => {});
-    }
+  /** Nobody has to wait for the first look any longer. */
+  settle(): void {
+    this.#first.resolve();
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
-    const { clock, log, observe } = this.#deps;
-    try {
-      const seen = await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, observe);
-      this.#failing = false;
-      this.#judge(seen);
-    } catch (error) {
-      if (signal.aborted) return;
-      // What held goes on to hold: nobody knows better.
-      if (!this.#failing) log.warn("cannot measure the node's pressure", { error: errorMessage(error) });
-      this.#failing = true;
-    }
+  /** Takes a look at the machine into account, and tells of conditions that begin and end. */
+  judge(thresholds: readonly Threshold[], observations: Observations, nowMs: number): PressureLook {
+    const look = lookAtPressure(this.#state, observations, { thresholds, transitionMs: this.#transitionMs }, nowMs);
+    this.#state = look.state;
+    this.#tell(look, observations);
+    return look;
   }
 
-  #judge(observations: Observations): void {
-    const { clock, journal, log } = this.#deps;
-    const { state, pressures, missed } = lookAtPressure(this.#state, observations, this.#config, clock.monotonic());
-    this.#state = state;
+  #tell({ pressures, met }: PressureLook, observations: Observations): void {
+    const { journal, log } = this.#deps;
     const before = this.#pressures;
     this.#pressures = pressures;
-    if (before.join() === pressures.join()) return;
-    const why = missed.map((threshold) => missedText(threshold, observations)).join("; ");
+    if (before.join(" ") === pressures.join(" ")) return;
     const message =
       pressures.length === 0
         ? `node pressure is over: ${before.join(", ")}`
-        : `node is under pressure: ${pressures.join(", ")}${why === "" ? "" : ` (${why})`}`;
-    journal.record({ kind: "observation", what: "NodePressureChanged", message, data: { pressures: [...pressures] } });
-    log.warn("node pressure changed", { pressures, why });
+        : `node is under pressure: ${pressures.join(", ")}`;
+    const why = met.map((threshold) => metText(threshold, observations));
+    const reasons = why.length === 0 ? "" : ` (${why.join("; ")})`;
+    journal.record({ kind: "observation", what: "NodePressureChanged", message: `${message}${reasons}` });
+    log.warn("node pressure changed", { pressures: [...pressures], why });
     this.#changes.emit();
   }
-}
-
-function missedText({ signal, value }: Threshold, observations: Observations): string {
-  const { available, capacity } = observations.get(signal) ?? { available: 0n, capacity: 0n };
-  const threshold = thresholdAmount(value, capacity);
-  const of = "part" in value ? ` (${thresholdText(value)} of ${capacity})` : "";
-  return `${signal} ${available} is below ${threshold}${of}`;
 }

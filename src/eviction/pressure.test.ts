@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { quantityOf } from "../resources/quantity.ts";
 import { lookAtPressure, noPressure, type Observations, type Pressure, type PressureLook } from "./pressure.ts";
 import type { Signal, Threshold } from "./thresholds.ts";
 
 const gi = 1n << 30n;
 const threshold = (signal: Signal, amount: bigint, more: Partial<Threshold> = {}): Threshold => ({
   signal,
-  value: { amount },
+  value: { amount: quantityOf(amount, "DecimalSI") },
   graceMs: 0,
   minReclaim: undefined,
   ...more,
@@ -19,7 +20,7 @@ function holds(
   thresholds: readonly Threshold[],
   looks: readonly (readonly [second: number, observations: Observations])[],
 ): readonly (readonly Pressure[])[] {
-  let look: PressureLook = { state: noPressure, pressures: [], missed: [] };
+  let look: PressureLook = { state: noPressure, pressures: [], met: [], due: [] };
   return looks.map(([second, observations]) => {
     look = lookAtPressure(look.state, observations, { thresholds, transitionMs: 60_000 }, second * 1000);
     return look.pressures;
@@ -47,7 +48,7 @@ test("a soft threshold makes the condition hold before its grace is over", () =>
   assert.deepEqual(holds(soft, [[0, seen("pid.available", 99n)]]), [["PIDPressure"]]);
 });
 
-test("what was missed is missed until the minimum reclaim is free besides, of a soft threshold after its grace", () => {
+test("what was met is met until the minimum reclaim is free besides, of a soft threshold after its grace", () => {
   const reclaim = { minReclaim: { part: 0.25 } };
   const [twenty, forty, fifty] = [20n, 40n, 50n].map((part) => seen("nodefs.available", part * gi));
   const looks = (graceMs: number) => {
@@ -68,4 +69,17 @@ test("what can't be seen is no pressure, and what can be seen is judged by itsel
   assert.deepEqual(holds(thresholds, [[0, seen("allocatableMemory.available", 1n)]]), [["MemoryPressure"]]);
   const both = new Map([...seen("allocatableMemory.available", 1n), ...seen("imagefs.inodesFree", 9n)]);
   assert.deepEqual(holds(thresholds, [[0, both]]), [["MemoryPressure", "DiskPressure"]]);
+});
+
+test("a soft threshold calls for evictions once its grace is over, a hard one at once", () => {
+  const soft = threshold("pid.available", 100n, { graceMs: 30_000 });
+  const hard = threshold("pid.available", 10n);
+  const config = { thresholds: [hard, soft], transitionMs: 1 };
+  let state = noPressure;
+  const due = [99n, 99n, 9n, 99n].map((available, index) => {
+    const look = lookAtPressure(state, seen("pid.available", available), config, index * 20_000);
+    ({ state } = look);
+    return look.due.map(({ graceMs }) => graceMs);
+  });
+  assert.deepEqual(due, [[], [], [0, 30_000], [30_000]]);
 });

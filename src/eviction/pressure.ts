@@ -1,5 +1,6 @@
-import { thresholdAmount } from "../resources/threshold-value.ts";
-import type { Signal, Threshold } from "./thresholds.ts";
+import { thresholdAmount, thresholdQuantity, thresholdText } from "../resources/threshold-value.ts";
+import { quantityOf } from "../resources/quantity.ts";
+import { resourceOf, type Signal, type StarvedResource, type Threshold } from "./thresholds.ts";
 
 /** Conditions of a Node that keep pods away. */
 export const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
@@ -11,31 +12,35 @@ export interface Observation {
   readonly capacity: bigint;
 }
 
-/** What was seen; what could not be seen is missing. */
+/** What was observed; what could not be is missing. */
 export type Observations = ReadonlyMap<Signal, Observation>;
 
 /** What is remembered from one look to the next; times are monotonic ms. */
 export interface PressureState {
-  /** Thresholds that are missed, and since when. */
-  readonly missedSince: ReadonlyMap<Threshold, number>;
+  /** Thresholds that are met, and since when. */
+  readonly metSince: ReadonlyMap<Threshold, number>;
+  /** Those of them whose grace is over. */
+  readonly due: ReadonlySet<Threshold>;
   /** When each condition was last called for. */
   readonly lastSeen: ReadonlyMap<Pressure, number>;
 }
 
-export const noPressure: PressureState = { missedSince: new Map(), lastSeen: new Map() };
+export const noPressure: PressureState = { metSince: new Map(), due: new Set(), lastSeen: new Map() };
 
 export interface PressureLook {
   readonly state: PressureState;
   /** Conditions that hold, in the order of {@link pressures}. */
   readonly pressures: readonly Pressure[];
-  /** Thresholds that are missed at this moment. */
-  readonly missed: readonly Threshold[];
+  /** Thresholds that are met at this moment. */
+  readonly met: readonly Threshold[];
+  /** Those of them for which pods are evicted. */
+  readonly due: readonly Threshold[];
 }
 
 /**
  * What a look at the machine says of its pressure, as upstream's eviction manager decides: a condition holds as soon as a
- * threshold is missed, a soft one too, and for the transition period after. A threshold whose grace is over is missed until
- * its minimum reclaim is free besides. Pure.
+ * threshold is met, a soft one too, and for the transition period after. Pods are evicted for a threshold whose grace is
+ * over, and it is met then until its minimum reclaim is free besides. Pure.
  */
 export function lookAtPressure(
   before: PressureState,
@@ -43,35 +48,51 @@ export function lookAtPressure(
   config: { readonly thresholds: readonly Threshold[]; readonly transitionMs: number },
   nowMs: number,
 ): PressureLook {
-  const missed = config.thresholds.filter((threshold) => {
-    const since = before.missedSince.get(threshold);
-    const isOver = since !== undefined && nowMs - since >= threshold.graceMs;
-    return isMissed(threshold, observations.get(threshold.signal), isOver);
-  });
-  const called = new Set(missed.map(({ signal }) => pressureOf(signal)));
+  const met = config.thresholds.filter((threshold) => isMet(threshold, observations, before.due.has(threshold)));
+  const metSince = new Map(met.map((threshold) => [threshold, before.metSince.get(threshold) ?? nowMs] as const));
+  const due = met.filter((threshold) => nowMs - (metSince.get(threshold) ?? nowMs) >= threshold.graceMs);
+  const called = new Set(met.map(({ signal }) => pressureOf(signal)));
   const lastSeen = new Map([...before.lastSeen, ...[...called].map((pressure) => [pressure, nowMs] as const)]);
   const holds = (pressure: Pressure): boolean => {
     const seen = lastSeen.get(pressure);
     return called.has(pressure) || (seen !== undefined && nowMs - seen < config.transitionMs);
   };
-  const missedSince = new Map(
-    missed.map((threshold) => [threshold, before.missedSince.get(threshold) ?? nowMs] as const),
-  );
-  return { state: { missedSince, lastSeen }, pressures: pressures.filter(holds), missed };
+  return { state: { metSince, due: new Set(due), lastSeen }, pressures: pressures.filter(holds), met, due };
 }
 
-function isMissed(
-  { value, minReclaim }: Threshold,
-  observation: Observation | undefined,
-  withReclaim: boolean,
-): boolean {
+/** @param withReclaim counts what is to be free besides, once pods were evicted for it */
+export function isMet({ signal, value, minReclaim }: Threshold, seen: Observations, withReclaim: boolean): boolean {
+  const observation = seen.get(signal);
   if (observation === undefined) return false;
   const { available, capacity } = observation;
   const more = withReclaim && minReclaim !== undefined ? thresholdAmount(minReclaim, capacity) : 0n;
   return available < thresholdAmount(value, capacity) + more;
 }
 
+const conditionOf: Readonly<Record<StarvedResource, Pressure>> = {
+  memory: "MemoryPressure",
+  "ephemeral-storage": "DiskPressure",
+  inodes: "DiskPressure",
+  pids: "PIDPressure",
+};
+
 function pressureOf(signal: Signal): Pressure {
-  if (signal === "pid.available") return "PIDPressure";
-  return signal.startsWith("memory") || signal.startsWith("allocatable") ? "MemoryPressure" : "DiskPressure";
+  return conditionOf[resourceOf(signal)];
+}
+
+/** What is left of a signal, written as upstream does: bytes in binary units, pieces in decimal ones. */
+export function amountText(resource: StarvedResource, amount: bigint): string {
+  return quantityOf(
+    amount,
+    resource === "memory" || resource === "ephemeral-storage" ? "BinarySI" : "DecimalSI",
+  ).toString();
+}
+
+/** `nodefs.available 99 is below 100 (10% of 1000)` */
+export function metText({ signal, value }: Threshold, observations: Observations): string {
+  const { available = 0n, capacity = 0n } = observations.get(signal) ?? {};
+  const limit = thresholdQuantity(value, capacity).toString();
+  const resource = resourceOf(signal);
+  const part = "part" in value ? ` (${thresholdText(value)} of ${amountText(resource, capacity)})` : "";
+  return `${signal} ${amountText(resource, available)} is below ${limit}${part}`;
 }

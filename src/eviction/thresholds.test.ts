@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseGoDuration } from "../base/go-duration.ts";
-import { thresholdAmount } from "../resources/threshold-value.ts";
+import { thresholdAmount, thresholdText } from "../resources/threshold-value.ts";
 import { parseThresholds, type ThresholdStatements, uselessStatements } from "./thresholds.ts";
 
 const none: ThresholdStatements = {
@@ -22,10 +22,10 @@ test("thresholds are amounts or parts, soft ones have a grace; the memory of all
     enforcesAllocatable: true,
   });
   assert.deepEqual(
-    thresholds.map(({ signal, graceMs, minReclaim }) => [signal, graceMs, minReclaim]),
+    thresholds.map(({ signal, graceMs, minReclaim }) => [signal, graceMs, minReclaim && thresholdText(minReclaim)]),
     [
       ["memory.available", 0, undefined],
-      ["nodefs.available", 0, { amount: 500n << 20n }],
+      ["nodefs.available", 0, "500Mi"],
       ["nodefs.inodesFree", 90_000, undefined],
       ["allocatableMemory.available", 0, undefined],
     ],

@@ -16,11 +16,21 @@ export const signals = [
 
 export type Signal = (typeof signals)[number];
 
-/** The least that is to be left of something. */
+/** What there is too little of when a threshold is met. */
+export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
+
+/** The resource that a signal is about, in the words of messages and Events. */
+export function resourceOf(signal: Signal): StarvedResource {
+  if (signal === "pid.available") return "pids";
+  if (signal.endsWith(".inodesFree")) return "inodes";
+  return signal === "memory.available" || signal === "allocatableMemory.available" ? "memory" : "ephemeral-storage";
+}
+
+/** The least that is to be left of something. It is met as soon as less is. */
 export interface Threshold {
   readonly signal: Signal;
   readonly value: ThresholdValue;
-  /** So long it may be missed before pods have to go; 0: a hard threshold. */
+  /** So long it may be met before pods are evicted; 0: a hard threshold. */
   readonly graceMs: number;
   /** So much more than the threshold is to be free again afterwards. */
   readonly minReclaim: ThresholdValue | undefined;
@@ -40,7 +50,7 @@ export interface ThresholdStatements {
 
 /**
  * The thresholds of a configuration, as upstream's ParseThresholdConfig. Those of containerfs are left out: it lies on nodefs
- * or imagefs, whose thresholds count for it.
+ * or imagefs, whose thresholds count for it (`withContainerFs`).
  * @param durationMs a Go duration's milliseconds; undefined: it is none
  * @throws Error in upstream's words for the first statement that is wrong
  */
@@ -98,7 +108,7 @@ function signalOf(name: string): Signal {
 function valueOf(name: string, text: string): ThresholdValue | undefined {
   if (!text.endsWith("%")) {
     const quantity = parseQuantity(text);
-    if (quantity.nanos > 0n) return { amount: quantity.value() };
+    if (quantity.nanos > 0n) return { amount: quantity };
     throw new Error(`eviction threshold ${name} must be positive: ${quantity.toString()}`);
   }
   if (text === "0%" || text === "100%") return undefined;
@@ -116,7 +126,7 @@ function reclaim(name: string, text: string): ThresholdValue {
   }
   const quantity = parseQuantity(text);
   if (quantity.nanos < 0n) throw new Error(`negative eviction minimum reclaim specified for ${name}`);
-  return { amount: quantity.value() };
+  return { amount: quantity };
 }
 
 function partOf(text: string): number {

@@ -1,5 +1,6 @@
 import { admissionMeanings, outOfMeaning } from "./meanings/admission.ts";
 import { errorMeanings } from "./meanings/errors.ts";
+import { evictionMeanings } from "./meanings/eviction.ts";
 import { imageMeanings } from "./meanings/images.ts";
 import { journalMeanings } from "./meanings/journal.ts";
 import type { Meaning, Meanings } from "./meanings/meaning.ts";
@@ -25,6 +26,7 @@ export interface CatalogueEntry extends Meaning {
 
 const meanings = {
   ...admissionMeanings,
+  ...evictionMeanings,
   ...imageMeanings,
   ...journalMeanings,
   ...nodeMeanings,

@@ -30,7 +30,15 @@ const upstreamReasons: ReadonlySet<string> = new Set([
   ...["LifecycleHTTPFallback", "MissingClusterDNS", "NetworkNotReady", "NodeAllocatableEnforced"],
   ...["NodeHasDiskPressure", "NodeHasInsufficientMemory", "NodeHasInsufficientPID", "NodeHasNoDiskPressure"],
   ...["NodeHasSufficientMemory", "NodeHasSufficientPID", "NodeNotReady", "NodeNotSchedulable", "NodeReady"],
-  ...["NodeSchedulable", "PossibleMemoryBackedVolumesOnDisk", "Preempting", "ProbeWarning", "Pulled", "Pulling"],
+  ...[
+    "EvictionThresholdMet",
+    "NodeSchedulable",
+    "PossibleMemoryBackedVolumesOnDisk",
+    "Preempting",
+    "ProbeWarning",
+    "Pulled",
+    "Pulling",
+  ],
   ...["Rebooted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "ResizeInfeasible", "ResizeStarted"],
   ...["SandboxChanged", "Started", "SystemOOM", "Unhealthy"],
 ]);

@@ -1,4 +1,5 @@
 import { admissionFacts, admissionTerms, outOfTerm } from "./vocabulary/admission.ts";
+import { evictionFacts, evictionTerms } from "./vocabulary/eviction.ts";
 import { imageFacts, imageTerms } from "./vocabulary/images.ts";
 import { journalFacts, journalTerms } from "./vocabulary/journal.ts";
 import { nodeFacts, nodeTerms } from "./vocabulary/node.ts";
@@ -16,6 +17,7 @@ export const terms = {
   ...journalTerms,
   ...sourceTerms,
   ...admissionTerms,
+  ...evictionTerms,
   ...podTerms,
   ...runtimeTerms,
   ...plegTerms,
@@ -31,6 +33,7 @@ export const facts = {
   ...journalFacts,
   ...sourceFacts,
   ...admissionFacts,
+  ...evictionFacts,
   ...podFacts,
   ...runtimeFacts,
   ...plegFacts,

@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import { admitUnderPressure } from "../pods/pressure-admission.ts";
+import { admitUnderPressure } from "../eviction/admission.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionChain } from "../pods/admission.ts";

@@ -29,5 +29,6 @@ export function connect(
     ready: () => sourcesReady() && !syncLoop.isTakingUp,
     changed: (uid, cause) => workers.wake(uid, cause),
   });
-  for (const room of rooms) room.connect?.({ pods, workers, killer: syncLoop.killer });
+  const knowsAllPods = (): boolean => syncLoop.knowsAll;
+  for (const room of rooms) room.connect?.({ pods, knowsAllPods, workers, killer: syncLoop.killer });
 }

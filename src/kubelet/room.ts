@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
@@ -28,7 +29,11 @@ export interface Room extends Manager {
 /** What a room can ask of the kubelet. */
 export interface RoomServices {
   readonly pods: KnownPods;
+  /** Whether pods that earlier lives left behind are among them. */
+  readonly knowsAllPods: () => boolean;
   readonly workers: Pick<PodWorkers, "wake">;
+  /** What the node itself can give back; undefined: nothing. */
+  readonly reclaim?: NodeReclaim | undefined;
   /** Ends pods that are still wanted. */
   readonly killer: Pick<PodKiller, "kill">;
 }

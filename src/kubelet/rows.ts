@@ -1,5 +1,6 @@
 import { podUid } from "../base/ids.ts";
 import { LogRotation } from "../logs/rotation.ts";
+import { OomRecord } from "../oom/oom-record.ts";
 import { watchOom } from "../oom/oom-watcher.ts";
 import { runEvented } from "../pleg/evented.ts";
 import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
@@ -19,6 +20,7 @@ export function managerRows(
   { allocations, pleg, pods, probes, acting, sourcesReady, statuses, syncLoop }: Managers,
 ): Manager[] {
   const { clock, files, compression, kernelLog } = ports;
+  const record = new OomRecord({ files, log, directory: `${node.rootDirectory}/podwright` });
   return [
     statuses,
     probes,
@@ -51,6 +53,6 @@ export function managerRows(
       garbage,
     ),
     ...rooms,
-    { run: (signal) => watchOom({ kernelLog, journal, log, pods: () => pods.observed() }, signal) },
+    { run: (signal) => watchOom({ clock, kernelLog, record, journal, log, pods: () => pods.observed() }, signal) },
   ];
 }

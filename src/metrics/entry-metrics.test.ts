@@ -56,3 +56,21 @@ test("runs of credential plugins are counted by plugin, and which of them failed
   assert.deepEqual(counted("kubelet_credential_provider_plugin_duration", entries), ["ecr 3", "acr 1"]);
   assert.deepEqual(counted("kubelet_credential_provider_plugin_errors_total", entries), ["acr 1", "ecr 1"]);
 });
+
+test("evictions are counted by their signal, with the age of what was observed", () => {
+  const evicted = (signal: string, ages: Record<string, number> = {}): JournalInput => {
+    const cause = { code: "EvictionThresholdMet", message: "" } as const;
+    return { kind: "decision", what: "PodEvicted", message: "", cause, data: { signal, ages } };
+  };
+  const entries = [
+    evicted("memory.available", { "memory.available": 12, "nodefs.available": 12 }),
+    evicted("emptydirfs.limit"),
+    evicted("memory.available", { "memory.available": 8 }),
+  ];
+  assert.deepEqual(counted("kubelet_evictions", entries), ["memory.available 2", "emptydirfs.limit 1"]);
+  assert.deepEqual(counted("kubelet_eviction_stats_age_seconds", entries), [
+    "memory.available 2",
+    "nodefs.available 1",
+  ]);
+  assert.deepEqual(counted("kubelet_admission_rejections_total", entries), []);
+});

@@ -151,11 +151,18 @@ export class EntryMetrics {
     if (container !== undefined) this.#notStarted(entry);
     if (what === "PodTerminating" && cause?.code === "OrphanedPod") this.#pods.orphans.add([]);
     const { resource } = data;
+    if (what === "PodEvicted") this.#evicted(data);
     if (what === "Preempting" && typeof resource === "string") this.#pods.preemptions.add([resource]);
     const { refuses } = termOf(what);
     const isPods = container === undefined && pod !== undefined && cause !== undefined;
     // A cluster has any number of names for resources: they must not become a metric's.
     if (isPods && refuses !== undefined) this.#pods.rejections.add([refuses === "own name" ? what : refuses]);
+  }
+
+  #evicted({ signal, ages }: NonNullable<JournalInput["data"]>): void {
+    if (typeof signal === "string") this.#pods.evictions.add([signal]);
+    if (typeof ages !== "object" || ages === null) return;
+    for (const [about, ms] of Object.entries(ages)) this.#pods.evictionAges.observe([about], Number(ms) / 1000);
   }
 
   #observation(entry: JournalInput): void {
@@ -237,6 +244,13 @@ function podInstruments(registry: Registry) {
     ]),
     orphans: registry.counter("kubelet_orphaned_runtime_pods_total", "Orphaned pods found in the runtime", []),
     preemptions: registry.counter("kubelet_preemptions", "Pods preempted for critical pods", ["preemption_signal"]),
+    evictions: registry.counter("kubelet_evictions", "Evicted pods, by signal", ["eviction_signal"]),
+    evictionAges: registry.histogram(
+      "kubelet_eviction_stats_age_seconds",
+      "Age of the observation that caused an eviction",
+      ["eviction_signal"],
+      defaultBounds,
+    ),
     rejections: registry.counter("kubelet_admission_rejections_total", "Pods rejected by the node", ["reason"]),
     statusSeconds: registry.histogram(
       "kubelet_pod_status_sync_duration_seconds",

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
-import { settle } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podUid } from "../base/ids.ts";
 import { FileError } from "../ports/files.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
+import { MemoryFiles } from "../sim/files.ts";
 import { SimKernelLog } from "../sim/kernel-log.ts";
+import { OomRecord } from "./oom-record.ts";
 import { watchOom } from "./oom-watcher.ts";
 
 const web = {
@@ -14,22 +16,77 @@ const web = {
 } as unknown as PodStatus;
 const below = "/kubepods/burstable/poduid-1";
 
-async function withWatcher(work: (kernelLog: SimKernelLog, journal: MemoryRecorder) => Promise<void>): Promise<void> {
-  const [kernelLog, journal, stop] = [new SimKernelLog(), new MemoryRecorder(), new AbortController()];
-  const watching = watchOom({ kernelLog, journal, log: silentLog, pods: () => [web] }, stop.signal);
-  await settle();
-  await work(kernelLog, journal);
+/** Resolves once what the kernel has said is told. */
+type Told = () => Promise<void>;
+
+async function withWatcher(
+  work: (kernelLog: SimKernelLog, journal: MemoryRecorder, told: Told) => Promise<void>,
+): Promise<void> {
+  const [kernelLog, journal, clock] = [new SimKernelLog(), new MemoryRecorder(), new ManualClock()];
+  const told = async (): Promise<void> => await clock.advance(10);
+  await liveOnce({ clock, kernelLog, files: new MemoryFiles(clock), journal }, async () =>
+    work(kernelLog, journal, told),
+  );
+}
+
+interface Machine {
+  readonly clock: ManualClock;
+  readonly kernelLog: SimKernelLog;
+  readonly files: MemoryFiles;
+  readonly journal: MemoryRecorder;
+}
+
+/** One life of the watcher on a machine; after the work it goes on for a second. */
+async function liveOnce({ clock, kernelLog, files, journal }: Machine, work: () => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  const record = new OomRecord({ files, log: silentLog, directory: "/d" });
+  const deps = { clock, kernelLog, record, journal, log: silentLog, pods: () => [web] };
+  const watching = watchOom(deps, stop.signal);
+  await clock.advance(10);
+  await work();
+  for (let left = 5; left > 0; left--) await clock.advance(1000);
   stop.abort(new Error("the test is over"));
   await watching;
 }
 
+test("a restart neither repeats kills nor loses those that came meanwhile; a reboot begins anew", async () => {
+  const clock = new ManualClock();
+  const machine = {
+    clock,
+    kernelLog: new SimKernelLog(),
+    files: new MemoryFiles(clock),
+    journal: new MemoryRecorder(),
+  };
+  const kill = (name: string): void =>
+    machine.kernelLog.killed({ pid: 7, name, cgroup: "/system.slice/db.service", machine: true });
+  const told = (): unknown[] => machine.journal.entries.map(({ data }) => data?.["process"]);
+  await machine.files.makeDirectory("/proc/sys/kernel/random", 0o755);
+  await machine.files.write("/proc/sys/kernel/random/boot_id", "one\n", 0o644);
+  kill("before-the-first-life");
+  await liveOnce(machine, async () => {
+    kill("first");
+    kill("second");
+  });
+  assert.deepEqual(told(), ["first", "second"]);
+  kill("meanwhile");
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(told(), ["first", "second", "meanwhile"]);
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(told(), ["first", "second", "meanwhile"]);
+  await machine.files.write("/proc/sys/kernel/random/boot_id", "two\n", 0o644);
+  const rebooted = { ...machine, kernelLog: new SimKernelLog() };
+  rebooted.kernelLog.killed({ pid: 8, name: "early", cgroup: "/system.slice/db.service", machine: true });
+  await liveOnce(rebooted, async () => {});
+  assert.deepEqual(told(), ["first", "second", "meanwhile", "early"]);
+});
+
 test("a process of a container is told with its pod, whichever driver named the cgroup; other services' are not", async () => {
-  await withWatcher(async (kernelLog, journal) => {
+  await withWatcher(async (kernelLog, journal, told) => {
     const scope = "/kubepods.slice/kubepods-poduid_1.slice/cri-containerd-c0ffee.scope/inner";
     for (const cgroup of [`${below}/c0ffee`, scope, `${below}/sandbox`, "/system.slice/db.service"]) {
       kernelLog.killed({ pid: 7, name: "tail", cgroup, machine: false });
     }
-    await settle();
+    await told();
     assert.deepEqual(
       journal.entries.map(({ what, pod, container, message }) => [what, pod?.name, container, message]),
       [`${below}/c0ffee`, scope, `${below}/sandbox`].map((cgroup, index) => [
@@ -43,10 +100,10 @@ test("a process of a container is told with its pod, whichever driver named the 
 });
 
 test("of a machine without memory every process is told, of pods with the pod", async () => {
-  await withWatcher(async (kernelLog, journal) => {
+  await withWatcher(async (kernelLog, journal, told) => {
     kernelLog.killed({ pid: 7, name: "db", cgroup: "/system.slice/db.service", machine: true });
     kernelLog.killed({ pid: 8, name: "tail", cgroup: `${below}/c0ffee`, machine: true });
-    await settle();
+    await told();
     const message = (name: string, pid: number): string =>
       `the kernel killed process ${name} (pid ${pid}): the machine was out of memory`;
     assert.deepEqual(
@@ -70,7 +127,10 @@ test("where the kernel's messages can't be read that is said once, and all else 
       throw new FileError("EPERM", "/dev/kmsg", "EPERM: operation not permitted, open '/dev/kmsg'");
     },
   };
-  await watchOom({ kernelLog, journal: new MemoryRecorder(), log, pods: () => [] }, new AbortController().signal);
+  const clock = new ManualClock();
+  const record = new OomRecord({ files: new MemoryFiles(clock), log: silentLog, directory: "/d" });
+  const deps = { clock, kernelLog, record, journal: new MemoryRecorder(), log, pods: () => [] };
+  await watchOom(deps, new AbortController().signal);
   assert.deepEqual(warnings, [
     [
       "cannot read kernel messages; OOM kills will not be reported",

@@ -1,13 +1,20 @@
 import { errorMessage } from "../base/errors.ts";
 import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { KernelLog } from "../ports/kernel-log.ts";
 import type { Logger } from "../ports/log.ts";
 import { isCgroupOfPod } from "../resources/cgroup-names.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
+import type { OomRecord } from "./oom-record.ts";
 import { OomReader, type OomVictim } from "./oom-report.ts";
 
+/** An entry of the journal is written after 50 ms. */
+const journaledMs = 200;
+
 export interface OomWatcherDependencies {
+  readonly clock: Clock;
   readonly kernelLog: KernelLog;
+  readonly record: OomRecord;
   readonly journal: Recorder;
   readonly log: Logger;
   /** This node's pods as last observed. */
@@ -19,19 +26,42 @@ export interface OomWatcherDependencies {
  * upstream), and those in pods, whose containers may survive them, so that nothing else would report them.
  */
 export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal): Promise<void> {
+  const { clock, kernelLog, record } = deps;
   const reader = new OomReader();
+  /** The last kill that was told and is not recorded yet. */
+  let told: number | undefined;
+  let due: Disposable | undefined;
+  const save = async (): Promise<void> => {
+    const last = told;
+    told = undefined;
+    due?.[Symbol.dispose]();
+    if (last !== undefined) await record.save(last);
+  };
   try {
-    for await (const line of deps.kernelLog.follow(signal)) {
-      const victim = reader.read(line);
-      if (victim !== undefined) tell(deps, victim);
+    const after = await record.load();
+    for await (const { sequence, text } of kernelLog.follow(after, signal)) {
+      // The mark of where this life begins.
+      if (text === "" && after === undefined) await record.save(sequence);
+      const victim = reader.read(text);
+      if (victim === undefined) continue;
+      tell(deps, victim, sequence);
+      // Not before the journal has it: killed in between, podwright repeats it rather than lose it.
+      const isFirst = told === undefined;
+      told = sequence;
+      if (isFirst) due = clock.timer("the journal to have an OOM kill", journaledMs, () => void save());
     }
+    await save();
   } catch (error) {
-    if (signal.aborted) return;
+    if (signal.aborted) return await save();
     deps.log.warn("cannot read kernel messages; OOM kills will not be reported", { error: errorMessage(error) });
   }
 }
 
-function tell({ journal, pods }: OomWatcherDependencies, { pid, name, ofMachine, cgroup = "/" }: OomVictim): void {
+function tell(
+  { journal, pods }: OomWatcherDependencies,
+  { pid, name, ofMachine, cgroup = "/" }: OomVictim,
+  sequence: number,
+): void {
   const status = pods().find(({ uid }) => isCgroupOfPod(cgroup, uid));
   if (status === undefined && !ofMachine) return;
   const container = status?.containers.find(({ id }) => cgroup.includes(id));
@@ -47,6 +77,7 @@ function tell({ journal, pods }: OomWatcherDependencies, { pid, name, ofMachine,
     data: {
       process: name,
       pid,
+      sequence,
       ...(ofMachine && { nodeMessage: `System OOM encountered, victim process: ${name}, pid: ${pid}` }),
     },
   });

@@ -25,7 +25,7 @@ export interface Terminating extends Stop {
 
 export interface Terminated extends Stop {
   readonly kind: "terminated";
-  /** It has released its resources, volumes included. */
+  /** It has released its resources, volumes and cgroup included. */
   readonly released: boolean;
 }
 

@@ -7,6 +7,7 @@ import {
   reservationProblems,
   type Reservations,
 } from "./node-allocatable.ts";
+import { parseQuantity } from "./quantity.ts";
 import { kubepodsResources } from "./pod-resources.ts";
 
 const capacity: NodeCapacity = {
@@ -58,7 +59,7 @@ test("nothing is less than zero", () => {
 });
 
 test("what hard eviction thresholds keep free is promised to nobody, and still not taken from the pods' cgroup", () => {
-  const eviction = { memory: { amount: 1n << 30n }, ephemeralStorage: { part: 0.5 } };
+  const eviction = { memory: { amount: parseQuantity("1Gi") }, ephemeralStorage: { part: 0.5 } };
   const disk = { ...capacity, ephemeralStorageBytes: 100n << 30n };
   const storage = { lists: [{ "ephemeral-storage": "10Gi" }], systemCpus: "", enforced: true };
   const left = nodeAllocatable(disk, { ...storage, eviction });
@@ -72,7 +73,7 @@ test("more than there is can't be reserved", () => {
   const disk = { ...capacity, ephemeralStorageBytes: 10n << 30n };
   assert.deepEqual(reservationProblems(disk, { ...some, eviction: { ephemeralStorage: { part: 1 } } }), []);
   const much = { lists: [{ cpu: "5", memory: "8Gi", "ephemeral-storage": "6Gi" }], systemCpus: "", enforced: true };
-  const eviction = { memory: { amount: 100n << 20n }, ephemeralStorage: { part: 0.5 } };
+  const eviction = { memory: { amount: parseQuantity("100Mi") }, ephemeralStorage: { part: 0.5 } };
   assert.deepEqual(reservationProblems(disk, { ...much, eviction }), [
     'Resource "cpu" has a reservation of 5 but capacity of 4. Expected capacity >= reservation.',
     'Resource "memory" has a reservation of 8292Mi but capacity of 8Gi. Expected capacity >= reservation.',

@@ -1,12 +1,20 @@
+import { type Quantity, quantityOf } from "./quantity.ts";
+
 /** An amount, or a part of all there is. */
-export type ThresholdValue = { readonly amount: bigint } | { readonly part: number };
+export type ThresholdValue = { readonly amount: Quantity } | { readonly part: number };
 
 /** What a threshold is where so much is there in all. As upstream: percentages are numbers of 32 bits. */
 export function thresholdAmount(value: ThresholdValue, capacity: bigint): bigint {
-  return "amount" in value ? value.amount : BigInt(Math.trunc(Number(capacity) * value.part));
+  return thresholdQuantity(value, capacity).value();
 }
 
-/** A threshold as a configuration has it: `10%`, `100Mi` as bytes. */
+/** The same as it is written: an amount as the configuration has it, a part in bytes. */
+export function thresholdQuantity(value: ThresholdValue, capacity: bigint): Quantity {
+  if ("amount" in value) return value.amount;
+  return quantityOf(BigInt(Math.trunc(Number(capacity) * value.part)), "BinarySI");
+}
+
+/** A threshold as a configuration has it: `10%`, `100Mi`. */
 export function thresholdText(value: ThresholdValue): string {
-  return "amount" in value ? String(value.amount) : `${Number((value.part * 100).toFixed(3))}%`;
+  return "amount" in value ? value.amount.toString() : `${Number((value.part * 100).toFixed(3))}%`;
 }

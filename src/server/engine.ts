@@ -139,6 +139,23 @@ export interface Plan {
   readonly objects: readonly ObjectPlan[];
 }
 
+/** In what order pods would be evicted. */
+export interface EvictionPreview {
+  /** `memory.available` */
+  readonly signal: string;
+  /** How the node stands: `memory.available is 5Gi of 8Gi; threshold 100Mi`. */
+  readonly standing: string;
+  /** The first goes first. */
+  readonly pods: readonly EvictionCandidate[];
+}
+
+export interface EvictionCandidate extends PodRef {
+  /** What decides about its place. */
+  readonly place: string;
+  /** False of a critical pod. */
+  readonly evictable: boolean;
+}
+
 export interface HealthCheck {
   readonly name: string;
   readonly ok: boolean;
@@ -196,6 +213,10 @@ export interface Engine {
     filter: { readonly uid?: string; readonly sinceSeq?: number },
     signal: AbortSignal,
   ): AsyncIterable<JournalEntry>;
+  /** Whom the node would evict for a signal, by what pods use now. @param signal undefined: the one that is most urgent */
+  evictionPreview(signal: string | undefined): Promise<EvictionPreview>;
+  /** Allows evictions by thresholds that the last start did not have. */
+  confirmEvictions(): Promise<void>;
   /** Ends the engine process; pods keep running (`keep`) or are stopped first. */
   shutdown(mode: "keep" | "stop"): Promise<void>;
 }

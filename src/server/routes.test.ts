@@ -4,7 +4,7 @@ import { FakeEngine } from "../../test/support/fake-engine.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ApiHandler, ApiResponse } from "../ports/api-server.ts";
-import type { Plan } from "./engine.ts";
+import type { EvictionPreview, Plan } from "./engine.ts";
 import { engineRoutes } from "./routes.ts";
 
 async function ask(handler: ApiHandler, method: string, target: string, body = ""): Promise<ApiResponse> {
@@ -55,6 +55,17 @@ test("a plan is asked for with and without objects", async () => {
   const body = JSON.stringify({ pods: [{ metadata: { name: "db" }, spec: {} }], configMaps: [], secrets: [] });
   assert.deepEqual(names(await ask(handler, "POST", "/v1/plan", body)), ["web", "db"]);
   await assert.rejects(ask(handler, "POST", "/v1/plan", "[]"), isBadInput);
+});
+
+test("the order of evictions is asked for by signal, and what waits is confirmed", async () => {
+  const engine = new FakeEngine();
+  const handler = engineRoutes(engine);
+  const signalOf = async (path: string): Promise<string> =>
+    (jsonOf(await ask(handler, "GET", path)) as EvictionPreview).signal;
+  assert.equal(await signalOf("/v1/evictions"), "memory.available");
+  assert.equal(await signalOf("/v1/evictions?signal=pid.available"), "pid.available");
+  await ask(handler, "POST", "/v1/evictions/confirm");
+  assert.equal(engine.confirmed, true);
 });
 
 test("unknown paths, methods and broken encodings are answered with errors", async () => {

@@ -28,6 +28,13 @@ export function engineRoutes(engine: Engine): ApiHandler {
       return json(await engine.debug(selector, debugRequest(await request.body())));
     }),
     route("GET", "/v1/pods/*/refs", (_request, selector) => json(engine.podRefs(selector))),
+    route("GET", "/v1/evictions", async ({ query }) =>
+      json(await engine.evictionPreview(query.get("signal") ?? undefined)),
+    ),
+    route("POST", "/v1/evictions/confirm", async () => {
+      await engine.confirmEvictions();
+      return json({});
+    }),
     route("GET", "/v1/journal", (request) => journal(engine, request)),
     route("POST", "/v1/shutdown", async (request) => {
       await engine.shutdown(shutdownMode(request.query));

@@ -1,12 +1,14 @@
 import { EventChannel } from "../base/event-channel.ts";
-import type { KernelLog } from "../ports/kernel-log.ts";
+import type { KernelLine, KernelLog } from "../ports/kernel-log.ts";
 
-/** Who doesn't read misses what comes then, as in the kernel's own ring. */
+/** What is older is written over, as in the kernel's own ring. */
 const maxLines = 1000;
 
 /** What the simulated kernel says, as Linux words it. */
 export class SimKernelLog implements KernelLog {
-  readonly #followers = new Set<EventChannel<string>>();
+  readonly #followers = new Set<EventChannel<KernelLine>>();
+  readonly #ring: KernelLine[] = [];
+  #last = 0;
 
   /** A process of a cgroup was OOM-killed. @param machine the whole machine was out of memory */
   killed({ pid, name, cgroup, machine }: { pid: number; name: string; cgroup: string; machine: boolean }): void {
@@ -18,8 +20,11 @@ export class SimKernelLog implements KernelLog {
     this.#say(`${reason}: Killed process ${pid} (${name}) ${sizes} oom_score_adj:0`);
   }
 
-  async *follow(signal: AbortSignal): AsyncGenerator<string> {
-    const lines = new EventChannel<string>(maxLines);
+  async *follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<KernelLine> {
+    const lines = new EventChannel<KernelLine>(maxLines);
+    const passed = after ?? this.#last;
+    lines.offer({ sequence: passed, text: "" });
+    for (const line of this.#ring) if (line.sequence > passed) lines.offer(line);
     this.#followers.add(lines);
     try {
       for (;;) yield* await lines.take(signal);
@@ -30,7 +35,10 @@ export class SimKernelLog implements KernelLog {
     }
   }
 
-  #say(line: string): void {
+  #say(text: string): void {
+    const line = { sequence: ++this.#last, text };
+    this.#ring.push(line);
+    if (this.#ring.length >= maxLines) this.#ring.shift();
     for (const lines of this.#followers) lines.offer(line);
   }
 }

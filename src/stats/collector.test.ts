@@ -137,7 +137,9 @@ test("what the summary adds of recorded files besides processor and memory is ex
   const time = "2026-11-20T14:02:00Z";
   const used = { time, availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
   const volume = { ...used, name: "scratch" };
-  const containers = new Map([["c1", { rootfs: { ...used, usedBytes: 7 }, logs: { ...used, usedBytes: 8 } }]]);
+  const containers = new Map([
+    ["c1", { name: "app", rootfs: { ...used, usedBytes: 7 }, logs: { ...used, usedBytes: 8 } }],
+  ]);
   const { node, pods: shown } = summaryOf("node1", await collector.collect("summary"), {
     fs: used,
     imageFs: { ...used, usedBytes: 9 },

@@ -49,7 +49,7 @@ export class StatsCollector {
     if (this.#last !== undefined && nowMs - this.#last.atMs < freshMs && isAtLeast(this.#last.depth, depth)) {
       return await this.#last.sample;
     }
-    const sample = this.#read(depth);
+    const sample = this.read(depth);
     const last = { depth, atMs: nowMs, sample };
     this.#last = last;
     sample.catch(() => {
@@ -58,7 +58,8 @@ export class StatsCollector {
     return await sample;
   }
 
-  async #read(depth: Depth): Promise<NodeSample> {
+  /** The node as it is now. */
+  async read(depth: Depth): Promise<NodeSample> {
     const { clock, pods, system } = this.#deps;
     const [measured, systems] = [pods(), await system()];
     await this.#findDirectories(measured);

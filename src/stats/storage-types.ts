@@ -1,6 +1,7 @@
 import type { FsStats, VolumeStats } from "./summary-types.ts";
 
 export interface ContainerStorage {
+  readonly name: string;
   /** What the container has written to its own file system. */
   readonly rootfs: FsStats | undefined;
   readonly logs: FsStats | undefined;

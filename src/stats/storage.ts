@@ -35,6 +35,18 @@ interface RuntimeUsage {
   readonly containerFs: FsStats | undefined;
 }
 
+const nothingKnown: RuntimeUsage = { layers: new Map(), imageFs: undefined, containerFs: undefined };
+
+/** What pods are measured with. */
+interface Measuring {
+  /** Of pods' directories. */
+  readonly fileSystem: FileSystemUsage | undefined;
+  readonly usage: RuntimeUsage;
+  /** File systems of writable layers by their mountpoints: each is asked once. */
+  readonly places: Map<string, Promise<FileSystemUsage | undefined>>;
+  readonly anew: boolean;
+}
+
 /** What the node, its images, and its pods have on their disks: from the runtime what is its own, the rest from the disks. */
 export class StorageStats {
   readonly #deps: StorageDependencies;
@@ -49,22 +61,39 @@ export class StorageStats {
     this.#signal = signal;
   }
 
+  /** The node and all of its pods that run. */
   async collect(pods: readonly StatsPod[]): Promise<NodeStorage> {
     const { clock, files, rootDirectory, volumes } = this.#deps;
     volumes.keep(new Set(pods.map(({ ref }) => ref.uid)));
     const [fileSystem, usage] = await Promise.all([files.fileSystem(rootDirectory), this.#runtimeUsage()]);
     const timeMs = clock.now();
-    const places = new Map<string, Promise<FileSystemUsage | undefined>>();
-    const storage = await Promise.all(
-      pods.map(async (pod) => [pod.ref.uid, await this.#ofPod(pod, fileSystem, usage, places)] as const),
-    );
     const used = fileSystem && { bytes: fileSystem.usedBytes, inodes: fileSystem.inodes - fileSystem.inodesFree };
     return {
       fs: used && fsStats(timeMs, fileSystem, used),
       imageFs: usage.imageFs,
       containerFs: usage.containerFs,
-      pods: new Map(storage),
+      pods: await this.#ofPods(pods, { fileSystem, usage, anew: false }),
     };
+  }
+
+  /**
+   * Some pods alone.
+   * @param ask anew: what can be is measured now. layers: containers' own file systems as well, about which the runtime is asked
+   */
+  async ofPods(
+    pods: readonly StatsPod[],
+    { anew, layers }: { readonly anew: boolean; readonly layers: boolean },
+  ): Promise<ReadonlyMap<string, PodStorage>> {
+    if (anew) this.#runtime = undefined;
+    const fileSystem = await this.#deps.files.fileSystem(this.#deps.rootDirectory);
+    const usage = layers ? await this.#runtimeUsage() : nothingKnown;
+    return await this.#ofPods(pods, { fileSystem, usage, anew });
+  }
+
+  async #ofPods(pods: readonly StatsPod[], seen: Omit<Measuring, "places">): Promise<Map<string, PodStorage>> {
+    const places = new Map<string, Promise<FileSystemUsage | undefined>>();
+    const storage = pods.map(async (pod) => [pod.ref.uid, await this.#ofPod(pod, { ...seen, places })] as const);
+    return new Map(await Promise.all(storage));
   }
 
   /** Bytes of the logs of each container, those that were rotated included. */
@@ -87,12 +116,7 @@ export class StorageStats {
     };
   }
 
-  async #ofPod(
-    pod: StatsPod,
-    fileSystem: FileSystemUsage | undefined,
-    { layers }: RuntimeUsage,
-    places: Map<string, Promise<FileSystemUsage | undefined>>,
-  ): Promise<PodStorage> {
+  async #ofPod(pod: StatsPod, { fileSystem, usage: { layers }, places, anew }: Measuring): Promise<PodStorage> {
     const { clock, files, volumes, rootDirectory, podLogsRoot } = this.#deps;
     const timeMs = clock.now();
     const logDirectory = podLogDirectory(podLogsRoot, pod.pod.metadata);
@@ -104,9 +128,13 @@ export class StorageStats {
       const layer = layers.get(container.id);
       const rootfs = layer && (await this.#layerStats(layer, places));
       if (rootfs !== undefined) used.push({ bytes: rootfs.usedBytes ?? 0, inodes: rootfs.inodesUsed ?? 0 });
-      containers.set(container.id, { rootfs, logs: logs && fsStats(timeMs, fileSystem, logs) });
+      containers.set(container.id, {
+        name: container.name,
+        rootfs,
+        logs: logs && fsStats(timeMs, fileSystem, logs),
+      });
     }
-    const volumeStats = await volumes.of(pod.pod);
+    const volumeStats = await volumes.of(pod.pod, anew);
     for (const volume of volumeStats) {
       if (!isEphemeral(pod.pod, volume.name)) continue;
       used.push({ bytes: volume.usedBytes ?? 0, inodes: volume.inodesUsed ?? 0 });

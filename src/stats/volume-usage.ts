@@ -19,7 +19,7 @@ export interface VolumeUsageSettings {
   readonly periodMs: number;
 }
 
-/** Who asks for the first time waits no longer than this; the figures come with a later answer then. */
+/** Who asks for the first time, or anew, waits no longer than this; the figures come with a later answer then. */
 const firstWaitMs = 2_000;
 /** Trees walked at a time. */
 const walks = 2;
@@ -47,22 +47,31 @@ export class VolumeUsage {
     this.#signal = signal;
   }
 
-  /** The latest figures; none for volumes that nobody can measure, such as a hostPath. */
-  async of(pod: Pod): Promise<readonly VolumeStats[]> {
+  /**
+   * The latest figures; none for volumes that nobody can measure, such as a hostPath.
+   * @param anew measured now, unless that takes longer than somebody may wait
+   */
+  async of(pod: Pod, anew = false): Promise<readonly VolumeStats[]> {
     const directories = volumeDirectories(pod, this.#settings.rootDirectory);
     if (directories.length === 0 || this.#settings.periodMs <= 0) return [];
     const { clock } = this.#deps;
     const { uid } = pod.metadata;
     const known: Known = this.#known.get(uid) ?? { atMs: Number.NEGATIVE_INFINITY, stats: [], running: undefined };
     this.#known.set(uid, known);
-    const isFirst = known.atMs === Number.NEGATIVE_INFINITY;
-    if (clock.monotonic() - known.atMs >= this.#settings.periodMs) known.running ??= this.#measure(known, directories);
-    if (isFirst && known.running !== undefined) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      using _limit = clock.timer("the measurement of a pod's volumes", firstWaitMs, resolve);
-      await Promise.race([known.running, promise]);
-    }
+    const isWaitedFor = anew || known.atMs === Number.NEGATIVE_INFINITY;
+    // What is being measured already may have begun before that what is asked about.
+    if (anew) await this.#waitFor(known.running);
+    const isDue = anew || clock.monotonic() - known.atMs >= this.#settings.periodMs;
+    if (isDue) known.running ??= this.#measure(known, directories);
+    if (isWaitedFor) await this.#waitFor(known.running);
     return known.stats;
+  }
+
+  async #waitFor(running: Promise<void> | undefined): Promise<void> {
+    if (running === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    using _limit = this.#deps.clock.timer("a pod's volumes to be measured", firstWaitMs, resolve);
+    await Promise.race([running, promise]);
   }
 
   /** Forgets pods that are gone. */

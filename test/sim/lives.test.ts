@@ -19,7 +19,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "AppArmor AskCredentialProvider CertificateExpired CertificateExpires CertificateIsInitial",
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ContainerGCFailed CredentialProviderFailed DNSConfigForming DeleteMirrorPod",
-    "DuplicateManifest Evicted ExceededGracePeriod FailedCreatePodContainer FailedNodeAllocatableEnforcement",
+    "DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod FailedCreatePodContainer FailedNodeAllocatableEnforcement",
     "FailedToRetrieveImagePullSecret FailedValidation HostIPsIPFamilyMismatch InvalidImageName InvariantBroken",
     "JournalGap JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended",
     "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",

@@ -101,7 +101,7 @@ const storeys = [
   ...["cli", "agent", "sim", "engine", "kubelet"],
   ...["node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
   ...["stats", "certificates", "events", "config", "node", "pods-api", "oom", "cloud", "metrics"],
-  ...["pods", "sources", "pleg", "prober", "eviction", "runtime", "logs", "images", "runtime-service"],
+  ...["eviction", "pods", "sources", "pleg", "prober", "runtime", "logs", "images", "runtime-service"],
   ...["server", "api-client", "yaml", "resources", "journal", "api", "base", "ports"],
 ];
 

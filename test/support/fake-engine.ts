@@ -7,6 +7,7 @@ import type {
   DebugContainer,
   DebugRequest,
   Engine,
+  EvictionPreview,
   Health,
   Plan,
   PodView,
@@ -79,6 +80,24 @@ export class FakeEngine implements Engine {
       return podPlan({ namespace, name, change: "added", steps: [start] });
     });
     return { pods: [...running, ...added], objects: [] };
+  }
+
+  /** Whether evictions were confirmed. */
+  confirmed = false;
+
+  async evictionPreview(signal = "memory.available"): Promise<EvictionPreview> {
+    const pods = this.pods().map(({ namespace, name, uid }) => ({
+      namespace,
+      name,
+      uid,
+      place: "uses 1Mi",
+      evictable: true,
+    }));
+    return { signal, standing: `${signal} is 1Gi of 2Gi`, pods };
+  }
+
+  async confirmEvictions(): Promise<void> {
+    this.confirmed = true;
   }
 
   pods(): readonly PodView[] {

@@ -6,6 +6,7 @@ const excepted = new Set([
   "kubelet_evented_pleg_connection_error_count",
   "kubelet_evented_pleg_connection_success_count",
   "kubelet_pleg_discard_events",
+  "kubelet_evictions",
   "kubelet_preemptions",
   "container_memory_failcnt",
   "kubelet_certificate_manager_client_expiration_renew_errors",

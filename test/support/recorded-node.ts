@@ -1,6 +1,7 @@
 import type { NodeObject } from "../../src/api/node.ts";
 import type { NodeIdentity, NodeObservation } from "../../src/node/node-status.ts";
 import { vectorJson } from "./vectors.ts";
+import { parseQuantity } from "../../src/resources/quantity.ts";
 
 export interface RecordedNode extends NodeObject {
   readonly status: NonNullable<NodeObject["status"]> & Readonly<Record<string, unknown>>;
@@ -33,7 +34,7 @@ export const identity: NodeIdentity = {
     podsPerCore: 0,
     reserved: [],
     reservedSystemCpus: "",
-    eviction: { memory: { amount: 100n << 20n } },
+    eviction: { memory: { amount: parseQuantity("100Mi") } },
   },
 };
 const runtime = {

@@ -49,6 +49,13 @@ export class RecordedStatsFiles implements StatsFiles {
     return "/dev/sda1";
   }
 
+  /** Numbers of file systems by path; all others lie on one. */
+  readonly numbers = new Map<string, number>();
+
+  async fileSystemNumber(path: string): Promise<number | undefined> {
+    return this.numbers.get(path) ?? 1;
+  }
+
   async mountedDevices(): ReturnType<StatsFiles["mountedDevices"]> {
     return [{ source: "/dev/sda1", number: "8:1" }];
   }

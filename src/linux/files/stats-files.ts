@@ -1,5 +1,5 @@
 import { closeSync, lstatSync, opendirSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
-import { lstat, opendir, realpath, statfs } from "node:fs/promises";
+import { lstat, opendir, realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
@@ -34,6 +34,11 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
     },
     fileSystem: fileSystemUsage,
     deviceOf,
+    fileSystemNumber: async (path) =>
+      await stat(path).then(
+        ({ dev }) => dev,
+        () => undefined,
+      ),
     mountedDevices,
     treeUsage: (path, signal) => treeUsage(path, signal),
     filesUsage: async (directory) => {

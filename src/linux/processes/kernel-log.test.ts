@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
+import type { KernelLine } from "../../ports/kernel-log.ts";
 import { systemClock } from "./clock.ts";
 import { systemKernelLog } from "./kernel-log.ts";
 import { needsRoot, testDirectory } from "./testing.ts";
 
 async function firstOf(path?: string): Promise<string | undefined> {
   const stop = new AbortController();
-  for await (const message of systemKernelLog(systemClock, path).follow(stop.signal)) return message;
+  for await (const { text } of systemKernelLog(systemClock, path).follow(undefined, stop.signal)) return text;
   return undefined;
 }
 
@@ -27,8 +28,9 @@ test(
   async () => {
     const stop = new AbortController();
     const messages: string[] = [];
+    const log = systemKernelLog(systemClock);
     const following = (async () => {
-      for await (const message of systemKernelLog(systemClock).follow(stop.signal)) messages.push(message);
+      for await (const { text } of log.follow(undefined, stop.signal)) messages.push(text);
     })();
     await systemClock.sleep("the first look", 300);
     writeFileSync("/dev/kmsg", "<4>Out of memory: Killed process 1 (a test of podwright) total-vm:1kB");
@@ -43,3 +45,23 @@ test(
     );
   },
 );
+
+test("what came after a message is told again to who asks for it", { skip: needsRoot() }, async () => {
+  const log = systemKernelLog(systemClock);
+  const begin = async (after: number | undefined): Promise<KernelLine[]> => {
+    const stop = new AbortController();
+    const lines: KernelLine[] = [];
+    for await (const line of log.follow(after, stop.signal)) {
+      lines.push(line);
+      if (after === undefined || lines.length > 1) break;
+    }
+    return lines;
+  };
+  const [mark] = await begin(undefined);
+  assert.equal(mark?.text, "");
+  assert.ok(mark.sequence > 0);
+  // The kernel's own words before that are there, unless programs have written them over.
+  const [again, next] = await begin(Math.max(0, mark.sequence - 2000));
+  assert.equal(again?.text, "");
+  assert.ok(next === undefined || next.sequence > again.sequence);
+});

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { Clock } from "../../ports/clock.ts";
-import type { KernelLog } from "../../ports/kernel-log.ts";
+import type { KernelLine, KernelLog } from "../../ports/kernel-log.ts";
 import { errnoOf, fileError } from "../file-error.ts";
 
 const periodMs = 1000;
@@ -14,23 +14,38 @@ const atOnce = 100;
  * a device. Each read gives one record and never waits.
  */
 export function systemKernelLog(clock: Clock, path = "/dev/kmsg"): KernelLog {
-  return { follow: (signal) => follow(clock, path, signal) };
+  return { follow: (after, signal) => follow({ clock, path, after }, signal) };
 }
 
-async function* follow(clock: Clock, path: string, signal: AbortSignal): AsyncGenerator<string> {
+interface Following {
+  readonly clock: Clock;
+  readonly path: string;
+  readonly after: number | undefined;
+}
+
+async function* follow({ clock, path, after }: Following, signal: AbortSignal): AsyncGenerator<KernelLine> {
   const buffer = Buffer.alloc(recordBytes);
   let device: number | undefined;
   try {
     device = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    // What is there already may be hours old.
-    for (let isOld = true; !signal.aborted;) {
+    let [passed, isPassing] = [after ?? -1, true];
+    while (!signal.aborted) {
       const records = readRecords(device, buffer);
-      for (const record of isOld ? [] : records) {
-        const message = kernelMessage(record);
-        if (message !== undefined) yield message;
-      }
       const isAll = records.length < atOnce;
-      if (isAll) isOld = false;
+      for (const record of records) {
+        const line = kernelLine(record);
+        // What is there already may be hours old.
+        const isOld = isPassing && (after === undefined || line.sequence <= after);
+        if (isOld) {
+          passed = Math.max(passed, line.sequence);
+          continue;
+        }
+        if (isPassing) yield { sequence: passed, text: "" };
+        isPassing = false;
+        if (line.text !== undefined) yield { sequence: line.sequence, text: line.text };
+      }
+      if (isAll && isPassing) yield { sequence: passed, text: "" };
+      if (isAll) isPassing = false;
       await clock.sleep("the kernel's next messages", isAll ? periodMs : 0, signal).catch(() => {});
     }
   } catch (error) {
@@ -54,9 +69,12 @@ function readRecords(device: number, buffer: Buffer): string[] {
   return records;
 }
 
-/** @param record `level and facility,sequence,microseconds,flags[,…];message`, then lines of other facts */
-function kernelMessage(record: string): string | undefined {
-  const [, priority, message] = /^(\d+),[^;\n]*;([^\n]*)/u.exec(record) ?? [];
+/**
+ * @param record `level and facility,sequence,microseconds,flags[,…];message`, then lines of other facts
+ * @returns without text where the message is not the kernel's own
+ */
+function kernelLine(record: string): { readonly sequence: number; readonly text: string | undefined } {
+  const [, priority, sequence, message] = /^(\d+),(\d+)[^;\n]*;([^\n]*)/u.exec(record) ?? [];
   // Facility 0 is the kernel: programs can't write in its name.
-  return Number(priority) >> 3 === 0 ? message : undefined;
+  return { sequence: Number(sequence ?? -1), text: Number(priority) >> 3 === 0 ? message : undefined };
 }

@@ -11,6 +11,7 @@ import { changeText, entryText, type Happening } from "./happening.ts";
 import { drawConfig } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
+import { drawEvictions } from "./pressure-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { act } from "./steps.ts";
@@ -121,6 +122,7 @@ class Life {
       onFault: strike,
       onEntry: (entry) => this.#judge(entry),
       recorder,
+      evictions: drawEvictions(seed),
       cluster: this.#cluster,
       onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
       onRequest: (what) => count(this.#actions, what),
@@ -194,6 +196,7 @@ class Life {
   async #calm(): Promise<void> {
     const manifestDelayMaxMs = this.#random.chance(0.3) ? lateManifestsMs : 0;
     this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
+    this.#node.resources.calm();
     if (this.#world.down) this.#world.comeUp(() => false);
     if (this.#cluster?.server.down !== undefined) this.#cluster.server.comeUp(true);
     this.#node.killAfter(0, 0);

@@ -1,35 +1,33 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
+import type { EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
+import type { Pressure } from "../../eviction/pressure.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
-import type { Observer } from "../../journal/observer.ts";
 import type { CauseCode } from "../../journal/vocabulary.ts";
-import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
-import type { Room } from "../../kubelet/room.ts";
-import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { GarbagePolicy } from "../../runtime/actions/garbage.ts";
-import type { PodUpdate } from "../../sources/source.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
-import type { IncarnationClock, SimClock } from "../clock.ts";
+import type { IncarnationClock } from "../clock.ts";
 import { SimConnection } from "../cri.ts";
 import { MemoryFiles } from "../files.ts";
 import { Gate } from "../gate.ts";
 import { SimKernelLog } from "../kernel-log.ts";
 import { simPressureStall } from "../pressure-stall.ts";
 import { silentLog, SimCgroups, SimMounts } from "../machine.ts";
+import { SimMachineResources } from "../machine-resources.ts";
 import { SimPressure } from "../pressure.ts";
-import type { SimRandom } from "../random.ts";
-import type { RuntimeWorld } from "../runtime-world.ts";
 import { buildAlone, type Built, buildInCluster, type Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
 import { ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
 import { usualConfig } from "./node-config.ts";
+import type { SimNodeSettings } from "./node-settings.ts";
 import { SimObjects } from "./objects.ts";
+import { simEvictions } from "./sim-evictions.ts";
 
 /** A journal entry of a simulated life: with the simulated time at which it was written. */
 export interface SimEntry extends JournalEntry {
@@ -42,30 +40,7 @@ interface Incarnation extends Built {
   readonly gate: Gate;
   readonly controller: AbortController;
   readonly manifests: ManifestReader;
-}
-
-/** Without what may be left out all is well, and nobody watches. */
-export interface SimNodeSettings {
-  readonly clock: SimClock;
-  readonly world: RuntimeWorld;
-  readonly random: SimRandom;
-  readonly files?: MemoryFiles;
-  readonly config?: KubeletConfig;
-  readonly faults?: FaultWindows;
-  /** Told of each fault that strikes. */
-  readonly onFault?: (kind: string) => void;
-  /** Told of each entry of the journal. */
-  readonly onEntry?: (entry: SimEntry) => void;
-  readonly recorder?: DecisionRecorder | undefined;
-  readonly observer?: Observer | undefined;
-  /** Undefined: the node stands alone. */
-  readonly cluster?: SimCluster | undefined;
-  /** A node of a cluster: told of each change of what is wanted, when podwright learns of it. */
-  readonly onUpdate?: (update: PodUpdate) => void;
-  /** Rooms that each of its lives has beyond what every kubelet has. */
-  readonly makeRooms?: (parts: Pick<Surroundings, "record" | "ports">) => readonly Room[];
-  /** Told of each request to the API server. */
-  readonly onRequest?: (what: string) => void;
+  readonly evictions: EvictionManager | undefined;
 }
 
 /** How long a supervisor waits before it starts podwright again that ended by itself. */
@@ -81,6 +56,7 @@ export class SimNode {
   readonly mounts = new SimMounts();
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
+  readonly resources: SimMachineResources;
   readonly kernelLog = new SimKernelLog();
   readonly entries: SimEntry[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
@@ -101,6 +77,7 @@ export class SimNode {
   constructor(settings: SimNodeSettings) {
     const { clock } = settings;
     this.cgroups = new SimCgroups(() => settings.world.containers.values());
+    this.resources = new SimMachineResources(clock, () => settings.world.containers.values());
     const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
     this.#settings = {
@@ -111,6 +88,7 @@ export class SimNode {
       onUpdate: () => {},
       onRequest: () => {},
       makeRooms: () => [],
+      evictions: undefined,
       ...settings,
       files: this.files,
     };
@@ -130,6 +108,16 @@ export class SimNode {
   /** How many lives the node has had, this one included. */
   get lives(): number {
     return this.#lives;
+  }
+
+  /** When its pods are evicted; undefined: never. */
+  get evictions(): EvictionConfig | undefined {
+    return this.#settings.evictions;
+  }
+
+  /** Conditions that hold. */
+  get pressures(): readonly Pressure[] {
+    return this.#incarnation?.evictions?.pressures ?? [];
   }
 
   /** Names of what the living incarnation waits for. */
@@ -298,17 +286,22 @@ export class SimNode {
     const stalls = simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0);
     const record: Surroundings["record"] = (entry) => (gate.alive ? this.#record(entry) : 0);
     const ports = portsOf(this, { world, clock, gate, random: random.fork(), stalls });
+    const { evictions: evicts } = this.#settings;
+    const { rootDirectory } = config.node;
+    const parts = { resources: this.resources, gate, rootDirectory };
+    const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
+    const rooms = this.#settings.makeRooms({ record, ports });
     const surroundings: Surroundings = {
       config,
       record,
       objects: this.objects,
       ports,
-      rooms: this.#settings.makeRooms({ record, ports }),
+      rooms: evictions === undefined ? rooms : [...rooms, evictions],
       cri: connection.cri,
       log: silentLog,
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },
       owns: async () => true,
-      ...{ pressure: this.pressure, recorder: this.#settings.recorder, observer: this.#settings.observer },
+      ...{ pressure: evictions ?? this.pressure, recorder: this.#settings.recorder, observer: this.#settings.observer },
     };
     const built: Built =
       cluster === undefined
@@ -320,7 +313,7 @@ export class SimNode {
       isAlive: () => gate.alive,
       deliver: built.deliverStatics ?? (() => this.#deliverAll()),
     });
-    return { ...built, connection, clock, gate, controller: new AbortController(), manifests };
+    return { ...built, connection, clock, gate, controller: new AbortController(), manifests, evictions };
   }
 
   /** The way of one life to the API server. */

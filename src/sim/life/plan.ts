@@ -1,5 +1,6 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
+import { isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
 import { type NodeStepKind, nodeStepKinds, type StepKind, weights } from "./steps.ts";
 import { drawSubject, isInCluster, type Subject } from "./subjects.ts";
 
@@ -23,9 +24,13 @@ export function stepUid(index: number, number: number): string {
  */
 export function drawPlan(seed: number): Step[] {
   const steps = drawNodeSteps(new SimRandom(seed), drawSubject(seed));
-  if (!isInCluster(seed)) return steps;
-  const more = drawClusterSteps(new SimRandom(seed ^ 0x00c1_0575), steps.length, steps.at(-1)?.atMs ?? 0);
-  return [...steps, ...more].toSorted((a, b) => a.atMs - b.atMs);
+  const untilMs = steps.at(-1)?.atMs ?? 0;
+  const inCluster = isInCluster(seed) ? drawClusterSteps(new SimRandom(seed ^ 0x00c1_0575), steps.length, untilMs) : [];
+  const underPressure = isUnderPressure(seed)
+    ? drawPressureSteps(SimRandom.named(seed, "pressure"), steps.length + inCluster.length, untilMs)
+    : [];
+  if (inCluster.length + underPressure.length === 0) return steps;
+  return [...steps, ...inCluster, ...underPressure].toSorted((a, b) => a.atMs - b.atMs);
 }
 
 function drawNodeSteps(random: SimRandom, subject: Subject | undefined): Step[] {
@@ -52,6 +57,15 @@ function drawClusterSteps(random: SimRandom, firstIndex: number, untilMs: number
   const kinds = all.filter((kind) => kind === "apiDown" || random.chance(likely));
   const drawKind = drawer<ClusterStepKind>(kinds, clusterWeights, random);
   return Array.from({ length: random.integer(2, 15) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 60_000);
+    return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** What pods and others do to the machine's resources meanwhile. */
+function drawPressureSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const drawKind = drawer(Object.keys(pressureWeights) as PressureStepKind[], pressureWeights, random);
+  return Array.from({ length: random.integer(2, 12) }, (_, index) => {
     const atMs = random.integer(0, untilMs + 60_000);
     return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });

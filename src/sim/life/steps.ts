@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 import { clusterActs } from "./cluster-steps.ts";
+import { pressureActs } from "./pressure-steps.ts";
 import { resized } from "./pod-resources.ts";
 import type { Act, Stage } from "./stage.ts";
 
@@ -216,7 +217,7 @@ const windows = {
 } satisfies Record<string, Act>;
 
 const nodeActs = { ...workload, ...blows, ...windows };
-const acts = { ...nodeActs, ...clusterActs };
+const acts = { ...nodeActs, ...clusterActs, ...pressureActs };
 
 /** What is done to every node. */
 export type NodeStepKind = keyof typeof nodeActs;

@@ -10,6 +10,7 @@ const beginnings: ReadonlySet<EntryName> = new Set(["RunPodSandbox", "CreateCont
 /** Causes of an end that stays for as long as the pod is wanted, whatever podwright goes through. */
 const lasting: ReadonlySet<CauseCode> = new Set([
   "Preempting",
+  "Evicted",
   "DeadlineExceeded",
   "PodCompleted",
   "InitContainerFailed",

@@ -7,6 +7,7 @@ import { Corrections } from "./corrections.ts";
 import { dead } from "./dead.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ephemeral } from "./ephemeral.ts";
+import { Evictions } from "./evictions.ts";
 import { finished } from "./finished.ts";
 import { history } from "./history.ts";
 import { HookRules } from "./hooks.ts";
@@ -62,6 +63,7 @@ export const rules: readonly RuleMaker[] = [
   ports,
   (scene, broken) => new Resizes(scene, broken),
   (scene, broken) => new Preemptions(scene, broken),
+  (scene, broken) => new Evictions(scene, broken),
   history,
   (scene, broken) => new StatusRules(scene, broken),
   (scene, broken) => new Conditions(scene, broken),

@@ -68,7 +68,7 @@ export class Restarts implements Rule {
   readonly #starts = new WeakMap<SimContainer, Dated>();
   /** Pods of which one container has started all over: from then on none needs a reason of its own. */
   readonly #startedOver = new Set<string>();
-  /** Pods that the node has turned away, or that made room for a critical one. */
+  /** Pods that the node has turned away, or evicted, or that made room for a critical one. */
   readonly #over = new Set<string>();
   /** Containers that were ever to have other resources, by `uid/name`: that starts their back-offs over. */
   readonly #resized = new Set<string>();
@@ -90,7 +90,7 @@ export class Restarts implements Rule {
     const { kind, what } = entry;
     if (what === lifeStarted) this.#keepRemembered();
     if (what === "BackOff") this.#waits(entry);
-    if (isRejection(what) || what === "Preempting") this.#end(entry.pod?.uid ?? "");
+    if (isRejection(what) || what === "Preempting" || what === "PodEvicted") this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
     // From the first thing on that is done to end it, its exit is no success: it may come before its hook is over.
     const ended = this.#scene.world.containers.get(idOf(entry));

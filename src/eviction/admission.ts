@@ -1,9 +1,9 @@
 import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
-import { tolerates } from "./predicates.ts";
-import type { Rejection } from "./rejection.ts";
+import { tolerates } from "../pods/predicates.ts";
+import type { Rejection } from "../pods/rejection.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { Pressure } from "../eviction/pressure.ts";
+import type { Pressure } from "./pressure.ts";
 
 const memoryPressureTaint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };
 

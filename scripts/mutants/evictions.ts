@@ -1,0 +1,77 @@
+import type { Mutant } from "../sim-mutant-list.ts";
+
+/** In what keeps the node from running out of memory, disk and processes. */
+export const evictionMutants: readonly Mutant[] = [
+  {
+    name: "critical-pods-evicted",
+    file: "src/eviction/node-evictions.ts",
+    from: "!isCritical && evictor.isCandidate(pod)",
+    to: "evictor.isCandidate(pod)",
+  },
+  {
+    name: "critical-pods-held-to-limits",
+    file: "src/eviction/storage-limits.ts",
+    from: "if (isCriticalPod(pod)) return undefined;",
+    to: "",
+  },
+  {
+    name: "rank-ignores-requests",
+    file: "src/eviction/rank.ts",
+    from: "first(a.exceeds, b.exceeds) ||",
+    to: "",
+  },
+  {
+    name: "rank-takes-high-priority",
+    file: "src/eviction/rank.ts",
+    from: "a.priority - b.priority ||",
+    to: "b.priority - a.priority ||",
+  },
+  {
+    name: "rank-takes-small-users",
+    file: "src/eviction/rank.ts",
+    from: "over(b) - over(a) ||",
+    to: "over(a) - over(b) ||",
+  },
+  {
+    name: "second-victim-at-once",
+    file: "src/eviction/evictor.ts",
+    from: "return this.#victims.count > 0;",
+    to: "return false;",
+  },
+  {
+    name: "conditions-end-at-once",
+    file: "src/eviction/pressure.ts",
+    from: "nowMs - seen < config.transitionMs",
+    to: "nowMs - seen < 1000",
+  },
+  {
+    name: "conditions-never-end",
+    file: "src/eviction/pressure.ts",
+    from: "return called.has(pressure) ||",
+    to: "return called.has(pressure) || seen !== undefined ||",
+  },
+  {
+    name: "evictions-go-on-after-pressure",
+    file: "src/eviction/pressure.ts",
+    from: "isMet(threshold, observations, before.due.has(threshold))",
+    to: "before.due.has(threshold) || isMet(threshold, observations, false)",
+  },
+  {
+    name: "evictions-before-all-pods-are-known",
+    file: "src/eviction/manager.ts",
+    from: "if (!this.#evictor.knowsAllPods && nowMs - this.#startedMs < unknownPodsMs) return;",
+    to: "",
+  },
+  {
+    name: "limits-taken-for-met",
+    file: "src/eviction/storage-limits.ts",
+    from: 'if (limit === undefined || quantityOf(BigInt(used), "BinarySI").compare(limit) <= 0) return undefined;',
+    to: "if (limit === undefined) return undefined;",
+  },
+  {
+    name: "evicted-pod-runs-again",
+    file: "src/eviction/evicted.ts",
+    from: "lasts: true,",
+    to: "lasts: false,",
+  },
+];

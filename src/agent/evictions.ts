@@ -1,0 +1,74 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { NodeFlagValues } from "../config/flags.ts";
+import type { EvictionFields } from "../config/settings.ts";
+import { MachineObservations } from "../engine/machine-observations.ts";
+import type { NodeStats } from "../engine/node-stats.ts";
+import { PodUsages } from "../engine/pod-usages.ts";
+import { AcceptedThresholds } from "../eviction/accepted-thresholds.ts";
+import { type EvictionConfig, EvictionManager } from "../eviction/manager.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import type { AgentPorts } from "./process-start.ts";
+
+export interface EvictionParts {
+  readonly ports: Pick<AgentPorts, "clock" | "files" | "statsFiles">;
+  readonly cri: Cri;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly node: NodeContext;
+  readonly stats: NodeStats;
+}
+
+export interface EvictionSettings extends EvictionConfig {
+  /** Evictions by other thresholds than those of the last start wait to be confirmed. */
+  readonly asks: boolean;
+  /** memory.available is the kernel's MemAvailable, not what the working set leaves. */
+  readonly countsMemAvailable: boolean;
+}
+
+/** What evicts pods of this machine. */
+export function buildEvictions(
+  { ports, cri, journal, log, node, stats }: EvictionParts,
+  { asks, countsMemAvailable, ...config }: EvictionSettings,
+): EvictionManager {
+  const { clock, files, statsFiles } = ports;
+  const own = log.child({ room: "eviction" });
+  const observations = new MachineObservations({ clock, files: statsFiles, cri, node, countsMemAvailable });
+  const directory = `${node.rootDirectory}/podwright`;
+  const deps = {
+    clock,
+    journal,
+    log: own,
+    look: observations.look.bind(observations),
+    usage: new PodUsages(clock, stats),
+    accepted: new AcceptedThresholds({ files, log: own, directory }, config.thresholds, asks),
+  };
+  return new EvictionManager(deps, config);
+}
+
+/** Of a configuration and podwright's own flags. */
+export function evictionSettings(
+  { kernelMemcgNotification, ...fields }: EvictionFields,
+  cgroupVersion: 1 | 2,
+  {
+    confirmEvictions = false,
+    evictionMemory = "workingSet",
+  }: Pick<NodeFlagValues, "confirmEvictions" | "evictionMemory">,
+): EvictionSettings {
+  return {
+    ...fields,
+    // Upstream is told by the kernel, and only by that of cgroup v1.
+    watchesMemory: kernelMemcgNotification && cgroupVersion === 1,
+    asks: confirmEvictions,
+    countsMemAvailable: isMemAvailable(evictionMemory),
+  };
+}
+
+function isMemAvailable(text: string): boolean {
+  if (text === "MemAvailable" || text === "workingSet") return text === "MemAvailable";
+  throw new PodwrightError(ExitCode.badInput, `--eviction-memory ${JSON.stringify(text)} is not known`, {
+    remedy: "give workingSet or MemAvailable",
+  });
+}

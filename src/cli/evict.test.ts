@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { previewLines } from "./evict.ts";
+
+test("the order of evictions is a line a pod, with what decides about its place", () => {
+  const pod = (name: string, place: string, evictable = true) => {
+    return { namespace: "default", name, uid: name, place, evictable };
+  };
+  const preview = {
+    signal: "memory.available",
+    standing: "memory.available is 1Gi of 8Gi; pods are evicted below 100Mi",
+    pods: [pod("web", "uses 2Gi of memory"), pod("database", "uses 1Gi of memory, critical: never evicted", false)],
+  };
+  assert.deepEqual(previewLines(preview), [
+    "memory.available is 1Gi of 8Gi; pods are evicted below 100Mi",
+    "1  default/web       uses 2Gi of memory",
+    "2  default/database  uses 1Gi of memory, critical: never evicted",
+  ]);
+  assert.deepEqual(previewLines({ ...preview, pods: [] }).at(-1), "no pod runs that could be evicted");
+});

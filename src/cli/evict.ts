@@ -1,0 +1,44 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { printable } from "../journal/text.ts";
+import type { EvictionPreview } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+
+export interface EvictOptions {
+  readonly preview?: true;
+  readonly confirm?: true;
+  readonly signal?: string;
+  readonly json?: true;
+}
+
+/** `podwright evict --preview`: whom the node would evict, and why in that order. `--confirm`: allows what waits for it. */
+export async function evictCommand(context: CommandContext, options: EvictOptions): Promise<ExitCode> {
+  const { terminal, engine } = context;
+  if ((options.preview === true) === (options.confirm === true)) {
+    throw new PodwrightError(ExitCode.badInput, "podwright evicts no pod by hand", {
+      remedy: "give --preview to see whom the node would evict, or --confirm to allow what waits for it",
+    });
+  }
+  if (options.confirm === true) {
+    await engine.confirmEvictions();
+    terminal.print("evictions by the thresholds of this start are allowed");
+    return ExitCode.done;
+  }
+  const preview = await engine.evictionPreview(options.signal);
+  if (options.json === true) terminal.print(JSON.stringify(preview, undefined, 2));
+  else terminal.print(previewLines(preview).join("\n"));
+  return ExitCode.done;
+}
+
+/** One line a pod, the first to go first. */
+export function previewLines({ standing, pods }: EvictionPreview): string[] {
+  if (pods.length === 0) return [standing, "no pod runs that could be evicted"];
+  const width = Math.max(...pods.map(({ namespace, name }) => `${namespace}/${name}`.length));
+  const places = String(pods.length).length;
+  return [
+    standing,
+    ...pods.map(({ namespace, name, place }, index) => {
+      const number = String(index + 1).padStart(places);
+      return `${number}  ${printable(`${namespace}/${name}`).padEnd(width)}  ${printable(place)}`;
+    }),
+  ];
+}

@@ -1,0 +1,75 @@
+import type { Pod } from "../api/pod.ts";
+import { withDeadline } from "../base/deadline.ts";
+import type { DiskUsage, PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
+import { hasLayerLimit } from "../eviction/storage-limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { PodSample } from "../stats/node-sample.ts";
+import type { PodStorage } from "../stats/storage-types.ts";
+import type { FsStats } from "../stats/summary-types.ts";
+import { isEphemeral } from "../stats/volume-usage.ts";
+import type { NodeStats } from "./node-stats.ts";
+
+const limitMs = 20_000;
+
+/** What pods use, for evictions, by the node's statistics. */
+export class PodUsages implements PodUsageReader {
+  readonly #clock: Clock;
+  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf">;
+
+  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf">) {
+    this.#clock = clock;
+    this.#stats = stats;
+  }
+
+  async readRunning(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>> {
+    const read = (): ReturnType<NodeStats["sampleAnew"]> => this.#stats.sampleAnew("summary");
+    const sample = await withDeadline(this.#clock, "pods' memory to be measured", limitMs, signal, read);
+    const wanted = new Set(pods.map(({ metadata }) => metadata.uid as string));
+    const found = sample.pods.filter(({ pod }) => wanted.has(pod.ref.uid));
+    return new Map(found.map((pod) => [pod.pod.ref.uid, runningUsage(pod)]));
+  }
+
+  async readStorage(pods: readonly Pod[], anew: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>> {
+    const byUid = new Map(pods.map((pod) => [pod.metadata.uid as string, pod]));
+    const layers = anew || pods.some(hasLayerLimit);
+    const read = (): ReturnType<NodeStats["storageOf"]> =>
+      this.#stats.storageOf(new Set(byUid.keys()), { anew, layers });
+    const storage = await withDeadline(this.#clock, "pods' storage to be measured", limitMs, signal, read);
+    const usages = [...storage].flatMap(([uid, own]) => {
+      const pod = byUid.get(uid);
+      return pod === undefined ? [] : [[uid, storageUsage(pod, own)] as const];
+    });
+    return new Map(usages);
+  }
+}
+
+function runningUsage({ sample, containers }: PodSample): PodUsage {
+  return {
+    memoryBytes: sample?.memory?.workingSet,
+    swapBytes: sample?.memory?.swap,
+    processes: containers.reduce((sum, container) => sum + container.sample.pids.length, 0),
+    containers: containers.map(({ container, sample: own }) => {
+      return { name: container.name, memoryBytes: own.memory?.workingSet };
+    }),
+    volumes: [],
+  };
+}
+
+function storageUsage(pod: Pod, { containers, volumes, ephemeral }: PodStorage): PodUsage {
+  return {
+    containers: [...containers.values()].map(({ name, rootfs, logs }) => {
+      return { name, rootfs: diskUsage(rootfs), logs: diskUsage(logs) };
+    }),
+    volumes: volumes.map((volume) => {
+      return { name: volume.name, isLocal: isEphemeral(pod, volume.name), ...(diskUsage(volume) ?? nothing) };
+    }),
+    ephemeralBytes: ephemeral?.usedBytes,
+  };
+}
+
+const nothing: DiskUsage = { bytes: 0, inodes: 0 };
+
+function diskUsage(stats: FsStats | undefined): DiskUsage | undefined {
+  if (stats?.usedBytes === undefined) return undefined;
+  return { bytes: stats.usedBytes, inodes: stats.inodesUsed ?? 0 };
+}

@@ -1,0 +1,102 @@
+import * as z from "zod";
+import { errorMessage } from "../base/errors.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import { parseQuantity } from "../resources/quantity.ts";
+import { dueByChange } from "./threshold-change.ts";
+import type { Observations } from "./pressure.ts";
+import { signals, type Threshold } from "./thresholds.ts";
+
+const Content = z.object({
+  thresholds: z.array(
+    z.object({
+      signal: z.enum(signals),
+      value: z.union([z.object({ amount: z.string() }), z.object({ part: z.number() })]),
+      graceMs: z.number(),
+    }),
+  ),
+});
+
+const maxBytes = 1 << 16;
+
+export interface AcceptedThresholdsDependencies {
+  readonly files: Pick<Files, "stat" | "read" | "writeAtomic" | "makeDirectory">;
+  readonly log: Logger;
+  /** `<root directory>/podwright` */
+  readonly directory: string;
+}
+
+/**
+ * The thresholds by which the node was last allowed to evict: whom a changed configuration evicts is told, and where
+ * evictions are to be confirmed (`--confirm-evictions`) it waits for `podwright evict --confirm`.
+ */
+export class AcceptedThresholds {
+  readonly #deps: AcceptedThresholdsDependencies;
+  readonly #now: readonly Threshold[];
+  readonly #asks: boolean;
+  /** Undefined: those of now. */
+  #before: readonly Threshold[] | undefined;
+
+  /** @param asks evictions by other thresholds than before wait until they are confirmed */
+  constructor(deps: AcceptedThresholdsDependencies, now: readonly Threshold[], asks: boolean) {
+    this.#deps = deps;
+    this.#now = now;
+    this.#asks = asks;
+  }
+
+  /** Reads what earlier lives were allowed. Never rejects: without it nothing has changed. */
+  async load(): Promise<void> {
+    const { files, log } = this.#deps;
+    if (this.#now.length === 0) return;
+    try {
+      if ((await files.stat(this.#path)) !== undefined) {
+        const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
+        if (text === contentOf(this.#now)) return;
+        this.#before = Content.parse(JSON.parse(text)).thresholds.map(({ signal, value, graceMs }) => {
+          const parsed = "part" in value ? value : { amount: parseQuantity(value.amount) };
+          return { signal, value: parsed, graceMs, minReclaim: undefined };
+        });
+      }
+    } catch (error) {
+      log.warn("cannot read the eviction thresholds of the last start", { error: errorMessage(error) });
+    }
+    if (this.#before === undefined || !this.#asks) await this.#save();
+  }
+
+  /** Of due thresholds those that are due by a change of the configuration alone. */
+  changed(due: readonly Threshold[], observations: Observations): readonly Threshold[] {
+    return dueByChange(due, this.#before, observations);
+  }
+
+  /** Whether evictions by what has changed wait to be confirmed. */
+  get waits(): boolean {
+    return this.#asks && this.#before !== undefined;
+  }
+
+  /** Allows evictions by the thresholds of now. */
+  async confirm(): Promise<void> {
+    this.#before = undefined;
+    await this.#save();
+  }
+
+  async #save(): Promise<void> {
+    const { files, log, directory } = this.#deps;
+    try {
+      await files.makeDirectory(directory, 0o700);
+      await files.writeAtomic(this.#path, contentOf(this.#now), 0o600);
+    } catch (error) {
+      log.warn("cannot record the eviction thresholds", { error: errorMessage(error) });
+    }
+  }
+
+  get #path(): string {
+    return `${this.#deps.directory}/eviction.json`;
+  }
+}
+
+function contentOf(thresholds: readonly Threshold[]): string {
+  const written = thresholds.map(({ signal, value, graceMs }) => {
+    return { signal, value: "part" in value ? value : { amount: value.amount.toString() }, graceMs };
+  });
+  return JSON.stringify({ thresholds: written } satisfies z.input<typeof Content>);
+}

@@ -1,0 +1,98 @@
+import type { Pod } from "../api/pod.ts";
+import type { Json } from "../base/json.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { PodKiller } from "../pods/pod-killer.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { evicted } from "./evicted.ts";
+import type { LimitSignal } from "./storage-limits.ts";
+import type { Signal } from "./thresholds.ts";
+import { type EvictionPod, Victims } from "./victims.ts";
+
+/** What evictions ask of the kubelet. */
+export interface EvictionServices {
+  readonly pods: { list(): readonly EvictionPod[] };
+  readonly killer: Pick<PodKiller, "kill">;
+  /** Whether pods that earlier lives left behind are among them. */
+  readonly knowsAllPods: () => boolean;
+}
+
+export interface EvictorDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+}
+
+/** Why a pod is evicted, and what is reported of it. */
+export interface Eviction {
+  readonly signal: Signal | LimitSignal;
+  /** Of its status and its Event, in upstream's words. */
+  readonly message: string;
+  /** Why it is this pod, for `podwright why`. */
+  readonly explanation: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly graceSeconds: number;
+  /** It goes for others' sake, and not for a limit of its own. */
+  readonly disruption: boolean;
+  readonly because: Cause;
+  readonly data?: { readonly [key: string]: Json };
+}
+
+/** Evicts pods, and knows which of them are not gone yet. */
+export class Evictor {
+  readonly #deps: EvictorDependencies;
+  readonly #victims = new Victims(() => this.#services?.pods.list() ?? []);
+  #services: EvictionServices | undefined;
+
+  constructor(deps: EvictorDependencies) {
+    this.#deps = deps;
+  }
+
+  connect(services: EvictionServices): void {
+    this.#services = services;
+  }
+
+  get knowsAllPods(): boolean {
+    return this.#services?.knowsAllPods() === true;
+  }
+
+  /** Pods of which something runs and that nobody has ended yet: only these can be evicted. */
+  candidates(): Pod[] {
+    return (this.#services?.pods.list() ?? []).flatMap(({ view: { pod, state, status } }) => {
+      const runs =
+        status.sandboxes.some(({ ready }) => ready) || status.containers.some((each) => each.state === "running");
+      return pod !== undefined && state.kind === "syncing" && runs ? [pod] : [];
+    });
+  }
+
+  /** Whether it can be evicted still. */
+  isCandidate({ metadata }: Pod): boolean {
+    return this.candidates().some((pod) => pod.metadata.uid === metadata.uid);
+  }
+
+  evict(pod: Pod, eviction: Eviction): void {
+    const { clock, journal, log } = this.#deps;
+    const { signal, message, explanation, annotations, graceSeconds, because, data } = eviction;
+    log.warn("evicting pod", { ...podRef(pod), signal, reason: explanation, graceSeconds });
+    const entry = journal.record({
+      kind: "decision",
+      what: "PodEvicted",
+      message: explanation,
+      pod: podRef(pod),
+      cause: because,
+      data: { ...data, signal, eventMessage: message, ...(annotations && { annotations }) },
+    });
+    this.#victims.add(pod, graceSeconds, clock.monotonic());
+    const why: Cause = { code: "PodEvicted", message: explanation, entry, because };
+    void this.#services?.killer.kill(pod, evicted(message, why, graceSeconds, eviction.disruption));
+  }
+
+  /** Whether pods that were evicted still have what they had. */
+  get isPending(): boolean {
+    for (const pod of this.#victims.look(this.#deps.clock.monotonic())) {
+      this.#deps.log.warn("evicted pod was not cleaned up in time", { pod });
+    }
+    return this.#victims.count > 0;
+  }
+}

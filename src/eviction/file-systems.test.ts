@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { thresholdOf } from "../../test/support/eviction.ts";
+import { type FileSystems, fileSystemsOf, nodeGarbage, withContainerFs } from "./file-systems.ts";
+import type { Signal } from "./thresholds.ts";
+
+test("where images and containers lie is told by the numbers of their file systems", () => {
+  assert.equal(fileSystemsOf({ node: 1, images: 1, containers: 1 }), "one");
+  assert.equal(fileSystemsOf({ node: 1, images: 2, containers: 2 }), "imagefs");
+  assert.equal(fileSystemsOf({ node: 1, images: 2, containers: undefined }), "imagefs");
+  assert.equal(fileSystemsOf({ node: 1, images: 2, containers: 1 }), "split");
+  assert.equal(fileSystemsOf({ node: 1, images: undefined, containers: undefined }), "one");
+});
+
+test("containerfs has the thresholds of the file system that it lies on, soft ones with their grace", () => {
+  const thresholds = [
+    thresholdOf("memory.available", "1Mi"),
+    thresholdOf("nodefs.available", 0.1),
+    thresholdOf("nodefs.inodesFree", 0.05, 30_000),
+    thresholdOf("imagefs.available", 0.15),
+  ];
+  const derived = (fileSystems: FileSystems): unknown[] =>
+    withContainerFs(thresholds, fileSystems)
+      .slice(thresholds.length)
+      .map(({ signal, value, graceMs }) => [signal, "part" in value && value.part, graceMs]);
+  const ofNode = [
+    ["containerfs.available", 0.1, 0],
+    ["containerfs.inodesFree", 0.05, 30_000],
+  ];
+  assert.deepEqual(derived("one"), ofNode);
+  assert.deepEqual(derived("split"), ofNode);
+  assert.deepEqual(derived("imagefs"), [["containerfs.available", 0.15, 0]]);
+});
+
+test("of the node is reclaimed what lies on the file system that is full", () => {
+  const table = (fileSystems: FileSystems): string[] =>
+    (["nodefs.available", "imagefs.inodesFree", "containerfs.available", "memory.available"] satisfies Signal[]).map(
+      (signal) => nodeGarbage(signal, fileSystems).join(" "),
+    );
+  assert.deepEqual(table("one"), ["containers images", "containers images", "containers images", ""]);
+  assert.deepEqual(table("imagefs"), ["", "containers images", "containers images", ""]);
+  assert.deepEqual(table("split"), ["containers", "images", "containers", ""]);
+});

@@ -1,0 +1,63 @@
+import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
+
+/**
+ * Where images and containers' writable layers lie. one: with pods' directories. imagefs: both on a file system of their own.
+ * split: images on one of their own, writable layers with pods' directories (KEP-4191).
+ */
+export type FileSystems = "one" | "imagefs" | "split";
+
+/** What pods store on the node's disks. */
+export type StoragePart = "rootfs" | "logs" | "volumes";
+
+/** What is reclaimed of the node before a pod is evicted. */
+export type NodeGarbageKind = "containers" | "images";
+
+/** By their file systems' numbers; undefined: not known, taken for the node's own. */
+export function fileSystemsOf(devices: {
+  readonly node: number | undefined;
+  readonly images: number | undefined;
+  readonly containers: number | undefined;
+}): FileSystems {
+  const { node, images = node, containers = images } = devices;
+  if (images === node) return "one";
+  return containers === images ? "imagefs" : "split";
+}
+
+/** Containerfs is nodefs or imagefs, and has that one's thresholds (upstream's UpdateContainerFsThresholds). Pure. */
+export function withContainerFs(thresholds: readonly Threshold[], fileSystems: FileSystems): readonly Threshold[] {
+  const home = fileSystems === "imagefs" ? "imagefs" : "nodefs";
+  const signalOf = (signal: Signal): Signal | undefined => {
+    if (signal === `${home}.available`) return "containerfs.available";
+    return signal === `${home}.inodesFree` ? "containerfs.inodesFree" : undefined;
+  };
+  const derived = thresholds.flatMap((threshold): Threshold[] => {
+    const signal = signalOf(threshold.signal);
+    return signal === undefined ? [] : [{ ...threshold, signal }];
+  });
+  return [...thresholds, ...derived];
+}
+
+/** Which of pods' storage counts when they are ranked for a signal; none for one that is not about disks. Pure. */
+export function storageParts(signal: Signal, fileSystems: FileSystems): readonly StoragePart[] {
+  const fileSystem = fileSystemOf(signal);
+  if (fileSystem === undefined) return [];
+  const all = ["rootfs", "logs", "volumes"] as const;
+  if (fileSystems === "one") return all;
+  if (fileSystems === "split") return fileSystem === "imagefs" ? [] : all;
+  return fileSystem === "nodefs" ? ["logs", "volumes"] : ["rootfs"];
+}
+
+/** Which garbage of the node is reclaimed first for a signal, in this order. Pure. */
+export function nodeGarbage(signal: Signal, fileSystems: FileSystems): readonly NodeGarbageKind[] {
+  const fileSystem = fileSystemOf(signal);
+  if (fileSystem === undefined) return [];
+  if (fileSystems === "one") return ["containers", "images"];
+  if (fileSystems === "split") return fileSystem === "imagefs" ? ["images"] : ["containers"];
+  return fileSystem === "nodefs" ? [] : ["containers", "images"];
+}
+
+function fileSystemOf(signal: Signal): "nodefs" | "imagefs" | "containerfs" | undefined {
+  const resource = resourceOf(signal);
+  if (resource === "memory" || resource === "pids") return undefined;
+  return (["nodefs", "imagefs", "containerfs"] as const).find((name) => signal.startsWith(name));
+}

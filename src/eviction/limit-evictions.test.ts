@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podWith } from "../../test/support/eviction.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
+import { Evictor } from "./evictor.ts";
+import { LimitEvictions } from "./limit-evictions.ts";
+import type { PodUsage } from "./pod-usage.ts";
+
+const limits = { "ephemeral-storage": "1Mi" };
+const container = { name: "c", image: "busybox", resources: { limits } };
+const pods = ["over", "was-over", "within"].map((name) => podWith(name, {}, { containers: [container] }));
+const status = { sandboxes: [{ ready: true }], containers: [] } as unknown as PodStatus;
+const uses = (ephemeralBytes: number): PodUsage => ({ containers: [], volumes: [], ephemeralBytes });
+const over = 2 << 20;
+
+test("who seems to have passed its limit is measured again before it goes", async () => {
+  const evictor = new Evictor({ clock: new ManualClock(), journal: new MemoryRecorder(), log: silentLog });
+  const killed: string[] = [];
+  evictor.connect({
+    pods: {
+      list: () =>
+        [...pods, podWith("unlimited")].map((pod) => ({
+          view: { ref: podRef(pod), pod, state: { kind: "syncing" }, status },
+        })),
+    },
+    killer: {
+      kill: async ({ metadata }) => {
+        killed.push(metadata.name);
+        return true;
+      },
+    },
+    knowsAllPods: () => true,
+  });
+  const asked: string[][] = [];
+  const stored = new Map([
+    ["uid-over", over],
+    ["uid-was-over", over],
+    ["uid-within", 1],
+  ]);
+  const now = new Map([...stored, ["uid-was-over", 1]] as const);
+  const usage = {
+    readRunning: async () => new Map<string, PodUsage>(),
+    readStorage: async (of: typeof pods, anew: boolean) => {
+      asked.push([anew ? "anew" : "stored", ...of.map(({ metadata }) => metadata.name)]);
+      return new Map([...(anew ? now : stored)].map(([uid, bytes]) => [uid, uses(bytes)]));
+    },
+  };
+  const evictions = new LimitEvictions(usage, evictor);
+  assert.equal(await evictions.enforce(async () => "one", new AbortController().signal), true);
+  assert.deepEqual(asked, [
+    ["stored", "over", "was-over", "within"],
+    ["anew", "over", "was-over"],
+  ]);
+  assert.deepEqual(killed, ["over"]);
+});

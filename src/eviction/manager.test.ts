@@ -1,0 +1,310 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { Ending } from "../pods/ending.ts";
+import type { WorkerState } from "../pods/worker-state.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { AcceptedThresholds } from "./accepted-thresholds.ts";
+import { type EvictionConfig, EvictionManager } from "./manager.ts";
+import type { PodUsage } from "./pod-usage.ts";
+import type { Observations } from "./pressure.ts";
+import type { Signal } from "./thresholds.ts";
+
+const mi = 1 << 20;
+const usual: EvictionConfig = {
+  thresholds: [thresholdOf("memory.available", "100Mi")],
+  transitionMs: 60_000,
+  maxPodGraceSeconds: 40,
+  enforcesStorageLimits: true,
+  watchesMemory: false,
+};
+const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
+
+/** A node with pods that use memory; what is evicted stays until it is said to be gone. */
+class Scene {
+  readonly clock = new ManualClock();
+  readonly journal = new MemoryRecorder();
+  readonly manager: EvictionManager;
+  readonly states = new Map<string, WorkerState>();
+  readonly pods: Pod[] = [];
+  readonly usages = new Map<string, PodUsage>();
+  readonly killed: { readonly name: string; readonly ending: Ending }[] = [];
+  readonly reclaimed: string[] = [];
+  sees: Observations | Error = observed({ "memory.available": 1n << 30n });
+  knowsAll = true;
+  looks = 0;
+  onReclaim: () => void = () => {};
+  readonly #stop = new AbortController();
+
+  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedThresholds) {
+    const { clock, journal } = this;
+    const whole = { ...usual, ...config };
+    const files = new MemoryFiles(clock);
+    const reclaim = (what: string) => async (cause: Cause) => {
+      this.reclaimed.push(`${what} for ${cause.message}`);
+      this.onReclaim();
+    };
+    this.manager = new EvictionManager(
+      {
+        ...{ clock, journal, log: silentLog },
+        look: async () => {
+          this.looks++;
+          if (this.sees instanceof Error) throw this.sees;
+          return { observations: this.sees, fileSystems: "one" };
+        },
+        usage: { readRunning: async () => this.usages, readStorage: async () => this.usages },
+        accepted:
+          accepted ?? new AcceptedThresholds({ files, log: silentLog, directory: "/d" }, whole.thresholds, false),
+      },
+      whole,
+    );
+    this.manager.connect({
+      pods: {
+        list: () =>
+          this.pods.map((pod) => {
+            const state = this.states.get(pod.metadata.name) ?? { kind: "syncing" };
+            return { view: { ref: podRef(pod), pod, state, status: running } };
+          }),
+      },
+      killer: {
+        kill: async (pod, ending) => {
+          this.killed.push({ name: pod.metadata.name, ending });
+          this.states.set(pod.metadata.name, { kind: "terminating", ending, killAtMs: 0 });
+          return true;
+        },
+      },
+      knowsAllPods: () => this.knowsAll,
+    });
+    const reclaimed = { removeUnusedContainers: reclaim("containers"), removeUnusedImages: reclaim("images") };
+    this.manager.reclaimWith(reclaimed);
+  }
+
+  add(pod: Pod, mebibytes: number): void {
+    this.pods.push(pod);
+    this.usages.set(pod.metadata.uid, { memoryBytes: mebibytes * mi, containers: [], volumes: [] });
+  }
+
+  short(signal: Signal = "memory.available"): void {
+    this.sees = observed({ [signal]: 50n << 20n });
+  }
+
+  gone(name: string): void {
+    const { ending } = this.killed.find((each) => each.name === name) ?? {};
+    assert.ok(ending);
+    this.states.set(name, { kind: "terminated", ending, killAtMs: 0, released: true });
+  }
+
+  get victims(): string[] {
+    return this.killed.map(({ name }) => name);
+  }
+
+  async play(work: () => Promise<void>): Promise<void> {
+    await this.manager.load();
+    const ended = this.manager.run(this.#stop.signal);
+    await settle();
+    await work();
+    this.#stop.abort(new Error("the test is over"));
+    await ended;
+    assert.deepEqual(this.clock.waits, []);
+  }
+}
+
+test("the first in rank goes, and the next one when it is gone and there still is too little", async () => {
+  const scene = new Scene();
+  scene.add(podWith("small"), 10);
+  scene.add(podWith("large"), 500);
+  scene.add(podWith("critical", {}, { priority: 2_000_000_000 }), 900);
+  await scene.play(async () => {
+    assert.deepEqual(scene.victims, []);
+    scene.short();
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["large"]);
+    await scene.clock.advance(20_000);
+    assert.deepEqual(scene.victims, ["large"], "it is not gone yet");
+    scene.gone("large");
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["large", "small"]);
+    scene.gone("small");
+    await scene.clock.advance(60_000);
+    assert.deepEqual(scene.victims, ["large", "small"], "critical pods stay");
+  });
+  const [first] = scene.killed;
+  assert.equal(first?.ending.graceSeconds, 1);
+  assert.deepEqual([first.ending.outcome, first.ending.lasts, first.ending.cause.code], ["failed", true, "Evicted"]);
+  const message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. ";
+  assert.deepEqual([first.ending.cause.message, first.ending.disruption], [message, message]);
+  const entry = scene.journal.entries.find(({ what }) => what === "PodEvicted");
+  assert.match(
+    entry?.message ?? "",
+    /^evicted for memory\.available, ranked 1 of 3: uses 500Mi .*next: default\/small/u,
+  );
+  assert.equal(entry?.cause?.code, "EvictionThresholdMet");
+});
+
+test("a pod that does not go in time holds up the next one for its grace and half a minute more", async () => {
+  const scene = new Scene();
+  scene.add(podWith("stuck"), 500);
+  scene.add(podWith("next"), 10);
+  await scene.play(async () => {
+    scene.short();
+    await scene.clock.advance(10_000);
+    await scene.clock.advance(30_000);
+    assert.deepEqual(scene.victims, ["stuck"]);
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["stuck", "next"]);
+  });
+});
+
+test("nobody goes once enough is left again, and conditions hold for the transition period", async () => {
+  const scene = new Scene();
+  scene.add(podWith("large"), 500);
+  scene.add(podWith("small"), 10);
+  await scene.play(async () => {
+    scene.short();
+    await scene.clock.advance(10_000);
+    scene.gone("large");
+    scene.sees = observed({ "memory.available": 900n << 20n });
+    await scene.clock.advance(50_000);
+    assert.deepEqual([scene.victims, scene.manager.pressures], [["large"], ["MemoryPressure"]]);
+    await scene.clock.advance(20_000);
+    assert.deepEqual(scene.manager.pressures, []);
+  });
+});
+
+test("for a soft threshold a pod has its own grace, at most the configured one", async () => {
+  const soft = [thresholdOf("memory.available", "100Mi", 20_000)];
+  for (const [own, given] of [
+    [10, 10],
+    [90, 40],
+  ] as const) {
+    const scene = new Scene({ thresholds: soft });
+    scene.add(podWith("web", {}, { terminationGracePeriodSeconds: own }), 500);
+    await scene.play(async () => {
+      scene.short();
+      await scene.clock.advance(10_000);
+      await scene.clock.advance(19_000);
+      assert.deepEqual([scene.victims, scene.manager.pressures], [[], ["MemoryPressure"]]);
+      await scene.clock.advance(2000);
+      assert.deepEqual(scene.victims, ["web"]);
+    });
+    assert.equal(scene.killed[0]?.ending.graceSeconds, given);
+  }
+});
+
+test("of a disk the node's own garbage goes first, and no pod when that is enough", async () => {
+  const scene = new Scene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  scene.add(podWith("web"), 1);
+  await scene.play(async () => {
+    scene.short("nodefs.available");
+    scene.onReclaim = () => (scene.sees = observed({ "nodefs.available": 900n << 20n }));
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, []);
+    scene.onReclaim = () => {};
+    scene.short("nodefs.available");
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+  const why = "for nodefs.available 50Mi is below 100Mi";
+  assert.deepEqual(scene.reclaimed.slice(0, 2), [`containers ${why}`, `images ${why}`]);
+  assert.deepEqual(scene.journal.messages("EvictionAverted"), [
+    "ephemeral-storage was reclaimed without evicting pods",
+  ]);
+});
+
+test("every pod that passes a limit of its own goes at once, and then none for the node", async () => {
+  const scene = new Scene();
+  const limits = { "ephemeral-storage": "1Mi" };
+  for (const name of ["a", "b"]) {
+    scene.add(podWith(name, {}, { containers: [{ name: "c", image: "i", resources: { limits } }] }), 1);
+    scene.usages.set(`uid-${name}`, { containers: [], volumes: [], ephemeralBytes: 2 * mi });
+  }
+  scene.add(podWith("large"), 500);
+  await scene.play(async () => {
+    assert.deepEqual(scene.victims, ["a", "b"]);
+    scene.short();
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["a", "b"], "they are not gone yet");
+    for (const name of ["a", "b"]) scene.gone(name);
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["a", "b", "large"]);
+  });
+  const [first] = scene.killed;
+  assert.deepEqual([first?.ending.graceSeconds, first?.ending.disruption], [1, undefined]);
+});
+
+test("while earlier lives' pods are not known nobody goes for the node, for a minute", async () => {
+  const scene = new Scene();
+  scene.add(podWith("web"), 500);
+  scene.knowsAll = false;
+  await scene.play(async () => {
+    scene.short();
+    await scene.clock.advance(59_000);
+    assert.deepEqual([scene.victims, scene.manager.pressures], [[], ["MemoryPressure"]]);
+    await scene.clock.advance(11_000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+});
+
+test("conditions that held go on to hold while the machine can't be observed", async () => {
+  const scene = new Scene();
+  await scene.play(async () => {
+    scene.short();
+    await scene.clock.advance(10_000);
+    scene.sees = new Error("no such file");
+    await scene.clock.advance(300_000);
+    assert.deepEqual(scene.manager.pressures, ["MemoryPressure"]);
+    assert.ok(scene.looks > 20);
+  });
+});
+
+test("without thresholds and limits nothing is looked at", async () => {
+  const scene = new Scene({ thresholds: [], enforcesStorageLimits: false });
+  await scene.play(async () => {
+    await scene.manager.known(new AbortController().signal);
+    await scene.clock.advance(60_000);
+    assert.equal(scene.looks, 0);
+  });
+});
+
+test("whom changed thresholds evict is named, and stays until that is confirmed where it has to be", async () => {
+  for (const asks of [false, true]) {
+    const files = new MemoryFiles(new ManualClock());
+    const deps = { files, log: silentLog, directory: "/d" };
+    const before = new AcceptedThresholds(deps, [thresholdOf("memory.available", "10Mi")], false);
+    await before.load();
+    const accepted = new AcceptedThresholds(deps, usual.thresholds, asks);
+    const scene = new Scene({}, accepted);
+    scene.add(podWith("web"), 500);
+    await scene.play(async () => {
+      scene.short();
+      await scene.clock.advance(30_000);
+      assert.deepEqual([scene.victims, scene.manager.pressures], [asks ? [] : ["web"], ["MemoryPressure"]]);
+      if (!asks) return;
+      assert.deepEqual(
+        scene.manager.health().map(({ name, ok, warning = false }) => [name, ok, warning]),
+        [
+          ["pressure", false, false],
+          ["eviction", true, true],
+        ],
+      );
+      await accepted.confirm();
+      await scene.clock.advance(10_000);
+      assert.deepEqual(scene.victims, ["web"]);
+    });
+    const told = scene.journal.messages("EvictionByChange");
+    assert.equal(told.length, 1);
+    assert.match(
+      told[0] ?? "",
+      /^the thresholds of the last start would not evict default\/web for memory\.available/u,
+    );
+    const next = new AcceptedThresholds(deps, usual.thresholds, true);
+    await next.load();
+    assert.equal(next.waits, false, "what is confirmed, or was allowed, is known to the next life");
+  }
+});

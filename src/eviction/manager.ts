@@ -1,0 +1,261 @@
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { withDeadline } from "../base/deadline.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { EvictionPreview, HealthCheck } from "../server/engine.ts";
+import type { AcceptedThresholds } from "./accepted-thresholds.ts";
+import { type EvictionServices, Evictor } from "./evictor.ts";
+import { type FileSystems, withContainerFs } from "./file-systems.ts";
+import { LimitEvictions } from "./limit-evictions.ts";
+import type { LookAtMachine, MachineState } from "./machine-state.ts";
+import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs, withLook } from "./next-look.ts";
+import { NodeEvictions } from "./node-evictions.ts";
+import type { NodeReclaim } from "./node-reclaim.ts";
+import type { PodUsageReader } from "./pod-usage.ts";
+import type { Pressure } from "./pressure.ts";
+import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
+import { placeText } from "./rank-words.ts";
+import { standingText } from "./standing.ts";
+import { resourceOf, signals, type Threshold } from "./thresholds.ts";
+import { byUrgency } from "./urgency.ts";
+
+export interface EvictionDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly look: LookAtMachine;
+  readonly usage: PodUsageReader;
+  readonly accepted: AcceptedThresholds;
+}
+
+export interface EvictionConfig {
+  /** Without those of containerfs. */
+  readonly thresholds: readonly Threshold[];
+  /** evictionPressureTransitionPeriod. */
+  readonly transitionMs: number;
+  /** evictionMaxPodGracePeriod. */
+  readonly maxPodGraceSeconds: number;
+  /** Whether pods are held to what they may store (localStorageCapacityIsolation). */
+  readonly enforcesStorageLimits: boolean;
+  /** Memory is looked at each second (kernelMemcgNotification on cgroup v1). */
+  readonly watchesMemory: boolean;
+}
+
+const lookLimitMs = 20_000;
+/** So long others wait for the first look. */
+const firstLookMs = 5_000;
+/** So often is looked whether a pod that was evicted is gone. */
+const pendingPeriodMs = 500;
+/** Pods that are not known yet may rank before those that are: so long evictions for the node wait for them. */
+const unknownPodsMs = 60_000;
+
+/**
+ * Keeps the node from running out of memory, disk and processes (upstream's eviction manager): one loop that observes the
+ * machine, says what pressure it is under, and evicts pods that passed a limit of their own or, one after the other, those
+ * that rank first for what there is too little of.
+ */
+export class EvictionManager implements NodePressure {
+  readonly #deps: EvictionDependencies;
+  readonly #config: EvictionConfig;
+  readonly #monitor: PressureMonitor;
+  readonly #evictor: Evictor;
+  readonly #limits: LimitEvictions;
+  readonly #node: NodeEvictions;
+  #thresholds: readonly Threshold[];
+  #fileSystems: FileSystems = "one";
+  #looks: readonly PastLook[] = [];
+  #isFailing = false;
+  #startedMs = 0;
+  /** Monotonic ms before which nothing is reclaimed again, unless an evicted pod is gone. */
+  #reclaimsAtMs = 0;
+  #limitsAtMs = 0;
+  #watchesAtMs = 0;
+  #wasPending = false;
+
+  constructor(deps: EvictionDependencies, config: EvictionConfig) {
+    const { clock, journal, log, usage, accepted } = deps;
+    this.#deps = deps;
+    this.#config = config;
+    this.#monitor = new PressureMonitor(deps, config.transitionMs);
+    this.#thresholds = withContainerFs(config.thresholds, this.#fileSystems);
+    this.#evictor = new Evictor(deps);
+    this.#limits = new LimitEvictions(usage, this.#evictor);
+    const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
+    const { maxPodGraceSeconds } = config;
+    const evictor = this.#evictor;
+    this.#node = new NodeEvictions({ clock, journal, log, usage, evictor, accepted, look }, maxPodGraceSeconds);
+  }
+
+  get pressures(): readonly Pressure[] {
+    return this.#monitor.pressures;
+  }
+
+  async known(signal: AbortSignal): Promise<void> {
+    await this.#monitor.known(signal);
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#monitor.onChange(listener);
+  }
+
+  /** Tells what the node itself can give back, before pods have to. */
+  reclaimWith(reclaim: NodeReclaim): void {
+    this.#node.reclaimWith(reclaim);
+  }
+
+  connect(services: EvictionServices): void {
+    this.#evictor.connect(services);
+  }
+
+  /** How the node stands, for `podwright doctor`. */
+  health(): HealthCheck[] {
+    if (this.#config.thresholds.length === 0) return [];
+    const { pressures } = this;
+    const kept = pressures.length === 0 ? "no pressure" : `rejecting new pods: ${pressures.join(", ")}`;
+    const pressure = { name: "pressure", ok: pressures.length === 0, detail: kept };
+    const { told } = this.#node;
+    if (told === undefined) return [pressure];
+    const { waits } = this.#deps.accepted;
+    const remedy = waits ? "podwright evict --confirm allows it; podwright evict --preview shows whom" : undefined;
+    return [
+      pressure,
+      { name: "eviction", ok: true, warning: true, detail: told, ...(remedy !== undefined && { remedy }) },
+    ];
+  }
+
+  /**
+   * In what order pods would be evicted for a signal, by what they use now. Nothing is done.
+   * @param name undefined: the signal that is most urgent
+   * @throws PodwrightError (bad input) for one that is none
+   */
+  async preview(name: string | undefined): Promise<EvictionPreview> {
+    const [first] = byUrgency(this.#thresholds);
+    const about = name ?? first?.signal ?? "memory.available";
+    const signal = signals.find((each) => each === about);
+    if (signal === undefined) {
+      throw new PodwrightError(ExitCode.badInput, `${about} is no eviction signal`, {
+        remedy: `give one of ${signals.join(", ")}`,
+      });
+    }
+    const never = new AbortController().signal;
+    const machine = await this.#deps.look(new Set([signal]), never);
+    const ranked = await this.#node.rank(signal, machine, never);
+    return {
+      signal,
+      standing: standingText(signal, this.#thresholds, machine.observations),
+      pods: ranked.map((each) => {
+        return { ...podRef(each.pod), place: placeText(each, signal), evictable: !each.isCritical };
+      }),
+    };
+  }
+
+  /** Allows evictions by thresholds that the last start did not have. */
+  async confirm(): Promise<void> {
+    await this.#deps.accepted.confirm();
+    this.#node.confirmed();
+    this.#reclaimsAtMs = 0;
+  }
+
+  async load(): Promise<void> {
+    await this.#deps.accepted.load();
+  }
+
+  /** Works until the signal aborts. Never rejects. Without thresholds and limits to enforce there is nothing to do. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const { thresholds, enforcesStorageLimits } = this.#config;
+    if (thresholds.length === 0) this.#monitor.settle();
+    if (thresholds.length === 0 && !enforcesStorageLimits) return;
+    this.#startedMs = clock.monotonic();
+    using _limit = clock.timer("the first check of the node's pressure", firstLookMs, () => this.#monitor.settle());
+    while (!signal.aborted) {
+      await this.#pass(signal);
+      this.#monitor.settle();
+      await clock.sleep("the next check of the node's pressure", this.#pauseMs(), signal).catch(() => {});
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    try {
+      // Whether more has to go is seen by a look that began when those that were told to go were gone.
+      const isPending = this.#evictor.isPending;
+      const seen = this.#thresholds.length === 0 ? undefined : await this.#look(signal);
+      this.#monitor.settle();
+      if (!(await this.#enforceLimits(seen, signal)) && seen !== undefined) await this.#act(seen, isPending, signal);
+      await this.#watch(signal);
+      this.#isFailing = false;
+    } catch (error) {
+      if (signal.aborted) return;
+      // Conditions that held go on to hold: nobody knows better.
+      const message = "eviction manager cannot observe the node";
+      if (!this.#isFailing) this.#deps.log.warn(message, { error: errorMessage(error) });
+      this.#isFailing = true;
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<MachineState> {
+    const { clock, look } = this.#deps;
+    const wanted = new Set(this.#thresholds.map((threshold) => threshold.signal));
+    const machine = await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
+      look(wanted, within),
+    );
+    if (machine.fileSystems !== this.#fileSystems) {
+      this.#fileSystems = machine.fileSystems;
+      this.#thresholds = withContainerFs(this.#config.thresholds, machine.fileSystems);
+    }
+    const nowMs = clock.monotonic();
+    this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
+    return { ...machine, atMs: nowMs, pressure: this.#monitor.judge(this.#thresholds, machine.observations, nowMs) };
+  }
+
+  /** @returns whether pods were evicted: then none goes for the node */
+  async #enforceLimits(seen: MachineState | undefined, signal: AbortSignal): Promise<boolean> {
+    const nowMs = this.#deps.clock.monotonic();
+    if (!this.#config.enforcesStorageLimits || nowMs < this.#limitsAtMs) return false;
+    this.#limitsAtMs = nowMs + usualPeriodMs;
+    return await this.#limits.enforce(async () => await this.#fileSystemsNow(seen, signal), signal);
+  }
+
+  async #act(seen: MachineState, isPending: boolean, signal: AbortSignal): Promise<void> {
+    const nowMs = this.#deps.clock.monotonic();
+    if (this.#wasPending && !isPending) this.#reclaimsAtMs = 0;
+    this.#wasPending = isPending;
+    if (seen.pressure.due.length === 0 || isPending || nowMs < this.#reclaimsAtMs) return;
+    if (!this.#evictor.knowsAllPods && nowMs - this.#startedMs < unknownPodsMs) return;
+    this.#reclaimsAtMs = nowMs + usualPeriodMs;
+    // Measuring what pods store may have taken a while.
+    const isFresh = nowMs - seen.atMs < nearPeriodMs;
+    await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
+  }
+
+  /** What is used of memory and processes while they get short shows in the explanation of an eviction. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    const nowMs = this.#deps.clock.monotonic();
+    if (nowMs < this.#watchesAtMs) return;
+    const near = nearThresholds(this.#thresholds, this.#looks).filter((threshold) => isOfProcesses(threshold.signal));
+    const [first] = byUrgency(near);
+    if (first === undefined) return;
+    this.#watchesAtMs = nowMs + usualPeriodMs;
+    await this.#node.watch(first.signal, signal);
+  }
+
+  /** Without thresholds nobody has looked where images and containers lie. */
+  async #fileSystemsNow(seen: MachineState | undefined, signal: AbortSignal): Promise<FileSystems> {
+    const { fileSystems } = seen ?? (await this.#deps.look(new Set(["nodefs.available"]), signal));
+    return fileSystems;
+  }
+
+  #pauseMs(): number {
+    if (this.#evictor.isPending) return pendingPeriodMs;
+    const { watchesMemory } = this.#config;
+    const isWatched = watchesMemory && this.#thresholds.some(({ signal }) => resourceOf(signal) === "memory");
+    return isWatched ? nearPeriodMs : nextLookMs(this.#thresholds, this.#looks);
+  }
+}
+
+function isOfProcesses(signal: Threshold["signal"]): boolean {
+  const resource = resourceOf(signal);
+  return resource === "memory" || resource === "pids";
+}

@@ -1,0 +1,201 @@
+import { fullName } from "../api/full-name.ts";
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { evictionGraceSeconds } from "./evicted.ts";
+import type { AcceptedThresholds } from "./accepted-thresholds.ts";
+import type { Evictor } from "./evictor.ts";
+import { nodeGarbage, storageParts } from "./file-systems.ts";
+import type { MachineState } from "./machine-state.ts";
+import { evictionMessage } from "./messages.ts";
+import type { NodeReclaim } from "./node-reclaim.ts";
+import { type PodUsageReader, usageOf } from "./pod-usage.ts";
+import { metText } from "./pressure.ts";
+import { type Ranked, rankPods } from "./rank.ts";
+import { victimText } from "./rank-words.ts";
+import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
+import { byUrgency } from "./urgency.ts";
+import { UsageHistory } from "./usage-history.ts";
+
+export interface NodeEvictionsDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly usage: PodUsageReader;
+  readonly evictor: Evictor;
+  readonly accepted: AcceptedThresholds;
+  /** Looks at the machine anew. */
+  readonly look: (signal: AbortSignal) => Promise<MachineState>;
+}
+
+/** So long what the node gives back is waited for before a pod has to. */
+const reclaimLimitMs = 60_000;
+
+/** Evicts pods, one after the other, for what the node has too little of. */
+export class NodeEvictions {
+  readonly #deps: NodeEvictionsDependencies;
+  readonly #maxPodGraceSeconds: number;
+  /** Undefined: nothing of the node can be reclaimed. */
+  #reclaim: NodeReclaim | undefined;
+  readonly #history = new UsageHistory();
+  #told: string | undefined;
+
+  /** @param maxPodGraceSeconds evictionMaxPodGracePeriod */
+  constructor(deps: NodeEvictionsDependencies, maxPodGraceSeconds: number) {
+    this.#deps = deps;
+    this.#maxPodGraceSeconds = maxPodGraceSeconds;
+  }
+
+  /** Whom the thresholds evict that those of the last start would not; undefined: nobody so far. */
+  get told(): string | undefined {
+    return this.#told;
+  }
+
+  /** Remembers what pods use of a signal's resource now, to tell it of the one that is evicted. */
+  async watch(about: Signal, signal: AbortSignal): Promise<void> {
+    const { clock, usage, evictor } = this.#deps;
+    const usages = await usage.readRunning(evictor.candidates(), signal);
+    const amounts = new Map([...usages].map(([uid, used]) => [uid, usageOf(used, about, [])] as const));
+    this.#history.note(about, amounts, clock.monotonic());
+  }
+
+  /** Tells what the node itself can give back. */
+  reclaimWith(reclaim: NodeReclaim): void {
+    this.#reclaim = reclaim;
+  }
+
+  /** Nothing waits to be confirmed any more. */
+  confirmed(): void {
+    this.#told = undefined;
+  }
+
+  /** Pods in the order in which they are evicted for a signal, by what they use now. */
+  async rank(
+    about: Signal,
+    { fileSystems }: Pick<MachineState, "fileSystems">,
+    signal: AbortSignal,
+  ): Promise<Ranked[]> {
+    const { usage, evictor } = this.#deps;
+    const pods = evictor.candidates();
+    const isOfDisk = storageParts(about, fileSystems).length > 0;
+    const usages = isOfDisk ? await usage.readStorage(pods, true, signal) : await usage.readRunning(pods, signal);
+    return rankPods(
+      pods.map((pod) => ({ pod, usage: usages.get(pod.metadata.uid) })),
+      about,
+      fileSystems,
+    );
+  }
+
+  /**
+   * Reclaims what the most urgent of the due thresholds is about: of the node first, and of the pod that ranks first when
+   * that is not enough. At most one pod goes.
+   */
+  async reclaim(seen: MachineState, signal: AbortSignal): Promise<void> {
+    const { journal, log } = this.#deps;
+    const [threshold] = byUrgency(seen.pressure.due);
+    if (threshold === undefined) return;
+    const met = metText(threshold, seen.observations);
+    const resource = resourceOf(threshold.signal);
+    log.warn("attempting to reclaim", { resource, threshold: met });
+    const entry = journal.record({
+      kind: "decision",
+      what: "EvictionThresholdMet",
+      message: `Attempting to reclaim ${resource}`,
+      data: { signal: threshold.signal, threshold: met },
+    });
+    const cause: Cause = { code: "EvictionThresholdMet", message: met, entry };
+    if (!(await this.#reclaimOfNode(seen, threshold, cause, signal))) return this.#evictFirst(seen, cause, signal);
+    const after = await this.#deps.look(signal);
+    if (after.pressure.due.length > 0) return this.#evictFirst(after, cause, signal);
+    const message = `${resource} was reclaimed without evicting pods`;
+    log.info("reclaimed without evicting pods", { resource });
+    journal.record({ kind: "observation", what: "EvictionAverted", message, cause });
+  }
+
+  /** @returns whether anything could be tried */
+  async #reclaimOfNode(
+    { fileSystems }: MachineState,
+    { signal: about }: Threshold,
+    cause: Cause,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const reclaim = this.#reclaim;
+    const kinds = nodeGarbage(about, fileSystems);
+    if (reclaim === undefined || kinds.length === 0) return false;
+    const { clock, log } = this.#deps;
+    for (const kind of kinds) {
+      const work = async (within: AbortSignal): Promise<void> =>
+        kind === "containers"
+          ? await reclaim.removeUnusedContainers(cause, within)
+          : await reclaim.removeUnusedImages(cause, within);
+      // What can't be removed is no reason to spare pods.
+      await withDeadline(clock, `unused ${kind} to be removed`, reclaimLimitMs, signal, work).catch(
+        (error: unknown) => {
+          signal.throwIfAborted();
+          log.warn("cannot reclaim of the node", { what: kind, error: errorMessage(error) });
+        },
+      );
+    }
+    return true;
+  }
+
+  async #evictFirst(seen: MachineState, because: Cause, signal: AbortSignal): Promise<void> {
+    const { log, evictor, accepted } = this.#deps;
+    const due = byUrgency(seen.pressure.due);
+    const changed = accepted.changed(due, seen.observations);
+    const threshold = due.find((each) => !accepted.waits || !changed.includes(each)) ?? due[0];
+    if (threshold === undefined) return;
+    const ranked = await this.rank(threshold.signal, seen, signal);
+    // One that ended while usage was read has given back what it had.
+    const victim = ranked.find(({ pod, isCritical }) => !isCritical && evictor.isCandidate(pod));
+    if (victim === undefined) {
+      log.warn("no pod can be evicted", { signal: threshold.signal, criticalPods: ranked.length });
+      return;
+    }
+    if (changed.includes(threshold) && this.#tellOfChange(victim, threshold, because)) return;
+    this.#evict(victim, { ranked, threshold, because }, { ...seen, due });
+  }
+
+  /** Names whom a changed configuration evicts. @returns whether that waits to be confirmed */
+  #tellOfChange({ pod }: Ranked, { signal }: Threshold, cause: Cause): boolean {
+    const { journal, log, accepted } = this.#deps;
+    const name = fullName(pod.metadata);
+    const { waits } = accepted;
+    const until = waits ? "; it stays until podwright evict --confirm" : "";
+    const message = `the thresholds of the last start would not evict ${name} for ${signal}${until}`;
+    const isNew = this.#told !== message;
+    this.#told = message;
+    if (!isNew) return waits;
+    log.warn("changed eviction thresholds call for an eviction", { pod: name, signal, waitsForConfirmation: waits });
+    journal.record({ kind: "decision", what: "EvictionByChange", message, pod: podRef(pod), cause });
+    return waits;
+  }
+
+  #evict(
+    victim: Ranked,
+    {
+      ranked,
+      threshold,
+      because,
+    }: { readonly ranked: readonly Ranked[]; readonly threshold: Threshold; readonly because: Cause },
+    { due, observations, atMs }: Pick<MachineState, "observations" | "atMs"> & { readonly due: readonly Threshold[] },
+  ): void {
+    const { pod, usage } = victim;
+    const { signal } = threshold;
+    const nowMs = this.#deps.clock.monotonic();
+    const before = this.#history.text(pod.metadata.uid, signal, nowMs);
+    const starvation = { resource: resourceOf(signal), due, observations };
+    this.#deps.evictor.evict(pod, {
+      signal,
+      ...evictionMessage(pod, usage, starvation),
+      explanation: `${victimText(ranked, victim, signal)}${before === "" ? "" : `; it used ${before}`}`,
+      graceSeconds: evictionGraceSeconds(pod, threshold, this.#maxPodGraceSeconds),
+      disruption: true,
+      because,
+      data: { ages: Object.fromEntries(due.map((each) => [each.signal, nowMs - atMs])) },
+    });
+  }
+}

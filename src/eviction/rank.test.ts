@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { podWith } from "../../test/support/eviction.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PodUsage } from "./pod-usage.ts";
+import { type Candidate, rankPods } from "./rank.ts";
+import { placeText, victimText } from "./rank-words.ts";
+import { signals } from "./thresholds.ts";
+
+const mi = 1 << 20;
+const memory = (pod: Pod, mebibytes: number | undefined): Candidate => ({
+  pod,
+  usage: mebibytes === undefined ? undefined : { memoryBytes: mebibytes * mi, containers: [], volumes: [] },
+});
+const names = (ranked: readonly Candidate[]): string[] => ranked.map(({ pod }) => pod.metadata.name);
+
+test("for memory those go first that use more than they asked for, then by priority, then who uses most more", () => {
+  const candidates = [
+    memory(podWith("within-low", { memory: "100Mi" }), 90),
+    memory(podWith("within", { memory: "100Mi" }, { priority: 5 }), 99),
+    memory(podWith("over-important", { memory: "10Mi" }, { priority: 9 }), 500),
+    memory(podWith("over-a-little", { memory: "10Mi" }), 20),
+    memory(podWith("over-much", { memory: "50Mi" }), 100),
+    memory(podWith("none-asked"), 30),
+  ];
+  assert.deepEqual(names(rankPods(candidates, "memory.available", "one")), [
+    ...["over-much", "none-asked", "over-a-little", "over-important", "within-low", "within"],
+  ]);
+});
+
+test("who is critical comes last, and before them whose usage nobody knows", () => {
+  const candidates = [
+    memory(podWith("critical", {}, { priority: 2_000_000_000 }), 900),
+    memory(podWith("unknown", {}, { priority: -5 }), undefined),
+    memory(podWith("small"), 1),
+  ];
+  assert.deepEqual(names(rankPods(candidates, "memory.available", "one")), ["small", "unknown", "critical"]);
+});
+
+const disk = (bytes: Partial<Record<"rootfs" | "logs" | "local" | "remote", number>>): PodUsage => ({
+  containers: [
+    {
+      name: "c",
+      rootfs: { bytes: bytes.rootfs ?? 0, inodes: (bytes.rootfs ?? 0) * 10 },
+      logs: { bytes: bytes.logs ?? 0, inodes: 1 },
+    },
+  ],
+  volumes: [
+    { name: "local", isLocal: true, bytes: bytes.local ?? 0, inodes: 3 },
+    { name: "remote", isLocal: false, bytes: bytes.remote ?? 0, inodes: 1000 },
+  ],
+});
+const writers: readonly Candidate[] = [
+  { pod: podWith("layer"), usage: disk({ rootfs: 50 }) },
+  { pod: podWith("logs"), usage: disk({ logs: 40 }) },
+  { pod: podWith("volume"), usage: disk({ local: 60 }) },
+  { pod: podWith("elsewhere"), usage: disk({ remote: 900 }) },
+];
+
+test("of disks counts what lies on the file system that is full", () => {
+  const first = (signal: Parameters<typeof rankPods>[1], fileSystems: Parameters<typeof rankPods>[2]): string[] =>
+    names(rankPods(writers, signal, fileSystems)).slice(0, 3);
+  assert.deepEqual(first("nodefs.available", "one"), ["volume", "layer", "logs"]);
+  assert.deepEqual(first("imagefs.available", "one"), ["volume", "layer", "logs"]);
+  assert.deepEqual(first("nodefs.available", "imagefs").slice(0, 2), ["volume", "logs"]);
+  assert.deepEqual(first("imagefs.available", "imagefs").slice(0, 1), ["layer"]);
+  assert.deepEqual(first("containerfs.available", "imagefs").slice(0, 1), ["layer"]);
+  assert.deepEqual(first("containerfs.available", "split"), ["volume", "layer", "logs"]);
+  assert.deepEqual(first("nodefs.inodesFree", "one").slice(0, 1), ["layer"]);
+});
+
+test("inodes are compared as they are: bytes that were asked for take nothing off them", () => {
+  const many: Candidate = { pod: podWith("many", { "ephemeral-storage": "1Gi" }), usage: disk({ rootfs: 9 }) };
+  const few: Candidate = { pod: podWith("few"), usage: disk({ rootfs: 1 }) };
+  assert.deepEqual(names(rankPods([few, many], "nodefs.inodesFree", "one")), ["many", "few"]);
+});
+
+test("for pids priority goes before the number of processes", () => {
+  const pids = (name: string, processes: number, priority: number): Candidate => {
+    return { pod: podWith(name, {}, { priority }), usage: { processes, containers: [], volumes: [] } };
+  };
+  const candidates = [pids("low", 1, 0), pids("high", 500, 10), pids("low-many", 9, 0)];
+  assert.deepEqual(names(rankPods(candidates, "pid.available", "one")), ["low-many", "low", "high"]);
+});
+
+test("the order does not hang on the order in which pods come, and nobody goes before one that counts less", () => {
+  const candidate = fc
+    .record({
+      name: fc.stringMatching(/^[a-z]{1,8}$/u),
+      priority: fc.integer({ min: -2, max: 2 }),
+      request: fc.integer({ min: 0, max: 3 }),
+      used: fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined }),
+    })
+    .map(({ name, priority, request, used }) =>
+      memory(podWith(name, request === 0 ? {} : { memory: `${request}Mi` }, { priority }), used),
+    );
+  const pods = fc.uniqueArray(candidate, { selector: ({ pod }) => pod.metadata.name, maxLength: 8 });
+  fc.assert(
+    fc.property(pods, fc.constantFrom(...signals), (candidates, signal) => {
+      const ranked = rankPods(candidates, signal, "one");
+      assert.deepEqual(names(rankPods(candidates.toReversed(), signal, "one")), names(ranked));
+      for (const [index, { exceeds, priority, amount }] of ranked.entries()) {
+        const next = ranked[index + 1];
+        if (next === undefined || amount === undefined || next.amount === undefined) continue;
+        assert.ok(exceeds || !next.exceeds);
+        if (exceeds === next.exceeds) assert.ok(priority <= next.priority);
+      }
+    }),
+  );
+});
+
+test("a pod's place is said with all that decides about it", () => {
+  const ranked = rankPods(
+    [
+      memory(podWith("a", { memory: "10Mi" }), 30),
+      memory(podWith("b"), 5),
+      memory(podWith("c", { memory: "64Mi" }, { priority: 7 }), 60),
+      memory(podWith("d"), undefined),
+    ],
+    "memory.available",
+    "one",
+  );
+  assert.deepEqual(
+    ranked.map((each) => placeText(each, "memory.available")),
+    [
+      "uses 30Mi of memory, 20Mi more than it requests, priority 0",
+      "uses 5Mi of memory, requests none, priority 0",
+      "uses 60Mi of memory, 4Mi less than it requests, priority 7",
+      "usage not known, priority 0",
+    ],
+  );
+  const [victim] = ranked;
+  assert.equal(
+    victim && victimText(ranked, victim, "memory.available"),
+    "evicted for memory.available, ranked 1 of 4: uses 30Mi of memory, 20Mi more than it requests, priority 0; next: " +
+      "default/b (uses 5Mi of memory, requests none, priority 0), " +
+      "default/c (uses 60Mi of memory, 4Mi less than it requests, priority 7)",
+  );
+});

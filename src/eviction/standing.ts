@@ -1,0 +1,19 @@
+import { thresholdQuantity } from "../resources/threshold-value.ts";
+import { amountText, type Observations } from "./pressure.ts";
+import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
+
+/** How much is left of what a signal is about, and when pods are evicted for it. Pure. */
+export function standingText(signal: Signal, thresholds: readonly Threshold[], observations: Observations): string {
+  const observation = observations.get(signal);
+  if (observation === undefined) return `${signal} is not known`;
+  const { available, capacity } = observation;
+  const resource = resourceOf(signal);
+  const limits = thresholds
+    .filter((threshold) => threshold.signal === signal)
+    .map(({ value, graceMs }) => {
+      const after = graceMs === 0 ? "" : ` for ${graceMs / 1000} s`;
+      return `${thresholdQuantity(value, capacity).toString()}${after}`;
+    });
+  const evicts = limits.length === 0 ? "no threshold is set" : `pods are evicted below ${limits.join(", or ")}`;
+  return `${signal} is ${amountText(resource, available)} of ${amountText(resource, capacity)}; ${evicts}`;
+}

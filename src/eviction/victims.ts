@@ -1,0 +1,50 @@
+import type { Pod } from "../api/pod.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { WorkerView } from "../pods/worker-dependencies.ts";
+
+/** A pod of the node as far as evictions go by it. */
+export interface EvictionPod {
+  readonly view: Pick<WorkerView, "ref" | "pod" | "state" | "status">;
+}
+
+/** Beyond its grace a pod that was evicted is waited for so long (upstream's podCleanupTimeout). */
+const cleanupMs = 30_000;
+
+interface Victim {
+  readonly name: string;
+  /** Monotonic ms at which it is waited for no longer. */
+  readonly dueMs: number;
+}
+
+/** Pods that were evicted and have not given back yet what they have of the node. */
+export class Victims {
+  readonly #pods: () => readonly EvictionPod[];
+  readonly #pending = new Map<PodUid, Victim>();
+
+  constructor(pods: () => readonly EvictionPod[]) {
+    this.#pods = pods;
+  }
+
+  add({ metadata }: Pod, graceSeconds: number, nowMs: number): void {
+    const dueMs = nowMs + Math.max(1, graceSeconds) * 1000 + cleanupMs;
+    this.#pending.set(podUid(metadata.uid), { name: `${metadata.namespace}/${metadata.name}`, dueMs });
+  }
+
+  /** Forgets those that have finished or are overdue. @returns names of the overdue ones */
+  look(nowMs: number): string[] {
+    const states = new Map(this.#pods().map(({ view }) => [view.ref.uid, view.state] as const));
+    const overdue: string[] = [];
+    for (const [uid, { name, dueMs }] of this.#pending) {
+      const state = states.get(uid);
+      const isFinished = state === undefined || (state.kind === "terminated" && state.released);
+      if (!isFinished && nowMs < dueMs) continue;
+      this.#pending.delete(uid);
+      if (!isFinished) overdue.push(name);
+    }
+    return overdue;
+  }
+
+  get count(): number {
+    return this.#pending.size;
+  }
+}

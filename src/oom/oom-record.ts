@@ -1,0 +1,63 @@
+import * as z from "zod";
+import { errorMessage } from "../base/errors.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+
+const Content = z.object({ boot: z.string(), sequence: z.int() });
+const bootIdPath = "/proc/sys/kernel/random/boot_id";
+const maxBytes = 4096;
+
+export interface OomRecordDependencies {
+  readonly files: Pick<Files, "stat" | "read" | "writeAtomic" | "makeDirectory">;
+  readonly log: Logger;
+  /** `<root directory>/podwright` */
+  readonly directory: string;
+}
+
+/** Up to which message of the kernel's kills have been told, so that a restart neither repeats nor loses any. */
+export class OomRecord {
+  readonly #deps: OomRecordDependencies;
+  #boot = "";
+
+  constructor(deps: OomRecordDependencies) {
+    this.#deps = deps;
+  }
+
+  /** The message up to which earlier lives have told; undefined: there was none, and what is there may be old. Never rejects. */
+  async load(): Promise<number | undefined> {
+    const { log } = this.#deps;
+    try {
+      this.#boot = (await this.#text(bootIdPath))?.trim() ?? "";
+      const text = await this.#text(this.#path);
+      if (text === undefined) return undefined;
+      const { boot, sequence } = Content.parse(JSON.parse(text));
+      // After a reboot nothing has been told yet.
+      return boot === this.#boot ? sequence : -1;
+    } catch (error) {
+      log.warn("cannot read which OOM kills were reported", { error: errorMessage(error) });
+      return undefined;
+    }
+  }
+
+  /** Never rejects: a later life repeats what could not be recorded. */
+  async save(sequence: number): Promise<void> {
+    const { files, log, directory } = this.#deps;
+    try {
+      await files.makeDirectory(directory, 0o700);
+      const content = { boot: this.#boot, sequence } satisfies z.input<typeof Content>;
+      await files.writeAtomic(this.#path, JSON.stringify(content), 0o600);
+    } catch (error) {
+      log.warn("cannot record which OOM kills were reported", { error: errorMessage(error) });
+    }
+  }
+
+  async #text(path: string): Promise<string | undefined> {
+    const { files } = this.#deps;
+    if ((await files.stat(path)) === undefined) return undefined;
+    return new TextDecoder().decode(await files.read(path, maxBytes));
+  }
+
+  get #path(): string {
+    return `${this.#deps.directory}/oom.json`;
+  }
+}

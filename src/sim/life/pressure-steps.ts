@@ -1,0 +1,93 @@
+import type { Pod } from "../../api/pod.ts";
+import type { EvictionConfig } from "../../eviction/manager.ts";
+import type { StarvedResource } from "../../eviction/thresholds.ts";
+import { parseQuantity } from "../../resources/quantity.ts";
+import { machineCapacity } from "../machine-resources.ts";
+import { SimRandom } from "../random.ts";
+import type { Act } from "./stage.ts";
+
+/** Whether the machine of a seed's life may run out of something. */
+export function isUnderPressure(seed: number): boolean {
+  return seed % 9 === 4;
+}
+
+const kinds = ["memory", "ephemeral-storage", "inodes", "pids"] as const satisfies readonly StarvedResource[];
+/** Of what there is in all. */
+const limitBytes = 2 ** 30;
+
+/** By what pods are evicted in such a life. */
+export function drawEvictions(seed: number): EvictionConfig | undefined {
+  if (!isUnderPressure(seed)) return undefined;
+  const random = SimRandom.named(seed, "evictions");
+  const reclaim = random.pick([undefined, { part: 0.02 }]);
+  const hard = { graceMs: 0, minReclaim: reclaim };
+  const soft = { graceMs: random.pick([5000, 30_000]), minReclaim: reclaim };
+  return {
+    thresholds: [
+      { signal: "memory.available", value: { amount: parseQuantity("500Mi") }, ...hard },
+      { signal: "memory.available", value: { amount: parseQuantity("1Gi") }, ...soft },
+      { signal: "nodefs.available", value: { part: 0.1 }, ...hard },
+      { signal: "imagefs.available", value: { part: 0.15 }, ...soft },
+      { signal: "nodefs.inodesFree", value: { part: 0.05 }, ...hard },
+      { signal: "pid.available", value: { amount: parseQuantity("1k") }, ...hard },
+    ],
+    transitionMs: random.pick([30_000, 120_000]),
+    maxPodGraceSeconds: random.pick([0, 20]),
+    enforcesStorageLimits: true,
+    watchesMemory: random.chance(0.3),
+  };
+}
+
+/** What pods and others do to the machine's resources. */
+export const pressureActs = {
+  /** Each pod that is wanted uses a part of a resource; together they may be more than there is. */
+  shareResource: ({ node }, random) => {
+    const resource = random.pick([...kinds]);
+    const pods = [...node.desired.keys()];
+    const share = machineCapacity[resource] / Math.max(1, pods.length);
+    for (const uid of pods) node.resources.use(uid, resource, random.uniform() * share * 1.3);
+  },
+  /** One pod uses more and more of a resource. */
+  leakResource: ({ node }, random) => {
+    const uid = random.pickFrom([...node.desired.keys()]);
+    const resource = random.pick([...kinds]);
+    const capacity = machineCapacity[resource];
+    const seconds = random.integer(2, 120);
+    if (uid !== undefined) node.resources.use(uid, resource, random.uniform() * capacity * 0.5, capacity / seconds);
+  },
+  /** Something that is no pod uses most of a resource for a while: evicting pods does not help. */
+  starveNode: ({ node, clock, strike }, random) => {
+    const resource = random.pick([...kinds]);
+    strike(`${resource} used up`);
+    node.resources.useElsewhere(resource, machineCapacity[resource] * (0.8 + random.uniform() * 0.19));
+    clock.schedule("the resource to be given back", random.integer(2000, 60_000), () => {
+      node.resources.useElsewhere(resource, 0);
+    });
+  },
+  /** A pod that passes its limit of ephemeral storage sooner or later. */
+  addGreedyPod: ({ newPod, want, node }, random) => {
+    const pod = withLimit(newPod(random));
+    want(pod);
+    const { uid } = pod.metadata;
+    node.resources.use(uid, "ephemeral-storage", random.uniform() * limitBytes, limitBytes / random.integer(5, 200));
+  },
+} satisfies Record<string, Act>;
+
+export type PressureStepKind = keyof typeof pressureActs;
+
+/** How often each kind comes, compared with the others. */
+export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
+  shareResource: 5,
+  leakResource: 5,
+  starveNode: 2,
+  addGreedyPod: 2,
+};
+
+function withLimit(pod: Pod): Pod {
+  const containers = pod.spec.containers.map((container, index) => {
+    if (index > 0) return container;
+    const limits = { ...container.resources?.limits, "ephemeral-storage": String(limitBytes) };
+    return { ...container, resources: { ...container.resources, limits } };
+  });
+  return { ...pod, spec: { ...pod.spec, containers } };
+}

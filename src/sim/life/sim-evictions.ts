@@ -1,0 +1,29 @@
+import { AcceptedThresholds } from "../../eviction/accepted-thresholds.ts";
+import { type EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
+import type { Gate } from "../gate.ts";
+import { silentLog } from "../machine.ts";
+import type { SimMachineResources } from "../machine-resources.ts";
+import type { Surroundings } from "./build-kubelet.ts";
+
+interface SimEvictionParts {
+  readonly resources: SimMachineResources;
+  readonly gate: Gate;
+  readonly rootDirectory: string;
+}
+
+/** What evicts pods in one life of podwright on the simulated machine. */
+export function simEvictions(
+  { record, ports: { clock, files } }: Pick<Surroundings, "record" | "ports">,
+  { resources, gate, rootDirectory }: SimEvictionParts,
+  config: EvictionConfig,
+): EvictionManager {
+  const machine = gate.through(resources, "machine", ["used", "left"]);
+  const accepted = new AcceptedThresholds(
+    { files, log: silentLog, directory: `${rootDirectory}/podwright` },
+    config.thresholds,
+    false,
+  );
+  const look = async (): ReturnType<SimMachineResources["look"]> => await machine.look();
+  const deps = { clock, journal: { record }, log: silentLog, look, usage: machine, accepted };
+  return new EvictionManager(deps, config);
+}

@@ -1,0 +1,152 @@
+import { isCriticalPod } from "../../api/pod-kind.ts";
+import type { Pod } from "../../api/pod.ts";
+import { withContainerFs } from "../../eviction/file-systems.ts";
+import { isMet, type Observations, type Pressure } from "../../eviction/pressure.ts";
+import { resourceOf, type Signal, signals, type StarvedResource } from "../../eviction/thresholds.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import { podRequests } from "../../resources/pod-totals.ts";
+import type { SimEntry } from "../life/node.ts";
+import { dataText } from "./entry-data.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
+
+/** Beyond its grace an evicted pod is waited for so long before another goes. */
+const cleanupMs = 30_000;
+/** So long evictions for the node wait for pods that are not known yet. */
+const unknownMs = 60_000;
+
+const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
+  memory: "MemoryPressure",
+  "ephemeral-storage": "DiskPressure",
+  inodes: "DiskPressure",
+  pids: "PIDPressure",
+};
+
+/**
+ * The node takes pods only while it runs out of something, one after the other, the right one, and never a critical one;
+ * conditions hold for their transition period and end. Judged by what podwright was shown of the machine.
+ */
+export class Evictions implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** The last pod that went for the node, and until when it is waited for. */
+  #last: { readonly uid: string; readonly untilMs: number } | undefined;
+  /** Simulated ms at which podwright last was shown that a resource is short, in this life. */
+  readonly #shortMs = new Map<Pressure, number>();
+  #held: readonly string[] = [];
+  #lifeMs = 0;
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+    scene.node.resources.onLook = (observations) => this.#shown(observations);
+  }
+
+  entry(entry: SimEntry): void {
+    const { what, atMs } = entry;
+    if (what === lifeStarted) this.#begin(atMs);
+    if (what === "NodePressureChanged") this.#conditions(atMs);
+    if (what === "PodEvicted") this.#evicted(entry);
+  }
+
+  atRest(): void {
+    const { pressures } = this.#scene.node;
+    if (pressures.length > 0) this.#broken("pressure ends", `still held: ${pressures.join(", ")}`);
+  }
+
+  #begin(atMs: number): void {
+    this.#lifeMs = atMs;
+    this.#last = undefined;
+    this.#held = [];
+    this.#shortMs.clear();
+  }
+
+  #shown(observations: Observations): void {
+    for (const threshold of this.#thresholds()) {
+      if (!isMet(threshold, observations, false)) continue;
+      this.#shortMs.set(pressureOf[resourceOf(threshold.signal)], this.#scene.clock.nowMs);
+    }
+  }
+
+  #thresholds() {
+    return withContainerFs(this.#scene.node.evictions?.thresholds ?? [], "one");
+  }
+
+  /** Called before the node has its new conditions: what it had goes by what it shows next. */
+  #conditions(atMs: number): void {
+    const { node } = this.#scene;
+    const { transitionMs = 0 } = node.evictions ?? {};
+    const { pressures } = node;
+    for (const pressure of this.#held) {
+      const shortMs = this.#shortMs.get(pressure as Pressure) ?? Number.NEGATIVE_INFINITY;
+      const isGone = !pressures.includes(pressure as Pressure);
+      if (isGone && atMs - shortMs < transitionMs) {
+        this.#broken("conditions hold for the transition period", `${pressure} ended after ${atMs - shortMs} ms`);
+      }
+    }
+    this.#held = [...pressures];
+  }
+
+  #evicted(entry: SimEntry): void {
+    const uid = entry.pod?.uid ?? "";
+    const pod = this.#scene.pods.get(uid) ?? this.#scene.node.desired.get(uid);
+    if (pod === undefined) return this.#broken("only pods of the node are evicted", uid);
+    if (isCriticalPod(pod)) this.#broken("critical pods are never evicted", uid);
+    const about = signals.find((signal) => signal === dataText(entry, "signal"));
+    if (about === undefined) return this.#forLimit(pod);
+    this.#forNode(pod, about, entry.atMs);
+  }
+
+  #forLimit({ metadata: { uid }, spec }: Pod): void {
+    const limit = Number(spec.containers[0]?.resources?.limits?.["ephemeral-storage"] ?? Infinity);
+    const used = this.#scene.node.resources.used(uid, "ephemeral-storage");
+    if (used <= limit) this.#broken("only who passes a limit goes for it", `${uid} uses ${used} of ${limit}`);
+  }
+
+  #forNode(pod: Pod, about: Signal, atMs: number): void {
+    const { node, world } = this.#scene;
+    const { uid } = pod.metadata;
+    const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, node.resources.shown, true));
+    if (!isShort) this.#broken("nothing goes once pressure has ended", `${uid} goes for ${about}`);
+    if (!node.knowsAllPods && atMs - this.#lifeMs < unknownMs) {
+      this.#broken("nothing goes before all pods are known", uid);
+    }
+    const last = this.#last;
+    const runs = [...world.containers.values()].some(
+      ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === last?.uid,
+    );
+    if (last !== undefined && runs && atMs < last.untilMs) {
+      this.#broken("one pod goes at a time", `${uid} goes while ${last.uid} is still there`);
+    }
+    this.#last = { uid, untilMs: atMs + cleanupMs };
+    const before = this.#before(pod, about);
+    if (before !== undefined) this.#broken("the first in rank goes", `${uid} goes for ${about} before ${before}`);
+  }
+
+  /** Somebody who should have gone before the pod, by what the machine knows. */
+  #before(pod: Pod, about: Signal): string | undefined {
+    const resource = resourceOf(about);
+    const own = this.#place(pod, resource);
+    const others = this.#scene.node.pods().flatMap(({ view }) => {
+      const runs = view.status.containers.some(({ state }) => state === "running");
+      const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
+      return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== pod.metadata.uid ? [view.pod] : [];
+    });
+    return others.find((other) => {
+      const place = this.#place(other, resource);
+      // Of one that uses nothing podwright may know nothing.
+      if (place.used === 0) return false;
+      if (place.exceeds !== own.exceeds) return place.exceeds;
+      if (place.priority !== own.priority) return place.priority < own.priority;
+      return place.over > own.over;
+    })?.metadata.uid;
+  }
+
+  #place(pod: Pod, resource: StarvedResource) {
+    const used = this.#scene.node.resources.used(pod.metadata.uid, resource);
+    const asked =
+      resource === "memory" || resource === "ephemeral-storage" ? podRequests(pod).get(resource) : undefined;
+    const request = Number(asked?.value() ?? 0n);
+    const exceeds = resource !== "pids" && used > request;
+    return { used, exceeds, priority: pod.spec.priority ?? 0, over: used - request };
+  }
+}
