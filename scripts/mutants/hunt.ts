@@ -3,6 +3,7 @@ import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
 import { evictionMutants } from "./evictions.ts";
+import { guardMutants } from "./guards.ts";
 import { managerMutants } from "./managers.ts";
 import { podMutants } from "./pods.ts";
 import { runtimeMutants } from "./runtime.ts";
@@ -14,6 +15,7 @@ export const mutants: readonly Mutant[] = [
   ...runtimeMutants,
   ...managerMutants,
   ...evictionMutants,
+  ...guardMutants,
 ];
 
 /** The source with the fault, or why it can't be put in. */

@@ -68,7 +68,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "starts-go-on-in-ending-pod",
     file: "src/pods/pod-worker.ts",
-    from: "if (this.#operations.abort(new CalledOff(cause)) > 0) this.#observer.acted();",
+    from: "if (this.#operations.end(new CalledOff(cause)) > 0) this.#observer.acted();",
     to: "if (this.#operations.count > 0) this.#observer.acted();",
   },
   {

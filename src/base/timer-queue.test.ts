@@ -67,4 +67,9 @@ describe("TimerQueue", () => {
     queue[Symbol.dispose]();
     await clock.advance(10);
   });
+
+  test("takes no wait without a time: whatever is behind it would never end", () => {
+    const queue = new TimerQueue(new ManualClock(0), "test");
+    assert.throws(() => queue.at(Number.NaN, () => {}), /a wait has a time to end/);
+  });
 });

@@ -1,5 +1,5 @@
-import { invariant } from "./invariant.ts";
 import type { Clock } from "../ports/clock.ts";
+import { invariant } from "./invariant.ts";
 
 interface Wait {
   readonly dueMs: number;
@@ -42,6 +42,8 @@ export class TimerQueue implements Disposable {
    * since is how late it is. Disposing of the result cancels it. The callback must not throw.
    */
   at(dueMs: number, callback: (dueMs: number) => void): Disposable {
+    // Nothing behind it in the heap would ever end.
+    invariant("a wait has a time to end", !Number.isNaN(dueMs), () => this.#name);
     const wait: Wait = { dueMs, order: this.#order++, callback, index: this.#heap.length };
     this.#heap.push(wait);
     this.#rise(wait);

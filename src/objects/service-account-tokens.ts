@@ -6,6 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -176,6 +177,8 @@ export class ServiceAccountTokens {
       if (life.aborted) return;
       const lifeMs = (lifeSeconds ?? source.expirationSeconds ?? defaultExpirationSeconds) * 1000;
       const useMs = Math.min(lifeMs * usedPart, longestUseMs) - random.uniform() * jitterMs;
+      // Otherwise pods would use one that is no longer good.
+      invariant("a token is renewed before it expires", useMs < lifeMs, () => `${key}: ${useMs} of ${lifeMs} ms`);
       const times = { expiresAtMs: askedMs + lifeMs, renewAtMs: askedMs + useMs, renewAtWallMs: askedWallMs + useMs };
       this.#tokens.set(key, { token, ...times });
       this.#problems.delete(key);

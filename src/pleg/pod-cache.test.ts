@@ -96,4 +96,13 @@ describe("PodCache", () => {
     await assert.rejects(waiting, /canceled/);
     assert.deepEqual(clock.pending(), []);
   });
+
+  test("takes no number twice for one pod, no stale mark of an earlier look, and no other pod's status", () => {
+    const { cache } = setUp();
+    cache.set(uid, status, undefined, 5);
+    assert.throws(() => cache.set(uid, status, undefined, 5), /two observations of a pod are told apart/);
+    cache.markStale(uid, 6);
+    assert.throws(() => cache.markStale(uid, 4), /a pod is not marked stale by an earlier look/);
+    assert.throws(() => cache.set(podUid("other"), status, undefined, 7), /a pod's entry is its own/);
+  });
 });

@@ -1,6 +1,6 @@
-import { invariant } from "../base/invariant.ts";
 import { withDeadline } from "../base/deadline.ts";
 import type { PodUid } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 
@@ -52,7 +52,9 @@ export class PodCache {
   /** Stores the result of an inspection that began as observation `observed`; one older than the stored is dropped. */
   set(uid: PodUid, status: PodStatus, error: Error | undefined, observed: Observation): void {
     const known = this.#pods.get(uid);
-    if (known !== undefined && known.observed >= observed) return;
+    // The writer numbers each observation once.
+    invariant("two observations of a pod are told apart", known?.observed !== observed, () => `${uid}: ${observed}`);
+    if (known !== undefined && known.observed > observed) return;
     // A request by UID precedes a decision about that pod.
     invariant("a pod's entry is its own", status.uid === uid, () => `${status.uid} is stored as ${uid}`);
     if (observed > (this.#stale.get(uid) ?? 0)) this.#stale.delete(uid);
@@ -65,6 +67,9 @@ export class PodCache {
    * its entry look fresh.
    */
   markStale(uid: PodUid, began: Observation): void {
+    const before = this.#stale.get(uid) ?? 0;
+    // A look that was under way at the later mark would count as one after it.
+    invariant("a pod is not marked stale by an earlier look", began >= before, () => `${uid}: ${began}, ${before}`);
     this.#stale.set(uid, began);
   }
 

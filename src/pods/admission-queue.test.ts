@@ -56,6 +56,7 @@ class World {
   looks = 0;
   readonly queue = new AdmissionQueue({
     workers: {
+      get: (uid) => this.workers.get(uid) as unknown as PodWorker | undefined,
       list: () => [...this.workers.values()] as unknown as PodWorker[],
       returning: (uid) => {
         const pod = this.returning.get(uid);

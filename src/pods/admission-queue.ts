@@ -1,4 +1,6 @@
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Cause, JournalInput, Recorder } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -11,7 +13,7 @@ import { mayPreempt, preempted, preempting } from "./preemption.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface AdmissionQueueDependencies {
-  readonly workers: Pick<PodWorkers, "list" | "returning">;
+  readonly workers: Pick<PodWorkers, "get" | "list" | "returning">;
   /** Ends pods that make room. */
   readonly killer: Pick<PodKiller, "kill">;
   /**
@@ -130,6 +132,7 @@ export class AdmissionQueue {
     switch (admission.kind) {
       case "admit":
         this.#deps.next(change, undefined);
+        this.#checkLetIn(change.pod);
         return;
       case "reject":
         if (!this.#looksAgain(change, admission.rejection)) this.#deps.next(change, admission.rejection);
@@ -139,6 +142,14 @@ export class AdmissionQueue {
         this.#wait(change, admission.lacks, waiting);
     }
     if (admission.kind === "preempt") this.#preempt(change, admission);
+  }
+
+  /** Its part would be given to the next as well. */
+  #checkLetIn({ metadata: { uid } }: Pod): void {
+    const { workers } = this.#deps;
+    const id = podUid(uid);
+    const isCounted = workers.get(id) !== undefined || workers.returning(id) !== undefined;
+    invariant("a pod that is let in is counted at once", isCounted, () => uid);
   }
 
   /** The scheduler may know newer labels than this node: refresh them once before a rejection. */
@@ -174,6 +185,8 @@ export class AdmissionQueue {
     { victims, resource }: { readonly victims: readonly Pod[]; readonly resource: string },
   ): void {
     for (const victim of victims) {
+      const mayGo = mayPreempt(pod, victim);
+      invariant("only a lesser pod makes room", mayGo, () => `${victim.metadata.uid} for ${pod.metadata.uid}`);
       const { namespace, name, uid } = pod.metadata;
       const because: Cause = {
         code: "CriticalPod",

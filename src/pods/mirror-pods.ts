@@ -2,10 +2,11 @@ import { fullName } from "../api/full-name.ts";
 import { ApiError, askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Pod } from "../api/pod.ts";
-import { isMirrorPod } from "../api/pod-kind.ts";
+import { isMirrorPod, isStaticPod } from "../api/pod-kind.ts";
 import { onAbort } from "../base/abort.ts";
 import { BackOff } from "../base/back-off.ts";
 import { errorMessage } from "../base/errors.ts";
+import { invariant } from "../base/invariant.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
@@ -206,6 +207,8 @@ export class MirrorPods {
     const { client, clock, nodeName } = this.#deps;
     const uid = this.#deps.nodeUid();
     if (uid === undefined) throw new Error("the node is not registered");
+    // The API server has all others, and would run this one besides.
+    invariant("a mirror pod shows a static pod", isStaticPod(pod), () => pod.metadata.uid);
     // Set before the watch reports it: it must not be created twice.
     this.#expected.set(fullName(pod.metadata), clock.monotonic() + expectedMs);
     const place = { namespace: pod.metadata.namespace };
@@ -213,7 +216,10 @@ export class MirrorPods {
     await client.create(call, mirrorOf(pod, { name: nodeName, uid }));
   }
 
-  async #delete({ metadata: { namespace, name, uid } }: Pod, signal: AbortSignal): Promise<void> {
+  async #delete(mirror: Pod, signal: AbortSignal): Promise<void> {
+    const { namespace, name, uid } = mirror.metadata;
+    // It goes without a grace.
+    invariant("only a mirror pod is deleted for a static pod", isMirrorPod(mirror), () => uid);
     const call = { lane: "status", resource: apiPods, place: { namespace, name }, signal } as const;
     await this.#deps.client.delete(call, { gracePeriodSeconds: 0, preconditions: { uid } });
     this.#isDeleted(uid);

@@ -1,9 +1,9 @@
-import { invariant } from "../base/invariant.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { ContainerId } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { OperationProgress, PodOperation } from "../runtime/operations/pod-operation.ts";
@@ -50,6 +50,8 @@ export class PodOperations {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #events: OperationEvents;
+  /** The pod stops for good. */
+  #hasEnded = false;
 
   constructor(clock: Clock, log: Logger, events: OperationEvents) {
     this.#clock = clock;
@@ -96,6 +98,8 @@ export class PodOperations {
       pending: new Set(operation.containers),
       before,
     };
+    // What is started then has no place in the order of the stops.
+    invariant("nothing begins in a pod that ends", !this.#hasEnded, () => operation.name);
     this.#check(operation);
     this.#running.add(running);
     void this.#run(running, signal);
@@ -122,6 +126,12 @@ export class PodOperations {
       running.controller.abort(reason);
     }
     return this.#running.size;
+  }
+
+  /** The same, and nothing begins any more. */
+  end(reason: Error): number {
+    this.#hasEnded = true;
+    return this.abort(reason);
   }
 
   /**

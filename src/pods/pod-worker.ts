@@ -134,7 +134,7 @@ export class PodWorker {
     this.#enter(to);
     this.#step.abort(new CalledOff(cause));
     // What they started is not in the last observation, and has its place in the stop order.
-    if (this.#operations.abort(new CalledOff(cause)) > 0) this.#observer.acted();
+    if (this.#operations.end(new CalledOff(cause)) > 0) this.#observer.acted();
     // Immediately: the next step may have to wait for the runtime, and podwright may be killed before it.
     void this.#checkpoint.stopping(this.#pod, ending);
     this.wake(cause);

@@ -1,4 +1,3 @@
-import { invariant } from "../base/invariant.ts";
 import { fullName } from "../api/full-name.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
@@ -10,6 +9,7 @@ import type { DeliveredEvent } from "../pleg/pleg.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ChangedObject, usesObject } from "../api/referenced-objects.ts";
+import { invariant } from "../base/invariant.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { type Ending, unwanted } from "./ending.ts";
 import { PodWorker } from "./pod-worker.ts";
@@ -153,6 +153,8 @@ export class PodWorkers {
    */
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
     if (this.#workers.has(podUid(ref.uid))) return;
+    // What was not listed may run, and somebody want it.
+    invariant("an orphan was seen in the runtime", this.#deps.cache.has(podUid(ref.uid)), () => ref.uid);
     const worker = this.#newWorker(ref, pod, cause);
     worker.terminate(unwanted(cause, graceOf(pod)));
     worker.forget(cause);

@@ -54,3 +54,8 @@ test("a step is due when the first wait of a decision is over", async () => {
   await pause;
   assert.equal(schedule.takeCause(first).code, "BackOffExpired");
 });
+
+test("a step at no time at all breaks an invariant: it would never come", () => {
+  const schedule = new StepSchedule(new ManualClock(0), "next look", first);
+  assert.throws(() => schedule.by(Number.NaN, first), /a pod's next step has a time/);
+});

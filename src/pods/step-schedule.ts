@@ -1,4 +1,5 @@
 import { onAbort } from "../base/abort.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
@@ -59,6 +60,8 @@ export class StepSchedule {
 
   /** The latest time of the next step; an earlier one, or a wake-up during the step, takes precedence. */
   by(atMs: number, cause: Cause): void {
+    // It would never come.
+    invariant("a pod's next step has a time", !Number.isNaN(atMs), () => `${this.#name}: ${cause.message}`);
     if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
     this.#nextMs = atMs;
     this.#timerCause = cause;

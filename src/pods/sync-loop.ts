@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
@@ -293,7 +294,10 @@ export class SyncLoop {
       this.#endings.take(pod);
       found++;
       try {
-        if (!(await leftovers.remove(uid, signal))) failed++;
+        const isGone = await leftovers.remove(uid, signal);
+        // Its volumes would go while it makes them.
+        invariant("nothing is left over of a pod that is worked on", workers.get(pod) === undefined, () => uid);
+        if (!isGone) failed++;
       } catch (error) {
         signal.throwIfAborted();
         failed++;

@@ -1,6 +1,7 @@
 import type { Container } from "../api/container.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { ContainerId } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
 import type { TimerQueue } from "../base/timer-queue.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Observer, ProbeName } from "../journal/observer.ts";
@@ -152,6 +153,10 @@ export class ProbeWorker {
   async #probe(dueMs: number): Promise<void> {
     const { clock, runner, log } = this.#deps;
     const { container, probe, target, hide } = this.#view;
+    const subject = (): string => `${this.#pod.uid}/${container.name} ${this.type}`;
+    // What ends, or is not to be probed any more, takes the wait with it.
+    invariant("only what runs is probed", target !== undefined && this.#mayProbe(), subject);
+    invariant("a container is probed once at a time", this.#probing === undefined, subject);
     if (target === undefined) return;
     const controller = new AbortController();
     this.#probing = controller;
@@ -176,6 +181,9 @@ export class ProbeWorker {
   #take(outcome: ProbeOutcome, target: ProbeTarget): void {
     const { container, probe } = this.#view;
     const { clock, results } = this.#deps;
+    // An instance that ends calls its probes off.
+    const isItsOwn = target.id === this.#view.target?.id;
+    invariant("a verdict is of the instance that was probed", isItsOwn, () => `${this.#pod.uid}: ${target.id}`);
     results.saw(target.id, this.type, { kind: outcome.kind, text: outcome.text, at: clock.now() });
     const what = describeProbe(probe);
     const eventText = outcome.eventText ?? outcome.text;

@@ -1,8 +1,9 @@
 import type { Pod } from "../api/pod.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { resizeMessage } from "./resize-summary.ts";
-import { byUrgency, judgeResize, type PendingReason, type ResizeNode } from "./resize-admission.ts";
+import { byUrgency, judgeResize, overcommitted, type PendingReason, type ResizeNode } from "./resize-admission.ts";
 import type { PodResources } from "./resource-checkpoint.ts";
 import { resourcesOf, sameResources, withResources } from "./resizable.ts";
 import type { ResourceRecord } from "./resource-record.ts";
@@ -200,6 +201,9 @@ export class AllocationManager {
     if (pending === undefined) {
       this.#waiting.delete(uid);
       allocated.set(uid, resourcesOf(entry.pod));
+      const over = overcommitted(entry.pod, granted, activePods(), node);
+      // Judged by what all others had at this moment.
+      invariant("what is granted fits the node", over === undefined, () => `${uid}: ${over}`);
       const message = "the manifest's resources are allocated";
       // One that had to wait says what made it be judged again.
       const data = entry.pending && { trigger: trigger.code };

@@ -120,3 +120,11 @@ test("the class of burstable pods gets the sum of all, however many come at once
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 100; turn++) await Promise.resolve();
 }
+
+test("a pod whose class changes while it runs breaks an invariant: its containers stay where they are", async () => {
+  const cgroups = life(new SimCgroups());
+  await cgroups.ensure(pod("200m", "2Gi"));
+  const amounts = { cpu: "200m", memory: "2Gi" };
+  const guaranteed = podWith({ containers: [containerWith("a", amounts, amounts)] });
+  await assert.rejects(cgroups.ensure(guaranteed), /a pod keeps its cgroup/);
+});

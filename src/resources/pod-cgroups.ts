@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import { invariant } from "../base/invariant.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
@@ -113,6 +114,9 @@ export class PodCgroups {
     const before = this.#applied.get(uid);
     this.#applied.delete(uid);
     const path = this.#podPath(qosClass(pod), uid);
+    const made = this.#made.get(uid) ?? path;
+    // Its containers stay where they are, and the limits of the other hold none of them.
+    invariant("a pod keeps its cgroup", path === made, () => `${uid}: ${path} after ${made}`);
     this.#made.set(uid, path);
     await this.#deps.cgroups.apply(path, resources);
     this.#applied.set(uid, { ...before, ...resources });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
-import { byUrgency, judgeResize, type ResizeNode, type WaitingResize } from "./resize-admission.ts";
+import { byUrgency, judgeResize, overcommitted, type ResizeNode, type WaitingResize } from "./resize-admission.ts";
 
 interface Waiting {
   readonly priority?: number;
@@ -58,4 +58,12 @@ test("a resize that would change a container's swap is infeasible, one that woul
     message: "In-place resize of containers with swap is not supported.",
   });
   assert.equal(judgeResize(podOf("2Gi"), podOf("1Gi"), [], node), undefined);
+});
+
+test("what was granted is too much where all pods together have more than the node of what grew", () => {
+  const { wanted, granted } = waiting("own", { cpu: "2" });
+  const { granted: other } = waiting("other", {});
+  const all = [wanted, other];
+  assert.equal(overcommitted(wanted, granted, all, { allocatable: { cpu: "3", memory: "1Gi" } }), undefined);
+  assert.equal(overcommitted(wanted, granted, all, { allocatable: { cpu: "2900m", memory: "1Gi" } }), "cpu");
 });

@@ -61,6 +61,21 @@ function lackOf(
   return { reason: "Deferred", message: `Node didn't have enough resource: ${name}, ${figures}` };
 }
 
+/** A resource of which the pod was granted more, and all pods together have more than the node. Pure. */
+export function overcommitted(
+  wanted: Pod,
+  granted: Pod,
+  pods: readonly Pod[],
+  { allocatable }: Pick<ResizeNode, "allocatable">,
+): ResizableResource | undefined {
+  return resizableResources.find((name) => {
+    const capacityText = allocatable[name];
+    if (capacityText === undefined || requestOf(wanted, name).compare(requestOf(granted, name)) <= 0) return false;
+    const all = pods.reduce((sum, pod) => sum.add(requestOf(pod, name)), zeroQuantity);
+    return all.compare(parseQuantity(capacityText)) > 0;
+  });
+}
+
 function requestOf(pod: Pod, name: ResizableResource): Quantity {
   return podRequests(pod).get(name) ?? zeroQuantity;
 }

@@ -39,3 +39,9 @@ test("what can't be released keeps what comes after it, and the next try release
   await holdings.releaseRemoved(pod, { cause, comesBack: false }, signal);
   assert.deepEqual(released, ["cgroup of u", "directory of u"]);
 });
+
+test("holdings in another order than that in which pods let go of them break an invariant", () => {
+  const [first, last] = scene().holdings.all;
+  assert.ok(first !== undefined && last !== undefined);
+  assert.throws(() => new PodHoldings([last, first]), /what a pod holds until it ends is released first/);
+});

@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
 
@@ -36,6 +37,10 @@ export class PodHoldings {
   readonly all: readonly PodHolding[];
 
   constructor(all: readonly PodHolding[]) {
+    const order = all.map(({ until }) => until);
+    // What others need of a pod that has ended must not wait for its removal.
+    const isInOrder = order.lastIndexOf("ended") < (order.indexOf("removed") + 1 || order.length + 1);
+    invariant("what a pod holds until it ends is released first", isInOrder, () => order.join());
     this.all = all;
   }
 

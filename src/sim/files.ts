@@ -1,5 +1,13 @@
+import { invariant } from "../base/invariant.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type DirectoryEntry, FileError, type FileInfo, type Files, type ReadOptions } from "../ports/files.ts";
+import {
+  type DirectoryEntry,
+  FileError,
+  type FileInfo,
+  type Files,
+  type ReadOptions,
+  type RemoveTreeOptions,
+} from "../ports/files.ts";
 
 interface Node {
   readonly type: "file" | "directory" | "symlink";
@@ -46,6 +54,8 @@ export class MemoryFiles implements Files {
   /** Paths taken apart. */
   readonly #parts = new Map<string, readonly string[]>();
   readonly #watches = new Map<Node, Set<Watch>>();
+  /** What is mounted at or below a path; undefined: nothing. */
+  #mountBelow: (path: string) => string | undefined = () => undefined;
   #lastInode = 1;
 
   constructor(clock: Pick<Clock, "now" | "timer">) {
@@ -120,11 +130,16 @@ export class MemoryFiles implements Files {
   async remove(path: string): Promise<void> {
     const place = this.#find(path, false);
     if (place?.node === undefined) return;
+    if (this.#mountBelow(path) !== undefined) throw failure("EBUSY", path, "is mounted");
     if (place.node.children.size > 0) throw failure("ENOTEMPTY", path, "directory not empty");
     this.#delete(place, place.node);
   }
 
-  async removeTree(path: string): Promise<void> {
+  async removeTree(path: string, { isUnmounted = false }: RemoveTreeOptions = {}): Promise<void> {
+    const mounted = this.#mountBelow(path);
+    // The kernel would follow it: what lies behind a mount is somebody else's data.
+    invariant("nothing is removed below a mount", mounted === undefined || !isUnmounted, () => `${path}: ${mounted}`);
+    if (mounted !== undefined) throw failure("EBUSY", path, `${mounted} is mounted`);
     const place = this.#find(path, false);
     if (place?.node !== undefined) this.#delete(place, place.node);
   }
@@ -162,6 +177,11 @@ export class MemoryFiles implements Files {
 
   async chown(path: string, uid: number, gid: number): Promise<void> {
     this.#existing(path).node.owner = { uid, gid };
+  }
+
+  /** From now on trees in which something is mounted are not removed. */
+  knowMounts(mountBelow: (path: string) => string | undefined): void {
+    this.#mountBelow = mountBelow;
   }
 
   /** Of what the path names, a final symbolic link not followed. */

@@ -97,6 +97,11 @@ export class SimMounts implements Mounts {
     return this.#mounts.filter(({ target }) => target === path || target.startsWith(`${path}/`));
   }
 
+  /** A target at or below the path; undefined: nothing is mounted there. */
+  anyBelow(path: string): string | undefined {
+    return this.#mounts.find(({ target }) => target === path || target.startsWith(`${path}/`))?.target;
+  }
+
   async mount(mount: MountPoint): Promise<void> {
     this.#mounts.push(mount);
   }

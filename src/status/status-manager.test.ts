@@ -145,3 +145,13 @@ test("a status that was made before the server's was known takes over since when
   assert.notEqual(sinceOf("Ready"), early);
   assert.equal(changes.length, 1);
 });
+
+test("a status that takes back which spec it shows, or when the pod started, breaks an invariant", () => {
+  const { manager } = setUp();
+  const said = { ...runningStatus, observedGeneration: 4, startTime: "2026-01-01T00:00:00Z" };
+  manager.set(pod, said, cause);
+  const older = { ...said, observedGeneration: 3 };
+  assert.throws(() => manager.set(pod, older, cause), /a status shows no earlier spec than the one before/);
+  const later = { ...said, startTime: "2026-01-01T00:00:01Z" };
+  assert.throws(() => manager.set(pod, later, cause), /a pod starts once/);
+});

@@ -1,7 +1,7 @@
-import { invariant } from "../base/invariant.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Json } from "../base/json.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -94,6 +94,7 @@ export class StatusManager {
     const last = before?.version ?? 0;
     // Orders two statuses, whoever wrote them.
     invariant("a status's version grows", version > last, () => `${uid}: ${version} after ${last}`);
+    if (before !== undefined && before.version > 0) checkSuccessor(uid, before.status, status);
     this.#checkRestarts(uid, before?.status, status);
     this.#statuses.set(uid, { status, version });
     this.#record(ref, before?.status, status, cause);
@@ -153,6 +154,14 @@ export class StatusManager {
       });
     }
   }
+}
+
+/** What this life has said of a pod it does not take back. */
+function checkSuccessor(uid: string, before: PodStatus, after: PodStatus): void {
+  const [seen = 0, last = 0] = [after.observedGeneration, before.observedGeneration];
+  invariant("a status shows no earlier spec than the one before", seen >= last, () => `${uid}: ${seen}, ${last}`);
+  const isSameStart = before.startTime === undefined || after.startTime === before.startTime;
+  invariant("a pod starts once", isSameStart, () => `${uid}: ${after.startTime} after ${before.startTime}`);
 }
 
 function allStatuses(status: PodStatus | undefined): readonly ContainerStatus[] {

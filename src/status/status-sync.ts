@@ -5,6 +5,7 @@ import type { ApiClient } from "../api-client/client.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
 import { onAbort } from "../base/abort.ts";
+import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -261,6 +262,8 @@ export class StatusSync {
   }
 
   #begin(entry: StatusEntry, kind: Write["kind"], place: Disposable, signal: AbortSignal): void {
+    // The earlier of two could arrive last.
+    invariant("a pod's status is written once at a time", !entry.busy, () => entry.pod.metadata.uid);
     entry.busy = true;
     const write = this.#write(entry, kind, signal).finally(() => {
       entry.busy = false;
@@ -311,6 +314,9 @@ export class StatusSync {
       if (has(entry, after) && !isMirrorPod(pod)) this.#adopt(uid, after.status);
       left = statusPatch(uid, after.status, this.#latest(entry)?.status ?? latest.status);
     }
+    const { told = 0 } = entry;
+    const detail = (): string => `${uid}: ${latest.version}, ${told}`;
+    invariant("the API server is told no earlier status", latest.version >= told, detail);
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;
     entry.refusals = 0;
@@ -332,6 +338,9 @@ export class StatusSync {
     const { clock, journal, client } = this.#deps;
     const message = "delete the stopped pod at the API server";
     const cause: Cause = { code: "PodReleased", message: "the pod was deleted, and has stopped" };
+    const isOver = pod.metadata.deletionTimestamp !== undefined && entry.released;
+    // Others may have its name and its storage from then on.
+    invariant("a pod leaves the API server when it holds nothing", isOver, () => pod.metadata.uid);
     const options = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
     await perform(journal, clock, { what: "DeletePod", message, pod: this.#ref(pod), cause }, () =>
       client.delete(this.#call(pod, signal), options),

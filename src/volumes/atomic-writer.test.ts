@@ -195,3 +195,9 @@ function failingAfter(files: MemoryFiles, changes: number): Files {
     },
   });
 }
+
+test("a file that would take its user's rights breaks an invariant, before it is written", async () => {
+  const fixture = await Fixture.make();
+  const files: Payload = new Map([["sh", { data: new Uint8Array(), mode: 0o4755 }]]);
+  await assert.rejects(fixture.writer().write(files, nothing), /a projected file has permission bits only/);
+});

@@ -1,4 +1,5 @@
 import { normalize } from "node:path/posix";
+import { invariant } from "../base/invariant.ts";
 import { eachOf } from "../base/side-by-side.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
@@ -162,6 +163,12 @@ export class AtomicWriter {
     const { files } = this.#deps;
     await files.makeDirectory(generation, directoryMode);
     await eachOf(wanted, atOnce, async ([path, { data, mode, uid }]) => {
+      // Anything else would let a container take its user's rights.
+      invariant(
+        "a projected file has permission bits only",
+        (mode & ~0o777) === 0,
+        () => `${path}: ${mode.toString(8)}`,
+      );
       const slash = path.lastIndexOf("/");
       if (slash > 0) await files.makeDirectory(`${generation}/${path.slice(0, slash)}`, directoryMode);
       await files.write(`${generation}/${path}`, data, mode);

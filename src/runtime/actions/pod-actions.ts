@@ -4,6 +4,7 @@ import type { Pod } from "../../api/pod.ts";
 import { afterExit, neverRestarts } from "../../api/restart-policy.ts";
 import type { ContainerId, SandboxId } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
+import { checkActions } from "./check-actions.ts";
 import {
   decideRunning,
   decideStart,
@@ -68,7 +69,8 @@ export function isIdle(actions: PodActions): boolean {
   );
 }
 
-const nothingToDo: PodActions = {
+/** Of a pod that is as it is to be. */
+export const nothingToDo: PodActions = {
   killPod: undefined,
   createSandbox: undefined,
   sandbox: undefined,
@@ -86,6 +88,12 @@ const nothingToDo: PodActions = {
  * container-actions.ts.
  */
 export function computePodActions(pod: Pod, status: PodStatus, given: PodActionsContext): PodActions {
+  const actions = decide(pod, status, given);
+  checkActions(pod, status, given, actions);
+  return actions;
+}
+
+function decide(pod: Pod, status: PodStatus, given: PodActionsContext): PodActions {
   const sandbox = decideSandbox(pod, status);
   if (sandbox.recreate !== undefined) {
     const failed = initFailure(pod, status, given);

@@ -35,3 +35,8 @@ for (const [name, running, expected] of table) {
 test("a pod that only the runtime knows has no order", () => {
   assert.deepEqual([...terminationOrder(undefined, new Set(["s1", "a"]))], []);
 });
+
+test("a container that would wait for itself breaks an invariant", () => {
+  const same = testPod({ initContainers: [sidecar("a")], containers: [plain("a")] });
+  assert.throws(() => terminationOrder(same, new Set(["a"])), /no container waits for itself to stop/);
+});

@@ -1,5 +1,6 @@
 import { isSidecar } from "../../api/all-containers.ts";
 import type { Pod } from "../../api/pod.ts";
+import { invariant } from "../../base/invariant.ts";
 
 /**
  * For each container of a stopping pod, the running containers that must exit first: a sidecar outlives the regular
@@ -15,6 +16,8 @@ export function terminationOrder(
   const before = (pod?.spec.containers ?? []).map(({ name }) => name).filter((name) => running.has(name));
   for (const { name } of (pod?.spec.initContainers ?? []).filter(isSidecar).toReversed()) {
     if (!running.has(name)) continue;
+    // Each would wait for the other until the grace is over.
+    invariant("no container waits for itself to stop", !before.includes(name), () => name);
     if (before.length > 0) order.set(name, [...before]);
     before.push(name);
   }

@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { invariant } from "../../base/invariant.ts";
 import type { PodRef, Recorder } from "../../journal/entry.ts";
 import { FileError, type Files } from "../../ports/files.ts";
 import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
@@ -64,7 +65,11 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     await this.#writing.get(uid);
     const problem = this.#unusable.get(uid);
     if (problem !== undefined) throw new ContainerConfigError(`user namespace: ${problem}`);
-    const { first, length } = this.#ranges.get(uid) ?? (await this.#assign(pod));
+    const range = this.#ranges.get(uid) ?? (await this.#assign(pod));
+    // Users of the one would be users of the other.
+    const owner = this.#ownerOf(range);
+    invariant("ids of the node are of one pod", owner === uid, () => `${range.first} of ${uid} are of ${owner}`);
+    const { first, length } = range;
     const ids = [{ hostId: first, containerId: 0, length }];
     return { mode: NamespaceMode.POD, uids: ids, gids: ids };
   }

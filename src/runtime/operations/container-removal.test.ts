@@ -10,6 +10,7 @@ import { noFaults } from "../../sim/cri-faults.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import { SimRandom } from "../../sim/random.ts";
 import { RuntimeWorld } from "../../sim/runtime-world.ts";
+import type { ContainerState } from "../status/pod-status.ts";
 import { ContainerRemoval } from "./container-removal.ts";
 import { PreStopHooks } from "./pre-stop-hooks.ts";
 
@@ -19,7 +20,7 @@ const pod = { namespace: "default", name: "pod", uid: "uid-1" };
 const podLogs = `${podLogsRoot}/default_pod_uid-1`;
 
 /** Removes the first instance of container `app`. Returns the containers that the runtime was told to remove. */
-async function remove(files: MemoryFiles): Promise<string[]> {
+async function remove(files: MemoryFiles, state: ContainerState = "exited"): Promise<string[]> {
   const clock = new ManualClock();
   const removed: string[] = [];
   const { cri } = new SimConnection(new RuntimeWorld(new SimClock(0)), clock, new SimRandom(1), noFaults);
@@ -30,7 +31,7 @@ async function remove(files: MemoryFiles): Promise<string[]> {
   const effects = { clock, files, cri: { ...cri, runtime: { ...cri.runtime, removeContainer } }, journal };
   const node = { podLogsRoot, containerLogsRoot: "/var/log/containers" };
   const removal = new ContainerRemoval(effects, { preStops: new PreStopHooks(), node });
-  const container = testContainer({ name: "app", state: "exited" });
+  const container = testContainer({ name: "app", state });
   const cause = { code: "Resync", message: "a test" } as const;
   await removal.remove(pod, container, { cause }, new AbortController().signal);
   return removed;
@@ -68,4 +69,9 @@ test("nothing is removed through a link in the place of all the pod's logs", asy
   await files.symlink("/elsewhere", podLogs);
   assert.equal((await remove(files)).length, 1);
   assert.equal((await names(files, "/elsewhere/app")).length, 3);
+});
+
+test("a container that runs is not removed: it would end without its hook and its grace", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  await assert.rejects(remove(files, "running"), /a container is removed after it has stopped/);
 });

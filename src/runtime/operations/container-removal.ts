@@ -1,3 +1,4 @@
+import { invariant } from "../../base/invariant.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import { minimumGraceSeconds } from "../actions/grace.ts";
@@ -43,6 +44,8 @@ export class ContainerRemoval {
     signal: AbortSignal,
   ): Promise<void> {
     const { id, name } = container;
+    // The runtime would kill it, without its hook and its grace.
+    invariant("a container is removed after it has stopped", container.state !== "running", () => `${pod.uid}/${name}`);
     const message = `remove container ${name} (${shortId(id)})`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, async () => {
       await this.#removeLog(pod, container, keepsLog);

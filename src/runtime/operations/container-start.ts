@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type ContainerId, containerId } from "../../base/ids.ts";
+import { invariant } from "../../base/invariant.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
 import type { PodRef } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
@@ -65,6 +66,7 @@ export class ContainerStart {
   readonly #ref: PodRef;
   readonly #sandbox: StartSandbox;
   readonly #start: ContainerToStart;
+  #hasBegun = false;
 
   constructor(effects: Effects, parts: StartParts, pod: Pod, sandbox: StartSandbox, start: ContainerToStart) {
     this.#effects = effects;
@@ -82,6 +84,11 @@ export class ContainerStart {
   async run({ place, progress }: StartProgress, signal: AbortSignal): Promise<void> {
     const { images, postStarts } = this.#parts;
     const { config, ips } = this.#sandbox;
+    const subject = (): string => `${this.#ref.uid}/${this.#start.container.name}`;
+    invariant("a start is carried out once", !this.#hasBegun, subject);
+    this.#hasBegun = true;
+    // It shares that one's addresses and namespaces.
+    invariant("a container starts in its pod's sandbox", config.metadata?.uid === this.#ref.uid, subject);
     const [image, volumes] = await place.during(
       "a start's image and volumes",
       bothEnded(

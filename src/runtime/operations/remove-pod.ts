@@ -1,3 +1,4 @@
+import { invariant } from "../../base/invariant.ts";
 import { settleAll } from "../../base/side-by-side.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
@@ -5,6 +6,7 @@ import { shortId } from "../actions/sandbox-actions.ts";
 import type { Effects } from "../effects.ts";
 import type { PodHoldings, Release } from "../pod-holdings.ts";
 import type { ContainerStatus, PodStatus } from "../status/pod-status.ts";
+import { hasStopped } from "../status/remains.ts";
 import type { ContainerRemoval } from "./container-removal.ts";
 import { ignoreNotFound } from "./ignore-not-found.ts";
 import type { StartAttempts } from "./start-attempts.ts";
@@ -44,6 +46,8 @@ export class PodRemover {
   async remove(pod: PodRef, status: PodStatus, release: Removal, signal: AbortSignal): Promise<void> {
     const { removal, teardowns, attempts, holdings } = this.#parts;
     const { cause, comesBack, hasReleased } = release;
+    // Its volumes and cgroup go with it.
+    invariant("a pod is removed after it has stopped", hasStopped(status), () => pod.uid);
     await teardowns.run("later", signal, async (queuedMs) => {
       const isLast = ({ name, restartCount }: ContainerStatus): boolean =>
         !status.containers.some((other) => other.name === name && other.restartCount > restartCount);

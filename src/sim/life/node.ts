@@ -80,6 +80,7 @@ export class SimNode {
     this.resources = new SimMachineResources(clock, () => settings.world.containers.values());
     const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
+    this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = {
       faults: calm,
       onFault: () => {},
