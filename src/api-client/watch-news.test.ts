@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import type { Logger } from "../ports/log.ts";
+import { toldLog } from "../../test/support/told-log.ts";
 import { ApiDecodeError, ApiError } from "./api-error.ts";
 import { WatchNews } from "./watch-news.ts";
 
@@ -17,16 +17,8 @@ describe("WatchNews", () => {
 
   beforeEach(() => {
     told = [];
-    const log =
-      (level: string) =>
-      (message: string, fields: object = {}) =>
-        void (level !== "debug" && told.push(`${level}: ${message} ${JSON.stringify(fields)}`));
-    const logger: Logger = {
-      ...{ debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-      child: () => logger,
-    };
     clock = new ManualClock();
-    news = new WatchNews(clock, logger);
+    news = new WatchNews(clock, toldLog(told));
   });
 
   test("tells once that the server is away, and once that it is back, whoever watches", async () => {

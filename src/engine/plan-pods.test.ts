@@ -6,7 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { unwanted } from "../pods/ending.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
-import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { nothingToDo } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodPlan } from "../server/engine.ts";
 import { planPods } from "./plan-pods.ts";
@@ -15,18 +15,6 @@ const pod = testPod();
 const ref = podRef(pod);
 const cause: Cause = { code: "Resync", message: "near", because: { code: "Resync", message: "far" } };
 const wallOffsetMs = 1_000_000;
-
-const idle: PodActions = {
-  killPod: undefined,
-  createSandbox: undefined,
-  sandbox: undefined,
-  restartAll: undefined,
-  containersToKill: [],
-  containersToStart: [],
-  waits: [],
-  resize: undefined,
-  sandboxWaitUntilMs: undefined,
-};
 
 const running: WorkerPlan = {
   ref,
@@ -38,7 +26,7 @@ const running: WorkerPlan = {
   setUpFailure: undefined,
   underWay: [],
   stale: undefined,
-  actions: idle,
+  actions: nothingToDo,
 };
 
 function only(plan: Partial<WorkerPlan>): PodPlan {
@@ -60,7 +48,7 @@ test("a decision is told step by step with its whole chain of causes, and waits 
   const observed = testContainer({ name: container.name });
   const { steps, waits } = only({
     actions: {
-      ...idle,
+      ...nothingToDo,
       containersToKill: [{ container: observed, cause, eventMessage: "killed" }],
       waits: [{ container, exited: observed, untilMs: 500, cause }],
       sandboxWaitUntilMs: 700,
@@ -81,7 +69,7 @@ test("a decision is told step by step with its whole chain of causes, and waits 
 });
 
 test("what keeps a pod from being set up is the reason of the wait, not a guess", () => {
-  const actions = { ...idle, sandboxWaitUntilMs: 700 };
+  const actions = { ...nothingToDo, sandboxWaitUntilMs: 700 };
   const because = (plan: Partial<WorkerPlan>): unknown => only({ actions, ...plan }).waits.map((wait) => wait.because);
   assert.deepEqual(because({ setUpFailure: 'ConfigMap "default/settings" not found' }), [
     ['ConfigMap "default/settings" not found'],

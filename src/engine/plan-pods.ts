@@ -8,7 +8,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import type { PlanStep, PodPlan } from "../server/engine.ts";
 import type { RunPreview } from "../sources/run-source.ts";
 import type { SourceName } from "../sources/source.ts";
-import type { PodActionsContext } from "../runtime/actions/pod-actions-context.ts";
+import { firstStart } from "../runtime/actions/pod-actions-context.ts";
 
 type PreviewedPod = RunPreview["pods"][number];
 
@@ -18,20 +18,6 @@ interface Wanted {
   readonly pod: Pod;
   readonly place: string;
 }
-
-/** A pod of which nothing exists yet. */
-const firstStart: PodActionsContext = {
-  nowMs: 0,
-  busy: new Set(),
-  backOffEndsAt: () => undefined,
-  retryAt: () => undefined,
-  sandboxRetryAt: undefined,
-  evidence: () => undefined,
-  restartCause: () => undefined,
-  startsOver: () => false,
-  unhealthy: () => undefined,
-  started: () => true,
-};
 
 /**
  * What would be done next with the pods that there are and with those of a preview, by namespace and name. Pure.

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { testContainer, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import { containerId } from "../base/ids.ts";
-import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { nothingToDo } from "../runtime/actions/pod-actions.ts";
 import type { ContainerStatus } from "../runtime/status/pod-status.ts";
 import { SimClock } from "../sim/clock.ts";
 import { RestartTimes } from "./restart-times.ts";
@@ -145,11 +145,7 @@ test("what is planned and not tried counts for nothing, what is tried counts eac
   const status = testStatus([], [exited]);
   const cause = { code: "ContainerExited", message: "it has ended" } as const;
   const start = { container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause } as const;
-  const nothing = { killPod: undefined, sandbox: undefined, restartAll: undefined, resize: undefined };
-  const actions: PodActions = {
-    ...{ ...nothing, containersToKill: [], waits: [], sandboxWaitUntilMs: undefined },
-    ...{ createSandbox: { attempt: 1, cause }, containersToStart: [start] },
-  };
+  const actions = { ...nothingToDo, createSandbox: { attempt: 1, cause }, containersToStart: [start] };
   for (let plans = 0; plans < 4; plans++) scene.times.acting(actions);
   assert.deepEqual([scene.times.delayMs(web), scene.times.sandboxEndsAt()], [0, undefined]);
   for (const delayMs of [10_000, 20_000, 40_000]) {
@@ -170,13 +166,8 @@ test("that a pod starts over for an exit is known until the instance is gone, in
   const scene = new Scene();
   const exited = scene.exit();
   const cause = { code: "RestartAllContainers", message: "its rule" } as const;
-  const nothing = { killPod: undefined, createSandbox: undefined, sandbox: undefined, resize: undefined };
   assert.ok(!scene.times.startsOver(exited));
-  const actions: PodActions = {
-    ...nothing,
-    ...{ containersToKill: [], containersToStart: [], waits: [], sandboxWaitUntilMs: undefined },
-    restartAll: { container: web, source: exited, cause },
-  };
+  const actions = { ...nothingToDo, restartAll: { container: web, source: exited, cause } };
   for (let tries = 0; tries < 3; tries++) scene.times.acting(actions);
   const next = new Scene();
   next.times.remember(scene.times.delays());

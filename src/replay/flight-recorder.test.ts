@@ -7,6 +7,7 @@ import type { Decision } from "../pods/decision-recorder.ts";
 import type { Logger } from "../ports/log.ts";
 import { FileError } from "../ports/files.ts";
 import { computePodActions } from "../runtime/actions/pod-actions.ts";
+import { firstStart } from "../runtime/actions/pod-actions-context.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { FlightRecorder } from "./flight-recorder.ts";
 import { replay } from "./replay.ts";
@@ -22,18 +23,7 @@ const limits = {
 function decisionAt(nowMs: number): Decision {
   const pod = podWith({ containers: [{ name: "web", image: "a:1" }] });
   const status = runtimeStatus(pod, [], [readySandbox()]);
-  const context = {
-    nowMs,
-    busy: new Set<string>(),
-    backOffEndsAt: () => undefined,
-    retryAt: () => undefined,
-    sandboxRetryAt: undefined,
-    evidence: () => undefined,
-    restartCause: () => undefined,
-    startsOver: () => false,
-    unhealthy: () => undefined,
-    started: () => true,
-  };
+  const context = { ...firstStart, nowMs };
   return { pod, status, context, actions: computePodActions(pod, status, context) };
 }
 

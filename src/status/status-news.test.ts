@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { toldLog } from "../../test/support/told-log.ts";
 import { ApiError } from "../api-client/api-error.ts";
-import type { Logger } from "../ports/log.ts";
 import { StatusNews } from "./status-news.ts";
 
 const a = { namespace: "ns", name: "a", uid: "1" };
@@ -16,16 +16,8 @@ describe("StatusNews", () => {
 
   beforeEach(() => {
     told = [];
-    const log =
-      (level: string) =>
-      (message: string, fields: object = {}) =>
-        void (level !== "debug" && told.push(`${level}: ${message} ${JSON.stringify(fields)}`));
-    const logger: Logger = {
-      ...{ debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-      child: () => logger,
-    };
     clock = new ManualClock();
-    news = new StatusNews(clock, logger);
+    news = new StatusNews(clock, toldLog(told));
   });
 
   test("names the first pod whose status does not arrive, and says that all do only when none fails", async () => {

@@ -7,7 +7,7 @@ import { containerId } from "../../base/ids.ts";
 import { computePodActions } from "./pod-actions.ts";
 import type { ContainerStatus } from "../status/pod-status.ts";
 import type { Unhealthy } from "./container-decision.ts";
-import type { PodActionsContext } from "./pod-actions-context.ts";
+import { firstStart, type PodActionsContext } from "./pod-actions-context.ts";
 
 const liveness: Unhealthy = { cause: { code: "LivenessProbeFailed", message: "liveness failed 3/3" } };
 const startup: Unhealthy = { cause: { code: "StartupProbeFailed", message: "startup failed 30/30" }, graceSeconds: 4 };
@@ -29,18 +29,7 @@ function afterUnhealthy(unhealthy: Unhealthy, spec: Partial<PodSpec>, container:
 const exited = (name: string, exitCode: number): ContainerStatus =>
   testContainer({ name, state: "exited", exitCode, finishedAt: 3n });
 
-const plain: PodActionsContext = {
-  nowMs: 1000,
-  busy: new Set(),
-  backOffEndsAt: () => undefined,
-  retryAt: () => undefined,
-  sandboxRetryAt: undefined,
-  evidence: () => undefined,
-  restartCause: () => undefined,
-  startsOver: () => false,
-  unhealthy: () => undefined,
-  started: () => true,
-};
+const plain: PodActionsContext = { ...firstStart, nowMs: 1000 };
 
 describe("a container that fails its probe", () => {
   const rows: readonly [string, Unhealthy, Partial<PodSpec>, Partial<Container>, boolean][] = [

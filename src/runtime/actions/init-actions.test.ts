@@ -6,7 +6,7 @@ import type { PodSpec } from "../../api/pod.ts";
 import { containerId, sandboxId } from "../../base/ids.ts";
 import { computePodActions, type PodActions } from "./pod-actions.ts";
 import type { ContainerStatus, SandboxStatus } from "../status/pod-status.ts";
-import type { PodActionsContext } from "./pod-actions-context.ts";
+import { firstStart, type PodActionsContext } from "./pod-actions-context.ts";
 
 const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: "busybox", ...more });
 const sidecar = (name: string): Container => container(name, { restartPolicy: "Always" });
@@ -300,18 +300,7 @@ function words(actions: PodActions): string[] {
   ];
 }
 
-const plain: PodActionsContext = {
-  nowMs: 1000,
-  busy: new Set(),
-  backOffEndsAt: () => undefined,
-  retryAt: () => undefined,
-  sandboxRetryAt: undefined,
-  evidence: () => undefined,
-  restartCause: () => undefined,
-  startsOver: () => false,
-  unhealthy: () => undefined,
-  started: () => true,
-};
+const plain: PodActionsContext = { ...firstStart, nowMs: 1000 };
 
 describe("init containers, sidecars, ephemeral containers and rules", () => {
   for (const { when, spec, sandboxes = [testSandbox()], containers = [], context, then } of rows) {

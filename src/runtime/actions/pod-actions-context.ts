@@ -30,6 +30,20 @@ export interface PodActionsContext {
   readonly resize?: ResizeFacts | undefined;
 }
 
+/** Of a pod of which nothing exists yet. */
+export const firstStart: PodActionsContext = {
+  nowMs: 0,
+  busy: new Set(),
+  backOffEndsAt: () => undefined,
+  retryAt: () => undefined,
+  sandboxRetryAt: undefined,
+  evidence: () => undefined,
+  restartCause: () => undefined,
+  startsOver: () => false,
+  unhealthy: () => undefined,
+  started: () => true,
+};
+
 /** The resize state of a pod, whose spec has the allocated resources. */
 export interface ResizeFacts {
   /** The actuated resources of its containers and of the pod; undefined: not recorded. */

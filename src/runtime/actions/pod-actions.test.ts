@@ -6,20 +6,9 @@ import type { PodSpec } from "../../api/pod.ts";
 import { containerId, sandboxId } from "../../base/ids.ts";
 import { computePodActions, isIdle, type PodActions } from "./pod-actions.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "../status/pod-status.ts";
-import type { PodActionsContext } from "./pod-actions-context.ts";
+import { firstStart, type PodActionsContext } from "./pod-actions-context.ts";
 
-const noBackOff: PodActionsContext = {
-  nowMs: 1000,
-  busy: new Set(),
-  backOffEndsAt: () => undefined,
-  retryAt: () => undefined,
-  sandboxRetryAt: undefined,
-  evidence: () => 7,
-  restartCause: () => undefined,
-  startsOver: () => false,
-  unhealthy: () => undefined,
-  started: () => true,
-};
+const noBackOff: PodActionsContext = { ...firstStart, nowMs: 1000, evidence: () => 7 };
 
 interface Summary {
   readonly kill: string | undefined;
