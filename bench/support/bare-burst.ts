@@ -58,7 +58,7 @@ const namespace = "default";
 
 class BareKubelet {
   readonly #client: ApiClient;
-  readonly #cri = connectCri(endpoint);
+  readonly #cri = connectCri(endpoint, systemClock);
   readonly #starts = new Semaphore(startsAtOnce);
   readonly #stops = new Semaphore(stopsAtOnce);
   readonly #own = new Map<string, Promise<OwnPod>>();

@@ -1,11 +1,12 @@
 /** `bare-rest.ts ENDPOINT`: the floor of a kubelet at rest. Tells its parent when it is ready; SIGTERM ends it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 
 /** As podwright lists while events tell of the rest (eventedRelistPeriodMs). */
 const listPeriodMs = 10_000;
 
-const { runtime } = connectCri(process.argv[2] ?? "");
+const { runtime } = connectCri(process.argv[2] ?? "", systemClock);
 
 /** Nobody looks at them. */
 async function events(): Promise<void> {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodStatus } from "../../src/api/status.ts";
 import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import { systemMounts } from "../../src/linux/files/mounts.ts";
@@ -69,7 +70,7 @@ export class BenchCluster implements AsyncDisposable {
   ) {
     this.server = server;
     this.layout = layout;
-    this.cri = connectCri(runtime.endpoint);
+    this.cri = connectCri(runtime.endpoint, systemClock);
     this.#runtime = runtime;
     this.#startKubelet = startAgent;
     this.#kubelet = kubelet;

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PodManifest } from "../../src/api/pod.ts";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { Cri } from "../../src/ports/cri.ts";
@@ -45,7 +46,7 @@ export class BenchNode implements AsyncDisposable {
     this.engine = engine;
     this.runtime = runtime;
     this.#process = child;
-    this.cri = connectCri(layout.containerd.endpoint);
+    this.cri = connectCri(layout.containerd.endpoint, systemClock);
   }
 
   /** Starts it and waits until it can run pods. */

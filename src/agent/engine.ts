@@ -4,6 +4,7 @@ import { podUid } from "../base/ids.ts";
 import { defaultEvictionHard, withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { defaultImageLimits } from "../images/image-manager.ts";
 import { NodeMetrics } from "../metrics/node-metrics.ts";
@@ -76,7 +77,7 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
 }
 
 function runtimeDependencies(ports: AgentPorts): Parameters<typeof stopPrivateRuntime>[0] {
-  const connect = (endpoint: string): ReturnType<typeof connectCri> => connectCri(endpoint);
+  const connect = (endpoint: string): ReturnType<typeof connectCri> => connectCri(endpoint, systemClock);
   return { ...ports, hashing: systemHashing, locks: systemLocks, daemons: systemDaemons, connect };
 }
 
@@ -132,7 +133,7 @@ async function serve(
 ): Promise<void> {
   const { clock, files, network } = ports;
   const termination = terminationSignal();
-  using cri = connectCri(endpoint);
+  using cri = connectCri(endpoint, systemClock);
   const runtime = await discoverRuntime(cri, termination).catch((error: unknown) => {
     if (!isCriError(error)) throw error;
     throw new PodwrightError(ExitCode.environment, `container runtime does not answer: ${error.message}`, {

@@ -8,6 +8,7 @@ import { nodeIpsOf, nodeNameOf } from "../config/node-options.ts";
 import { kubeletSettings, socketEndpoint } from "../config/settings.ts";
 import { servingSettings } from "../config/serving.ts";
 import { connectCri } from "../cri/client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
 import type { Node } from "../engine/node.ts";
 import { tellPodCidr } from "../engine/pod-cidr.ts";
@@ -79,7 +80,7 @@ async function operate(daemon: Daemon): Promise<void> {
   using _claim = await claim(ports, endpoint, log, daemon.termination);
   const credentials = await ownCredentials(daemon, nodeName);
   await shareRoot(daemon, rootDirectory);
-  using runtimeConnection = connectCri(endpoint);
+  using runtimeConnection = connectCri(endpoint, systemClock);
   using imageConnection = connectImages(configuration);
   const services = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
   const cri = withDeadlines(services, ports.clock, settings.runtimeRequestTimeoutMs, metrics.runtime);
@@ -115,7 +116,7 @@ async function hostAddresses({ ports, log, flags, termination }: Daemon, nodeNam
 
 function connectImages({ imageServiceEndpoint = "" }: KubeletConfiguration): (Cri & Disposable) | undefined {
   if (imageServiceEndpoint === "") return undefined;
-  return connectCri(socketEndpoint("imageServiceEndpoint", imageServiceEndpoint));
+  return connectCri(socketEndpoint("imageServiceEndpoint", imageServiceEndpoint), systemClock);
 }
 
 /** `--lock-file`: held until the result is disposed of. `termination` also aborts when another process waits for it. */

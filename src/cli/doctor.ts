@@ -34,7 +34,7 @@ async function machineChecks(context: MachineContext, endpoint: string): Promise
   const { clock, files, mounts, processes, layout } = context;
   const checked = { files, mounts, processes, layout, searchPath: searchPath(context) };
   if (endpoint === layout.containerd.endpoint) return (await preflight(checked)).checks;
-  using cri = connectCri(endpoint);
+  using cri = connectCri(endpoint, clock);
   return [...(await preflightBesideRuntime(checked)), ...(await checkRuntime(cri, clock, endpoint))];
 }
 

@@ -8,6 +8,7 @@ import { CriError } from "../ports/cri.ts";
 import type { RpcCode } from "../ports/rpc.ts";
 import { VersionResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import { connectCri } from "./client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -33,7 +34,7 @@ test("int64 values past 2^53 arrive exactly", async () => {
   await using server = await startCriServer({
     runtime: { containerStatus: () => ({ status: { id: "c", createdAt: large, startedAt: -large } }) },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const { status } = await cri.runtime.containerStatus({ containerId: "c" });
   assert.equal(status?.createdAt, large);
   assert.equal(status?.startedAt, -large);
@@ -42,7 +43,7 @@ test("int64 values past 2^53 arrive exactly", async () => {
 test("an endpoint may be a bare path and the images may live elsewhere", async () => {
   await using runtimeServer = await startCriServer({ runtime: { version: () => ({ runtimeName: "one" }) } });
   await using imageServer = await startCriServer({ images: { listImages: () => ({ images: [{ id: "i" }] }) } });
-  using cri = connectCri(runtimeServer.path, { imageEndpoint: imageServer.endpoint });
+  using cri = connectCri(runtimeServer.path, systemClock, { imageEndpoint: imageServer.endpoint });
   assert.equal((await cri.runtime.version({})).runtimeName, "one");
   assert.equal((await cri.images.listImages({})).images[0]?.id, "i");
   assert.equal(runtimeServer.connections, 1);
@@ -58,7 +59,7 @@ test("endpoints that are no Unix socket are refused with a remedy", () => {
     "unix://c.sock",
     `/${"x".repeat(107)}`,
   ]) {
-    assert.throws(() => connectCri(endpoint), { name: "PodwrightError", exitCode: 2 }, endpoint);
+    assert.throws(() => connectCri(endpoint, systemClock), { name: "PodwrightError", exitCode: 2 }, endpoint);
   }
 });
 
@@ -72,7 +73,7 @@ test("a list of 20 MiB arrives whole, one past 64 MiB is refused, and the connec
       listContainers: () => ({ containers: [{ id: "c", labels: { text: "x".repeat(size) } }] }),
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const { containers } = await cri.runtime.listContainers({});
   assert.equal(containers[0]?.labels["text"]?.length, size);
   size = 70 * mebibyte;
@@ -84,7 +85,7 @@ test("a list of 20 MiB arrives whole, one past 64 MiB is refused, and the connec
 
 test("a request past 64 MiB is refused before it is sent", async () => {
   await using server = await startCriServer({});
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const error = await criError(cri.images.pullImage({ image: { image: "x".repeat(65 * mebibyte) } }));
   assert.equal(error.code, "ResourceExhausted");
 });
@@ -99,7 +100,7 @@ test("every gRPC status keeps its code and the runtime's own words", async () =>
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   assert.equal(codes.length, 16);
   for (const [index, code] of codes.entries()) {
     const error = await criError(cri.runtime.stopContainer({ timeout: BigInt(index) }));
@@ -119,7 +120,7 @@ test("a long error text arrives whole, one past HTTP/2's limits fails, and the n
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   assert.equal((await criError(cri.runtime.startContainer({}))).message.length, length);
   length = 200_000;
   assert.equal((await criError(cri.runtime.startContainer({}))).code, "Unavailable");
@@ -128,7 +129,7 @@ test("a long error text arrives whole, one past HTTP/2's limits fails, and the n
 
 test("a method that the runtime lacks is Unimplemented, unary or streaming", async () => {
   await using server = await startCriServer({});
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   assert.equal((await criError(cri.runtime.runtimeConfig({}))).code, "Unimplemented");
   assert.equal(
     (await criError(cri.runtime.getContainerEvents({})[Symbol.asyncIterator]().next())).code,
@@ -141,7 +142,7 @@ test("a string that is no UTF-8 is an Internal error and not a crash", async () 
   // An unknown field is written back as it came: here field 2, a string, with a byte that UTF-8 never has.
   answer.$unknown = [{ no: 2, wireType: WireType.LengthDelimited, data: new Uint8Array([1, 0xff]) }];
   await using server = await startCriServer({ runtime: { version: () => answer } });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   assert.equal((await criError(cri.runtime.version({}))).code, "Internal");
 });
 
@@ -157,7 +158,7 @@ test("a deadline ends the call on both sides", async () => {
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const started = performance.now();
   const error = await criError(cri.runtime.status({}, { timeoutMs: 100 }));
   assert.equal(error.code, "DeadlineExceeded");
@@ -180,7 +181,7 @@ test("the caller's signal cancels a call on both sides, whatever its reason", as
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const controller = new AbortController();
   const pull = criError(cri.images.pullImage({}, { signal: controller.signal }));
   await begun.promise;
@@ -204,7 +205,7 @@ test("a stream ends for the runtime by its signal and by leaving the loop", asyn
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   for await (const event of cri.runtime.getContainerEvents({})) {
     assert.equal(event.containerId, "first");
     break;
@@ -233,7 +234,7 @@ test("500 calls at once share one connection", async () => {
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const ids = Array.from({ length: 500 }, (_, index) => `sandbox-${index}`);
   const answers = await Promise.all(ids.map((podSandboxId) => cri.runtime.podSandboxStatus({ podSandboxId })));
   assert.deepEqual(
@@ -253,7 +254,7 @@ test("a stalled reader of events holds up no other call, and loses nothing", asy
       listContainers: () => ({ containers: [{ id: "x".repeat(4 * mebibyte) }] }),
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const stream = cri.runtime.getContainerEvents({})[Symbol.asyncIterator]();
   await stream.next();
   for (let index = 0; index < 20; index++) {
@@ -267,10 +268,10 @@ test("a stalled reader of events holds up no other call, and loses nothing", asy
 
 test("codes of the client's own errors are never mistaken for the runtime's answers", async () => {
   await using server = await startCriServer({});
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const codes: RpcCode[] = [];
   codes.push((await criError(cri.runtime.stopContainer({ timeout: 2n ** 70n }))).code);
-  using nowhere = connectCri("/nonexistent/cri.sock");
+  using nowhere = connectCri("/nonexistent/cri.sock", systemClock);
   const error = await criError(nowhere.runtime.version({}));
   codes.push(error.code);
   assert.match(error.message, /unix:\/\/\/nonexistent\/cri\.sock.*ENOENT/);

@@ -1,6 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { bindService } from "../grpc/client.ts";
 import { Connection, type ConnectionChange } from "../grpc/connection.ts";
+import type { Clock } from "../ports/clock.ts";
 import { type Cri, CriError } from "../ports/cri.ts";
 import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js";
 import type { RpcError } from "../ports/rpc.ts";
@@ -21,11 +22,11 @@ export interface CriClientOptions {
  * @param endpoint `unix:///path` or `/path`
  * @throws PodwrightError (bad input) for any other endpoint
  */
-export function connectCri(endpoint: string, options: CriClientOptions = {}): Cri & Disposable {
+export function connectCri(endpoint: string, clock: Clock, options: CriClientOptions = {}): Cri & Disposable {
   const path = socketPath(endpoint);
   const imagePath = socketPath(options.imageEndpoint ?? endpoint);
   const connect = (socket: string): Connection =>
-    new Connection(socket, "runtime", (change) => options.onConnectionChange?.(`unix://${socket}`, change));
+    new Connection(clock, socket, "runtime", (change) => options.onConnectionChange?.(`unix://${socket}`, change));
   const runtimeConnection = connect(path);
   const imageConnection = imagePath === path ? runtimeConnection : connect(imagePath);
   return {

@@ -7,6 +7,7 @@ import type { Cri } from "../ports/cri.ts";
 import { ImageService, RuntimeService, Signal } from "../ports/gen/runtime/v1/api_pb.js";
 import { crioWays, usualWays } from "../sim/runtime-ways.ts";
 import { connectCri } from "./client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 
 const sandboxConfig = {
   metadata: { name: "web", namespace: "default", uid: "uid-1", attempt: 0 },
@@ -30,7 +31,7 @@ async function runSandbox({ runtime }: Cri): Promise<string> {
 
 test("every call names gRPC's content type exactly, unary or streaming, and so is no stranger to a multiplexer", async () => {
   await using server = await startCriServer({}, crioWays);
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   type Calls = Record<string, (request: object) => Promise<unknown> & AsyncIterable<unknown>>;
   const services = [
     [RuntimeService, cri.runtime],
@@ -55,7 +56,7 @@ test("every call names gRPC's content type exactly, unary or streaming, and so i
 
 test("over the wire, a runtime of CRI-O's ways ends its event stream well, and hides stop signals and the order of handlers", async () => {
   await using server = await startRuntimeServer(crioWays);
-  using cri = connectCri(server.wire.endpoint);
+  using cri = connectCri(server.wire.endpoint, systemClock);
   assert.equal((await cri.runtime.version({})).runtimeName, "cri-o");
   const events: unknown[] = [];
   for await (const event of cri.runtime.getContainerEvents({})) events.push(event);
@@ -75,7 +76,7 @@ test("over the wire, a runtime of CRI-O's ways ends its event stream well, and h
 
 test("over the wire, a runtime of CRI-O's ways refuses too little memory, and forgets resizes when it starts again", async () => {
   await using server = await startRuntimeServer(crioWays);
-  using cri = connectCri(server.wire.endpoint);
+  using cri = connectCri(server.wire.endpoint, systemClock);
   const podSandboxId = await runSandbox(cri);
   const create = async (bytes: bigint): Promise<string> =>
     (await cri.runtime.createContainer({ podSandboxId, config: configOf(bytes), sandboxConfig })).containerId;
@@ -96,7 +97,7 @@ test("over the wire, a runtime of CRI-O's ways refuses too little memory, and fo
 test("over the wire, a container that CRI-O makes late waits, unseen, for the next request of its name", async () => {
   for (const ways of [crioWays, usualWays]) {
     await using server = await startRuntimeServer(ways);
-    using cri = connectCri(server.wire.endpoint);
+    using cri = connectCri(server.wire.endpoint, systemClock);
     const podSandboxId = await runSandbox(cri);
     const request = { podSandboxId, config: configOf(0n), sandboxConfig };
     server.setFaults({ hang: 1 });

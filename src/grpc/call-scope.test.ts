@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { CallScope } from "./call-scope.ts";
 
 const dayMs = 86_400_000;
 
 test("the deadline is told in at most eight digits, or not at all", () => {
   const told = (timeoutMs: number): string | undefined => {
-    using scope = new CallScope({ timeoutMs });
+    using scope = new CallScope(new ManualClock(), "Version", { timeoutMs });
     return scope.headers["grpc-timeout"];
   };
   assert.equal(told(0.2), "1m");
@@ -18,18 +19,24 @@ test("the deadline is told in at most eight digits, or not at all", () => {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-test("a deadline of months does not fire at once", async () => {
-  using scope = new CallScope({ timeoutMs: 60 * dayMs });
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  assert.equal(scope.end, undefined);
-  assert.equal(scope.timeIsUp, false);
+test("a deadline is a wait of the clock that has the method's name", async () => {
+  const clock = new ManualClock();
+  using scope = new CallScope(clock, "StopContainer", { timeoutMs: 60 * dayMs });
+  assert.deepEqual(clock.waits, ["gRPC StopContainer"]);
+  await clock.advance(60 * dayMs - 1000);
+  assert.deepEqual([scope.end, scope.timeIsUp], [undefined, false]);
+  await clock.advance(1000);
+  assert.deepEqual([scope.end, scope.timeIsUp], ["deadline", true]);
+  assert.deepEqual(clock.waits, []);
 });
 
 test("the first end counts, and ends the work", async () => {
   const controller = new AbortController();
-  using scope = new CallScope({ signal: controller.signal, timeoutMs: 5 });
+  const clock = new ManualClock();
+  using scope = new CallScope(clock, "Version", { signal: controller.signal, timeoutMs: 5 });
   let undone = 0;
-  await assert.rejects(scope.within(never(), () => undone++));
+  const work = scope.within(never(), () => undone++);
+  await Promise.all([assert.rejects(work), clock.advance(5)]);
   controller.abort(new Error("late"));
   scope.leave();
   assert.equal(scope.end, "deadline");
@@ -40,7 +47,7 @@ test("the first end counts, and ends the work", async () => {
 });
 
 test("work that ends in time is what it is", async () => {
-  using scope = new CallScope({ timeoutMs: 60_000 });
+  using scope = new CallScope(new ManualClock(), "Version", { timeoutMs: 60_000 });
   assert.equal(await scope.within(Promise.resolve("done")), "done");
   await assert.rejects(scope.within(Promise.reject(new Error("its own"))), /its own/);
   assert.equal(scope.end, undefined);
@@ -48,7 +55,7 @@ test("work that ends in time is what it is", async () => {
 
 test("a disposed scope ignores its caller's signal", () => {
   const controller = new AbortController();
-  const scope = new CallScope({ signal: controller.signal });
+  const scope = new CallScope(new ManualClock(), "Version", { signal: controller.signal });
   scope[Symbol.dispose]();
   controller.abort();
   assert.equal(scope.end, undefined);

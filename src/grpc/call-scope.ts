@@ -1,10 +1,8 @@
+import type { Clock } from "../ports/clock.ts";
 import { type RpcCallOptions, RpcError } from "../ports/rpc.ts";
 
 /** Why podwright ended a call itself: its caller's signal, its deadline, or a consumer that left the stream. */
 export type CallEnd = "canceled" | "deadline" | "left";
-
-/** The longest delay that Node's timers keep (24.8 days); a longer one would fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /** The other side counts the same deadline and may end the call a moment before podwright's timer does. */
 const clockSlackMs = 50;
@@ -16,11 +14,15 @@ export class CallScope implements Disposable {
   #reason: unknown;
   #onEnd: (() => void) | undefined;
   readonly #callerSignal: AbortSignal | undefined;
-  readonly #startedMs = performance.now();
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  readonly #startedMs: number;
+  readonly #timer: Disposable | undefined;
   readonly #onCallerAbort = (): void => this.#abort("canceled", this.#callerSignal?.reason);
 
-  constructor(options: RpcCallOptions) {
+  /** @param method what is called, as diagnostics show the wait */
+  constructor(clock: Clock, method: string, options: RpcCallOptions) {
+    this.#clock = clock;
+    this.#startedMs = clock.monotonic();
     this.timeoutMs = options.timeoutMs;
     this.#callerSignal = options.signal;
     if (options.signal?.aborted === true) {
@@ -30,7 +32,7 @@ export class CallScope implements Disposable {
     } else {
       options.signal?.addEventListener("abort", this.#onCallerAbort, { once: true });
       if (options.timeoutMs === undefined) return;
-      this.#timer = setTimeout(() => this.#abort("deadline", undefined), Math.min(options.timeoutMs, longestTimerMs));
+      this.#timer = clock.timer(`gRPC ${method}`, options.timeoutMs, () => this.#abort("deadline", undefined));
     }
   }
 
@@ -61,7 +63,7 @@ export class CallScope implements Disposable {
 
   /** True when the time is up, or so nearly that the other side's own timer may have ended the call. */
   get timeIsUp(): boolean {
-    return this.timeoutMs !== undefined && performance.now() - this.#startedMs >= this.timeoutMs - clockSlackMs;
+    return this.timeoutMs !== undefined && this.#clock.monotonic() - this.#startedMs >= this.timeoutMs - clockSlackMs;
   }
 
   /** Headers that tell the other side the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
@@ -76,7 +78,7 @@ export class CallScope implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    this.#timer?.[Symbol.dispose]();
     this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
   }
 

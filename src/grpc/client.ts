@@ -55,7 +55,7 @@ class MethodCaller {
     request: MessageInitShape<DescMessage>,
     options: RpcCallOptions = {},
   ): Promise<MessageShape<DescMessage>> {
-    using scope = new CallScope(options);
+    using scope = new CallScope(this.#connection.clock, this.#method.name, options);
     try {
       const stream = await this.#send(request, scope);
       const message = await scope.within(oneMessage(stream, maxMessageBytes), () => cancel(stream));
@@ -83,7 +83,7 @@ class MethodCaller {
     return {
       next: async () => {
         if (finished) return done;
-        scope ??= new CallScope(options);
+        scope ??= new CallScope(this.#connection.clock, this.#method.name, options);
         try {
           opened ??= open(this.#send(request, scope));
           const { messages, stream } = await opened;

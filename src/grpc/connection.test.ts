@@ -7,6 +7,7 @@ import { testDirectory } from "../linux/processes/testing.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { RpcCode } from "../ports/rpc.ts";
 import { connectCri } from "../cri/client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 
 const pause = (delayMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, delayMs));
 const never = (): Promise<never> => new Promise(() => {});
@@ -32,7 +33,7 @@ test("a runtime killed under its calls makes them Unavailable, unary and streami
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const stream = cri.runtime.getContainerEvents({})[Symbol.asyncIterator]();
   await stream.next();
   const calls = [codeOf(cri.runtime.status({})), codeOf(stream.next())];
@@ -44,7 +45,7 @@ test("a runtime killed under its calls makes them Unavailable, unary and streami
 
 test("calls during an outage fail fast and the first one after it works at once", async () => {
   await using server = await startCriServer({ runtime: { version: () => ({ runtimeName: "x" }) } });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   await cri.runtime.version({});
   for (let outage = 0; outage < 3; outage++) {
     await server.kill();
@@ -64,7 +65,7 @@ test("the connection reopens by itself and tells when it was lost and found", as
   await using server = await startCriServer({ runtime: { version: () => ({ runtimeName: "x" }) } });
   const changes: string[] = [];
   const found = Promise.withResolvers<void>();
-  using cri = connectCri(server.endpoint, {
+  using cri = connectCri(server.endpoint, systemClock, {
     onConnectionChange: (_endpoint, change) => {
       changes.push(change.state);
       if (changes.length === 3) found.resolve();
@@ -93,7 +94,7 @@ test("a GOAWAY lets calls under way finish and sends the next one over a new con
       },
     },
   });
-  using cri = connectCri(server.endpoint);
+  using cri = connectCri(server.endpoint, systemClock);
   const slow = codeOf(cri.runtime.status({}));
   await begun.promise;
   server.sayGoodbye();
@@ -114,7 +115,7 @@ test("closing the client cancels what is under way and refuses what comes later"
       },
     },
   });
-  const cri = connectCri(server.endpoint);
+  const cri = connectCri(server.endpoint, systemClock);
   const call = codeOf(cri.runtime.status({}));
   await begun.promise;
   cri[Symbol.dispose]();
@@ -175,7 +176,7 @@ test("an answer of no message or of two is none", async () => {
   for (const body of [Buffer.alloc(0), Buffer.alloc(10)]) {
     using directory = testDirectory();
     await using _listening = await listen(answering(body), directory.join("s"));
-    using cri = connectCri(directory.join("s"));
+    using cri = connectCri(directory.join("s"), systemClock);
     assert.equal(await codeOf(cri.runtime.version({})), "Internal");
   }
 });
@@ -187,7 +188,7 @@ for (const [name, makeServer, code] of brokenServers) {
     const server = makeServer();
     server.on("stream", (stream: http2.ServerHttp2Stream) => stream.on("error", () => {}));
     await using _listening = await listen(server, path);
-    using cri = connectCri(path);
+    using cri = connectCri(path, systemClock);
     assert.equal(await codeOf(cri.runtime.version({})), code);
     assert.equal(await codeOf(cri.runtime.getContainerEvents({})[Symbol.asyncIterator]().next()), code);
   });

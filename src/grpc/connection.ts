@@ -1,6 +1,7 @@
 import * as http2 from "node:http2";
 import * as net from "node:net";
 import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
 
 /** Reconnecting in the background starts after this and doubles up to the maximum, as upstream's dial back-off. */
 const firstReconnectMs = 100;
@@ -48,6 +49,8 @@ export type ConnectionChange = { readonly state: "connected" } | { readonly stat
  * reopens it, so that `onChange` reports the return even when nobody calls.
  */
 export class Connection implements Disposable {
+  /** By which its calls end. */
+  readonly clock: Clock;
   readonly #path: string;
   /** What is at the other end, for messages: `runtime`. */
   readonly name: string;
@@ -56,11 +59,12 @@ export class Connection implements Disposable {
   readonly #sessions = new Map<http2.ClientHttp2Session, net.Socket>();
   #current: http2.ClientHttp2Session | undefined;
   #opening: Promise<http2.ClientHttp2Session> | undefined;
-  #reconnectTimer: NodeJS.Timeout | undefined;
+  #reconnectTimer: Disposable | undefined;
   #reconnectMs = firstReconnectMs;
   #closed = false;
 
-  constructor(path: string, name: string, onChange: (change: ConnectionChange) => void) {
+  constructor(clock: Clock, path: string, name: string, onChange: (change: ConnectionChange) => void) {
+    this.clock = clock;
     this.#path = path;
     this.name = name;
     this.#onChange = onChange;
@@ -85,7 +89,7 @@ export class Connection implements Disposable {
   /** Ends the connection and all its streams; later requests are refused. */
   [Symbol.dispose](): void {
     this.#closed = true;
-    clearTimeout(this.#reconnectTimer);
+    this.#reconnectTimer?.[Symbol.dispose]();
     for (const [session, socket] of this.#sessions) {
       session.destroy(undefined, http2.constants.NGHTTP2_CANCEL);
       // The session would first wait until a hung server has read what it was sent.
@@ -120,7 +124,7 @@ export class Connection implements Disposable {
       session.setLocalWindowSize(connectionWindowBytes);
       this.#current = session;
       this.#reconnectMs = firstReconnectMs;
-      clearTimeout(this.#reconnectTimer);
+      this.#reconnectTimer?.[Symbol.dispose]();
       this.#reconnectTimer = undefined;
       resolve(session);
       this.#onChange({ state: "connected" });
@@ -147,11 +151,11 @@ export class Connection implements Disposable {
 
   #reconnectLater(): void {
     if (this.#closed || this.#current !== undefined || this.#reconnectTimer !== undefined) return;
-    this.#reconnectTimer = setTimeout(() => {
+    this.#reconnectTimer = this.clock.timer(`a connection to the ${this.name}`, this.#reconnectMs, () => {
       this.#reconnectTimer = undefined;
       // A failure has arranged the next attempt already, and no caller waits for this one.
       this.#session().catch(() => {});
-    }, this.#reconnectMs).unref();
+    });
     this.#reconnectMs = Math.min(this.#reconnectMs * 2, maxReconnectMs);
   }
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 import { discoverRuntime } from "../../src/runtime-service/features.ts";
 import { needsRoot, testDirectory, type TestDirectory } from "../../src/linux/processes/testing.ts";
 import { isCriError, type Cri } from "../../src/ports/cri.ts";
@@ -100,7 +101,7 @@ test(
   async (t) => {
     using directory = testDirectory();
     await using runtime = new PrivateContainerd(directory);
-    using cri = connectCri(runtime.endpoint);
+    using cri = connectCri(runtime.endpoint, systemClock);
     runtime.start();
     await ready(cri, runtime);
 

@@ -52,7 +52,7 @@ async function privateRuntime(): Promise<Cri> {
   const deps = {
     cgroups: await openCgroups(systemClock),
     clock: systemClock,
-    connect: connectCri,
+    connect: (endpoint: string) => connectCri(endpoint, systemClock),
     daemons: systemDaemons,
     files: systemFiles,
     hashing: systemHashing,
@@ -70,7 +70,7 @@ async function privateRuntime(): Promise<Cri> {
     await rm(directory, { recursive: true, force: true });
   });
   const { endpoint } = await ensurePrivateRuntime(deps, layout, facts);
-  return cleanUps.use(connectCri(endpoint));
+  return cleanUps.use(connectCri(endpoint, systemClock));
 }
 
 function world() {

@@ -55,7 +55,7 @@ async function prepare(t: TestContext, searchPath: readonly string[] = []): Prom
 }
 
 async function removeAllSandboxes(layout: RuntimeLayout): Promise<void> {
-  using cri = connectCri(layout.containerd.endpoint);
+  using cri = connectCri(layout.containerd.endpoint, systemClock);
   for (const { id } of (await cri.runtime.listPodSandbox({})).items) await removeSandbox(cri, id);
 }
 
@@ -104,7 +104,7 @@ for (const { suite, searchPath } of runtimes) {
     const again = await ensurePrivateRuntime(machine, layout, facts);
     assert.deepEqual(again, { ...first, started: false });
 
-    using cri = connectCri(first.endpoint);
+    using cri = connectCri(first.endpoint, systemClock);
     for (const image of [PAUSE_IMAGE, DEMO_IMAGE]) {
       assert.ok((await cri.images.imageStatus({ image: { image } })).image, image);
     }
@@ -155,7 +155,7 @@ test("containerd leads its own session, so that a signal to podwright's terminal
 test("after containerd was killed its pods keep it from being cleaned up, and the next start adopts them", async (t) => {
   const { layout, facts } = await prepare(t);
   const { endpoint, pid } = await ensurePrivateRuntime(machine, layout, facts);
-  using cri = connectCri(endpoint);
+  using cri = connectCri(endpoint, systemClock);
   const { id } = await runSandbox(cri, layout);
   systemProcesses.kill(pid, "SIGKILL");
   while (systemProcesses.isAlive(pid)) await systemClock.sleep("death", 10);
@@ -179,7 +179,7 @@ test("two state directories run side by side on subnets of their own", async (t)
   assert.notEqual(subnets[0], subnets[1]);
   const stopped = await stopPrivateRuntime(machine, left.layout, left.facts.programs);
   assert.deepEqual(stopped, { stopped: true, leftovers: [] });
-  using cri = connectCri(right.layout.containerd.endpoint);
+  using cri = connectCri(right.layout.containerd.endpoint, systemClock);
   assert.ok((await cri.runtime.version({})).runtimeName);
 });
 

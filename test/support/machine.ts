@@ -14,7 +14,7 @@ import type { StopDeps } from "../../src/private-runtime/stop.ts";
 export const machine: StopDeps = {
   cgroups: await openCgroups(systemClock),
   clock: systemClock,
-  connect: connectCri,
+  connect: (endpoint) => connectCri(endpoint, systemClock),
   daemons: systemDaemons,
   files: systemFiles,
   hashing: systemHashing,

@@ -7,6 +7,7 @@ import type { JournalEntry } from "../../src/journal/entry.ts";
 import { defaultJournalLimits } from "../../src/journal/journal.ts";
 import { SegmentLog } from "../../src/journal/segments.ts";
 import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { systemDaemons } from "../../src/linux/processes/daemons.ts";
 import { systemFiles } from "../../src/linux/files/files.ts";
@@ -176,7 +177,7 @@ export class Podwright {
   }
 
   connect(): Cri & Disposable {
-    return connectCri(this.layout.containerd.endpoint);
+    return connectCri(this.layout.containerd.endpoint, systemClock);
   }
 
   /** The process id of a container's first process. */
@@ -347,7 +348,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
 }
 
 async function removeSandboxes(layout: RuntimeLayout): Promise<void> {
-  using cri = connectCri(layout.containerd.endpoint);
+  using cri = connectCri(layout.containerd.endpoint, systemClock);
   const options = { timeoutMs: 20_000 };
   const { items } = await cri.runtime.listPodSandbox({}, options).catch(() => ({ items: [] }));
   await Promise.allSettled(

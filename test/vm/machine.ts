@@ -26,7 +26,7 @@ export async function prepareLayout(stateDirectory: string): Promise<RuntimeLayo
   const socket = "/run/containerd/containerd.sock";
   const layout = { ...plain, containerd: { ...plain.containerd, socket, endpoint: `unix://${socket}` } };
   mkdirSync(layout.stateDirectory, { recursive: true, mode: 0o711 });
-  using cri = connectCri(layout.containerd.endpoint);
+  using cri = connectCri(layout.containerd.endpoint, systemClock);
   const found = await findPrograms(systemFiles, []);
   if (!("programs" in found)) throw new Error(`missing: ${found.missing.join(", ")}`);
   const ports = { clock: systemClock, files: systemFiles, hashing: systemHashing, processes: systemProcesses };
