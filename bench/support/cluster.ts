@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/lay
 import { TestApiServer } from "../../test/apiserver/server.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { machine } from "../../test/support/machine.ts";
-import { removeLogs } from "../../test/support/traces.ts";
+import { removeDirectories, removeLogs } from "../../test/support/traces.ts";
 import { forkBareClient } from "./bare-process.ts";
 import { podManifest } from "./node.ts";
 import type { BenchOptions } from "./options.ts";
@@ -211,8 +211,7 @@ export class BenchCluster implements AsyncDisposable {
     for (const target of own.toReversed()) await systemMounts.unmount(target, { lazy: true });
     // A node that ends right after its last pod may not have come to them.
     await removeLogs(this.#uids);
-    await rm(this.layout.stateDirectory, { recursive: true });
-    await rm(this.layout.runDirectory, { recursive: true, force: true });
+    await removeDirectories(this.layout);
     for (const signal of interruptions) process.off(signal, this.#interrupted);
   }
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,6 +17,7 @@ import type { PodView } from "../../src/server/engine.ts";
 import type { BenchOptions } from "./options.ts";
 import { startPodwright } from "./programs.ts";
 import { processUsage, type Usage } from "./usage.ts";
+import { removeDirectories } from "../../test/support/traces.ts";
 
 const startLimitMs = 60_000;
 /** The engine waits 2 s for more pods, then stops its containerd. */
@@ -108,8 +109,7 @@ export class BenchNode implements AsyncDisposable {
       throw new Error(`the engine, pid ${this.pid}, does not end; its state is in ${this.layout.stateDirectory}`);
     }
     this.cri[Symbol.dispose]();
-    await rm(this.layout.stateDirectory, { recursive: true });
-    await rm(this.layout.runDirectory, { recursive: true, force: true });
+    await removeDirectories(this.layout);
   }
 
   /** Sandboxes that a floor left when it failed: the engine passes them over, and containerd could not be stopped. */

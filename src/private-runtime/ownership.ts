@@ -23,7 +23,7 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
   const { files, hashing, locks, processes } = deps;
   const socket = await realSocketPath(files, endpoint);
   await files.makeDirectory(LOCK_DIRECTORY, 0o755);
-  const lockPath = `${LOCK_DIRECTORY}/runtime-${hashing.sha256(socket).slice(0, 16)}`;
+  const lockPath = runtimeLockPath(hashing, socket);
   const lock = await locks.tryLock(lockPath);
   if (lock === undefined) {
     const pid = await locks.holder(lockPath);
@@ -46,6 +46,11 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
     throw error;
   }
   return lock;
+}
+
+/** Where the lock of the runtime behind that socket is. @param socket its real path */
+export function runtimeLockPath(hashing: Hashing, socket: string): string {
+  return `${LOCK_DIRECTORY}/runtime-${hashing.sha256(socket).slice(0, 16)}`;
 }
 
 function refusal(endpoint: string, who: string, process: ProcessInfo | undefined, remedy: string): HeldError {

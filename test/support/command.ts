@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
@@ -10,6 +10,7 @@ import type { Engine } from "../../src/server/engine.ts";
 import { engineRoutes } from "../../src/server/routes.ts";
 import { FakeEngine, type FakeLife } from "./fake-engine.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";
+import { removeDirectories } from "./traces.ts";
 
 export interface CommandEnd {
   readonly exitCode: number | undefined;
@@ -99,8 +100,7 @@ export class CommandBench implements AsyncDisposable {
     for (const { child } of this.#commands) child.kill("SIGKILL");
     await Promise.all(this.#commands.map((command) => command.ended));
     await this.#server?.close();
-    await rm(this.layout.stateDirectory, { recursive: true, force: true });
-    await rm(this.layout.runDirectory, { recursive: true, force: true });
+    await removeDirectories(this.layout);
   }
 }
 

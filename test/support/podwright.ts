@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { JournalEntry } from "../../src/journal/entry.ts";
@@ -25,7 +25,7 @@ import { machine } from "./machine.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";
 import { PtyCommand } from "./pty.ts";
 import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
-import { journaledUids, mountsOf, processesOf, removeLogs, tracesOf } from "./traces.ts";
+import { journaledUids, mountsOf, processesOf, removeDirectories, removeLogs, tracesOf } from "./traces.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const prefix = "podwright-it-";
@@ -343,8 +343,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
   await stopPrivateRuntime(machine, layout, { busybox: "/bin/busybox", iptables: "/usr/sbin/iptables" });
   for (const target of (await mountsOf(layout)).toReversed()) await systemMounts.unmount(target, { lazy: true });
   await removeLogs(uids);
-  await rm(layout.runDirectory, { recursive: true, force: true });
-  await rm(layout.stateDirectory, { recursive: true, force: true });
+  await removeDirectories(layout);
 }
 
 async function removeSandboxes(layout: RuntimeLayout): Promise<void> {

@@ -2,8 +2,10 @@ import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemMounts } from "../../src/linux/files/mounts.ts";
+import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-runtime/layout.ts";
+import { runtimeLockPath } from "../../src/private-runtime/ownership.ts";
 import { machine } from "./machine.ts";
 
 const podLogs = "/var/log/pods";
@@ -112,4 +114,11 @@ export async function removeLogs(uids: ReadonlySet<string>): Promise<void> {
 
 async function namesIn(directory: string): Promise<string[]> {
   return readdir(directory).catch(() => []);
+}
+
+/** Removes the directories that a node had to itself, and the lock of its own runtime, which ends before its file. */
+export async function removeDirectories({ containerd, runDirectory, stateDirectory }: RuntimeLayout): Promise<void> {
+  await rm(runtimeLockPath(systemHashing, containerd.socket), { force: true });
+  await rm(runDirectory, { recursive: true, force: true });
+  await rm(stateDirectory, { recursive: true, force: true });
 }
