@@ -25,13 +25,16 @@ export interface ContainerEvent extends PodLifecycleEvent {
   readonly type: ContainerEventType;
 }
 
-/** The event types of sandbox changes. */
-export const sandboxEvent = {
+const sandboxEvent = {
   ContainerStarted: "SandboxStarted",
   ContainerDied: "SandboxDied",
   ContainerRemoved: "SandboxRemoved",
-  ContainerChanged: "SandboxChanged",
-} as const satisfies Record<ContainerEventType, NameOf<"observation">>;
+} as const satisfies Partial<Record<ContainerEventType, NameOf<"observation">>>;
+
+/** How a change is told. A sandbox is ready or it is not, so that it has no other. */
+export function observationOf({ type, container }: ContainerEvent): NameOf<"observation"> {
+  return container !== "" || type === "ContainerChanged" ? type : sandboxEvent[type];
+}
 
 type ObservedState = ContainerState | "absent";
 

@@ -11,7 +11,7 @@ import { inspectPod, type LikelyIds, type ListedPod, listPods, noIds } from "../
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { describeEvent, eventData } from "./event-text.ts";
 import { type EventStream, EventTrust } from "./event-trust.ts";
-import { computeEvents, type PodLifecycleEvent, type ContainerEvent, sandboxEvent } from "./events.ts";
+import { computeEvents, type PodLifecycleEvent, type ContainerEvent, observationOf } from "./events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
 import { likelyIds, type PodRecord, type PodRecords, recordOf, recordOfListing, sameRecord } from "./pod-records.ts";
 import { RelistOutcome } from "./relist-outcome.ts";
@@ -375,7 +375,7 @@ export class Pleg {
     const message = describeEvent(event, status);
     const entry = this.#deps.journal.record({
       kind: "observation",
-      what: event.container === "" ? sandboxEvent[event.type] : event.type,
+      what: observationOf(event),
       message,
       pod,
       ...(event.container === "" ? {} : { container: event.container }),

@@ -76,6 +76,8 @@ export class DecisionLog {
   }
 
   entered(from: WorkerState, to: WorkerState): void {
+    // No pod comes to run that did something else before.
+    if (to.kind === "syncing") return;
     const until =
       to.kind === "terminating" ? { until: Math.round(this.#clock.now() + to.killAtMs - this.#clock.monotonic()) } : {};
     this.#journal.record({
@@ -96,19 +98,19 @@ export class DecisionLog {
   }
 }
 
+type EnteredState = Exclude<WorkerState["kind"], "syncing">;
+
 const stateEntry = {
-  syncing: "PodSyncing",
   terminating: "PodTerminating",
   terminated: "PodTerminated",
   finished: "PodFinished",
-} as const satisfies Record<WorkerState["kind"], string>;
+} as const satisfies Record<EnteredState, string>;
 
 const stateText = {
-  syncing: "the pod is starting",
   terminating: "the pod is being stopped",
   terminated: "the pod has stopped",
   finished: "the pod is removed",
-} as const satisfies Record<WorkerState["kind"], string>;
+} as const satisfies Record<EnteredState, string>;
 
 /** What distinguishes one wait from another; the remaining time does not. */
 function waitKey({ container, exited, untilMs }: ContainerWait): string {

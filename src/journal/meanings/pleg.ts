@@ -9,7 +9,6 @@ export const plegMeanings = {
   SandboxStarted: { means: "The runtime shows that a pod sandbox is ready." },
   SandboxDied: { means: "The runtime shows that a pod sandbox is not ready any longer." },
   SandboxRemoved: { means: "The runtime no longer has the pod sandbox." },
-  SandboxChanged: { means: "The runtime shows a pod sandbox in an unknown state." },
   RelistFailed: {
     means:
       "podwright cannot list the runtime's pods. Running containers are not affected; nothing is started or restarted.",

@@ -10,7 +10,6 @@ export const podMeanings = {
     remedy: "Check the connection to the API server.",
   },
   PodWaits: { means: "The pod waits until an earlier pod of the same name is gone." },
-  PodSyncing: { means: "The pod is being started, or kept running." },
   PodTerminating: { means: "The pod is being stopped; the cause says why." },
   PodTerminated: { means: "All containers of the pod have stopped." },
   PodFinished: { means: "The pod is removed from the node." },

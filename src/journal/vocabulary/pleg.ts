@@ -9,7 +9,6 @@ export const plegTerms = {
   SandboxStarted: { kind: "observation" },
   SandboxDied: { kind: "observation" },
   SandboxRemoved: { kind: "observation" },
-  SandboxChanged: { kind: "observation" },
   RelistFailed: { kind: "note" },
   RelistRecovered: { kind: "note" },
   EventDiscarded: {

@@ -10,7 +10,6 @@ export const podTerms = {
     kind: "decision",
     phase: { kind: "wait", label: "waited for the removal of the pod of the same name" },
   },
-  PodSyncing: { kind: "decision" },
   PodTerminating: { kind: "decision", why: "stop" },
   PodTerminated: { kind: "decision", why: "stop" },
   PodFinished: { kind: "decision", why: "stop" },

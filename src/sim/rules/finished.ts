@@ -68,7 +68,7 @@ export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): R
       }
       if (early) broken("what is over has come to its end", `${early.what} of ${pod.uid} is still on its way`);
       // It is worked on again: wanted once more, or found in the runtime.
-      if (kind === "action" || what === "PodSyncing") gone.delete(pod.uid);
+      if (kind === "action") gone.delete(pod.uid);
       if (what !== "PodFinished") return;
       gone.add(pod.uid);
       const left = sandboxOf(pod.uid);

@@ -72,7 +72,7 @@ export class Preemptions implements Rule {
     this.#close();
     if (what === lifeStarted) for (const known of [this.#coming, this.#granted]) known.clear();
     // One that asks for something else may ask for too much. Of a cluster's pods the journal tells first.
-    if (what === "PodSyncing" || what === "RunPodSandbox" || what === "PodChanged") this.#coming.delete(uid);
+    if (what === "RunPodSandbox" || what === "PodChanged") this.#coming.delete(uid);
     const wanted = this.#scene.pods.get(uid);
     if (what === "ResizeStarted" && wanted !== undefined) this.#granted.set(uid, wanted);
     const preemption = this.#coming.get(uid);
