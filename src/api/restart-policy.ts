@@ -5,6 +5,9 @@ import type { Pod } from "./pod.ts";
 /** What to do after an exit: nothing more, run the container again, or start the whole pod over. */
 export type AfterExit = "stay" | "restart" | "restartAllContainers";
 
+/** Waiting and last termination reason of a container that was stopped because its pod restarts (KEP-5532). */
+export const restartingAllContainers = "RestartingAllContainers";
+
 /**
  * What follows when a container has ended with this exit code: the container's rules first, then its own policy, then
  * the pod's (KEP-5307, KEP-5532).

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testPod } from "../../test/support/observed.ts";
+import { testContainer, testPod, testSandbox } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
 import { killContainerError } from "../runtime/operations/pod-operation.ts";
 import { StartFailures } from "./start-failures.ts";
 
@@ -42,4 +43,19 @@ test("a stop that failed is not why a container waits", () => {
   assert.equal(failures.waiting(testPod(), undefined, restarts).size, 0);
   failures.settled("c", failure, 10_000);
   assert.equal(failures.waiting(testPod(), undefined, restarts).get("c")?.reason, "ContainerCreating");
+});
+
+test("a pod that has its sandbox after all waits for none, unless it is to start over in it", () => {
+  const failures = new StartFailures();
+  const told = (): string | undefined => failures.sandbox?.message;
+  failures.sandboxFailed(failure, 10_000);
+  const none = { sandbox: undefined, restartAll: undefined, waits: [] };
+  failures.decided(none, 0);
+  assert.equal(told(), failure.message, "it is still to be made");
+  const cause: Cause = { code: "RestartAllContainers", message: "container c exited with code 7 (Error)" };
+  const waits = [{ container: { name: "c" }, exited: testContainer({ name: "c" }), untilMs: 5, cause }];
+  failures.decided({ ...none, sandbox: testSandbox(), waits }, 0);
+  assert.equal(told(), failure.message);
+  failures.decided({ ...none, sandbox: testSandbox() }, 0);
+  assert.equal(told(), undefined);
 });

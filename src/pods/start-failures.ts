@@ -86,9 +86,13 @@ export class StartFailures {
 
   /**
    * The waits of a decision. A container in crash-loop back-off waits for that alone: an earlier failure (of a
-   * postStart hook) is neither its wait nor its reason any more.
+   * postStart hook) is neither its wait nor its reason any more. A pod that
+   * has a sandbox after all, because the runtime created it but reported a failure, does not wait for one; the failure of a
+   * restart of the whole pod is kept until that succeeds.
    */
-  decided({ waits }: Pick<PodActions, "waits">, nowMs: number): void {
+  decided({ sandbox, restartAll, waits }: Pick<PodActions, "sandbox" | "restartAll" | "waits">, nowMs: number): void {
+    const startsOver = restartAll !== undefined || waits.some(({ cause }) => cause.code === "RestartAllContainers");
+    if (sandbox !== undefined && !startsOver) this.#sandbox = undefined;
     for (const { container, exited } of waits) {
       const { retryAtMs = Number.POSITIVE_INFINITY } = this.#containers.get(container.name) ?? {};
       if (exited !== undefined && retryAtMs <= nowMs) this.#containers.delete(container.name);

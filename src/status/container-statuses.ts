@@ -1,11 +1,11 @@
 import { isSidecar } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
-import { restartsAfter } from "../api/restart-policy.ts";
+import { restartingAllContainers, restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from "../api/status.ts";
 import { formatNanoseconds } from "../base/time.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
-import { isRestartingAll, removedEnd, restartingAllContainers, restartingMessage } from "./restarting.ts";
+import { isRestartingAll, removedEnd, restartingMessage } from "./restarting.ts";
 import { actualResources, allocatedResources } from "./resources.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
 

@@ -2,10 +2,9 @@ import { isSidecar } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
-import { restartsAfter } from "../api/restart-policy.ts";
+import { restartingAllContainers, restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerStatus, PodPhase } from "../api/status.ts";
 import { containerStatusUnknown } from "./container-statuses.ts";
-import { restartingAllContainers } from "./restarting.ts";
 
 export interface PhaseInputs {
   /** Statuses of init and regular containers. */

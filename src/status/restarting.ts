@@ -1,11 +1,9 @@
 import { containersOf } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
-import { afterExit } from "../api/restart-policy.ts";
+import { afterExit, restartingAllContainers } from "../api/restart-policy.ts";
 import type { ContainerStateTerminated, PodStatus } from "../api/status.ts";
 import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 
-/** Waiting and last termination reason of a container that was stopped because its pod restarts (KEP-5532). */
-export const restartingAllContainers = "RestartingAllContainers";
 export const restartingMessage = "The container is removed because RestartAllContainers in place";
 
 /** The condition that is True from the exit that requests it until every container has been removed. */

@@ -1,4 +1,5 @@
 import type { Pod } from "../../api/pod.ts";
+import { restartingAllContainers } from "../../api/restart-policy.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { RestartAll } from "../actions/pod-actions.ts";
 import { podRef } from "../pod-ref.ts";
@@ -38,7 +39,7 @@ export function restartAllContainers(
       } catch (error) {
         signal.throwIfAborted();
         progress.sandboxFailed({
-          reason: "RestartingAllContainers",
+          reason: restartingAllContainers,
           message: errorMessage(error),
           retryAtMs: undefined,
           error,
