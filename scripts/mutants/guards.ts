@@ -50,4 +50,10 @@ export const guardMutants: readonly Mutant[] = [
     from: "for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);",
     to: "",
   },
+  {
+    name: "drivers-volume-unmounted",
+    file: "src/volumes/volumes-on-disk.ts",
+    from: "mounts: targets.filter(isAt(paths.subPaths)) };",
+    to: "mounts: targets };",
+  },
 ];

@@ -4,7 +4,7 @@ import type { Pleg } from "../pleg/pleg.ts";
 import type { PodChange } from "../pods/pod-change.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
-import { kubeletHealth } from "../status/health.ts";
+import { kubeletHealth, type SubsystemHealth } from "../status/health.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 import type { KubeletConfig } from "./config.ts";
 import { connect } from "./connect.ts";
@@ -63,9 +63,11 @@ export class Kubelet {
   }
 
   /** What each subsystem last managed to do and what it waits for. */
-  health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
-    const { pleg, probes } = this.#managers;
-    return kubeletHealth(this.#deps.ports.clock.monotonic(), pleg, this.#deps.cri.outstanding(), probes.activity);
+  health(): SubsystemHealth[] {
+    const { pleg, probes, acting } = this.#managers;
+    const { ports, cri } = this.#deps;
+    const told = { pleg, probes: probes.activity, outstanding: cri.outstanding(), volumesLeft: acting.volumes.left };
+    return kubeletHealth(ports.clock.monotonic(), told);
   }
 
   /** For a node that ends without pods: removes what they left, and what they shared. */

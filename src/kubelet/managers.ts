@@ -96,7 +96,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     sourcesReady,
     moreToCome: () => !identity.settled,
     owns: deps.owns,
-    leftovers: new PodLeftovers({ files, journal, node, holdings }),
+    leftovers: new PodLeftovers({ clock, files, journal, node, holdings }),
     housekeepingPeriodMs: config.housekeepingPeriodMs,
     admission,
     cluster,

@@ -57,7 +57,8 @@ test("a volume of a driver that is not here survives its pod's end, restarts and
   assert.deepEqual(found, ["1"], "as upstream counts what it can't remove");
   const [note, ...again] = scene.entries("VolumesLeft");
   assert.match(note?.message ?? "", /no volume plugin owns volumes\/kubernetes\.io~csi\/pvc-1 \(mounted\): left/);
-  assert.deepEqual([again.length, scene.entries("RemoveLeftovers").length], [0, 1], "once a life, not at each look");
+  const removals = scene.entries("RemoveLeftovers").map(({ kind }) => kind);
+  assert.deepEqual([again, removals], [[], ["action", "outcome"]], "once a life, not at each look");
   node.kill();
   node.start();
   await clock.run(clock.nowMs + 120_000);
@@ -66,7 +67,7 @@ test("a volume of a driver that is not here survives its pod's end, restarts and
   await node.mounts.unmount(target);
   await node.files.remove(`${target}/precious`);
   await node.files.remove(`${volume}/vol_data.json`);
-  await clock.run(clock.nowMs + 10_000);
+  await clock.run(clock.nowMs + 30_000);
   assert.equal(await node.files.stat(directory), undefined);
   assert.deepEqual(scene.counted("kubelet_orphan_pod_cleaned_volumes_errors"), ["0"]);
 });

@@ -1,4 +1,6 @@
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import { podUidOfLogDirectory } from "../runtime/layout/log-paths.ts";
 import { podDirectory } from "../runtime/layout/pod-directories.ts";
@@ -6,7 +8,11 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHoldings } from "../runtime/pod-holdings.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
+/** Between two looks at what is not podwright's to remove: each reads the node's table of mounts. */
+const keptLookMs = 30_000;
+
 interface LeftoverDependencies {
+  readonly clock: Clock;
   readonly files: Files;
   readonly journal: Recorder;
   readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
@@ -19,8 +25,8 @@ interface LeftoverDependencies {
  */
 export class PodLeftovers implements Leftovers {
   readonly #deps: LeftoverDependencies;
-  /** Pods with remains that are not podwright's: left alone. */
-  readonly #kept = new Set<string>();
+  /** Pods with remains that are not podwright's, and when they are checked again (monotonic ms). */
+  readonly #kept = new Map<string, number>();
 
   constructor(deps: LeftoverDependencies) {
     this.#deps = deps;
@@ -29,27 +35,29 @@ export class PodLeftovers implements Leftovers {
   async podUids(): Promise<ReadonlySet<string>> {
     const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
     const uids = new Set(entries.filter((entry) => entry.type === "directory").map((entry) => entry.name));
-    for (const uid of this.#kept) if (!uids.has(uid)) this.#kept.delete(uid);
+    for (const uid of this.#kept.keys()) if (!uids.has(uid)) this.#kept.delete(uid);
     return uids;
   }
 
   async remove(uid: string, signal: AbortSignal): Promise<boolean> {
-    const { files, holdings, journal, node } = this.#deps;
-    if (this.#kept.has(uid) && (await holdings.keep(uid))) return false;
+    const { clock, files, holdings, journal, node } = this.#deps;
+    const nowMs = clock.monotonic();
+    const lookAtMs = this.#kept.get(uid);
+    if (lookAtMs !== undefined && nowMs < lookAtMs) return false;
+    if (lookAtMs !== undefined && (await holdings.keep(uid))) {
+      this.#kept.set(uid, nowMs + keptLookMs);
+      return false;
+    }
     const pod = await this.#nameOf(uid);
     const cause: Cause = { code: "OrphanedPod", message: "the pod is gone and has left files behind" };
-    journal.record({
-      kind: "action",
-      what: "RemoveLeftovers",
-      message: `remove the directory, logs and cgroup of pod ${uid}`,
-      pod,
-      cause,
+    const message = `remove the directory, logs and cgroup of pod ${uid}`;
+    await perform(journal, clock, { what: "RemoveLeftovers", message, pod, cause }, async () => {
+      await holdings.releaseEnded(pod, cause, signal);
+      await holdings.releaseRemoved(pod, { cause, comesBack: false }, signal);
     });
-    await holdings.releaseEnded(pod, cause, signal);
-    await holdings.releaseRemoved(pod, { cause, comesBack: false }, signal);
     const isGone = (await files.stat(podDirectory(node, uid))) === undefined;
     if (isGone) this.#kept.delete(uid);
-    else this.#kept.add(uid);
+    else this.#kept.set(uid, nowMs + keptLookMs);
     return isGone;
   }
 

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kubeletHealth } from "./health.ts";
+import { type HealthInputs, kubeletHealth } from "./health.ts";
+
+const well: HealthInputs = {
+  pleg: { beganMs: 1000, lastRelistMs: 2000, evented: true, discarded: 0 },
+  outstanding: [],
+  probes: { workers: 0, probing: 0 },
+  volumesLeft: [],
+};
 
 function plegAt(now: number, lastRelistMs: number | undefined): { readonly ok: boolean; readonly detail: string } {
-  const pleg = { beganMs: 1000, lastRelistMs, evented: true, discarded: 0 };
-  const [check] = kubeletHealth(now, pleg, [], { workers: 0, probing: 0 });
+  const [check] = kubeletHealth(now, { ...well, pleg: { ...well.pleg, lastRelistMs } });
   return check ?? assert.fail("there is no check");
 }
 
@@ -17,4 +23,21 @@ test("a runtime that was not listed yet is no reason for a node not to be ready,
 test("a runtime that was not listed for three minutes is not well", () => {
   assert.equal(plegAt(200_000, 150_000).ok, true);
   assert.equal(plegAt(331_000, 150_000).ok, false);
+});
+
+test("volumes that were left in place are a warning that names them and says what to do; without any nothing is said", () => {
+  const left = (uid: string) => ({
+    pod: { uid, namespace: "default", name: uid },
+    directory: `/var/lib/kubelet/pods/${uid}`,
+    list: "volumes/kubernetes.io~csi/pvc-1 (mounted)",
+  });
+  const check = (volumesLeft: HealthInputs["volumesLeft"]) =>
+    kubeletHealth(2000, { ...well, volumesLeft }).find(({ name }) => name === "volumes");
+  assert.equal(check([]), undefined);
+  const one = check([left("a")]);
+  assert.deepEqual([one?.ok, one?.warning], [true, true]);
+  const volume = "no volume plugin owns volumes/kubernetes.io~csi/pvc-1 (mounted) in /var/lib/kubelet/pods/a";
+  assert.equal(one?.detail, `${volume}: left in place`);
+  assert.match(one?.remedy ?? "", /unmount them by hand; a directory goes within a minute/);
+  assert.equal(check([left("a"), left("b"), left("c")])?.detail, `${volume}, and those of 2 other pods: left in place`);
 });

@@ -1,17 +1,33 @@
 import type { Pleg } from "../pleg/pleg.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
+import type { VolumesLeft } from "../volumes/unowned-volumes.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
 
 /** PLEG is unhealthy without a successful relist for this long (genericPlegRelistThreshold). */
 const plegUnhealthyMs = 3 * 60_000;
 
+/** The health of one subsystem of the kubelet. */
+export interface SubsystemHealth {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** It works, with a problem. */
+  readonly warning?: boolean;
+  readonly remedy?: string;
+}
+
+export interface HealthInputs {
+  readonly pleg: Pick<Pleg, "beganMs" | "lastRelistMs" | "evented" | "discarded">;
+  readonly outstanding: ReturnType<TrackedCri["outstanding"]>;
+  readonly probes: ProbeManager["activity"];
+  readonly volumesLeft: readonly VolumesLeft[];
+}
+
 /** The last success of each subsystem and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
-  pleg: Pick<Pleg, "beganMs" | "lastRelistMs" | "evented" | "discarded">,
-  outstanding: ReturnType<TrackedCri["outstanding"]>,
-  probes: ProbeManager["activity"],
-): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
+  { pleg, outstanding, probes, volumesLeft }: HealthInputs,
+): SubsystemHealth[] {
   const last = pleg.lastRelistMs;
   const oldest = outstanding[0];
   const listed = last === undefined ? "never relisted" : `last relist ${seconds(now - last)} ago`;
@@ -29,7 +45,20 @@ export function kubeletHealth(
       detail: call ?? "no call under way",
     },
     { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} under way` },
+    ...volumesHealth(volumesLeft),
   ];
+}
+
+/** One line, however many there are: what to do is the same for all. */
+function volumesHealth(left: readonly VolumesLeft[]): SubsystemHealth[] {
+  const [first] = left;
+  if (first === undefined) return [];
+  const more = left.length === 1 ? "" : `, and those of ${left.length - 1} other pods`;
+  const detail = `no volume plugin owns ${first.list} in ${first.directory}${more}: left in place`;
+  const remedy =
+    "let the driver that mounted them unmount them, or unmount them by hand; a directory goes within a minute " +
+    "once nothing is mounted below it and only empty directories are left of its volumes";
+  return [{ name: "volumes", ok: true, warning: true, detail, remedy }];
 }
 
 function seconds(ms: number): string {

@@ -6,6 +6,15 @@ import type { UnownedVolume } from "./volumes-on-disk.ts";
 /** Further ones are only counted. */
 const shown = 10;
 
+/** Volumes that stay in the directory of a pod that is gone, or has ended for good. */
+export interface VolumesLeft {
+  readonly pod: PodRef;
+  /** The pod's. */
+  readonly directory: string;
+  /** `volumes/kubernetes.io~csi/pvc-1 (mounted)`, some of them and the count of the others. */
+  readonly list: string;
+}
+
 /**
  * Reports volumes that stay in pods' directories because no plugin owns them: those of a driver that another kubelet
  * used on this node. Once per pod, until the set changes.
@@ -14,27 +23,33 @@ export class UnownedVolumes {
   readonly #journal: Recorder;
   readonly #log: Logger;
   /** By pod UID. */
-  readonly #reported = new Map<string, string>();
+  readonly #left = new Map<string, VolumesLeft>();
 
   constructor(journal: Recorder, log: Logger) {
     this.#journal = journal;
     this.#log = log;
   }
 
-  report(pod: PodRef, paths: VolumePaths, left: readonly UnownedVolume[]): void {
-    const places = left.map(({ place, mounts }) => (mounts.length > 0 ? `${place} (mounted)` : place)).toSorted();
-    const more = places.length > shown ? ` and ${places.length - shown} more` : "";
-    const list = `${places.slice(0, shown).join(", ")}${more}`;
-    if (this.#reported.get(pod.uid) === list || places.length === 0) return;
-    this.#reported.set(pod.uid, list);
-    const message =
-      `no volume plugin owns ${list}: left in ${paths.pod}, ` +
-      "which is removed once they are unmounted and their directories are empty";
-    this.#journal.record({ kind: "note", what: "VolumesLeft", message, pod });
-    this.#log.warn("volumes without a plugin left in place", { ...pod, directory: paths.pod, volumes: list });
+  /** As they were found last. */
+  get left(): readonly VolumesLeft[] {
+    return [...this.#left.values()];
   }
 
-  forget(uid: string): void {
-    this.#reported.delete(uid);
+  /** @param volumes all that stay of the pod; none: its directory goes */
+  report(pod: PodRef, { pod: directory }: VolumePaths, volumes: readonly UnownedVolume[]): void {
+    if (volumes.length === 0) {
+      this.#left.delete(pod.uid);
+      return;
+    }
+    const places = volumes.map(({ place, mounts }) => (mounts.length > 0 ? `${place} (mounted)` : place)).toSorted();
+    const more = places.length > shown ? ` and ${places.length - shown} more` : "";
+    const list = `${places.slice(0, shown).join(", ")}${more}`;
+    if (this.#left.get(pod.uid)?.list === list) return;
+    this.#left.set(pod.uid, { pod, directory, list });
+    const message =
+      `no volume plugin owns ${list}: left in ${directory}, ` +
+      "which is removed once they are unmounted and their directories are empty";
+    this.#journal.record({ kind: "note", what: "VolumesLeft", message, pod });
+    this.#log.warn("volumes without a plugin left in place", { ...pod, directory, volumes: list });
   }
 }

@@ -21,7 +21,7 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHolding, Release } from "../runtime/pod-holdings.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { ContainerMounts } from "./container-mounts.ts";
-import { UnownedVolumes } from "./unowned-volumes.ts";
+import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
 import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
@@ -165,6 +165,11 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     await this.#tearDown(pod, paths, found, cause);
     this.#unowned.report(pod, paths, staying(found));
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
+  }
+
+  /** Volumes that no plugin owns, in the directories of pods that have ended. */
+  get left(): readonly VolumesLeft[] {
+    return this.#unowned.left;
   }
 
   /** Whether the pod's directory has volumes that no plugin owns, which keeps the directory. */

@@ -31,7 +31,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "ProbeWarning Rebooted RemoveCgroup ReopenLog RequestCertificate ResizeRetry RoomMade",
     "SandboxNetworkChanged SandboxSurplus SandboxUsersDiffer StartupProbeFailed StatusDiffers StatusRefused",
     "StopRequested SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",
-    "UnknownEntry VolumeWarning VolumeWarningOver VolumesLeft",
+    "UnknownEntry VolumeWarning VolumeWarningOver",
   ].flatMap((line) => line.split(" ")),
 );
 

@@ -13,6 +13,7 @@ import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock } from "../clock.ts";
 import { SimConnection } from "../cri.ts";
 import { MemoryFiles } from "../files.ts";
+import { ForeignVolumes } from "../foreign-volumes.ts";
 import { Gate } from "../gate.ts";
 import { SimKernelLog } from "../kernel-log.ts";
 import { simPressureStall } from "../pressure-stall.ts";
@@ -54,6 +55,7 @@ export class SimNode {
   readonly files: MemoryFiles;
   readonly cgroups: SimCgroups;
   readonly mounts = new SimMounts();
+  readonly foreignVolumes: ForeignVolumes;
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
   readonly resources: SimMachineResources;
@@ -80,6 +82,7 @@ export class SimNode {
     this.resources = new SimMachineResources(clock, () => settings.world.containers.values());
     const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
+    this.foreignVolumes = new ForeignVolumes(this.files, this.mounts);
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = {
       faults: calm,

@@ -1,7 +1,7 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
 import { isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
-import { type NodeStepKind, nodeStepKinds, type StepKind, weights } from "./steps.ts";
+import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
 import { drawSubject, isInCluster, type Subject } from "./subjects.ts";
 
 /** One thing that is done to the node, its pods or its machine; what exactly follows from the step's own seed. */
@@ -29,8 +29,21 @@ export function drawPlan(seed: number): Step[] {
   const underPressure = isUnderPressure(seed)
     ? drawPressureSteps(SimRandom.named(seed, "pressure"), steps.length + inCluster.length, untilMs)
     : [];
-  if (inCluster.length + underPressure.length === 0) return steps;
-  return [...steps, ...inCluster, ...underPressure].toSorted((a, b) => a.atMs - b.atMs);
+  const others = [...steps, ...inCluster, ...underPressure];
+  const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
+  if (others.length + rare.length === steps.length) return steps;
+  return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
+}
+
+/** Each stands alone in the life that has it, as it lasts. */
+function isRare(seed: number): boolean {
+  return seed % 16 === 7;
+}
+
+function drawRareSteps(random: SimRandom, index: number, untilMs: number): Step[] {
+  const kind = random.pickFrom(rareStepKinds);
+  if (kind === undefined) return [];
+  return [{ index, atMs: random.integer(0, untilMs), kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) }];
 }
 
 function drawNodeSteps(random: SimRandom, subject: Subject | undefined): Step[] {

@@ -216,14 +216,32 @@ const windows = {
   worstMoments: ({ faults }, random) => faults.begin({ worstMoments: 0.4 }, random.integer(5000, 120_000)),
 } satisfies Record<string, Act>;
 
+/** What few lives have: what is left on a node that ran the Go kubelet before. */
+const rareActs = {
+  /** A driver's volume in the directory of a pod. The driver takes it away some time after the pod has gone. */
+  foreignVolume: (stage, random) =>
+    onPod(stage, random, ({ metadata: { uid } }) => {
+      const { node, clock } = stage;
+      const volume = node.foreignVolumes.mount(`/var/lib/kubelet/pods/${uid}`);
+      const graceMs = random.integer(0, 300_000);
+      const look = (): void => {
+        if (node.desired.has(uid)) clock.schedule("a pod with a driver's volume to go", 5000, look);
+        else clock.schedule("a driver to take its volume away", graceMs, () => node.foreignVolumes.unmount(volume));
+      };
+      look();
+    }),
+} satisfies Record<string, Act>;
+
 const nodeActs = { ...workload, ...blows, ...windows };
-const acts = { ...nodeActs, ...clusterActs, ...pressureActs };
+const acts = { ...nodeActs, ...clusterActs, ...pressureActs, ...rareActs };
 
 /** What is done to every node. */
 export type NodeStepKind = keyof typeof nodeActs;
+export type RareStepKind = keyof typeof rareActs;
 export type StepKind = keyof typeof acts;
 
 export const nodeStepKinds = Object.keys(nodeActs) as NodeStepKind[];
+export const rareStepKinds = Object.keys(rareActs) as RareStepKind[];
 export const stepKinds = Object.keys(acts) as StepKind[];
 
 /** How often each kind comes, compared with the others. */
