@@ -3,6 +3,7 @@ import { podUid } from "../../src/base/ids.ts";
 import type { Container } from "../../src/api/container.ts";
 import type { Pod, PodSpec } from "../../src/api/pod.ts";
 import type { PodStatus } from "../../src/api/status.ts";
+import type { Room } from "../../src/kubelet/room.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
 import { Registry } from "../../src/metrics/registry.ts";
 import { RuntimeMetrics } from "../../src/metrics/runtime-metrics.ts";
@@ -11,6 +12,7 @@ import { MemoryFiles } from "../../src/sim/files.ts";
 import { FaultWindows } from "../../src/sim/life/faults.ts";
 import { usualConfig } from "../../src/sim/life/node-config.ts";
 import { type SimEntry, SimNode } from "../../src/sim/life/node.ts";
+import type { RoomParts } from "../../src/sim/life/node-settings.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import type { Rule, RuleMaker } from "../../src/sim/rules/rule.ts";
 import type { RuntimeWays } from "../../src/sim/runtime-ways.ts";
@@ -56,8 +58,13 @@ export class Scene {
   /**
    * @param allocatable what the node may give to pods, where that is limited
    * @param ways of its runtime, which writes logs where they are given
+   * @param makeRooms what the node has beyond what every kubelet has; what they count goes into the registry
    */
-  constructor(allocatable: Readonly<Record<string, string>> = {}, ways?: RuntimeWays) {
+  constructor(
+    allocatable: Readonly<Record<string, string>> = {},
+    ways?: RuntimeWays,
+    makeRooms: (parts: RoomParts, registry: Registry) => readonly Room[] = () => [],
+  ) {
     const files = ways && new MemoryFiles(this.clock.incarnation());
     this.world = new RuntimeWorld(this.clock, files, ways);
     this.world.images.add("busybox:latest");
@@ -71,7 +78,10 @@ export class Scene {
     const onEntry = (entry: SimEntry): void => {
       for (const rule of this.#rules) rule.entry?.(entry);
     };
-    this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1), observer, onEntry });
+    this.node = new SimNode({
+      ...{ ...machine, config, faults: this.faults, random: new SimRandom(1), observer, onEntry },
+      makeRooms: (parts) => makeRooms(parts, this.registry),
+    });
     this.world.onChange(({ type, container, podUid: uid }) => {
       const name = container?.config.metadata?.name ?? uid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });

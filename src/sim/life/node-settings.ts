@@ -13,6 +13,9 @@ import type { Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { FaultWindows } from "./faults.ts";
 
+/** What rooms of a simulated node are made of. */
+export type RoomParts = Pick<Surroundings, "record" | "ports">;
+
 /** Without what may be left out all is well, and nobody watches. */
 export interface SimNodeSettings {
   readonly clock: SimClock;
@@ -32,7 +35,7 @@ export interface SimNodeSettings {
   /** A node of a cluster: told of each change of what is wanted, when podwright learns of it. */
   readonly onUpdate?: (update: PodUpdate) => void;
   /** Rooms that each of its lives has beyond what every kubelet has. */
-  readonly makeRooms?: (parts: Pick<Surroundings, "record" | "ports">) => readonly Room[];
+  readonly makeRooms?: (parts: RoomParts) => readonly Room[];
   /** When its pods are evicted; undefined: never. */
   readonly evictions?: EvictionConfig | undefined;
   /** Told of each request to the API server. */

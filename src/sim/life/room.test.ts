@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { podOf, runs } from "../../../test/support/sim-scene.ts";
+import { podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
 import { type PodUid, podUid } from "../../base/ids.ts";
 import { eventsOf } from "../../events/entry-events.ts";
 import type { Cause } from "../../journal/entry.ts";
 import type { Room, RoomServices } from "../../kubelet/room.ts";
-import { Registry } from "../../metrics/registry.ts";
+import type { Registry } from "../../metrics/registry.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Files } from "../../ports/files.ts";
 import { podRef } from "../../runtime/pod-ref.ts";
-import { SimClock } from "../clock.ts";
-import { SimRandom } from "../random.ts";
-import { RuntimeWorld } from "../runtime-world.ts";
-import type { Surroundings } from "./build-kubelet.ts";
-import { SimNode } from "./node.ts";
+import type { RoomParts } from "./node-settings.ts";
 
 const directory = "/var/lib/kubelet/licences";
 const wantsLicence = (pod: Pod): boolean => pod.metadata.annotations?.["example.org/licence"] === "wanted";
@@ -23,18 +19,18 @@ const wantsLicence = (pod: Pod): boolean => pod.metadata.annotations?.["example.
 class Licences implements Room {
   readonly #files: Files;
   readonly #clock: Clock;
-  readonly #record: Surroundings["record"];
-  readonly #revoked: ReturnType<typeof revokedCounter>;
+  readonly #record: RoomParts["record"];
+  readonly #revoked: Revoked;
   readonly #lent = new Map<PodUid, number>();
   readonly #count: number;
   #services: RoomServices | undefined;
 
-  constructor({ record, ports }: Pick<Surroundings, "record" | "ports">, registry: Registry, count: number) {
+  constructor({ record, ports }: RoomParts, revoked: Revoked, count: number) {
     this.#files = ports.files;
     this.#clock = ports.clock;
     this.#record = record;
     this.#count = count;
-    this.#revoked = revokedCounter(registry);
+    this.#revoked = revoked;
   }
 
   /** What an earlier life lent. */
@@ -112,29 +108,16 @@ class Licences implements Room {
   }
 }
 
+type Revoked = ReturnType<typeof revokedCounter>;
+
 function revokedCounter(registry: Registry) {
   return registry.counter("example_licences_revoked_total", "Licences that were taken from pods", []);
 }
 
-class Scene {
-  readonly clock = new SimClock(1_700_000_000_000);
-  readonly world = new RuntimeWorld(this.clock);
-  readonly registry = new Registry();
-  readonly node: SimNode;
-
-  constructor(licences: number) {
-    this.world.images.add("busybox:latest");
-    this.node = new SimNode({
-      clock: this.clock,
-      world: this.world,
-      random: new SimRandom(1),
-      makeRooms: (parts) => [new Licences(parts, this.registry, licences)],
-    });
-    this.node.start();
-  }
-
-  async pass(ms: number): Promise<void> {
-    await this.clock.run(this.clock.nowMs + ms);
+class LicenceScene extends Scene {
+  constructor(count: number) {
+    let revoked: Revoked | undefined;
+    super({}, undefined, (parts, registry) => [new Licences(parts, (revoked ??= revokedCounter(registry)), count)]);
   }
 
   add(name: string): void {
@@ -143,15 +126,8 @@ class Scene {
   }
 
   told(uid: string): readonly (string | undefined)[] {
-    const status = this.node.pods().find(({ view }) => view.ref.uid === uid)?.status;
+    const status = this.status(uid);
     return [status?.phase, status?.reason, status?.message];
-  }
-
-  licence(uid: string): string | undefined {
-    const found = [...this.world.containers.values()].find(
-      ({ config }) => config.labels?.["io.kubernetes.pod.uid"] === uid,
-    );
-    return found?.config.annotations?.["example.org/licence-number"];
   }
 
   async lent(): Promise<string[]> {
@@ -160,10 +136,11 @@ class Scene {
 }
 
 test("a room of its own admits, edits containers, holds something of the node and ends pods, over a restart too", async () => {
-  const scene = new Scene(1);
+  const scene = new LicenceScene(1);
   scene.add("first");
   await scene.pass(10_000);
-  assert.deepEqual([scene.told("first")[0], scene.licence("first"), await scene.lent()], ["Running", "0", ["first"]]);
+  const licence = scene.container("main").config.annotations["example.org/licence-number"];
+  assert.deepEqual([scene.told("first")[0], licence, await scene.lent()], ["Running", "0", ["first"]]);
   scene.add("second");
   await scene.pass(10_000);
   assert.deepEqual(scene.told("second").slice(0, 2), ["Failed", "UnexpectedAdmissionError"]);
@@ -176,7 +153,7 @@ test("a room of its own admits, edits containers, holds something of the node an
   await scene.node.files.write("/var/lib/kubelet/revoked-0", "", 0o600);
   await scene.pass(30_000);
   assert.deepEqual(scene.told("first"), ["Failed", "Evicted", "The pod's licence was revoked"]);
-  const conditions = scene.node.pods().find(({ view }) => view.ref.uid === "first")?.status?.conditions ?? [];
+  const conditions = scene.status("first")?.conditions ?? [];
   assert.equal(conditions.find(({ type }) => type === "DisruptionTarget")?.status, "True");
   assert.deepEqual(await scene.lent(), []);
 
@@ -185,12 +162,11 @@ test("a room of its own admits, edits containers, holds something of the node an
     evicted.flatMap(eventsOf).map(({ reason }) => reason),
     ["Evicted"],
   );
-  const samples = scene.registry.families().flatMap((family) => (family.type === "counter" ? family.samples : []));
-  assert.ok(samples.some(({ value }) => value === 1));
+  assert.deepEqual(scene.counted("example_licences_revoked_total"), ["1"]);
 });
 
 test("what a pod held of a room goes with the pod that an earlier life left", async () => {
-  const scene = new Scene(2);
+  const scene = new LicenceScene(2);
   scene.add("first");
   await scene.pass(10_000);
   scene.node.kill();
