@@ -26,7 +26,9 @@ export function resized(pod: Pod, random: SimRandom): Pod {
     const { requests, limits } = container.resources ?? {};
     if (requests?.["cpu"] === undefined || random.chance(0.3)) return container;
     const changed = amounts(random);
-    return { ...container, resources: { requests: changed, ...(limits && { limits: changed }) } };
+    // What is no CPU and no memory can't be resized.
+    const resources = { requests: { ...requests, ...changed }, ...(limits && { limits: { ...limits, ...changed } }) };
+    return { ...container, resources };
   });
   return { ...pod, spec: { ...pod.spec, containers } };
 }
