@@ -1,7 +1,8 @@
 import type { evictionFacts, evictionTerms } from "../vocabulary/eviction.ts";
 import type { Meanings } from "./meaning.ts";
 
-const seePreview = "'podwright evict --preview' shows which pods go first, and why; free the resource, or add to it.";
+const seePreview =
+  "Run 'podwright evict --preview' to see which pods go first, and why; free the resource, or add to it.";
 
 export const evictionMeanings = {
   EvictionThresholdMet: {
