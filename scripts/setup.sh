@@ -56,6 +56,7 @@ missing_packages() {
     # A browser without any font shows nothing.
     [ -n "$(find /usr/share/fonts -name '*.ttf' -o -name '*.otf' 2>/dev/null | head -n 1)" ] || echo fonts-dejavu-core
     has_program unshare || echo util-linux
+    has_program dbus-daemon || echo dbus-daemon
   fi
 }
 

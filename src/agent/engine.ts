@@ -173,6 +173,7 @@ async function serve(
     cluster: undefined,
     // Without thresholds pods are held to limits of their own alone.
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
+    rooms: () => [],
     // In somebody else's runtime only pods that have a directory of ours are ours.
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     termination,

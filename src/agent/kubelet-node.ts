@@ -22,6 +22,7 @@ import { accessChecks } from "./node-access.ts";
 import { serveNodeApi } from "./node-api.ts";
 import { certificateDirectory } from "./node-credentials.ts";
 import { runNode } from "./node-process.ts";
+import { nodeRooms } from "./node-rooms.ts";
 import { servePodsApis } from "./pods-apis.ts";
 import { type CertificateParts, servingCertificates } from "./serving-certificates.ts";
 
@@ -65,6 +66,7 @@ export async function runKubeletNode(
     checks: accessChecks(served),
     cluster,
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, flags),
+    rooms: (journal) => nodeRooms(daemon, prepared, journal),
     termination: prepared.termination,
     endsWhenIdle: false,
     beside: async (node, figures, signal, journal) => {

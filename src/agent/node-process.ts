@@ -11,6 +11,7 @@ import type { Recorder } from "../journal/entry.ts";
 import { tellBrokenInvariants } from "./broken-invariants.ts";
 import { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
+import type { Room } from "../kubelet/room.ts";
 import { pageAssets } from "../linux/http/page-assets.ts";
 import { keepLean, systemHeap } from "../linux/processes/heap.ts";
 import { serveUnix } from "../linux/servers/unix-server.ts";
@@ -50,6 +51,8 @@ export interface NodeProcess {
   /** Undefined: the node stands alone. */
   readonly cluster: ClusterSetup | undefined;
   readonly eviction: EvictionSettings;
+  /** What the node has beyond what every kubelet has. */
+  readonly rooms: (journal: Recorder) => readonly Room[];
   /** Ends the node when it aborts. */
   readonly termination: AbortSignal;
   /** Whether it ends by itself once it has had no pod for a while. */
@@ -128,6 +131,7 @@ async function buildNode(
       recorder,
       observer: metrics.runtime,
       evictions,
+      rooms: parts.rooms(journal),
       onUpdate: ({ op, pod }) => {
         if (op === "add") metrics.podAdded(pod);
         else if (op === "update") metrics.podChanged(pod);

@@ -197,6 +197,8 @@ const honoured = new Set([
   "ComponentStatusz",
   "ContainerCheckpoint",
   "CustomCPUCFSQuotaPeriod",
+  "GracefulNodeShutdown",
+  "GracefulNodeShutdownBasedOnPodPriority",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
   "KubeletPodResourcesListUseActivePods",

@@ -24,7 +24,6 @@ function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
 const noProfiles = "is not a Go program and has no pprof profiles and klog levels";
 const noImageGc = "does not remove unused images yet";
 const noReservedCgroups = "limits pods to node allocatable, but no system cgroup to its reservation";
-const noShutdown = "does not watch for a shutdown of the node yet";
 const noEffectUpstream = "has no use for it, like the kubelet of 1.36";
 const noMemoryQos = "does not set memory.min, low and high yet";
 const noTopology = "does not align resources with the machine's topology yet";
@@ -157,9 +156,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   "logging.options": ignored("writes all logs to standard error, each line immediately"),
   enableSystemLogHandler: honoured,
   enableSystemLogQuery: honoured,
-  shutdownGracePeriod: ignored(noShutdown),
-  shutdownGracePeriodCriticalPods: ignored(noShutdown),
-  shutdownGracePeriodByPodPriority: ignored(noShutdown),
+  shutdownGracePeriod: as("needs systemd-logind and `node:ffi` of Node.js 26.1; without them that is said once"),
+  shutdownGracePeriodCriticalPods: honoured,
+  shutdownGracePeriodByPodPriority: honoured,
   crashLoopBackOff: honoured,
   reservedMemory: ignored(noTopology),
   enableProfilingHandler: as("profiles are always refused: podwright is not a Go program"),

@@ -15,6 +15,7 @@ import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
 import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
+import { type ShutdownPeriod, shutdownPeriods } from "../shutdown/periods.ts";
 
 /** When pods are evicted, as the configuration has it. */
 export interface EvictionFields {
@@ -65,6 +66,8 @@ export interface KubeletSettings {
   readonly images: ImageManagerLimits;
   readonly imageVerification: VerificationPolicy;
   readonly logRotation: LogRotationConfig;
+  /** How long pods have when the node shuts down; none: that is not waited for. */
+  readonly shutdownPeriods: readonly ShutdownPeriod[];
 }
 
 /** Linux has no more (PID_MAX_LIMIT), and takes no higher limit. */
@@ -131,7 +134,20 @@ export function kubeletSettings(configuration: KubeletConfiguration, ignoresEvic
       maxWorkers: configuration.containerLogMaxWorkers,
       monitorIntervalMs: milliseconds(configuration.containerLogMonitorInterval),
     },
+    shutdownPeriods: shutdownPeriodsOf(configuration),
   };
+}
+
+function shutdownPeriodsOf(configuration: KubeletConfiguration): readonly ShutdownPeriod[] {
+  const { shutdownGracePeriod, shutdownGracePeriodCriticalPods, shutdownGracePeriodByPodPriority = [] } = configuration;
+  return shutdownPeriods(
+    milliseconds(shutdownGracePeriod),
+    milliseconds(shutdownGracePeriodCriticalPods),
+    shutdownGracePeriodByPodPriority.map(({ priority, shutdownGracePeriodSeconds: graceSeconds }) => ({
+      priority,
+      graceSeconds,
+    })),
+  );
 }
 
 function thresholdStatements(configuration: KubeletConfiguration): ThresholdStatements {

@@ -13,6 +13,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
 import { EventRecorder } from "../events/event-recorder.ts";
 import { NodeImages } from "../node/node-images.ts";
+import type { NodeProblem } from "../node/node-problem.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { NodeLease } from "../node/lease.ts";
 import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
@@ -73,6 +74,8 @@ export interface ClusterDependencies {
   readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
+  /** What else may keep the node from being ready. */
+  readonly problems: readonly NodeProblem[];
   /** The API server's pods among those that run, as an earlier life knew them last. */
   readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
   /** Takes what the API server wants of this node. */
@@ -214,6 +217,8 @@ export class Cluster implements ClusterHooks {
   /** Works until the signal aborts. Never rejects but for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     using _pressure = this.#deps.pressure?.onChange(() => this.#node.wake());
+    using watched = new DisposableStack();
+    for (const problem of this.#deps.problems) watched.use(problem.onChange(() => this.#node.wake()));
     const { name } = this.#setup.node.identity;
     const ofNode = { name: "pods of this node", resource: apiPods, fieldSelector: `spec.nodeName=${name}` };
     const own = { name: "Node of this node", resource: nodes, fieldSelector: `metadata.name=${name}` };
@@ -278,9 +283,10 @@ export class Cluster implements ClusterHooks {
       return [];
     });
     const pleg = kubelet.health().find(({ name }) => name === "pleg");
-    const problems = this.#runtime.problems(
+    const runtimeProblems = this.#runtime.problems(
       pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`],
     );
+    const problems = [...runtimeProblems, ...this.#deps.problems.flatMap(({ problem = [] }) => problem)];
     const addresses = await this.#setup.addresses.look(signal);
     const { facts: cloud } = this.#cloud ?? {};
     const runtime = this.#runtime.facts;

@@ -92,6 +92,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
         kubelet,
         mux,
         pressure,
+        problems: (rooms ?? []).flatMap(({ node = [] }) => node),
         lastKnown,
         deliver: (state) => deliver("api", state),
       },

@@ -9,6 +9,7 @@ import { plegMeanings } from "./meanings/pleg.ts";
 import { podMeanings } from "./meanings/pods.ts";
 import { proberMeanings } from "./meanings/prober.ts";
 import { runtimeMeanings } from "./meanings/runtime.ts";
+import { shutdownMeanings } from "./meanings/shutdown.ts";
 import { sourceMeanings } from "./meanings/sources.ts";
 import { statusMeanings } from "./meanings/status.ts";
 import { volumeMeanings } from "./meanings/volumes.ts";
@@ -34,6 +35,7 @@ const meanings = {
   ...podMeanings,
   ...proberMeanings,
   ...runtimeMeanings,
+  ...shutdownMeanings,
   ...sourceMeanings,
   ...statusMeanings,
   ...volumeMeanings,

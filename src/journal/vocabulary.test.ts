@@ -40,7 +40,7 @@ const upstreamReasons: ReadonlySet<string> = new Set([
     "Pulling",
   ],
   ...["Rebooted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "ResizeInfeasible", "ResizeStarted"],
-  ...["SandboxChanged", "Started", "SystemOOM", "Unhealthy"],
+  ...["SandboxChanged", "Shutdown", "Started", "SystemOOM", "Unhealthy"],
 ]);
 
 /** Events that upstream does not have. */

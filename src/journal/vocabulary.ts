@@ -7,6 +7,7 @@ import { plegFacts, plegTerms } from "./vocabulary/pleg.ts";
 import { podFacts, podTerms } from "./vocabulary/pods.ts";
 import { proberFacts, proberTerms } from "./vocabulary/prober.ts";
 import { runtimeFacts, runtimeTerms } from "./vocabulary/runtime.ts";
+import { shutdownTerms } from "./vocabulary/shutdown.ts";
 import { sourceFacts, sourceTerms } from "./vocabulary/sources.ts";
 import { statusFacts, statusTerms } from "./vocabulary/status.ts";
 import type { Fact, Facts, JournalKind, Term, Terms } from "./vocabulary/term.ts";
@@ -26,6 +27,7 @@ export const terms = {
   ...proberTerms,
   ...statusTerms,
   ...nodeTerms,
+  ...shutdownTerms,
 } as const satisfies Terms;
 
 /** Every fact that a cause can name and that is no entry. */

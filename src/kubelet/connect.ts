@@ -1,4 +1,6 @@
+import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
 import type { Manager } from "./manager.ts";
 import type { Managers } from "./managers.ts";
@@ -16,7 +18,10 @@ export function connect(
   });
   workers.connect({
     stopped: () => syncLoop.roomMade(),
-    released: (uid) => cluster?.podReleased(uid),
+    released: (uid) => {
+      cluster?.podReleased(uid);
+      for (const room of rooms) room.released?.(uid);
+    },
     removed: (uid) => {
       for (const row of rows) row.remove?.(uid);
     },
@@ -30,5 +35,8 @@ export function connect(
     changed: (uid, cause) => workers.wake(uid, cause),
   });
   const knowsAllPods = (): boolean => syncLoop.knowsAll;
-  for (const room of rooms) room.connect?.({ pods, knowsAllPods, workers, killer: syncLoop.killer });
+  const restart = (pod: Pod, cause: Cause): void => {
+    for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
+  };
+  for (const room of rooms) room.connect?.({ pods, knowsAllPods, workers, killer: syncLoop.killer, restart });
 }

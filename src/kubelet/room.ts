@@ -1,7 +1,9 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
+import type { NodeProblem } from "../node/node-problem.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ResourceManager } from "../resources/resource-manager.ts";
@@ -22,6 +24,10 @@ export interface Room extends Manager {
   readonly resources?: ResourceManager;
   /** What its pods hold of the node; released before cgroups and directories are. */
   readonly holding?: PodHolding;
+  /** Why the node is not ready for its sake. */
+  readonly node?: NodeProblem;
+  /** Told when a pod has stopped and holds nothing any more; again and again. */
+  released?(uid: PodUid): void;
   /** Called once the kubelet is built, before it runs. */
   connect?(services: RoomServices): void;
 }
@@ -36,4 +42,6 @@ export interface RoomServices {
   readonly reclaim?: NodeReclaim | undefined;
   /** Ends pods that are still wanted. */
   readonly killer: Pick<PodKiller, "kill">;
+  /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */
+  readonly restart: (pod: Pod, cause: Cause) => void;
 }

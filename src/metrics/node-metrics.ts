@@ -10,6 +10,7 @@ import { PodsApiMetrics } from "./pods-api-metrics.ts";
 import { Registry } from "./registry.ts";
 import { ResizeMetrics } from "./resize-metrics.ts";
 import { RuntimeMetrics } from "./runtime-metrics.ts";
+import { ShutdownMetrics } from "./shutdown-metrics.ts";
 import { defaultBounds } from "./buckets.ts";
 
 /** The constant facts of a node. */
@@ -40,6 +41,7 @@ export class NodeMetrics {
   readonly client: ClientMetrics;
   readonly podsApi: PodsApiMetrics;
   readonly nodeStart: NodeStartMetrics;
+  readonly shutdown: ShutdownMetrics;
   readonly #entries: EntryMetrics;
   readonly #resizes: ResizeMetrics;
   readonly #volumeSeconds;
@@ -51,6 +53,7 @@ export class NodeMetrics {
     this.client = new ClientMetrics(this.registry, clock);
     this.podsApi = new PodsApiMetrics(this.registry);
     this.nodeStart = new NodeStartMetrics(this.registry, clock);
+    this.shutdown = new ShutdownMetrics(this.registry);
     this.#entries = new EntryMetrics(this.registry, {
       pod: (uid) => this.#sources.pod(uid),
       now: () => clock.now(),

@@ -16,6 +16,8 @@ export interface Ending {
   readonly outcome: "failed" | "refused" | "asContainers";
   /** The pod stays ended after a restart of podwright, even if a source still has it. */
   readonly lasts: boolean;
+  /** Of one that lasts: only until the machine starts again. */
+  readonly untilReboot?: boolean;
   readonly graceSeconds: number;
   /** Of containers with their own grace period. */
   readonly graces?: readonly ContainerGrace[];
@@ -24,7 +26,7 @@ export interface Ending {
 }
 
 /** An ending that survives a restart of podwright. */
-export type LastingEnding = Pick<Ending, "cause" | "outcome" | "disruption">;
+export type LastingEnding = Pick<Ending, "cause" | "outcome" | "disruption" | "untilReboot">;
 
 /**
  * No source has the pod any more, the API server deletes it, or it had ended before: the status derives from the
@@ -43,6 +45,6 @@ export function completed(cause: Cause, graceSeconds: number, graces: readonly C
 }
 
 /** An ending of an earlier run. @param because why the pod is seen again */
-export function resumed({ cause, outcome, disruption }: LastingEnding, because: Cause, graceSeconds: number): Ending {
-  return { cause: { ...cause, because }, outcome, disruption, lasts: true, graceSeconds };
+export function resumed(end: LastingEnding, because: Cause, graceSeconds: number): Ending {
+  return { ...end, cause: { ...end.cause, because }, lasts: true, graceSeconds };
 }

@@ -10,6 +10,7 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import { dropSpec, keepSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { podDirectory } from "../runtime/layout/pod-directories.ts";
+import { bootId } from "./boot-id.ts";
 import type { ActiveDeadline } from "./active-deadline.ts";
 import type { Ending, LastingEnding } from "./ending.ts";
 import { preempting, preemptionDisruption } from "./preemption.ts";
@@ -31,6 +32,8 @@ const Content = z.object({
       /** Missing in records of earlier versions. */
       outcome: z.enum(["failed", "refused", "asContainers"]).optional(),
       disruption: z.string().optional(),
+      /** The boot id of the machine while it lasts; missing: for good. */
+      boot: z.string().optional(),
     })
     .optional(),
 });
@@ -58,6 +61,7 @@ export class PodCheckpoint {
   #saved = "";
   #ends = false;
   #end: StoredEnd;
+  #untilReboot = false;
   /** Writes one at a time, so the newest comes last; never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
   /** The pod as last stored. */
@@ -106,11 +110,12 @@ export class PodCheckpoint {
   async #write(pod: Pod | undefined): Promise<boolean> {
     if (pod !== undefined) await this.#keep(pod);
     const { files, node, log } = this.#deps;
+    const boot = this.#untilReboot ? await bootId(files) : this.#end?.boot;
     const content = {
       startedAt: this.#deadline.startedAt,
       backOff: this.#restarts.delays(),
       ...(this.#ends && { ends: true }),
-      ...(this.#end && { end: this.#end }),
+      ...(this.#end && { end: { ...this.#end, ...(boot !== undefined && { boot }) } }),
     };
     const text = JSON.stringify(content satisfies z.input<typeof Content>);
     if (text === this.#saved) return true;
@@ -133,6 +138,7 @@ export class PodCheckpoint {
   async stopping(pod: Pod | undefined, ending: Ending | undefined): Promise<void> {
     this.#ends = true;
     this.#end = ending?.lasts === true ? stored(ending) : undefined;
+    this.#untilReboot = ending?.untilReboot === true;
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
@@ -201,6 +207,7 @@ export async function rememberedEnd(
   uid: PodUid,
 ): Promise<LastingEnding | undefined> {
   const end = (await readContent(from, uid))?.end;
+  if (end?.boot !== undefined && end.boot !== (await bootId(from.files))) return undefined;
   return end && restored(end);
 }
 
@@ -208,9 +215,9 @@ function stored({ cause: { code, message }, outcome, disruption }: LastingEnding
   return { code, message, outcome, ...(disruption !== undefined && { disruption }) };
 }
 
-function restored({ code, message, outcome, disruption }: NonNullable<StoredEnd>): LastingEnding {
+function restored({ code, message, outcome, disruption, boot }: NonNullable<StoredEnd>): LastingEnding {
   const cause = { code: causeCodeOf(code), message };
-  if (outcome !== undefined) return { cause, outcome, disruption };
+  if (outcome !== undefined) return { cause, outcome, disruption, ...(boot !== undefined && { untilReboot: true }) };
   // Earlier versions stored only the reason: one of these two, or the node's own.
   const isOfContainers = code === "PodCompleted" || code === "InitContainerFailed";
   const isPreemption = code === preempting.reason;

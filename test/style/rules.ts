@@ -101,7 +101,7 @@ const storeys = [
   ...["cli", "agent", "sim", "engine", "kubelet"],
   ...["node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
   ...["stats", "certificates", "events", "config", "node", "pods-api", "oom", "cloud", "metrics"],
-  ...["eviction", "pods", "sources", "pleg", "prober", "runtime", "logs", "images", "runtime-service"],
+  ...["shutdown", "eviction", "pods", "sources", "pleg", "prober", "runtime", "logs", "images", "runtime-service"],
   ...["server", "api-client", "yaml", "resources", "journal", "api", "base", "ports"],
 ];
 
@@ -159,7 +159,7 @@ export function oneWay(file: SourceFile, project: ReadonlyMap<string, SourceFile
  */
 const wings: Readonly<Record<string, readonly string[]>> = {
   runtime: ["operations", "actions", "status", "config", "layout"],
-  linux: ["servers", "network", "streams", "http", "certificates", "cgroups", "files", "processes"],
+  linux: ["servers", "network", "streams", "http", "certificates", "cgroups", "files", "dbus", "processes"],
 };
 
 /** Within a big room imports go down its wings; types may be anybody's. */

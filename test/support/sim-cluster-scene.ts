@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { podUid } from "../../src/base/ids.ts";
 import type { Pod } from "../../src/api/pod.ts";
 import { type Fields, fieldsAt, listAt } from "../../src/sim/api-server/values.ts";
+import type { Room } from "../../src/kubelet/room.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
@@ -25,7 +26,8 @@ export class ClusterScene {
   readonly changes: WorldChange[] = [];
   readonly deletions: string[] = [];
 
-  constructor() {
+  /** @param makeRooms what its node has beyond what every node has */
+  constructor(makeRooms: () => readonly Room[] = () => []) {
     const files = new MemoryFiles(this.clock.incarnation());
     this.runtime = new RuntimeWorld(this.clock, files);
     this.runtime.images.add("busybox:latest");
@@ -33,7 +35,8 @@ export class ClusterScene {
     this.cluster = new SimCluster(settings, new SimRandom(1));
     const { clock, runtime: world, cluster } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
-    this.node = new SimNode({ clock, world, cluster, files, faults: this.faults, random: new SimRandom(2) });
+    const node = { clock, world, cluster, files, faults: this.faults, makeRooms };
+    this.node = new SimNode({ ...node, random: new SimRandom(2) });
     world.onChange((change) => this.changes.push(change));
     cluster.server.registry.store.onChange(({ resource, after, last }) => {
       if (resource === "pods" && after === undefined) this.deletions.push(last.key);

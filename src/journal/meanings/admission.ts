@@ -60,6 +60,7 @@ export const admissionMeanings = {
     remedy: "Label the node, or change the pod's selector.",
   },
   NodeName: { means: "The pod was rejected: its nodeName is another node.", remedy: "Correct spec.nodeName." },
+  NodeShutdown: { means: "The pod was rejected: the node is shutting down.", remedy: "Create the pod again." },
   NodePorts: {
     means: "The pod was rejected: a host port that it needs is used by another pod of this node.",
     remedy: "Use another hostPort, or stop the other pod.",

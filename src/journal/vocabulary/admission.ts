@@ -8,6 +8,7 @@ const refusedUncounted = { kind: "decision", event: refusal, refuses: "Other" } 
 export const admissionTerms = {
   AppArmor: refused,
   Evicted: refused,
+  NodeShutdown: refused,
   OutOfcpu: refused,
   "OutOfephemeral-storage": refused,
   OutOfmemory: refused,

@@ -12,6 +12,7 @@ interface ForeignFunctions {
       signature: { readonly arguments: readonly string[]; readonly return: string },
     ): ForeignFunction;
   };
+  readonly getRawPointer: (memory: ArrayBufferView) => bigint;
 }
 
 /**
@@ -23,6 +24,11 @@ export function openCLibrary(modules: (name: string) => unknown = builtIn): CLib
   const { DynamicLibrary } = modules("node:ffi") as ForeignFunctions;
   const library = new DynamicLibrary("libc.so.6");
   return (name, arguments_, returns) => library.getFunction(name, { arguments: arguments_, return: returns });
+}
+
+/** Where the memory begins, for a function that takes a pointer. It must be kept until the function has returned. */
+export function addressOf(memory: ArrayBufferView): bigint {
+  return (builtIn("node:ffi") as ForeignFunctions).getRawPointer(memory);
 }
 
 function builtIn(name: string): unknown {

@@ -14,7 +14,7 @@ import type { SimCluster } from "./cluster.ts";
 import type { FaultWindows } from "./faults.ts";
 
 /** What rooms of a simulated node are made of. */
-export type RoomParts = Pick<Surroundings, "record" | "ports">;
+export type RoomParts = Pick<Surroundings, "record" | "ports"> & { readonly isAlive: () => boolean };
 
 /** Without what may be left out all is well, and nobody watches. */
 export interface SimNodeSettings {

@@ -294,7 +294,7 @@ export class SimNode {
     const { rootDirectory } = config.node;
     const parts = { resources: this.resources, gate, rootDirectory };
     const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
-    const rooms = this.#settings.makeRooms({ record, ports });
+    const rooms = this.#settings.makeRooms({ record, ports, isAlive: () => gate.alive });
     const surroundings: Surroundings = {
       config,
       record,

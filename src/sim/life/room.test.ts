@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ClusterScene } from "../../../test/support/sim-cluster-scene.ts";
 import { podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { type PodUid, podUid } from "../../base/ids.ts";
 import { eventsOf } from "../../events/entry-events.ts";
 import type { Cause } from "../../journal/entry.ts";
@@ -10,6 +12,7 @@ import type { Registry } from "../../metrics/registry.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Files } from "../../ports/files.ts";
 import { podRef } from "../../runtime/pod-ref.ts";
+import { fieldsAt, listAt } from "../api-server/values.ts";
 import type { RoomParts } from "./node-settings.ts";
 
 const directory = "/var/lib/kubelet/licences";
@@ -174,4 +177,34 @@ test("what a pod held of a room goes with the pod that an earlier life left", as
   scene.node.start();
   await scene.pass(120_000);
   assert.deepEqual([scene.node.pods().length, await scene.lent()], [0, []]);
+});
+
+test("what a room says is wrong with the node keeps it from being ready, and is told at once", async () => {
+  const changes = new Emitter();
+  let problem: string | undefined;
+  const node = {
+    get problem() {
+      return problem;
+    },
+    onChange: (listener: () => void) => changes.on(listener),
+  };
+  const scene = new ClusterScene(() => [{ node }]);
+  scene.node.start();
+  await scene.pass(30_000);
+  const ready = (): readonly unknown[] => {
+    const [object] = scene.cluster.server.registry.store.list("nodes");
+    const conditions = listAt(fieldsAt(object?.value ?? {}, "status"), "conditions");
+    const condition = conditions.find(({ type }) => type === "Ready");
+    return [condition?.["status"], condition?.["message"]];
+  };
+  assert.deepEqual(ready(), ["True", "kubelet is posting ready status"]);
+  for (const [next, told] of [
+    ["node is shutting down", ["False", "node is shutting down"]],
+    [undefined, ["True", "kubelet is posting ready status"]],
+  ] as const) {
+    problem = next;
+    changes.emit();
+    await scene.pass(500);
+    assert.deepEqual(ready(), told);
+  }
 });

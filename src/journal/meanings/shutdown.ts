@@ -1,0 +1,14 @@
+import type { shutdownTerms } from "../vocabulary/shutdown.ts";
+import type { Meanings } from "./meaning.ts";
+
+export const shutdownMeanings = {
+  Shutdown: {
+    means: "A shutdown of the machine was announced by logind: the node ends its pods and takes no new ones.",
+  },
+  ShutdownCancelled: { means: "The shutdown was cancelled: the node takes pods again, and restarts its static pods." },
+  ShutdownGroupEnded: {
+    means: "The pods of one shutdown group have ended, or their time is over.",
+    remedy: "Give a group whose pods need longer a longer shutdown grace period.",
+  },
+  Terminated: { means: "The pod is stopped because the node is shutting down.", remedy: "Create the pod again." },
+} as const satisfies Meanings<keyof typeof shutdownTerms>;

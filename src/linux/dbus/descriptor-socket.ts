@@ -1,0 +1,97 @@
+import { closeSync, writeSync } from "node:fs";
+import { addressOf, type ForeignFunction, openCLibrary } from "../processes/c-library.ts";
+
+// <sys/socket.h>, <sys/un.h>
+const familyUnix = 1;
+const stream = 1;
+const closeOnExec = 0o2000000;
+const nonBlocking = 0o4000;
+const pathBytes = 108;
+/** MSG_DONTWAIT and MSG_CMSG_CLOEXEC. */
+const receiveFlags = 0x40 | 0x40000000;
+const levelSocket = 1;
+const rights = 1;
+const bufferBytes = 64 * 1024;
+/** Of a control message: length, level, type; then descriptors, four bytes each. */
+const controlHeadBytes = 16;
+const controlBytes = 256;
+
+/**
+ * A connection to a Unix socket over which descriptors may come (unix(7), SCM_RIGHTS). Sockets of Node.js lose them, so the
+ * C library is called (`node:ffi`, from Node.js 26.1 on). Nothing here waits: what is not there yet is asked for again.
+ */
+export class DescriptorSocket implements Disposable {
+  #descriptor: number;
+  readonly #receive: ForeignFunction;
+  readonly #into = Buffer.alloc(bufferBytes);
+  readonly #control = Buffer.alloc(controlBytes);
+
+  /**
+   * @param modules where Node.js gives its own modules
+   * @throws Error when nobody listens there, or Node.js has no `node:ffi`
+   */
+  constructor(path: string, modules?: (name: string) => unknown) {
+    const library = openCLibrary(modules);
+    this.#receive = library("recvmsg", ["int32", "pointer", "int32"], "int32");
+    this.#descriptor = library("socket", ["int32", "int32", "int32"], "int32")(
+      familyUnix,
+      stream | closeOnExec | nonBlocking,
+      0,
+    );
+    if (this.#descriptor < 0) throw new Error("cannot make a socket");
+    const name = Buffer.from(path);
+    const address = Buffer.alloc(2 + pathBytes);
+    new Uint16Array(address.buffer, address.byteOffset, 1)[0] = familyUnix;
+    name.copy(address, 2, 0, pathBytes - 1);
+    const connect = library("connect", ["int32", "pointer", "uint32"], "int32");
+    const isConnected = name.length < pathBytes && connect(this.#descriptor, addressOf(address), address.length) === 0;
+    if (isConnected) return;
+    this[Symbol.dispose]();
+    throw new Error(`nobody answers at ${path}`);
+  }
+
+  write(bytes: Buffer): void {
+    const written = writeSync(this.#descriptor, bytes);
+    if (written < bytes.length) throw new Error("the socket takes no more");
+  }
+
+  /** What has come since; nothing when nothing has, or the other side is gone. Whoever asks closes the descriptors. */
+  read(): { readonly bytes: Buffer; readonly descriptors: readonly number[] } {
+    const vector = new BigUint64Array([addressOf(this.#into), BigInt(bufferBytes)]);
+    // struct msghdr of 64 bits: name, its length, vectors, their number, control messages, their length, flags.
+    const head = new BigUint64Array([
+      0n,
+      0n,
+      addressOf(vector),
+      1n,
+      addressOf(this.#control),
+      BigInt(controlBytes),
+      0n,
+    ]);
+    const length = this.#receive(this.#descriptor, addressOf(head), receiveFlags);
+    if (length <= 0) return { bytes: Buffer.alloc(0), descriptors: [] };
+    const descriptors = descriptorsIn(this.#control.subarray(0, Number(head[5] ?? 0n)));
+    return { bytes: Buffer.from(this.#into.subarray(0, length)), descriptors };
+  }
+
+  /** Leaves the descriptor to the caller. */
+  detach(): number {
+    const descriptor = this.#descriptor;
+    this.#descriptor = -1;
+    return descriptor;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor >= 0) closeSync(this.#descriptor);
+    this.#descriptor = -1;
+  }
+}
+
+/** Of the first control message: no more than one comes with what is read at once. */
+function descriptorsIn(control: Buffer): number[] {
+  if (control.length < controlHeadBytes) return [];
+  const words = new Int32Array(control.buffer, control.byteOffset, Math.floor(control.length / 4));
+  const [length = 0, , level, type] = words;
+  if (level !== levelSocket || type !== rights) return [];
+  return [...words.subarray(controlHeadBytes / 4, Math.floor(length / 4))];
+}

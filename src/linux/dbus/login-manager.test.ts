@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { needsBus, SystemBus } from "../../../test/support/system-bus.ts";
+import { systemClock } from "../processes/clock.ts";
+import { testDirectory } from "../processes/testing.ts";
+import { systemLoginManager } from "./login-manager.ts";
+
+const skip = needsBus();
+const none = new AbortController().signal;
+
+async function firstOf<T>(values: AsyncIterable<T>): Promise<T | undefined> {
+  for await (const value of values) return value;
+  return undefined;
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (let tries = 0; !holds(); tries++) {
+    assert.ok(tries < 500, what);
+    await systemClock.sleep(what, 10);
+  }
+}
+
+test(
+  "logind is asked how long it waits and whether it shuts down, and told to read its configuration",
+  { skip },
+  async () => {
+    using directory = testDirectory();
+    await using bus = await SystemBus.start(directory.path);
+    using session = await systemLoginManager(systemClock, bus.address).connect(none);
+    bus.delayMaxMs = 45_000;
+    assert.equal(await session.inhibitDelayMaxMs(none), 45_000);
+    assert.equal(await session.isPreparingForShutdown(none), false);
+    await session.reloadConfiguration(none);
+    assert.deepEqual(bus.kills, [["systemd-logind.service", "all", 1]]);
+  },
+);
+
+test("a lock is held until it is released, also when the connection is gone", { skip }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  const session = await systemLoginManager(systemClock, bus.address).connect(none);
+  const lock = await session.delayShutdown("kubelet", "pods", none);
+  assert.deepEqual(bus.inhibitors, [["shutdown", "kubelet", "pods", "delay"]]);
+  session[Symbol.dispose]();
+  await systemClock.sleep("the connection to end", 50);
+  assert.equal(bus.locks, 1);
+  lock[Symbol.dispose]();
+  lock[Symbol.dispose]();
+  await until("the lock to be gone", () => bus.locks === 0);
+});
+
+test("a shutdown that logind is about to do gives no lock, in its own words", { skip }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  bus.isPreparing = true;
+  using session = await systemLoginManager(systemClock, bus.address).connect(none);
+  assert.equal(await session.isPreparingForShutdown(none), true);
+  const refused = /Manager.Inhibit: org.freedesktop.login1.OperationInProgress: The operation is already running/u;
+  await assert.rejects(session.delayShutdown("kubelet", "pods", none), refused);
+});
+
+test("a shutdown is told, and its cancellation, also what came among answers", { skip }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  using session = await systemLoginManager(systemClock, bus.address).connect(none);
+  bus.announce(true);
+  await systemClock.sleep("the signal to come", 50);
+  assert.equal(await session.isPreparingForShutdown(none), true);
+  const told: boolean[] = [];
+  setTimeout(() => bus.announce(false), 50);
+  for await (const begins of session.shutdowns(none)) if (told.push(begins) === 2) break;
+  assert.deepEqual(told, [true, false]);
+});
+
+test("signals end with the bus, and when nobody listens any more", { skip }, async () => {
+  using directory = testDirectory();
+  const bus = await SystemBus.start(directory.path);
+  using session = await systemLoginManager(systemClock, bus.address).connect(none);
+  setTimeout(() => void bus[Symbol.asyncDispose](), 20);
+  assert.equal(await firstOf(session.shutdowns(none)), undefined);
+  await using other = await SystemBus.start(directory.path);
+  using second = await systemLoginManager(systemClock, other.address).connect(none);
+  assert.equal(await firstOf(second.shutdowns(AbortSignal.timeout(20))), undefined);
+});
+
+test("without a bus, or with an address that is no socket's, that is said", { skip }, async () => {
+  await assert.rejects(
+    systemLoginManager(systemClock, "unix:path=/nowhere/bus").connect(none),
+    /nobody answers at \/nowhere\/bus/u,
+  );
+  await assert.rejects(systemLoginManager(systemClock, "tcp:host=a").connect(none), /tcp:host=a, is no unix:path=/u);
+});

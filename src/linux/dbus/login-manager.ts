@@ -1,0 +1,101 @@
+import { closeSync } from "node:fs";
+import type { Clock } from "../../ports/clock.ts";
+import type { LoginManager, LoginSession } from "../../ports/login-manager.ts";
+import { BusConnection } from "./bus-connection.ts";
+import type { BusValue } from "./message.ts";
+
+const logind = {
+  destination: "org.freedesktop.login1",
+  path: "/org/freedesktop/login1",
+  interface: "org.freedesktop.login1.Manager",
+} as const;
+const systemd = {
+  destination: "org.freedesktop.systemd1",
+  path: "/org/freedesktop/systemd1",
+  interface: "org.freedesktop.systemd1.Manager",
+} as const;
+const announcement = "PrepareForShutdown";
+const hangUp = 1;
+const defaultSocket = "/run/dbus/system_bus_socket";
+
+/**
+ * systemd-logind by D-Bus (org.freedesktop.login1(5)). A lock is a descriptor that logind gives away, and holds for as long as
+ * that is open.
+ * @param address of the system bus, as DBUS_SYSTEM_BUS_ADDRESS has it; empty: the usual one
+ */
+export function systemLoginManager(clock: Clock, address = ""): LoginManager {
+  return {
+    connect: async (signal) => {
+      const connection = await BusConnection.open(clock, socketOf(address), signal);
+      try {
+        // Before anything is asked: what is announced meanwhile must not be missed.
+        const rule = `type='signal',path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
+        await connection.match(rule, signal);
+        return new LogindSession(connection);
+      } catch (error) {
+        connection[Symbol.dispose]();
+        throw error;
+      }
+    },
+  };
+}
+
+function socketOf(address: string): string {
+  if (address === "") return defaultSocket;
+  const path = /(?:^|;)unix:path=([^,;]+)/u.exec(address)?.[1];
+  if (path !== undefined) return path;
+  throw new Error(`the address of the system bus, ${address}, is no unix:path=`);
+}
+
+class LogindSession implements LoginSession {
+  readonly #bus: BusConnection;
+
+  constructor(bus: BusConnection) {
+    this.#bus = bus;
+  }
+
+  async inhibitDelayMaxMs(signal: AbortSignal): Promise<number> {
+    return Number(await this.#property("InhibitDelayMaxUSec", signal)) / 1000;
+  }
+
+  async isPreparingForShutdown(signal: AbortSignal): Promise<boolean> {
+    return (await this.#property("PreparingForShutdown", signal)) === true;
+  }
+
+  async reloadConfiguration(signal: AbortSignal): Promise<void> {
+    const values = ["systemd-logind.service", "all", hangUp];
+    await this.#bus.call({ ...systemd, member: "KillUnit", signature: "ssi", values }, signal);
+  }
+
+  async delayShutdown(who: string, why: string, signal: AbortSignal): Promise<Disposable> {
+    const values = ["shutdown", who, why, "delay"];
+    const { descriptors } = await this.#bus.call({ ...logind, member: "Inhibit", signature: "ssss", values }, signal);
+    const [lock] = descriptors;
+    if (lock === undefined) throw new Error("logind gave no lock");
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld) closeSync(lock);
+        isHeld = false;
+      },
+    };
+  }
+
+  async *shutdowns(signal: AbortSignal): AsyncIterable<boolean> {
+    for await (const { member, path, values } of this.#bus.signals(signal)) {
+      const [begins] = values ?? [];
+      if (member === announcement && path === logind.path && typeof begins === "boolean") yield begins;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#bus[Symbol.dispose]();
+  }
+
+  async #property(name: string, signal: AbortSignal): Promise<BusValue | undefined> {
+    const { destination, path } = logind;
+    const call = { destination, path, interface: "org.freedesktop.DBus.Properties", member: "Get", signature: "ss" };
+    const { values } = await this.#bus.call({ ...call, values: [logind.interface, name] }, signal);
+    return values[0];
+  }
+}

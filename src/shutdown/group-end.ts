@@ -1,0 +1,75 @@
+import type { Pod } from "../api/pod.ts";
+import type { WakeableWait } from "../base/wakeable-wait.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Ending } from "../pods/ending.ts";
+import type { PodKiller } from "../pods/pod-killer.ts";
+import type { WorkerState } from "../pods/worker-state.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { terminated, terminatedByShutdown } from "./ending.ts";
+import { graceWithin, type ShutdownGroup } from "./periods.ts";
+
+export interface GroupEndDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly killer: Pick<PodKiller, "kill">;
+  /** Undefined: nothing of the pod is left. */
+  readonly stateOf: (pod: Pod) => WorkerState | undefined;
+  /** Ends early when a pod holds nothing any more. */
+  readonly wait: WakeableWait;
+}
+
+/**
+ * Ends the pods of a group, and waits until none of them runs or holds a volume: drivers of volumes may be in the next group. The
+ * group's time is over sooner or later; then the next one's turn has come.
+ */
+export async function endGroup(
+  deps: GroupEndDependencies,
+  group: ShutdownGroup,
+  because: Cause,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log, wait } = deps;
+  const endMs = clock.monotonic() + group.graceSeconds * 1000;
+  for (const pod of group.pods) kill(deps, group, pod, because);
+  const left = (): readonly Pod[] => group.pods.filter((pod) => !isOver(deps.stateOf(pod)));
+  while (left().length > 0 && clock.monotonic() < endMs && !signal.aborted) {
+    await wait.for(endMs - clock.monotonic(), signal);
+  }
+  if (signal.aborted) return;
+  const pods = left().map(({ metadata: { namespace, name } }) => `${namespace}/${name}`);
+  const { priority, graceSeconds } = group;
+  const fields = { priority, graceSeconds, pods: group.pods.length };
+  if (pods.length === 0) log.info("all pods of the shutdown group have ended", fields);
+  else log.warn("the time of the shutdown group is over before its pods have ended", { ...fields, left: pods });
+  const outcome = pods.length === 0 ? "all have ended" : `${pods.length} have not ended within ${graceSeconds} s`;
+  const message = `shutdown group of priority ${priority}: ${group.pods.length} pods, ${outcome}`;
+  deps.journal.record({ kind: "note", what: "ShutdownGroupEnded", message, cause: because });
+}
+
+function kill(
+  { journal, killer, stateOf }: GroupEndDependencies,
+  group: ShutdownGroup,
+  pod: Pod,
+  because: Cause,
+): void {
+  const state = stateOf(pod);
+  if (state === undefined || isOver(state)) return;
+  const graceSeconds = graceWithin(group, pod);
+  // One that ends for another reason keeps that, and has no more time than the group.
+  const ending = state.kind === "terminating" ? state.ending : newEnding();
+  void killer.kill(pod, { ...ending, graceSeconds });
+
+  function newEnding(): Ending {
+    const { reason: what, message } = terminated;
+    const entry = journal.record({ kind: "decision", what, message, pod: podRef(pod), cause: because });
+    return terminatedByShutdown(pod, entry, because, graceSeconds);
+  }
+}
+
+/** It has stopped, and holds nothing any more. */
+function isOver(state: WorkerState | undefined): boolean {
+  return state === undefined || state.kind === "finished" || (state.kind === "terminated" && state.released);
+}

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
+import { graceWithin, groupOf, requestedMs, shutdownPeriods } from "./periods.ts";
+
+function podOf(priority?: number, terminationGracePeriodSeconds?: number): Pod {
+  const spec = { containers: [], ...(priority !== undefined && { priority }), terminationGracePeriodSeconds };
+  return { metadata: { namespace: "default", name: "web", uid: podUid("1") }, spec };
+}
+
+test("two periods are one for most pods and one for critical ones, which is the end of the whole", () => {
+  assert.deepEqual(shutdownPeriods(30_000, 10_000, []), [
+    { priority: 0, graceSeconds: 20 },
+    { priority: 2_000_000_000, graceSeconds: 10 },
+  ]);
+  assert.equal(requestedMs(shutdownPeriods(30_000, 10_000, [])), 30_000);
+  assert.deepEqual(shutdownPeriods(0, 0, []), []);
+});
+
+test("periods by priority come in their order", () => {
+  const [high, low] = [
+    { priority: 100, graceSeconds: 5 },
+    { priority: -1, graceSeconds: 60 },
+  ];
+  assert.deepEqual(shutdownPeriods(0, 0, [high, low]), [low, high]);
+});
+
+test("a pod belongs to the highest period that does not exceed its priority, below the lowest to the lowest", () => {
+  const periods = [10, 100, 1000].map((priority) => ({ priority, graceSeconds: 1 }));
+  const priorities = [undefined, -5, 9, 10, 11, 99, 100, 101, 999, 1000, 2_000_001_000];
+  assert.deepEqual(
+    priorities.map((priority) => groupOf(periods, podOf(priority))),
+    [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2],
+  );
+});
+
+test("a static pod counts by the number in its spec alone", () => {
+  const pod = podOf();
+  const annotations = { "kubernetes.io/config.source": "file" };
+  const periods = shutdownPeriods(30_000, 10_000, []);
+  assert.equal(groupOf(periods, { ...pod, metadata: { ...pod.metadata, annotations } }), 0);
+});
+
+test("a pod has no more time than its group, and no more than its own grace", () => {
+  const period = { priority: 0, graceSeconds: 20 };
+  assert.deepEqual(
+    [5, 20, 60, undefined].map((seconds) => graceWithin(period, podOf(0, seconds))),
+    [5, 20, 20, 20],
+  );
+});

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { deaf, runs } from "../../test/support/sim-scene.ts";
+import { ShutdownScene } from "../../test/support/shutdown-scene.ts";
+import { eventsOf } from "../events/entry-events.ts";
+import { SimRandom } from "../sim/random.ts";
+import { shutdownPeriods } from "./periods.ts";
+
+const message = "Pod was terminated in response to imminent node shutdown.";
+const byTwo = shutdownPeriods(30_000, 10_000, []);
+const byThree = [
+  { priority: 0, graceSeconds: 10 },
+  { priority: 100, graceSeconds: 8 },
+  { priority: 1000, graceSeconds: 6 },
+];
+const critical = 2_000_000_000;
+
+describe("a shutdown of the node", () => {
+  test("ends pods group by group, and waits for none of them longer than it takes", async () => {
+    const scene = new ShutdownScene(byThree);
+    await scene.boot();
+    scene.add("low", { containers: [runs("main")], terminationGracePeriodSeconds: 5 });
+    scene.add("middle", { containers: [deaf("main")], priority: 100, terminationGracePeriodSeconds: 4 });
+    scene.add("high", { containers: [runs("main")], priority: 5000 });
+    await scene.pass(20_000);
+    assert.equal(scene.login.locks, 1);
+    scene.login.announce();
+    await scene.pass(60_000);
+    const { low = NaN, middle = NaN, high = NaN } = scene.terminated();
+    assert.ok(low === 0 && middle > 0 && middle < 2000, `middle comes after ${middle} ms`);
+    assert.ok(high >= middle + 4000 && high < middle + 6000, `high comes after ${high - middle} ms`);
+    const [off] = scene.powerOffs;
+    assert.equal(off?.why, "locks gone");
+    assert.deepEqual(
+      ["low", "middle", "high"].map((uid) => scene.runs(uid)),
+      [false, false, false],
+    );
+    assert.ok((scene.times.at(-1)?.endMs ?? 0) > 0, "its end is told");
+  });
+
+  test("gives a pod that does not end no more than its group's time, and goes on to the next group", async () => {
+    const scene = new ShutdownScene(byTwo);
+    await scene.boot();
+    scene.add("stuck", { containers: [deaf("main")], terminationGracePeriodSeconds: 3600 });
+    scene.add("critical", { containers: [runs("main")], priority: critical });
+    await scene.pass(20_000);
+    scene.login.announce();
+    await scene.pass(60_000);
+    const { critical: atMs = NaN } = scene.terminated();
+    assert.ok(Math.abs(atMs - 20_000) < 2000, `the critical pod's turn came after ${atMs} ms`);
+    assert.equal(scene.powerOffs[0]?.why, "locks gone");
+  });
+
+  test("fails pods in upstream's words, takes no pod any more, and is an Event of the node", async () => {
+    const scene = new ShutdownScene(byTwo);
+    await scene.boot();
+    scene.add("web", { containers: [deaf("main")], terminationGracePeriodSeconds: 10 });
+    await scene.pass(20_000);
+    scene.login.announce();
+    await scene.pass(5000);
+    scene.add("late", { containers: [runs("main")] });
+    await scene.pass(2000);
+    const late = scene.status("late");
+    assert.deepEqual([late?.phase, late?.reason], ["Failed", "NodeShutdown"]);
+    assert.equal(late?.message, "Pod was rejected: Pod was rejected as the node is shutting down.");
+    assert.equal(scene.status("web")?.phase, "Running");
+    await scene.pass(4000);
+    const events = scene.node.entries.flatMap(eventsOf).filter(({ reason }) => reason === "Shutdown");
+    assert.deepEqual(
+      events.map(({ type, pod, message: words }) => [type, pod, words]),
+      [["Normal", undefined, "Shutdown manager detected shutdown event"]],
+    );
+  });
+
+  test("is remembered: what it ended stays ended when the machine is back, static pods run again", async () => {
+    const scene = new ShutdownScene(byTwo);
+    await scene.boot();
+    scene.add("api", { containers: [runs("main")] });
+    scene.add("static", { containers: [runs("main")] }, "file");
+    await scene.pass(20_000);
+    scene.login.announce();
+    await scene.pass(60_000);
+    assert.equal(scene.powerOffs.length, 1);
+    await scene.boot();
+    await scene.pass(120_000);
+    const status = scene.status("api");
+    assert.deepEqual([status?.phase, status?.reason, status?.message], ["Failed", "Terminated", message]);
+    const disruption = status?.conditions?.find(({ type }) => type === "DisruptionTarget");
+    assert.deepEqual(
+      [disruption?.status, disruption?.reason, disruption?.message],
+      ["True", "TerminationByKubelet", message],
+    );
+    assert.deepEqual([scene.runs("api"), scene.runs("static")], [false, true]);
+    assert.deepEqual(scene.told("static"), ["Running", undefined]);
+  });
+
+  test("that is cancelled leaves alone what it has not ended, runs static pods again, and can come once more", async () => {
+    const scene = new ShutdownScene(byThree);
+    await scene.boot();
+    scene.add("low", { containers: [runs("main")] });
+    scene.add("static", { containers: [runs("main")] }, "file");
+    scene.add("stuck", { containers: [deaf("main")], terminationGracePeriodSeconds: 30 });
+    scene.add("high", { containers: [runs("main")], priority: 1000 });
+    await scene.pass(20_000);
+    scene.login.announce();
+    await scene.pass(4000);
+    scene.login.cancel();
+    await scene.pass(60_000);
+    assert.deepEqual(scene.powerOffs, []);
+    assert.deepEqual(scene.told("low"), ["Failed", "Terminated"]);
+    assert.deepEqual([scene.told("high"), scene.runs("high")], [["Running", undefined], true]);
+    assert.deepEqual([scene.told("static"), scene.runs("static")], [["Running", undefined], true]);
+    scene.add("late", { containers: [runs("main")] });
+    await scene.pass(20_000);
+    assert.equal(scene.runs("late"), true);
+    assert.equal(scene.login.locks, 1);
+    scene.login.announce();
+    await scene.pass(60_000);
+    assert.deepEqual(
+      scene.powerOffs.map(({ why }) => why),
+      ["locks gone"],
+    );
+  });
+
+  test("goes on after podwright was killed in the middle of it, and starts nothing", async () => {
+    const scene = new ShutdownScene(byThree);
+    await scene.boot();
+    scene.add("low", { containers: [runs("main")] });
+    scene.add("static", { containers: [runs("main")] }, "file");
+    scene.add("middle", { containers: [deaf("main")], priority: 100, terminationGracePeriodSeconds: 8 });
+    scene.add("high", { containers: [runs("main")], priority: 1000 });
+    await scene.pass(20_000);
+    // Somebody else holds the machine up.
+    using _other = scene.login.lock(() => true);
+    scene.login.announce();
+    await scene.pass(4000);
+    const killedMs = scene.clock.nowMs;
+    scene.node.kill();
+    await scene.pass(500);
+    scene.node.start();
+    await scene.pass(15_000);
+    assert.deepEqual(
+      ["low", "static", "middle", "high"].filter((uid) => scene.runs(uid)),
+      [],
+    );
+    assert.deepEqual(
+      scene.starts.filter(({ atMs }) => atMs > killedMs),
+      [],
+    );
+    assert.deepEqual(scene.told("high"), ["Failed", "Terminated"]);
+  });
+
+  test("has its time: the login manager's delay is raised where it is too short", async () => {
+    const scene = new ShutdownScene(byTwo);
+    await scene.boot();
+    await scene.pass(5000);
+    assert.equal(scene.login.delayMaxMs, 30_000);
+    const written = await scene.node.files.read("/etc/systemd/logind.conf.d/99-kubelet.conf", 1000);
+    assert.match(new TextDecoder().decode(written), /^\[Login\]\nInhibitDelayMaxSec=30$/mu);
+  });
+});
+
+/** What is wrong in a shutdown that comes at any moment, over kills of podwright and pods of every kind. */
+async function playShutdown(seed: number): Promise<string[]> {
+  const random = new SimRandom(seed);
+  const scene = new ShutdownScene(byThree, seed);
+  await scene.boot();
+  await scene.pass(3000);
+  const pods = Array.from({ length: random.integer(1, 8) }, (_, index) => `pod${index}`);
+  const priorities = new Map(pods.map((uid) => [uid, random.pick([0, 0, 50, 100, 999, 1000, critical])]));
+  for (const uid of pods) {
+    const container = random.pick([runs, deaf])("main");
+    const spec = { priority: priorities.get(uid), terminationGracePeriodSeconds: random.integer(0, 40) };
+    scene.add(uid, { containers: [container], ...spec }, random.pick(["api", "api", "file"]));
+    await scene.pass(random.integer(0, 3000));
+  }
+  await scene.pass(random.integer(0, 20_000));
+  using _other = random.chance(0.5) ? scene.login.lock(() => true) : undefined;
+  const announcedMs = scene.clock.nowMs;
+  scene.login.announce();
+  const kills = random.chance(0.5);
+  if (kills) {
+    await scene.pass(random.integer(100, 15_000));
+    if (scene.powerOffs.length === 0) {
+      scene.node.kill();
+      await scene.pass(random.integer(0, 2000));
+      if (scene.powerOffs.length === 0) scene.node.start();
+    }
+  }
+  await scene.pass(60_000);
+  const problems: string[] = [];
+  const [off] = scene.powerOffs;
+  if (off === undefined) problems.push("the machine never goes off");
+  if (!kills && off?.why === "time over" && _other === undefined) problems.push("its pods take all of the time");
+  const told = scene.terminated();
+  const group = (uid: string): number =>
+    byThree.findLastIndex(({ priority }) => priority <= (priorities.get(uid) ?? 0));
+  for (const uid of pods) {
+    const early = pods.find((other) => group(other) > group(uid) && (told[other] ?? Infinity) < (told[uid] ?? 0));
+    if (early !== undefined && !kills) problems.push(`${early} is ended before ${uid}, which counts less`);
+  }
+  const late = scene.starts.filter(({ atMs }) => atMs > announcedMs + 200 && atMs <= (off?.atMs ?? Infinity));
+  for (const { uid } of late) if (told[uid] !== undefined && kills) problems.push(`${uid} starts in the shutdown`);
+  await scene.boot();
+  await scene.pass(90_000);
+  for (const uid of pods) {
+    const isStatic = scene.node.desired.get(uid)?.metadata.annotations?.["kubernetes.io/config.source"] === "file";
+    const wasEnded = told[uid] !== undefined;
+    const shouldRun = isStatic || !wasEnded;
+    if (scene.runs(uid) !== shouldRun) problems.push(`${uid} ${shouldRun ? "does not run" : "runs"} after the boot`);
+    const [phase, reason] = scene.told(uid);
+    if (!shouldRun && (phase !== "Failed" || reason !== "Terminated")) problems.push(`${uid} is ${phase}, ${reason}`);
+  }
+  return problems;
+}
+
+test("over any kill of podwright a shutdown keeps its order and its time, and starts nothing that it ended", async () => {
+  const broken: string[] = [];
+  for (let seed = 1; seed <= 25; seed++) {
+    for (const problem of await playShutdown(seed)) broken.push(`seed ${seed}: ${problem}`);
+  }
+  assert.deepEqual(broken, []);
+});

@@ -1,0 +1,263 @@
+import { Emitter } from "../base/emitter.ts";
+import { errorMessage } from "../base/errors.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { Pod } from "../api/pod.ts";
+import { isStaticPod } from "../api/pod-kind.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { AdmissionHandler } from "../pods/admission.ts";
+import type { PodKiller } from "../pods/pod-killer.ts";
+import type { WorkerView } from "../pods/worker-dependencies.ts";
+import type { WorkerState } from "../pods/worker-state.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { LoginManager, LoginSession } from "../ports/login-manager.ts";
+import { terminated } from "./ending.ts";
+import { endGroup } from "./group-end.ts";
+import { type InhibitorDependencies, inhibitShutdown } from "./inhibitor.ts";
+import { groupOf, requestedMs, type ShutdownPeriod } from "./periods.ts";
+import type { ShutdownRecord, ShutdownTimes } from "./shutdown-record.ts";
+
+export interface ShutdownDependencies extends InhibitorDependencies {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly journal: Recorder;
+  readonly login: LoginManager;
+  readonly record: ShutdownRecord;
+  /** Told when the last graceful shutdown began and ended, as far as it has. */
+  readonly onTimes: (times: ShutdownTimes) => void;
+}
+
+/** The parts of the kubelet that a shutdown needs. */
+export interface ShutdownServices {
+  readonly pods: { list(): readonly { readonly view: WorkerView }[]; get(uid: string): Pod | undefined };
+  /** Whether pods that earlier lives left behind are among them. */
+  readonly knowsAllPods: () => boolean;
+  readonly killer: Pick<PodKiller, "kill">;
+  /** Begins anew with a pod that has ended under its UID. */
+  readonly restart: (pod: Pod, cause: Cause) => void;
+}
+
+const firstRetryMs = 1000;
+const longestRetryMs = 60_000;
+/** So long the start waits for what the login manager says. */
+const firstLookMs = 3000;
+const nodeIsShuttingDown = "node is shutting down";
+const refusal = { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." } as const;
+
+/** A life that begins in a shutdown looks so often, and for so long at most, whether all pods are known. */
+const knownLookMs = 200;
+const knownLimitMs = 10_000;
+
+/** A shutdown that was announced. */
+interface Shutdown {
+  readonly cause: Cause;
+  readonly stop: AbortController;
+  /** Ends the pods; undefined: not begun. */
+  work?: Promise<void>;
+}
+
+/**
+ * Ends the node's pods before the machine shuts down (upstream's node shutdown manager): it holds up the shutdown by a lock of
+ * the login manager, takes no pod any more, ends those that there are group by group, and gives the lock back. A shutdown that is
+ * cancelled leaves alone what was not ended yet.
+ */
+export class ShutdownManager {
+  readonly #deps: ShutdownDependencies;
+  readonly #periods: readonly ShutdownPeriod[];
+  /** Its part in the node's being ready. */
+  readonly node: Pick<ShutdownManager, "problem" | "onChange"> = this;
+  readonly #changes = new Emitter();
+  readonly #wait: WakeableWait;
+  #services: ShutdownServices | undefined;
+  #shutdown: Shutdown | undefined;
+  #lock: Disposable | undefined;
+  #isFailing = false;
+
+  constructor(deps: ShutdownDependencies, periods: readonly ShutdownPeriod[]) {
+    this.#deps = deps;
+    this.#periods = periods;
+    this.#wait = new WakeableWait(deps.clock, "the pods of a shutdown group to end");
+  }
+
+  readonly admit: AdmissionHandler = () => (this.#shutdown === undefined ? undefined : refusal);
+
+  get problem(): string | undefined {
+    return this.#shutdown && nodeIsShuttingDown;
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#changes.on(listener);
+  }
+
+  connect(services: ShutdownServices): void {
+    this.#services = services;
+  }
+
+  /** A life that begins while the machine shuts down starts nothing. */
+  async load(): Promise<void> {
+    const { clock, log, login, record, onTimes } = this.#deps;
+    onTimes(await record.load());
+    const limit = new AbortController();
+    using _limit = clock.timer("what logind says at the start", firstLookMs, () =>
+      limit.abort(new Error(`logind does not answer within ${firstLookMs / 1000} s`)),
+    );
+    try {
+      using session = await login.connect(limit.signal);
+      if (await session.isPreparingForShutdown(limit.signal)) this.#announced();
+    } catch (error) {
+      this.#isFailing = true;
+      log.warn("cannot watch for a shutdown of the node: pods are not ended before it", { error: errorMessage(error) });
+    }
+  }
+
+  /** The pod holds nothing any more. */
+  released(): void {
+    this.#wait.wake();
+  }
+
+  remove(): void {
+    this.#wait.wake();
+  }
+
+  /** Watches until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    for (let retryMs = firstRetryMs; !signal.aborted;) {
+      try {
+        using session = await this.#deps.login.connect(signal);
+        await this.#watch(session, signal, () => (retryMs = firstRetryMs));
+        continue;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (!this.#isFailing) log.warn("cannot watch for a shutdown of the node", { error: errorMessage(error) });
+        this.#isFailing = true;
+      }
+      await clock.sleep("another try to watch for a shutdown of the node", retryMs, signal).catch(() => {});
+      retryMs = Math.min(retryMs * 2, longestRetryMs);
+    }
+    this.#shutdown?.stop.abort(signal.reason);
+    await this.#shutdown?.work;
+    this.#release();
+  }
+
+  async #watch(session: LoginSession, signal: AbortSignal, succeeded: () => void): Promise<void> {
+    const isPreparing = await session.isPreparingForShutdown(signal);
+    if (!isPreparing) {
+      // Before the lock that was: there is always one.
+      const lock = await inhibitShutdown(this.#deps, session, requestedMs(this.#periods), signal);
+      this.#release();
+      this.#lock = lock;
+    }
+    succeeded();
+    if (this.#isFailing) this.#deps.log.info("watching for a shutdown of the node");
+    this.#isFailing = false;
+    if (isPreparing) this.#begin();
+    else await this.#cancelled();
+    for await (const begins of session.shutdowns(signal)) {
+      if (begins) this.#begin();
+      // The next session takes a lock again.
+      else return await this.#cancelled();
+    }
+    signal.throwIfAborted();
+    throw new Error("the connection to the system bus was lost");
+  }
+
+  /** From here on no pod is taken. */
+  #announced(): Shutdown {
+    if (this.#shutdown !== undefined) return this.#shutdown;
+    const message = "shutdown manager detected shutdown event";
+    const entry = this.#deps.journal.record({ kind: "observation", what: "Shutdown", message });
+    const cause: Cause = { code: "Shutdown", message: "the node shuts down", entry };
+    this.#shutdown = { cause, stop: new AbortController() };
+    this.#changes.emit();
+    return this.#shutdown;
+  }
+
+  #begin(): void {
+    const shutdown = this.#announced();
+    shutdown.work ??= this.#endPods(shutdown, shutdown.stop.signal);
+  }
+
+  async #endPods({ cause }: Shutdown, signal: AbortSignal): Promise<void> {
+    const { clock, log, record, onTimes } = this.#deps;
+    const services = this.#services;
+    if (services === undefined) return;
+    const startMs = clock.now();
+    onTimes({ startMs, endMs: 0 });
+    await record.store({ startMs, endMs: 0 });
+    await this.#allKnown(services, signal);
+    await this.#endGroups(services, cause, signal);
+    if (signal.aborted) return;
+    const endMs = clock.now();
+    await record.store({ startMs, endMs });
+    onTimes({ startMs, endMs });
+    log.info("the pods of the node have ended: it may shut down");
+    this.#release();
+  }
+
+  async #allKnown(services: ShutdownServices, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonic() + knownLimitMs;
+    while (!services.knowsAllPods() && clock.monotonic() < endMs && !signal.aborted) {
+      await clock.sleep("all pods to be known before the node shuts down", knownLookMs, signal).catch(() => {});
+    }
+  }
+
+  async #endGroups(services: ShutdownServices, because: Cause, signal: AbortSignal): Promise<void> {
+    const { clock, journal, log } = this.#deps;
+    const stateOf = ({ metadata: { uid } }: Pod): WorkerState | undefined =>
+      services.pods.list().find(({ view }) => view.ref.uid === uid)?.view.state;
+    const deps = { clock, journal, log, killer: services.killer, stateOf, wait: this.#wait };
+    const told = new Set<string>();
+    for (const index of this.#periods.keys()) {
+      // One that came late goes with the group whose turn it is.
+      const pods = activePods(services).filter(
+        (pod) => !told.has(pod.metadata.uid) && groupOf(this.#periods, pod) <= index,
+      );
+      const period = this.#periods[index];
+      // Nobody waits for an empty group.
+      if (period === undefined || pods.length === 0) continue;
+      for (const { metadata } of pods) told.add(metadata.uid);
+      await endGroup(deps, { ...period, pods }, because, signal);
+      if (signal.aborted) return;
+    }
+  }
+
+  async #cancelled(): Promise<void> {
+    const shutdown = this.#shutdown;
+    if (shutdown === undefined) return;
+    this.#shutdown = undefined;
+    shutdown.stop.abort(new Error("the shutdown of the node was cancelled"));
+    await shutdown.work;
+    const message = "shutdown manager detected shutdown cancellation";
+    const entry = this.#deps.journal.record({ kind: "observation", what: "ShutdownCancelled", message });
+    const cause: Cause = { code: "ShutdownCancelled", message: "the shutdown of the node was cancelled", entry };
+    this.#changes.emit();
+    // Nobody else restarts them.
+    for (const pod of endedStatics(this.#services)) this.#services?.restart(pod, cause);
+  }
+
+  #release(): void {
+    this.#lock?.[Symbol.dispose]();
+    this.#lock = undefined;
+  }
+}
+
+/** Pods of which something runs, or is about to. */
+function activePods({ pods }: ShutdownServices): Pod[] {
+  return pods.list().flatMap(({ view: { ref, state } }) => {
+    // One that waits to be let in is refused instead.
+    const pod = pods.get(ref.uid);
+    const isActive = state.kind === "syncing" || state.kind === "terminating";
+    return pod !== undefined && isActive ? [pod] : [];
+  });
+}
+
+/** Static pods that a shutdown has ended, or kept away. */
+function endedStatics(services: ShutdownServices | undefined): Pod[] {
+  return (services?.pods.list() ?? []).flatMap(({ view: { pod, state } }) => {
+    const ending = state.kind === "terminating" || state.kind === "terminated" ? state.ending.cause.code : undefined;
+    const isOurs = ending === terminated.reason || ending === refusal.reason;
+    return pod !== undefined && isOurs && isStaticPod(pod) ? [pod] : [];
+  });
+}
