@@ -275,6 +275,7 @@ enforceNodeAllocatable: [pods]
 contentType: application/json
 failCgroupV1: false
 failSwapOn: false
+makeIPTablesUtilChains: false
 maxPods: 400
 healthzPort: ${await freePort()}
 port: ${await freePort()}

@@ -1,3 +1,4 @@
+import { UtilityChains } from "../firewall/utility-chains.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Room } from "../kubelet/room.ts";
 import { systemLoginManager } from "../linux/dbus/login-manager.ts";
@@ -5,27 +6,31 @@ import { ShutdownManager } from "../shutdown/shutdown-manager.ts";
 import { ShutdownRecord } from "../shutdown/shutdown-record.ts";
 import type { Daemon, PreparedDaemon } from "./daemon.ts";
 
+type FromDaemon = Pick<Daemon, "ports" | "log">;
+type FromPrepared = Pick<PreparedDaemon, "settings" | "rootDirectory" | "metrics">;
+
 /** What this node has beyond what every kubelet has. */
-export function nodeRooms(
-  { ports, log }: Pick<Daemon, "ports" | "log">,
-  { settings, rootDirectory, metrics }: Pick<PreparedDaemon, "settings" | "rootDirectory" | "metrics">,
-  journal: Recorder,
-): readonly Room[] {
-  const { clock, files } = ports;
-  if (settings.shutdownPeriods.length === 0) return [];
-  const own = log.child({ room: "shutdown" });
+export function nodeRooms(daemon: FromDaemon, prepared: FromPrepared, journal: Recorder): readonly Room[] {
+  const { clock, processes } = daemon.ports;
+  const { makesUtilityChains, shutdownPeriods } = prepared.settings;
+  const log = daemon.log.child({ room: "firewall" });
   return [
-    new ShutdownManager(
-      {
-        clock,
-        files,
-        journal,
-        log: own,
-        login: systemLoginManager(clock, process.env["DBUS_SYSTEM_BUS_ADDRESS"]),
-        record: new ShutdownRecord(files, own, rootDirectory),
-        onTimes: (times) => metrics.shutdown.set(times),
-      },
-      settings.shutdownPeriods,
-    ),
+    ...(shutdownPeriods.length > 0 ? [shutdownRoom(daemon, prepared, journal)] : []),
+    ...(makesUtilityChains ? [new UtilityChains({ clock, log, processes })] : []),
   ];
+}
+
+function shutdownRoom(
+  { ports, log: parent }: FromDaemon,
+  { settings, rootDirectory, metrics }: FromPrepared,
+  journal: Recorder,
+): Room {
+  const { clock, files } = ports;
+  const log = parent.child({ room: "shutdown" });
+  const login = systemLoginManager(clock, process.env["DBUS_SYSTEM_BUS_ADDRESS"]);
+  const record = new ShutdownRecord(files, log, rootDirectory);
+  return new ShutdownManager(
+    { clock, files, journal, log, login, record, onTimes: (times) => metrics.shutdown.set(times) },
+    settings.shutdownPeriods,
+  );
 }

@@ -122,7 +122,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
     "sets the Node's annotation for the attach-detach controller; podwright attaches no volumes yet",
   ),
   protectKernelDefaults: ignored("neither checks nor changes kernel settings", false),
-  makeIPTablesUtilChains: ignored("makes no iptables chains", false),
+  makeIPTablesUtilChains: as("by the machine's own `iptables` and `ip6tables`; `podwright run` makes none"),
   iptablesMasqueradeBit: ignored(noEffectUpstream),
   iptablesDropBit: ignored(noEffectUpstream),
   featureGates: as(

@@ -66,6 +66,8 @@ export interface KubeletSettings {
   readonly images: ImageManagerLimits;
   readonly imageVerification: VerificationPolicy;
   readonly logRotation: LogRotationConfig;
+  /** Whether the node has the iptables chains that others expect of a kubelet. */
+  readonly makesUtilityChains: boolean;
   /** How long pods have when the node shuts down; none: that is not waited for. */
   readonly shutdownPeriods: readonly ShutdownPeriod[];
 }
@@ -134,6 +136,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, ignoresEvic
       maxWorkers: configuration.containerLogMaxWorkers,
       monitorIntervalMs: milliseconds(configuration.containerLogMonitorInterval),
     },
+    makesUtilityChains: configuration.makeIPTablesUtilChains,
     shutdownPeriods: shutdownPeriodsOf(configuration),
   };
 }

@@ -100,7 +100,7 @@ const builders = new Set(["cli", "agent", "sim", "engine", "kubelet"]);
 const storeys = [
   ...["cli", "agent", "sim", "engine", "kubelet"],
   ...["node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
-  ...["stats", "certificates", "events", "config", "node", "pods-api", "oom", "cloud", "metrics"],
+  ...["stats", "certificates", "events", "config", "node", "firewall", "pods-api", "oom", "cloud", "metrics"],
   ...["shutdown", "eviction", "pods", "sources", "pleg", "prober", "runtime", "logs", "images", "runtime-service"],
   ...["server", "api-client", "yaml", "resources", "journal", "api", "base", "ports"],
 ];

@@ -39,6 +39,8 @@ containerRuntimeEndpoint: ${containerd.endpoint}
 cgroupRoot: ${cgroupRoot}
 failCgroupV1: false
 failSwapOn: false
+# The machine's tables are not the tests'.
+makeIPTablesUtilChains: false
 # Machines that run tests may be nearly full.
 evictionHard: { memory.available: 1Mi, nodefs.available: "1%" }
 healthzPort: ${node.healthzPort}

@@ -1,0 +1,73 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Processes } from "../ports/processes.ts";
+import { canaries, canary, type Family, wantedChains, wantedRules } from "./chains.ts";
+import { Iptables } from "./iptables.ts";
+
+export interface UtilityChainsDependencies {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Pick<Processes, "run">;
+}
+
+/** As upstream. */
+const periodMs = 60_000;
+const families: readonly Family[] = [4, 6];
+
+/**
+ * Keeps the chains that other programs of a node expect of its kubelet (upstream's initNetworkUtil, once syncNetworkUtil): each
+ * minute it checks whether somebody has flushed the tables, and recreates all then.
+ */
+export class UtilityChains {
+  readonly #deps: UtilityChainsDependencies;
+
+  constructor(deps: UtilityChainsDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Works until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, processes } = this.#deps;
+    const all = families.map((family) => ({ family, iptables: new Iptables(processes, family) }));
+    try {
+      const present = await Promise.all(all.map(async ({ iptables }) => await iptables.isPresent(signal)));
+      const usable = all.filter((_, index) => present[index]);
+      // As upstream: a machine of nftables alone has nobody who would look for them.
+      if (usable.length === 0)
+        log.info("no iptables support on this system; not creating the KUBE-IPTABLES-HINT chain");
+      await Promise.all(usable.map(async ({ family, iptables }) => await this.#keep(family, iptables, signal)));
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  async #keep(family: Family, iptables: Iptables, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const fields = { program: iptables.program };
+    let wereMade = false;
+    let isFailing = false;
+    while (!signal.aborted) {
+      try {
+        const stand = wereMade && (await iptables.has(canary, signal));
+        if (!stand) {
+          await make(family, iptables, signal);
+          log.info(wereMade ? "restored iptables rules that were gone" : "initialized iptables rules", fields);
+        }
+        [wereMade, isFailing] = [true, false];
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isFailing) log.warn("cannot make iptables rules", { ...fields, error: errorMessage(error) });
+        isFailing = true;
+      }
+      await clock.sleep("the next look at iptables rules", periodMs, signal);
+    }
+  }
+}
+
+/** The canary comes last: where it stands, all else was made. */
+async function make(family: Family, iptables: Iptables, signal: AbortSignal): Promise<void> {
+  for (const chain of wantedChains(family)) await iptables.ensureChain(chain, signal);
+  for (const rule of wantedRules(family)) await iptables.ensureRule(rule, signal);
+  for (const chain of canaries.toReversed()) await iptables.ensureChain(chain, signal);
+}
