@@ -25,7 +25,7 @@ const sections: readonly { readonly title: string; readonly text: string; readon
       text: "The `what` of an entry ([journal.md](journal.md)), with its kind. An outcome has its action's name.",
       kinds: ["input", "observation", "decision", "action", "outcome", "note"],
     },
-    { title: "Causes", text: "Facts that causes name beside entries.", kinds: ["cause"] },
+    { title: "Causes", text: "Codes of causes that are not names of entries.", kinds: ["cause"] },
     {
       title: "Waiting reasons",
       text: "Why a container does not run yet, in its API status; others are journal entries above.",

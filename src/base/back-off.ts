@@ -40,7 +40,7 @@ export class BackOff {
   next(key: string, eventTimeMs: number, nowMs: number): void {
     const entry = this.#live(key, eventTimeMs);
     const delayMs = entry === undefined ? this.#initialMs : Math.min(entry.delayMs * 2, this.#maxMs);
-    // The clock is monotonic, and restored delays end before this life began.
+    // The clock is monotonic, and restored delays were last updated before this run.
     const lastMs = entry?.lastUpdateMs ?? nowMs;
     invariant("a back-off is not set back", lastMs <= nowMs, () => `${key}: from ${lastMs} to ${nowMs}`);
     this.#entries.set(key, { delayMs, lastUpdateMs: nowMs });

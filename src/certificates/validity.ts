@@ -10,7 +10,7 @@ const restMs = 5000;
  * When a certificate is renewed: after 70 to 90 % of its life, so that nodes that came together don't ask together.
  * Wall clock, milliseconds. Pure.
  * @param uniform random, in [0, 1)
- * @param storedMs when it was taken into use; undefined: in an earlier life
+ * @param storedMs when it was taken into use; undefined: in an earlier run
  */
 export function renewalMs({ notBeforeMs, notAfterMs }: Validity, uniform: number, storedMs?: number): number {
   const dueMs = notBeforeMs + (notAfterMs - notBeforeMs) * (0.7 + 0.2 * uniform);

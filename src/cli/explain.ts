@@ -7,7 +7,7 @@ import type { Terminal } from "./terminal.ts";
 /**
  * `podwright explain NAME…`: what names in the journal, in statuses and in errors mean, and what to do about them. Needs no
  * engine.
- * @throws PodwrightError (bad input) for a name that nothing has
+ * @throws PodwrightError (bad input) for an unknown name
  */
 export function explainCommand(
   terminal: Terminal,
@@ -39,5 +39,5 @@ function unknownName(name: string): PodwrightError {
     catalogue().map((entry) => entry.name),
   );
   const remedy = near === undefined ? "docs/messages.md lists all names" : `did you mean ${near}?`;
-  return new PodwrightError(ExitCode.badInput, `no name ${JSON.stringify(name)} is known`, { remedy });
+  return new PodwrightError(ExitCode.badInput, `unknown name ${JSON.stringify(name)}`, { remedy });
 }

@@ -17,7 +17,7 @@ export async function listPods(engine: Pick<EngineClient, "health" | "pods">): P
   return { views, knowsAllPods: health.knowsAllPods ?? true };
 }
 
-/** Those that an engine lists no longer; none while it may not know all that an earlier life left behind. */
+/** Pods that the engine no longer lists; none while it may not know all pods of earlier runs. */
 export function gonePods<T extends Pick<PodRef, "uid">>(
   pods: readonly T[],
   { views, knowsAllPods }: { readonly views: readonly Pick<PodView, "uid">[]; readonly knowsAllPods: boolean },

@@ -21,7 +21,7 @@ function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
   return { kind: "refused", because, unless };
 }
 
-const noProfiles = "is not a Go program and has no pprof profiles and klog levels";
+const noProfiles = "is not a Go program and has no pprof profiles or klog levels";
 const noImageGc = "does not remove unused images yet";
 const noReservedCgroups = "limits pods to node allocatable, but no system cgroup to its reservation";
 const noEffectUpstream = "has no use for it, like the kubelet of 1.36";
@@ -47,7 +47,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   readOnlyPort: honoured,
   tlsCertFile: honoured,
   tlsPrivateKeyFile: honoured,
-  tlsCipherSuites: as("TLS 1.3 suites are always enabled; the default are Go's"),
+  tlsCipherSuites: as("TLS 1.3 suites are always enabled; the default suites are Go's"),
   tlsCurvePreferences: as("key exchanges by Go's numbers: 23, 24, 25, 29, 4587, 4588, 4589; the default is OpenSSL's"),
   tlsMinVersion: as("TLS 1.0 and 1.1 are not supported: podwright uses 1.2 instead"),
   rotateCertificates: as("open connections stay, new ones use the new certificate"),
@@ -140,7 +140,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   ),
   systemReserved: honoured,
   kubeReserved: honoured,
-  reservedSystemCPUs: as("this number of CPUs is reserved; only the static CPU manager uses which ones"),
+  reservedSystemCPUs: as("the number of these CPUs is reserved; which ones matters only to the static CPU manager"),
   showHiddenMetricsForVersion: ignored("has no hidden metrics"),
   systemReservedCgroup: ignored(noReservedCgroups),
   kubeReservedCgroup: ignored(noReservedCgroups),
@@ -152,7 +152,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   "logging.format": ignored("writes one JSON object per line, and readable lines on a terminal", "json"),
   "logging.flushFrequency": ignored("writes each line immediately", "5s", 5_000_000_000),
   "logging.verbosity": as("4 and above adds debug lines"),
-  "logging.vmodule": ignored("has one verbosity for all its code, which is not in Go files"),
+  "logging.vmodule": ignored("has one verbosity for all its code, and no Go files for patterns to match"),
   "logging.options": ignored("writes all logs to standard error, each line immediately"),
   enableSystemLogHandler: honoured,
   enableSystemLogQuery: honoured,

@@ -43,7 +43,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
     "string",
     'podwright\'s own: file of client tokens, one line token,user,uid[,"groups"] each',
   ),
-  "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users of nodes/proxy"),
+  "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users with nodes/proxy"),
   "confirm-evictions": honoured(
     "bool",
     "podwright's own: pods that the thresholds of the last start would not evict stay until podwright evict --confirm",

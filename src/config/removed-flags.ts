@@ -47,7 +47,7 @@ const table: readonly (readonly [since: string, instead: string, names: string])
   ["1.12", "delete it; the kubelet's port serves /metrics/cadvisor", "cadvisor-port"],
   ["", "delete it; use /stats/summary and /metrics/cadvisor", "enable-cadvisor-json-endpoints"],
   ["", "delete it; profiles are named relative to seccomp in --root-dir", "seccomp-profile-root"],
-  ["", "delete it; --kubeconfig determines it", "require-kubeconfig"],
+  ["", "delete it; --kubeconfig is enough", "require-kubeconfig"],
   ["", "use --kubeconfig", "api-servers auth-path"],
   ["", "use --config", "init-config-dir"],
   ["", "use --bootstrap-kubeconfig", "experimental-bootstrap-kubeconfig"],

@@ -71,11 +71,11 @@ export class ClusterObjects {
 
   /**
    * A pod is wanted, before its worker learns of it.
-   * @param hadEnded it had ended before this life of podwright
+   * @param hadEnded it had ended before this run
    */
   wanted({ op, source, pod }: PodUpdate, hadEnded: boolean): void {
     if (source !== "api" || op === "remove") return;
-    // One that has ended in this life may still be changed.
+    // A pod that has ended in this run may still change.
     if (op === "add" ? !hadEnded : this.#objects.has(pod.metadata.uid)) this.#objects.add(pod);
   }
 

@@ -76,7 +76,7 @@ export interface ClusterDependencies {
   readonly pressure?: NodePressure | undefined;
   /** What else may keep the node from being ready. */
   readonly problems: readonly NodeProblem[];
-  /** The API server's pods among those that run, as an earlier life knew them last. */
+  /** The API server's pods among the running ones, from their checkpoints. */
   readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
   /** Takes what the API server wants of this node. */
   readonly deliver: (state: SourceState) => void;

@@ -57,7 +57,7 @@ test("contention ends what holds the lock, and so does its signal", async () => 
   await clock.advance(1000);
   assert.match(String(first.reason), /another process waits for \/lock/);
   assert.equal(second.aborted, false);
-  told.abort(new Error("received"));
+  told.abort(new Error("received SIGTERM"));
   await clock.advance(0);
   assert.match(String(second.reason), /received/);
 });

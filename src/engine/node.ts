@@ -211,8 +211,8 @@ export class Node {
   }
 
   /**
-   * Reads what `podwright run` was given in earlier lives. To be called before anybody may ask the engine for anything:
-   * it would take the pods that it has for new ones.
+   * Reads the pods of `podwright run` from earlier runs. To be called before the engine accepts requests: otherwise it
+   * would take known pods for new ones.
    */
   async load(): Promise<void> {
     await this.#run?.load();

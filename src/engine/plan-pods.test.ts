@@ -74,7 +74,7 @@ test("what keeps a pod from being set up is the reason of the wait, not a guess"
   assert.deepEqual(because({ setUpFailure: 'ConfigMap "default/settings" not found' }), [
     ['ConfigMap "default/settings" not found'],
   ]);
-  assert.deepEqual(because({}), [["the last one failed soon"]]);
+  assert.deepEqual(because({}), [["the last sandbox died soon after its creation"]]);
 });
 
 test("a resize that is not granted is told, with why", () => {

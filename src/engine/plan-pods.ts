@@ -123,7 +123,7 @@ function waitsOf(
     until: Math.round(wait.untilMs + wallOffsetMs),
   }));
   if (sandboxWaitUntilMs === undefined) return containers;
-  const because = [setUpFailure ?? "the last one failed soon"];
+  const because = [setUpFailure ?? "the last sandbox died soon after its creation"];
   return [
     ...containers,
     {

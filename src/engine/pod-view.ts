@@ -72,7 +72,7 @@ function resizeState(resize: ResizeView | undefined): ResizeState | undefined {
   return { state: error === undefined ? "InProgress" : "Error", message: error ?? "" };
 }
 
-/** Before its worker has looked at a pod that is older than this life of podwright, its first sandbox tells. */
+/** The start time of a pod from an earlier run that its worker has not observed yet: that of its first sandbox. */
 function firstSandboxMs({ sandboxes }: RuntimePodStatus): number {
   const oldest = sandboxes.at(-1);
   return oldest === undefined ? Number.POSITIVE_INFINITY : Number(oldest.createdAt / 1_000_000n);

@@ -13,7 +13,7 @@ export interface WithoutServerDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly runtime: Pick<Cri["runtime"], "listPodSandbox">;
-  /** The API server's pods among those that run, as an earlier life knew them last. */
+  /** The API server's pods among the running ones, from their checkpoints. */
   readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
   /** Whether the API server has told its pods by now. */
   readonly isAnswered: () => boolean;

@@ -26,7 +26,7 @@ interface Seen {
 const burst = 25;
 const perSecond = 1 / 300;
 /**
- * Number of different messages of one reason, each within this time of the previous, that stay separate; further ones
+ * Number of different messages of one reason, each within `similarMs` of the previous, that stay separate; further ones
  * are combined.
  */
 const maxApart = 9;

@@ -55,7 +55,7 @@ export class ImageAccess {
   readonly #directory: string;
   /** By image ID; null: there is none, "bad": it can't be read. */
   readonly #records = new Map<string, PulledRecord | "bad" | null>();
-  /** Images that are being pulled with a pod's credential, or were when an earlier life ended. */
+  /** Images that are being pulled with a pod's credential, or were when an earlier run ended. */
   #intents: Promise<Intents> | undefined;
   #writing: Promise<void> = Promise.resolve();
 

@@ -16,7 +16,7 @@ import { volumeMeanings } from "./meanings/volumes.ts";
 import { type facts, termOf, terms } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
-/** What kind of name an entry of the catalogue is: the kind of its journal entries, or what else bears the name. */
+/** What a name of the catalogue belongs to: a kind of journal entries, or something else. */
 export type CatalogueKind = JournalKind | "cause" | "waiting reason" | "terminated reason" | "error";
 
 /** One name that podwright uses in its journal, in statuses or in errors. */

@@ -60,8 +60,8 @@ export class Journal implements Recorder {
   #closed = false;
 
   /**
-   * Reads back what earlier lives left and opens a new one with a {@link lifeStarted} note. Never rejects: when the
-   * directory can't be used the journal lives in memory alone and a note says so.
+   * Reads the entries of earlier runs and begins this one with a {@link lifeStarted} note. Never rejects: with an
+   * unusable directory the journal is in memory only, and a note says so.
    */
   static async open(options: JournalOptions): Promise<Journal> {
     const limits = { ...defaultJournalLimits, ...options.limits };

@@ -116,7 +116,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     starts: places("a start", 2000),
     networkProblem: () => deps.cluster?.networkProblem(),
   };
-  // What others may need goes first, the pod's directory last: by it a later life knows that the rest is this node's.
+  // Shared resources are released first, the pod's directory last: it tells a later run that the rest is this node's.
   const directories = directoryHoldings(files, node);
   const holdings = new PodHoldings([
     volumes,

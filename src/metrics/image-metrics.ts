@@ -4,7 +4,7 @@ import type { Registry } from "./registry.ts";
 
 /** Notes that are kept of how images came to the node, below `image_manager/` of the root directory. */
 export interface ImageRecordCounts {
-  /** Pulls that are under way, or were when an earlier life ended. */
+  /** Pulls that are in progress, or were when an earlier run ended. */
   readonly intents: number;
   /** Images with the credentials that they were pulled with. */
   readonly pulled: number;

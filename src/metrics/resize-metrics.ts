@@ -88,7 +88,7 @@ export class ResizeMetrics {
 
   #tried(uid: string, success: boolean): void {
     const grantedMs = this.#granted.get(uid);
-    // One that an earlier life granted.
+    // An earlier run granted it.
     if (grantedMs === undefined) return;
     this.#milliseconds.observe([`${success}`], Math.max(0, this.#now() - grantedMs));
     if (success) this.#granted.delete(uid);

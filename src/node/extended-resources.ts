@@ -8,7 +8,7 @@ export function isExtended(name: string): boolean {
 /** Extended resources of a Node that its machine does not have: all of them, or those. */
 export type StaleResources = "all" | readonly string[];
 
-/** Extended resources to remove from a Node's capacity until they are set again; undefined: nothing to do. Pure. */
+/** Extended resources to set to 0 in a Node's capacity, until someone sets them; undefined: nothing to do. Pure. */
 export function withoutStale(
   { status }: NodeObject,
   stale: StaleResources,

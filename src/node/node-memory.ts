@@ -35,20 +35,20 @@ export class NodeMemory {
     this.#devices = `${rootDirectory}/device-plugins`;
   }
 
-  /** Which extended resources of the Node are an earlier life's. Never rejects. */
+  /** Extended resources of the Node that an earlier run left. Never rejects. */
   async staleResources(): Promise<StaleResources> {
     try {
       const devices = await this.#files.list(this.#devices);
       if (devices.length === 0) return (await this.#wasRegistered()) ? [] : "all";
     } catch (error) {
-      // As upstream: what nobody knows takes nothing from anybody.
+      // As upstream: if it is unknown, no resource is taken away.
       this.#log.warn("cannot read what earlier runs recorded of the node", { error: errorMessage(error) });
       return [];
     }
     return await this.#ofDevicePlugins();
   }
 
-  /** A next life is to know that there was one. Never rejects. */
+  /** Records for the next run that the node was registered. Never rejects. */
   async registered(): Promise<void> {
     try {
       await this.#files.makeDirectory(this.#directory, 0o700);
@@ -62,7 +62,7 @@ export class NodeMemory {
     return (await this.#files.list(this.#directory)).some(({ name }) => name === fileName);
   }
 
-  /** No pod can be given them here, since nobody talks to their plugins. */
+  /** No pod can get them here, since podwright does not support device plugins. */
   async #ofDevicePlugins(): Promise<readonly string[]> {
     const path = `${this.#devices}/kubelet_internal_checkpoint`;
     try {

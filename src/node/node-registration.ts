@@ -38,11 +38,11 @@ export interface NodeRegistration {
   readonly providerId: string;
   /** Whether volumes are attached by the controller (enableControllerAttachDetach). */
   readonly controllerAttaches: boolean;
-  /** Extended resources that a Node which is there already has of an earlier life. */
+  /** Extended resources that an earlier run left on an existing Node. */
   readonly staleResources: StaleResources;
 }
 
-/** What a kubelet says of its node beside the status; null: what an earlier life may have said, and this one does not. Pure. */
+/** The Node's labels and annotations from the kubelet; null: removes what an earlier run may have set. Pure. */
 export function ownMetadata(
   identity: NodeIdentity,
   { labels, controllerAttaches }: NodeRegistration,
@@ -64,8 +64,8 @@ export function ownMetadata(
 }
 
 /**
- * What a Node that was there already lacks of this node's labels and annotations, and which extended resources of an
- * earlier life are gone; undefined when nothing is to be changed. Pure.
+ * The labels and annotations that an existing Node lacks, and the extended resources that an earlier run left on it and
+ * that are gone; undefined: no change. Pure.
  */
 export function reconcilePatch(
   found: NodeObject,

@@ -69,7 +69,7 @@ export class RuntimeState {
 
   /**
    * Why no pod can run, in upstream's words and order; empty: all is well.
-   * @param checks further problems of the runtime's management
+   * @param checks further problems, such as PLEG's
    */
   problems(checks: readonly string[] = []): string[] {
     if (this.#report === undefined || this.#answeredAtMs === undefined) {

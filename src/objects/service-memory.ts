@@ -18,8 +18,8 @@ const maxBytes = 64 << 20;
 const Services = z.array(Service);
 
 /**
- * The services of an earlier life. A container that ends while the API server is away, after a restart of podwright, is run
- * again with the variables that it had.
+ * The services as an earlier run knew them: a container that is restarted while the API server is away, after a restart
+ * of podwright, keeps its service variables.
  */
 export class ServiceMemory {
   readonly #deps: ServiceMemoryDependencies;
@@ -41,12 +41,12 @@ export class ServiceMemory {
     return this.#known.promise;
   }
 
-  /** As the API server says, or as an earlier life knew them last; undefined: neither has said. */
+  /** As the API server has them, or as an earlier run last knew them; undefined: unknown. */
   all(): Iterable<Service> | undefined {
     return this.#services.isKnown ? this.#services.all() : this.#remembered;
   }
 
-  /** Reads what an earlier life knew, then keeps what is known until the signal aborts. Never rejects. */
+  /** Reads the services of an earlier run, then records changes until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, files, log } = this.#deps;
     try {

@@ -23,7 +23,7 @@ export class OomRecord {
     this.#deps = deps;
   }
 
-  /** The message up to which earlier lives have told; undefined: there was none, and what is there may be old. Never rejects. */
+  /** The last kernel message handled by earlier runs; undefined: none, and existing messages may be old. Never rejects. */
   async load(): Promise<number | undefined> {
     const { log } = this.#deps;
     try {
@@ -31,7 +31,7 @@ export class OomRecord {
       const text = await this.#text(this.#path);
       if (text === undefined) return undefined;
       const { boot, sequence } = Content.parse(JSON.parse(text));
-      // After a reboot nothing has been told yet.
+      // After a reboot nothing has been reported yet.
       return boot === this.#boot ? sequence : -1;
     } catch (error) {
       log.warn("cannot read which OOM kills were reported", { error: errorMessage(error) });
@@ -39,7 +39,7 @@ export class OomRecord {
     }
   }
 
-  /** Never rejects: a later life repeats what could not be recorded. */
+  /** Never rejects: a later run repeats what could not be recorded. */
   async save(sequence: number): Promise<void> {
     const { files, log, directory } = this.#deps;
     try {

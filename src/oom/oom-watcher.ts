@@ -40,7 +40,7 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
   try {
     const after = await record.load();
     for await (const { sequence, text } of kernelLog.follow(after, signal)) {
-      // The mark of where this life begins.
+      // Marks where this run begins.
       if (text === "" && after === undefined) await record.save(sequence);
       const victim = reader.read(text);
       if (victim === undefined) continue;

@@ -66,7 +66,7 @@ export class PageGuard {
   async #open(request: PageRequest): Promise<ApiResponse> {
     const code = await request.body();
     const fits = code.length <= longestCode && this.#parts.hashing.sha256(code) === this.#codeDigest;
-    if (!fits) return problem(401, "This link has already been used.", again);
+    if (!fits) return problem(401, "This link is no longer valid.", again);
     this.#codeDigest = undefined;
     const session = this.#secret();
     this.#sessionDigest = this.#parts.hashing.sha256(session);

@@ -13,7 +13,7 @@ export interface ProbeView {
   readonly periodSeconds: number;
   /** The verdict that counts. unknown: none yet. */
   readonly result: "success" | "failure" | "unknown";
-  /** The last probe of this life of podwright. */
+  /** The last probe of this run. */
   readonly last?: {
     readonly kind: "success" | "warning" | "failure" | "error";
     readonly text: string;

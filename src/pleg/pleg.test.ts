@@ -165,6 +165,6 @@ describe("PLEG without runtime events", () => {
     await bench.pass(1500);
     const notes = bench.journal.filter((entry) => entry.what.startsWith("Relist")).map((entry) => entry.what);
     assert.deepEqual(notes, ["RelistFailed", "RelistRecovered"]);
-    assert.deepEqual(bench.saidOfListings, ["cannot list the runtime", "container runtime answers again"]);
+    assert.deepEqual(bench.saidOfListings, ["cannot list the runtime's pods", "container runtime answers again"]);
   });
 });

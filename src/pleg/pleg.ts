@@ -150,7 +150,7 @@ export class Pleg {
     return this.#evented;
   }
 
-  /** Sets the state of the runtime's event stream; without a reliable one the next relist is soon. */
+  /** Sets the state of the runtime's event stream; without a reliable one, relists are frequent again at once. */
   setEvents(stream: EventStream): void {
     this.#trust.set(stream);
     this.#tellEvents();
@@ -391,9 +391,7 @@ export class Pleg {
     this.#deps.journal.record({
       kind: "note",
       what: isReliable ? "RuntimeEventsConnected" : "RuntimeEventsLost",
-      message: isReliable
-        ? "the runtime's event stream is connected"
-        : "no runtime events: relisting periodically instead",
+      message: isReliable ? "the runtime's event stream works" : "no runtime events: relisting periodically instead",
     });
     this.#schedule.within(0);
   }

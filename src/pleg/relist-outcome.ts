@@ -48,8 +48,8 @@ export class RelistOutcome {
     if (this.#error !== undefined) return;
     const { journal, log } = this.#deps;
     this.#error = errorMessage(error);
-    journal.record({ kind: "note", what: "RelistFailed", message: `cannot list the runtime: ${this.#error}` });
-    log.warn("cannot list the runtime", { error: this.#error });
+    journal.record({ kind: "note", what: "RelistFailed", message: `cannot list the runtime's pods: ${this.#error}` });
+    log.warn("cannot list the runtime's pods", { error: this.#error });
   }
 
   succeeded(observed: Observation): void {

@@ -17,7 +17,7 @@ export class RelistSchedule {
     this.#byMs = Number.POSITIVE_INFINITY;
   }
 
-  /** The next relist after this time, or earlier if requested. */
+  /** The next relist within this time, or earlier if requested. */
   within(ms: number): void {
     const byMs = this.#clock.monotonic() + ms;
     if (byMs >= this.#byMs) return;

@@ -43,7 +43,7 @@ interface Waiting {
 export class AdmissionQueue {
   readonly #deps: AdmissionQueueDependencies;
   readonly #waiting = new Map<string, Waiting>();
-  /** Pods that wait for fresh node labels; false: already admitted. */
+  /** Pods for which the node's labels are being refreshed; false: they have been refreshed. */
   readonly #looking = new Map<string, boolean>();
   #isRetrying = false;
 
@@ -61,7 +61,7 @@ export class AdmissionQueue {
     this.#judge(change, this.#decide(change.pod), undefined);
   }
 
-  /** Whether pods admitted meanwhile leave no room, whatever else waits. */
+  /** Whether the pod would be rejected for this reason beside the admitted pods alone, without those that wait. */
   lost(pod: Pod, reason: Rejection["reason"]): boolean {
     const admission = this.#deps.decide(this.#toHave(pod), this.#letIn(pod));
     return admission.kind === "reject" && admission.rejection.reason === reason;
@@ -97,7 +97,7 @@ export class AdmissionQueue {
         const admission = this.#decide(change.pod);
         if (admission.kind === "reject") this.#waiting.delete(uid);
         this.#judge(change, admission, waiting);
-        // Only once it holds its share: a deferred resize would take it for free.
+        // Only once it holds its share: otherwise a deferred resize would count that share as free.
         if (admission.kind === "admit") this.#waiting.delete(uid);
       }
     } finally {
@@ -109,7 +109,7 @@ export class AdmissionQueue {
     return this.#deps.decide(this.#toHave(pod), this.#holders(pod));
   }
 
-  /** Waiting pods that come before this one: earlier pods; of later critical pods what they could preempt anyway. */
+  /** Waiting pods before this one: earlier ones that it may not preempt, and later ones that may preempt it. */
   #ahead(pod: Pod): Pod[] {
     const waiting = this.pods;
     const place = waiting.findIndex(({ metadata }) => metadata.uid === pod.metadata.uid);

@@ -49,7 +49,7 @@ export class AfterListing {
     const isHeld = this.#held.some(({ pod }) => pod.metadata.uid === uid);
     const holds = isHeld || (contends && !this.#deps.knowsAll());
     if (holds) this.#held.push(change);
-    // After the relist, at the end of the current delivery: requested by each change, also by those that pass.
+    // Released after the first relist, once the current delivery is complete: every change requests it, held or not.
     if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#release());
     return holds;
   }

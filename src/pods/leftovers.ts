@@ -25,7 +25,7 @@ interface LeftoverDependencies {
  */
 export class PodLeftovers implements Leftovers {
   readonly #deps: LeftoverDependencies;
-  /** Pods with remains that are not podwright's, and when they are checked again (monotonic ms). */
+  /** Pods with leftovers that are not podwright's to remove, and when they are checked again (monotonic ms). */
   readonly #kept = new Map<string, number>();
 
   constructor(deps: LeftoverDependencies) {
@@ -49,7 +49,7 @@ export class PodLeftovers implements Leftovers {
       return false;
     }
     const pod = await this.#nameOf(uid);
-    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone and has left files behind" };
+    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone and has left files or cgroups behind" };
     const message = `remove the directory, logs and cgroup of pod ${uid}`;
     await perform(journal, clock, { what: "RemoveLeftovers", message, pod, cause }, async () => {
       await holdings.releaseEnded(pod, cause, signal);

@@ -11,8 +11,8 @@ export type MirrorAction =
 
 /**
  * Mirror pods that are missing, outdated, being deleted, or without a static pod. A wrong mirror pod is deleted first
- * and recreated afterwards. A static pod that is stopping keeps its mirror pod: the scheduler must not see its
- * resources as free. Pure.
+ * and recreated afterwards. A static pod that is stopping keeps its mirror pod, which reports its end: until then the
+ * scheduler must not see its resources as free. Pure.
  * @param statics the desired static pods
  * @param allKnown whether all manifests have been read and all static pods of the node are known; before that, none is
  *   an orphan

@@ -217,8 +217,8 @@ describe("MirrorPods", () => {
         await goes(uid);
       }
       assert.deepEqual(told, [
-        "API server still rejects the status of a mirror pod; it shows the static pod as ended, again after " +
-          "the mirror pod was recreated",
+        "API server still rejects the status of a mirror pod; it shows an end that the static pod has not reached, " +
+          "again after the mirror pod was recreated",
       ]);
     });
   });
@@ -266,14 +266,14 @@ describe("MirrorPods", () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
-      const missing = ["cannot update a mirror pod; its namespace does not exist; create the namespace ns"];
+      const missing = ["cannot create a mirror pod; its namespace does not exist; create the namespace ns"];
       for (let round = 0; round < 3; round++) {
         await (await world.kube.next()).json(noNamespace, 404);
         assert.deepEqual(world.told, missing);
         await world.kube.clock.advance(60_000);
       }
       await (await world.kube.next()).json(mirrorPod("a", "1"), 201);
-      assert.deepEqual(world.told, [...missing, "mirror pod updated after earlier failures"]);
+      assert.deepEqual(world.told, [...missing, "mirror pod managed again after failures"]);
     });
   });
 
@@ -304,8 +304,8 @@ describe("MirrorPods", () => {
       await world.kube.clock.advance(5000);
       await (await world.kube.next()).json(noNamespace, 404);
       assert.deepEqual(world.told, [
-        "cannot update a mirror pod; the API server rejects it; fix the error; the static pod keeps running meanwhile",
-        "cannot update a mirror pod; its namespace does not exist; create the namespace ns",
+        "cannot create a mirror pod; the API server rejects it; fix what the error names; the static pod keeps running",
+        "cannot create a mirror pod; its namespace does not exist; create the namespace ns",
       ]);
       world.statics = [];
       world.mirrors.wake();
@@ -331,7 +331,7 @@ describe("MirrorPods", () => {
           assert.equal(`${look.request.method} ${look.url.pathname}`, "GET /api/v1/namespaces/ns/pods/a");
           await look.json(answer, status);
           assert.deepEqual(world.told, [
-            "cannot update a mirror pod; its name is taken by a pod that is not its mirror; " +
+            "cannot create a mirror pod; its name is taken by a pod that is not its mirror; " +
               "delete that pod, or rename the static pod or move it to another namespace",
           ]);
           await world.kube.clock.advance(60_000);
@@ -362,7 +362,7 @@ describe("MirrorPods", () => {
       for (let round = 0; round < 2; round++) {
         (await world.kube.next()).fail(new Error("connection refused"));
         await world.kube.clock.advance(5000);
-        assert.deepEqual(world.told, ["cannot update a mirror pod"]);
+        assert.deepEqual(world.told, ["cannot create a mirror pod"]);
       }
     });
   });

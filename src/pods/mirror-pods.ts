@@ -66,7 +66,7 @@ export class MirrorPods {
   readonly #replacements = new BackOff(firstReplacementMs, longestReplacementMs);
   /** UIDs of static pods whose mirror pods were recreated without success, already logged. */
   readonly #inVain = new Set<string>();
-  /** Last failure of an action, by {@link keyOf}: each is logged once. */
+  /** The last logged failure of an action, by {@link keyOf}: the same failure is logged once. */
   readonly #told = new Map<string, string>();
   /** Until when the server requests a pause (monotonic ms), by {@link keyOf}. */
   readonly #pauses = new Map<string, number>();
@@ -171,7 +171,7 @@ export class MirrorPods {
     using _abort = onAbort(signal, () => resolve("slow"));
     const results = await Promise.race([all, slow]);
     if (results !== "slow") return results.every(Boolean);
-    // Otherwise the next resync would be the first to see its end.
+    // Otherwise only the next resync would notice its end.
     void all.then(() => this.wake());
     return false;
   }
@@ -193,7 +193,7 @@ export class MirrorPods {
         action.kind === "create" ? this.#create(pod, signal) : this.#delete(pod, signal),
       );
       if (this.#told.delete(keyOf(action))) {
-        log.info("mirror pod updated after earlier failures", { namespace, name, action: action.kind });
+        log.info("mirror pod managed again after failures", { namespace, name, action: action.kind });
       }
       return true;
     } catch (error) {
@@ -275,7 +275,7 @@ export class MirrorPods {
   #tellInVain({ metadata: { namespace, name, uid } }: Pod): void {
     if (this.#inVain.has(uid)) return;
     this.#inVain.add(uid);
-    const why = "it shows the static pod as ended, again after the mirror pod was recreated";
+    const why = "it shows an end that the static pod has not reached, again after the mirror pod was recreated";
     const wait = { retryMs: this.#replacements.get(uid) };
     this.#deps.log.warn("API server still rejects the status of a mirror pod", { namespace, name, why, ...wait });
   }
@@ -286,8 +286,8 @@ export class MirrorPods {
     if (this.#told.get(keyOf(action)) === cause) return;
     this.#told.set(keyOf(action), cause);
     const wait = { retryMs: Math.max(retryMs, askedPauseMs(error)) };
-    const fields = { namespace, name, action: action.kind, error: cause, ...wait, ...adviceOn(error, namespace) };
-    this.#deps.log.warn("cannot update a mirror pod", fields);
+    const problem = action.kind === "create" ? "cannot create a mirror pod" : "cannot delete a mirror pod";
+    this.#deps.log.warn(problem, { namespace, name, error: cause, ...wait, ...adviceOn(error, namespace) });
   }
 }
 
@@ -301,5 +301,5 @@ function adviceOn(error: unknown, namespace: string): { readonly why?: string; r
     return { why: "its namespace does not exist", remedy: `create the namespace ${namespace}` };
   }
   if (!(error instanceof ApiError)) return {};
-  return { why: "the API server rejects it", remedy: "fix the error; the static pod keeps running meanwhile" };
+  return { why: "the API server rejects it", remedy: "fix what the error names; the static pod keeps running" };
 }

@@ -99,7 +99,7 @@ test("what can't be read or written is said, and starts over", async () => {
   await other.files.makeDirectory("/kubelet/pods", 0o750);
   await other.files.write("/kubelet/pods/uid-1", "in the way", 0o600);
   await (await other.life()).checkpoint.save();
-  assert.equal(other.warnings.at(-1), "cannot record a pod's times");
+  assert.equal(other.warnings.at(-1), "cannot write a pod checkpoint");
 });
 
 test("a pod of the API server that stops while the disk is full is no longer known to the next life", async () => {

@@ -125,7 +125,7 @@ export class PodCheckpoint {
       this.#saved = text;
       return true;
     } catch (error) {
-      log.warn("cannot record a pod's times", { uid: this.#uid, error: errorMessage(error) });
+      log.warn("cannot write a pod checkpoint", { uid: this.#uid, error: errorMessage(error) });
       return false;
     }
   }
@@ -142,7 +142,7 @@ export class PodCheckpoint {
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
-      log.warn("cannot delete the checkpoint of a stopped pod", { uid: this.#uid, error: errorMessage(error) });
+      log.warn("cannot delete the stored spec of a stopping pod", { uid: this.#uid, error: errorMessage(error) });
     });
   }
 
@@ -167,9 +167,9 @@ export class PodCheckpoint {
 }
 
 /**
- * Records the deletion of an API server's pod that has no worker yet: if podwright is killed before, a next run without
- * an API server must not start it. If the write fails, the spec is deleted, as in {@link PodCheckpoint.stopping}. Never
- * rejects.
+ * Records the deletion of an API server's pod that has no worker yet: if podwright is killed before the pod has one, a
+ * next run without an API server must not start it. If the write fails, the spec is deleted, as in
+ * {@link PodCheckpoint.stopping}. Never rejects.
  */
 export async function keepDeletion(
   { files, node, log }: CheckpointDependencies,

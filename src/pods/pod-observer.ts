@@ -54,8 +54,9 @@ export class PodObserver {
   }
 
   /**
-   * An observation newer than all effects of the worker, including operations that ended while waiting for it.
-   * @param prepare what must be done before a decision; slow preparation makes the observation stale
+   * An observation newer than all effects of the worker, including those of operations that ended while it waited.
+   * @param prepare does what must be done before a decision, and may correct the status; during slow preparation the
+   *   observation may become stale, and a newer one is awaited
    */
   async observe(
     prepare: (status: PodStatus) => Promise<PodStatus> | undefined,

@@ -137,7 +137,7 @@ export class PodOperations {
   /**
    * Until when the pod's stop waits for canceled operations (monotonic ms); undefined: no wait. A start already sent to
    * the runtime may still start a container that has its place in the stop order; the stop waits for it briefly, and
-   * never beyond the grace period.
+   * never beyond the grace period. A pod without running containers has not stopped while an operation still runs.
    */
   calledOffUntil(hasStopped: boolean, killAtMs: number): number | undefined {
     if (this.#running.size === 0) return undefined;

@@ -150,7 +150,7 @@ export class PodResizing {
     }
     const given = this.#given();
     const resizing = isResizing(pod, status, given);
-    // Actuated, although it was reported as failed: not repeated. What remains is the pod's cgroup.
+    // Actuated, although it was reported as failed: not repeated. The pod's cgroup is corrected by settle().
     if (!resizing && this.#isUnsure && given !== undefined) this.#deps.actuated.set(this.#pod.uid, given);
     this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {

@@ -357,7 +357,7 @@ export class PodWorker {
     // The runtime may have created it late, for a canceled start. Its resources must be released.
     if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
-      // Its end may not be recorded yet, because the disk was full.
+      // Its end may not be recorded yet, e.g. because the disk was full.
       if (!(await this.#checkpoint.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and no longer needs its volumes" };
       if (!state.released) await this.#deps.runtime.release(this.ref, cause, signal);

@@ -3,7 +3,7 @@ import type { Ending } from "./ending.ts";
 
 /** Prefix of the message in a rejected pod's status; its Event omits it. */
 export const rejected = "Pod was rejected: ";
-/** No container of the pod runs that would need more. */
+/** A rejected pod has no running container that would need more. */
 const graceSeconds = 1;
 
 /** Why a pod is rejected; upstream's reason and message. */

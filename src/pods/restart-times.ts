@@ -12,7 +12,7 @@ export interface RememberedDelay {
   readonly delayMs: number;
   /** When it last grew: wall clock, milliseconds since the epoch. */
   readonly updatedAt: number;
-  /** The instance whose exit grew it, if its whole pod restarts for that. */
+  /** The instance whose exit lengthened it, if that exit restarts the whole pod. */
   readonly startsOver?: string | undefined;
 }
 
@@ -107,7 +107,7 @@ export class RestartTimes {
 
   /**
    * Notes that a container is being started, as decided from `before`: after an exit it is a restart, and the next exit
-   * waits longer, whatever becomes of this one. Only actual attempts count.
+   * waits longer, whatever becomes of this one. Planned starts do not count.
    */
   attempted(container: Container, before: PodStatus): void {
     const exited = findContainer(before, container.name);

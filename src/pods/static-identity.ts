@@ -104,7 +104,7 @@ export class StaticIdentity {
     await pleg.firstListing;
     await this.#prune();
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
-    // The pod of the computed UID may have ended and been recreated by another kubelet since.
+    // The pod of the computed UID may have ended, and another kubelet may run it under another UID since.
     const before = rivals.includes(podUid(pod.metadata.uid)) ? await this.#lookAt(podUid(pod.metadata.uid)) : noPod;
     if (before === undefined || isUp(before)) return;
     const name = fullName(pod.metadata);

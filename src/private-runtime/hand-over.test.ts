@@ -50,6 +50,6 @@ test("a wait ends with its signal", async () => {
   const taken = whenFree({ clock, log: recorder().log }, "the lock", () => Promise.reject(held()), told.signal);
   const end = assert.rejects(taken, /received/u);
   await clock.advance(10);
-  told.abort(new Error("received"));
+  told.abort(new Error("received SIGTERM"));
   await end;
 });

@@ -37,7 +37,7 @@ export async function whenFree<T>(
     } catch (error) {
       if (!(error instanceof HeldError) || clock.monotonic() >= deadline) throw error;
       if (!told) {
-        log.info("another process holds a resource of this one; waiting for its exit", {
+        log.info("another process holds what this one needs; waiting for its exit", {
           what,
           pid: error.pid,
           reason: error.message,

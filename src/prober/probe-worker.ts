@@ -170,7 +170,7 @@ export class ProbeWorker {
       this.#take(outcome, target);
     } catch (error) {
       if (controller.signal.aborted) return;
-      log.error("probe failed unexpectedly", { ...this.#pod, container: container.name, error: errorMessage(error) });
+      log.error("probe worker failed", { ...this.#pod, container: container.name, error: errorMessage(error) });
     }
     // The verdict may have ended the probing of this instance.
     if (controller.signal.aborted) return;

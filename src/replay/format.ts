@@ -4,7 +4,7 @@ import { PodSpec } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { causeCodeOf } from "../journal/vocabulary.ts";
 
-/** Says what a file is, in its first line and in the first line of each later life of podwright that wrote to it. */
+/** Identifies a recording, in the file's first line and in the first line of each later run that wrote to it. */
 export const recordingFormat = "podwright-recording";
 /** Grows when what is recorded changes; older podwrights refuse newer recordings. */
 export const recordingVersion = 1;

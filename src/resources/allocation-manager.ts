@@ -84,7 +84,7 @@ export class AllocationManager {
     this.#pods = pods;
   }
 
-  /** Reads what earlier lives recorded. To be called once, before any pod is worked on. */
+  /** Reads the records of earlier runs. To be called once, before any pod is synced. */
   async load(): Promise<void> {
     await Promise.all([this.#deps.allocated.load(), this.#deps.actuated.load()]);
     const early = this.#early ?? [];
@@ -134,7 +134,7 @@ export class AllocationManager {
     return this.#waiting.get(uid)?.pending;
   }
 
-  /** The resize that was granted last in this life. */
+  /** The resize granted last in this run. */
   granted(uid: string): GrantedResize | undefined {
     return this.#granted.get(uid);
   }

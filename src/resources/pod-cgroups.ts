@@ -39,9 +39,9 @@ export class PodCgroups {
   readonly #deps: PodCgroupsDependencies;
   readonly #config: PodCgroupsConfig;
   readonly #burstable = new Map<string, Pod>();
-  /** What was last written to each pod's cgroup in this life, by UID. */
+  /** The values last written to each pod's cgroup in this run, by UID. */
   readonly #applied = new Map<string, CgroupResources>();
-  /** The pods' cgroups that were made in this life, by UID. */
+  /** The pods' cgroups created in this run, by UID. */
   readonly #made = new Map<string, string>();
   readonly #resources = new WeakMap<Pod, CgroupResources>();
   /** Pods whose cgroups are made at a time, be there ever so many that come at once: systemd is asked by a process each. */
@@ -64,8 +64,8 @@ export class PodCgroups {
   }
 
   /**
-   * Brings the cgroup of a running pod to its limits, unless this life knows that it has them: an earlier life may have
-   * ended in the middle of a resize. Nothing there is no error.
+   * Brings the cgroup of a running pod to its limits, unless known to have them: an earlier run may have ended in the
+   * middle of a resize. A missing cgroup is no error.
    */
   async settle(pod: Pod): Promise<void> {
     const { uid } = pod.metadata;

@@ -30,8 +30,8 @@ export class ResourceRecord {
   }
 
   /**
-   * Takes over what an earlier life recorded. A file that can't be read is set aside as `<path>.bad`: pods then have
-   * what their manifests say, and nothing is restarted for that.
+   * Reads the record of an earlier run. An unreadable file is set aside as `<path>.bad`: pods then have the resources of
+   * their manifests, and nothing is restarted for that.
    */
   async load(): Promise<void> {
     let text: string;
@@ -112,7 +112,7 @@ export class ResourceRecord {
 
   async #setAside(error: unknown): Promise<void> {
     const aside = `${this.#path}.bad`;
-    this.#log.warn("cannot read allocated resources; set them aside and use the manifests", {
+    this.#log.warn("cannot read allocated resources; using the manifests, record is set aside", {
       path: this.#path,
       aside,
       error: errorMessage(error),

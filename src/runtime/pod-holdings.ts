@@ -28,7 +28,7 @@ export interface PodHolding {
     /** UIDs of all pods that hold it. */
     uids(): Promise<readonly string[]>;
   };
-  /** For a node that ends without pods: removes shared parents. */
+  /** For a node that stops without pods: removes what all pods shared, such as the parent cgroups. */
   tidyUp?(): Promise<void>;
 }
 

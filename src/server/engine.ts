@@ -177,7 +177,7 @@ export interface Health {
   readonly startedAt: number;
   /** Sequence number of the newest journal entry, so that a client can follow what comes after; 0 when there is none. */
   readonly journalSeq: number;
-  /** True once pods that an earlier life left behind are listed too: before that, one that is not may run. */
+  /** True once the pods of earlier runs are listed too: before that, an unlisted pod may be running. */
   readonly knowsAllPods: boolean;
   /** One line for each subsystem: last success and the oldest outstanding call. */
   readonly checks: readonly HealthCheck[];

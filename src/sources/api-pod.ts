@@ -12,7 +12,7 @@ import { findUnsupported } from "./unsupported.ts";
 
 /** A pod of the API server. */
 export interface ApiPod extends Pod {
-  /** As the server has it: of an earlier life, or what others made of it. */
+  /** The server's: from an earlier run, or changed by others. */
   readonly status: PodStatus | undefined;
   /** Unsupported parts of the pod, in words; empty: none. */
   readonly unsupported: string;
@@ -22,7 +22,7 @@ export interface ApiPod extends Pod {
   readonly definition: string;
 }
 
-/** What an earlier life wrote, as far as it has to be what it should be for anything to go on from there. */
+/** A container state of an earlier run: only what later states depend on is validated. */
 const State = z.looseObject({
   waiting: z.looseObject({}).optional(),
   running: z.looseObject({}).optional(),

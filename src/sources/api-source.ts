@@ -52,7 +52,7 @@ export class ApiSource {
     const before = this.#pods;
     this.#pods = new Map(pods.map((pod) => [pod.metadata.uid, known(pod, before.get(pod.metadata.uid))]));
     for (const [uid, { pod }] of before) if (!this.#pods.has(uid)) this.#listener.podGone(pod);
-    // Statuses of earlier lives are known before the pods' workers make new ones.
+    // Statuses of earlier runs are known before the pods' workers make new ones.
     for (const { pod } of this.#pods.values()) this.#listener.podSeen(pod);
     this.#listener.podsKnown();
     this.#deliver();

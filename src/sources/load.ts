@@ -160,13 +160,13 @@ async function attempt<T>(name: string, work: () => Promise<T>): Promise<T | Man
       case "ENOTDIR":
         return new ManifestError({ file: name }, "does not exist");
       case "EACCES":
-        return new ManifestError({ file: name }, "cannot read it: permission denied");
+        return new ManifestError({ file: name }, "cannot be read: permission denied");
       case "EISDIR":
         return new ManifestError({ file: name }, "is a directory, not a file");
       case "EINVAL":
         return new ManifestError({ file: name }, "is neither a file nor a directory");
       default:
-        return new ManifestError({ file: name }, `cannot read it: ${errorMessage(error)}`);
+        return new ManifestError({ file: name }, `cannot be read: ${errorMessage(error)}`);
     }
   }
 }

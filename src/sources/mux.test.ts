@@ -59,7 +59,7 @@ test("pods are marked with source and time, which stays over an update", async (
 test("every change points at its entry in the journal", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("a", "1", "i", "x.yaml"));
-  assert.deepEqual(fixture.updates[0]?.cause, { code: "ManifestAdded", message: "x.yaml was added", entry: 1 });
+  assert.deepEqual(fixture.updates[0]?.cause, { code: "ManifestAdded", message: "pod added: x.yaml", entry: 1 });
   assert.deepEqual(fixture.journal.entries[0]?.what, "PodAdded");
 });
 

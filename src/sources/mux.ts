@@ -87,7 +87,7 @@ export class PodMux {
   /** Of each name that files ask for: the one that had it first. */
   readonly #firstFiles = new Map<string, string>();
   #isListed = false;
-  /** Until all is known that earlier lives left: what runs keeps its name, whichever source speaks first. */
+  /** Until all pods of earlier runs are known: a running pod keeps its name, whichever source delivers first. */
   #takesUp = true;
 
   /** @param sources every source there is; the order decides between pods that come at the same moment */
@@ -226,7 +226,7 @@ export class PodMux {
     }
   }
 
-  /** Whoever looks at the pod that runs shall learn of the manifest that does not. */
+  /** Records with the running pod that another manifest of its name is ignored. */
   #tellContests(): void {
     const same = (a: Contest | undefined, b: Contest): boolean => a?.uid === b.uid && a.place === b.place;
     const tell = (what: "ManifestWarning" | "ManifestWarningOver", { uid, ignored }: Contest): void => {
@@ -254,7 +254,7 @@ export class PodMux {
       kind: "decision",
       what: "FailedValidation",
       message: `the pod of ${loser.place} is ignored: ${winner.place} has the same ${what}`,
-      // Where manifests lie is nobody's business who reads Events.
+      // Events must not reveal the paths of manifests.
       data: { eventMessage: `The pod is ignored: ${origins[winner.source]} has the same ${what}` },
       pod: podRef(loser.pod),
       cause: { code: "DuplicateManifest", message: `${winner.place} came first` },
@@ -267,7 +267,7 @@ export class PodMux {
     this.#pass("add", running, {
       what: "PodAdded",
       code: "ManifestAdded",
-      message: `${candidate.place} was added`,
+      message: `pod added: ${candidate.place}`,
     });
   }
 
@@ -283,7 +283,7 @@ export class PodMux {
   }
 
   #remove(running: Running, graceSeconds: number | undefined): void {
-    const message = `${running.place} was removed`;
+    const message = `pod removed: ${running.place}`;
     this.#pass("remove", running, { what: "PodRemoved", code: "ManifestRemoved", message }, graceSeconds);
   }
 

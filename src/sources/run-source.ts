@@ -60,9 +60,8 @@ const encoder = new TextEncoder();
 const savesAtOnce = 16;
 
 /**
- * Pods that `podwright run` was given, with their ConfigMaps and Secrets. They are kept on disk, so that the next life
- * of podwright wants the same pods under the same UIDs. Names stay as they are; a pod without a namespace is in
- * `default`.
+ * The pods of `podwright run`, with their ConfigMaps and Secrets. They are stored on disk, so that the next run delivers
+ * the same pods under the same UIDs. Names stay as they are; a pod without a namespace is in `default`.
  */
 export class RunSource {
   readonly #deps: RunSourceDependencies;

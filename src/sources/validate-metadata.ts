@@ -28,7 +28,7 @@ export function* validateMetadata(metadata: ObjectMeta): Iterable<FieldError> {
   const path = ["metadata"];
   const { name, generateName, namespace, uid } = metadata;
   if (name === undefined || name === "") {
-    yield required([...path, "name"], generateName ? "only an API server resolves generateName" : "");
+    yield required([...path, "name"], generateName ? "only an API server makes a name from generateName" : "");
   } else {
     const problem = dnsSubdomainProblem(name);
     if (problem !== undefined) yield invalid([...path, "name"], name, problem);

@@ -26,7 +26,7 @@ const disruptionTarget = "DisruptionTarget";
 /** Others that disrupt pods use other reasons. */
 const disruptionByNode = "TerminationByKubelet";
 
-/** The kubelet's condition types; all others belong to others and are kept. */
+/** The kubelet's condition types; conditions of other types are kept as they are. */
 export const ownConditions: ReadonlySet<string> = new Set([
   ...resizeConditions,
   "PodReadyToStartContainers",

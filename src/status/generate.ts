@@ -153,7 +153,7 @@ function hasRegularInNewest(pod: Pod, { sandboxes, containers }: RuntimePodStatu
   return containers.some(({ name, sandboxId }) => sandboxId === newest?.id && regular.has(name));
 }
 
-/** Reason and message explain the phase, so they stay with it. */
+/** Reason and message explain the phase, so they stay with it; NameTaken ends once the pod has its name. */
 function explanation({ failure, previous }: StatusInputs, phase: PodPhase): Pick<PodStatus, "message" | "reason"> {
   const ended = previous !== undefined && isTerminalPhase(previous.phase);
   const isNews = failure !== undefined && !ended && phase === "Failed";

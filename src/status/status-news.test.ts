@@ -21,7 +21,7 @@ describe("StatusNews", () => {
   });
 
   test("names the first pod whose status does not arrive, and says that all do only when none fails", async () => {
-    const warning = `warn: cannot update a pod's status {"namespace":"ns","name":"a","error":"connection refused","retryMs":500}`;
+    const warning = `warn: cannot send a pod's status or deletion {"namespace":"ns","name":"a","error":"connection refused","retryMs":500}`;
     for (let round = 0; round < 3; round++) {
       for (const pod of [a, b]) news.failed(pod, away, 500);
       news.arrived(b);
@@ -46,7 +46,7 @@ describe("StatusNews", () => {
       news.arrived({ ...b, uid: "3" });
     }
     assert.deepEqual(told, [
-      `warn: API server rejects a pod's status update {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,
+      `warn: API server rejects a pod's status update or deletion {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,
       `warn: API server finds a pod's status invalid {"namespace":"ns","name":"b","error":"not so","retryMs":10000}`,
     ]);
     news.arrived(a);

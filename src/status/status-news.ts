@@ -35,12 +35,12 @@ export class StatusNews {
   failed(pod: Named, error: unknown, retryMs: number): void {
     const { namespace, name, uid } = pod;
     const fields = { namespace, name, error: errorMessage(error), retryMs };
-    if (isRefusal(error)) return this.#refuse(pod, "API server rejects a pod's status update", fields);
+    if (isRefusal(error)) return this.#refuse(pod, "API server rejects a pod's status update or deletion", fields);
     if (!this.#failing.has(uid)) this.#pods++;
     this.#failing.add(uid);
-    if (this.#sinceMs !== undefined) return this.#log.debug("retry of pod status update failed", fields);
+    if (this.#sinceMs !== undefined) return this.#log.debug("retry of a pod's status or deletion failed", fields);
     this.#sinceMs = this.#clock.monotonic();
-    this.#log.warn("cannot update a pod's status", fields);
+    this.#log.warn("cannot send a pod's status or deletion", fields);
   }
 
   /** The server finds it invalid; it is retried nevertheless. */

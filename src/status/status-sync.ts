@@ -185,7 +185,7 @@ export class StatusSync {
     const differs = difference(entry, latest.status);
     if (differs === undefined || differs === entry.refused) return;
     entry.reconcileAtMs ??= this.#deps.clock.monotonic() + reconcileMs;
-    entry.cause = { code: "StatusDiffers", message: "the pod's status at the API server is outdated" };
+    entry.cause = { code: "StatusDiffers", message: "the pod's status at the API server differs from the node's" };
   }
 
   #latest({ pod }: StatusEntry): { readonly status: PodStatus; readonly version: number } | undefined {
@@ -346,7 +346,7 @@ export class StatusSync {
       client.delete(this.#call(pod, signal), options),
     );
     entry.deleted = true;
-    // Verified once more after this, without hurry.
+    // If the pod is seen again after this, its next deletion is not urgent.
     entry.notBeforeMs = clock.monotonic() + longestRetryMs;
   }
 

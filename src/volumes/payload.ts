@@ -158,7 +158,7 @@ function downwardValue(
   }
   const [container] = pod.spec.containers;
   if (resourceFieldRef?.containerName === undefined || container === undefined) {
-    throw new VolumeError(`downward API file ${path} has neither fieldRef nor resourceFieldRef`);
+    throw new VolumeError(`downward API file ${path} has neither a fieldRef nor a resourceFieldRef with containerName`);
   }
   return resourceValue(resourceFieldRef, pod, container, inputs);
 }

@@ -172,7 +172,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return this.#unowned.left;
   }
 
-  /** Whether the pod's directory has volumes that no plugin owns, which keeps the directory. */
+  /** Whether the pod's directory holds volumes that no plugin owns: it must then be kept. */
   async keeps(uid: string): Promise<boolean> {
     return staying(await this.#onDisk.find(await this.#pathsOf(uid))).length > 0;
   }
@@ -189,8 +189,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   /**
-   * Waits for the objects that new volumes need. Existing content is good enough for a restarted container, especially
-   * without the API server; changes come with a refresh.
+   * Waits for the objects that the start and new volumes need. Existing content is good enough for a restarted
+   * container, especially without the API server; changes come with a refresh.
    */
   async #settle(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void> {
     const { objects } = this.#deps;

@@ -18,7 +18,7 @@ export interface OwnedVolume extends DiskVolume {
 
 /** No plugin's: only its driver may remove it, since data may be behind it. */
 export interface UnownedVolume extends DiskVolume {
-  /** Only directories are left of it: its data is gone. */
+  /** Only directories are left of it: it holds no data. */
   readonly isEmpty: boolean;
 }
 
@@ -53,7 +53,7 @@ export class VolumesOnDisk {
     const top = new Set((await this.#files.list(paths.pod)).map(({ name }) => `${paths.pod}/${name}`));
     const within = async (directory: string): Promise<string[]> =>
       top.has(directory) ? (await this.#files.list(directory)).map(({ name }) => `${directory}/${name}`) : [];
-    // Mount points are not stat'ed: a dead server would hang.
+    // Mount points are not accessed: the call would hang on a dead server.
     const isOpen = (path: string): boolean => !targets.includes(path);
     const parents = [...(await within(paths.volumes)), ...(await within(paths.devices))].filter(isOpen);
     const owned: OwnedVolume[] = [];

@@ -1,11 +1,11 @@
 import { isTest, lineAt, type SourceFile, type Violation } from "./source-file.ts";
 
-/** More characters than these are cut by log viewers, and mostly hold what belongs into a field. */
+/** Log viewers truncate longer messages, and the excess mostly belongs in a field. */
 const longestMessage = 80;
 
 const logCall = /\b(?:log|logger)\.(?:debug|info|warn|error)\(\s*/gi;
 
-/** A log message is one constant clause that can be searched for: what varies is a field beside it. */
+/** A log message is one constant, searchable clause: variable parts are fields. */
 export function logMessages(file: SourceFile): Violation[] {
   if (isTest(file.path) || file.path.startsWith("src/sim/")) return [];
   return [...file.text.matchAll(logCall)].flatMap((call) => {
@@ -37,7 +37,7 @@ function isTemplate(text: string, name: string): boolean {
   return new RegExp(`\\bconst ${name} =\\s*(?:[^;]*[?:]\\s*)?\`[^\`]*\\$\\{`).test(text);
 }
 
-/** What reads as translated, with what the field says instead. */
+/** Phrases that read as translated, with the field's terms. */
 const phrases: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bnobody tells\b/gi, "say what is not reported: OOM kills will not be reported"],
   [/\b(?:is|are) told (?:that|of|how|what|which|when|whether|so|to)\b/gi, "name the verb: receives, learns, reports"],
@@ -61,7 +61,7 @@ const phrases: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bcan't be had\b/gi, "cannot get"],
 ];
 
-/** Phrases that are no engineer's English, in texts and comments alike. */
+/** Finds {@link phrases} in texts and comments. */
 export function plainWords({ path, text }: SourceFile): Violation[] {
   return phrases.flatMap(([pattern, instead]) =>
     [...text.matchAll(pattern)].map((match) => ({

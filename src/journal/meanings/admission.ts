@@ -3,7 +3,7 @@ import type { Meaning, Meanings } from "./meaning.ts";
 
 const lowerRequests = "Lower the pod's requests, stop other pods, or use a larger node.";
 
-/** There is too little of an extended resource, which a cluster may name as it likes. */
+/** An extended resource, whose name the cluster chooses, is insufficient. */
 export const outOfMeaning: Meaning = {
   means: "The pod was rejected: the node has too little of this extended resource left.",
   remedy: "Free the resource, or request less of it.",
@@ -44,7 +44,7 @@ export const admissionMeanings = {
     remedy: "Correct the node selector.",
   },
   SupplementalGroupsPolicyNotSupported: {
-    means: "The pod was rejected: its container runtime does not support supplementalGroupsPolicy Strict.",
+    means: "The pod was rejected: the node's container runtime does not support supplementalGroupsPolicy Strict.",
     remedy: "Upgrade the container runtime, or use policy Merge.",
   },
   SysctlForbidden: {

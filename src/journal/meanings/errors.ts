@@ -1,6 +1,6 @@
 import type { Meaning } from "./meaning.ts";
 
-/** Reasons of a container that waits, as its API status has them, beside those that the journal's vocabulary has. */
+/** Waiting reasons in the API status of containers, except those that are names of the journal. */
 const waitingReasons = {
   ContainerCreating: { means: "The container is being created: volumes, image, sandbox." },
   PodInitializing: { means: "The container waits for the pod's init containers." },
@@ -35,7 +35,7 @@ const waitingReasons = {
   },
   RegistryUnavailable: {
     means: "The registry of the image does not answer.",
-    remedy: "Check the registry and the node's way to it.",
+    remedy: "Check the registry and the node's route to it.",
   },
   SignatureValidationFailed: {
     means: "The runtime's signature policy rejects the image.",
@@ -43,7 +43,7 @@ const waitingReasons = {
   },
 } as const satisfies Readonly<Record<string, Meaning>>;
 
-/** Reasons of a container that has terminated, as the runtime or podwright gives them. */
+/** Terminated reasons in the API status of containers, from the runtime or podwright. */
 const terminatedReasons = {
   Completed: { means: "The container exited with code 0." },
   Error: { means: "The container exited with a code other than 0.", remedy: "See 'podwright logs --previous POD'." },
@@ -52,7 +52,7 @@ const terminatedReasons = {
     remedy: "Raise the container's memory limit, or find out why it uses more.",
   },
   StartError: {
-    means: "The container's process could not be started; as an error, a start failed with its waiting reason.",
+    means: "The container's process could not be started. As an error: the start of a container failed.",
     remedy: "Check the command, its path in the image and its permissions.",
   },
   ContainerStatusUnknown: {
@@ -64,12 +64,12 @@ const terminatedReasons = {
 const check = "Check the value that the message names.";
 const seeMessage = "See the message.";
 
-/** Classes of errors: their names stand before messages in logs, and in stacks (PODWRIGHT_DEBUG=1). */
+/** Error classes, whose names precede messages in logs and in stacks (PODWRIGHT_DEBUG=1). */
 const errorClasses = {
   PodwrightError: {
     means:
       "An error for people: what was tried, on what, and a remedy. The exit code tells bad input (2) from a problem of the machine (3).",
-    remedy: "Follow the remedy behind the message.",
+    remedy: "Follow the remedy after the message.",
   },
   InvariantError: {
     means: "Something that must always hold did not.",
@@ -153,10 +153,10 @@ const errorClasses = {
   SocketError: { means: "The connection to the engine's socket failed.", remedy: "See 'podwright doctor'." },
   UpgradeRefusedError: { means: "The engine refused to start a stream, e.g. of exec.", remedy: seeMessage },
   HttpSyntaxError: {
-    means: "A probed server did not answer in valid HTTP.",
+    means: "A server did not respond with valid HTTP.",
     remedy: "Check the probe's port and scheme.",
   },
-  Http2ResetError: { means: "A probed server reset the HTTP/2 request.", remedy: "See the server's log." },
+  Http2ResetError: { means: "A server reset the HTTP/2 request.", remedy: "See the server's log." },
   WebSocketError: {
     means: "A client of exec, attach or port-forward broke the WebSocket protocol; its connection is closed.",
   },

@@ -18,7 +18,7 @@ export const journalMeanings = {
   JournalWritable: { means: "The journal can be written again after a failure; some entries may be missing on disk." },
   InvariantBroken: { means: "Something that must always hold did not. podwright continues.", remedy: report },
   MissingCause: { means: "An action was requested without a cause.", remedy: report },
-  StopRequested: { means: "A user or the API server requested to stop the pod." },
+  StopRequested: { means: "A user requested to stop the pod, e.g. with podwright stop." },
   UnknownEntry: { means: "The entry was written by another version of podwright; its message is all that is known." },
   UnknownCause: { means: "The cause was written by another version of podwright; its message is all that is known." },
 } as const satisfies Meanings<keyof (typeof journalTerms & typeof journalFacts)>;

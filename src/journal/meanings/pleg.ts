@@ -2,12 +2,12 @@ import type { plegFacts, plegTerms } from "../vocabulary/pleg.ts";
 import type { Meanings } from "./meaning.ts";
 
 export const plegMeanings = {
-  ContainerStarted: { means: "The runtime shows that a container runs." },
+  ContainerStarted: { means: "The runtime shows that a container is running." },
   ContainerDied: { means: "The runtime shows that a container has exited; the message has the exit code." },
   ContainerRemoved: { means: "The runtime no longer has the container." },
   ContainerChanged: { means: "The runtime shows a container in a state that is neither running nor exited." },
   SandboxStarted: { means: "The runtime shows that a pod sandbox is ready." },
-  SandboxDied: { means: "The runtime shows that a pod sandbox is not ready any longer." },
+  SandboxDied: { means: "The runtime shows that a pod sandbox is no longer ready." },
   SandboxRemoved: { means: "The runtime no longer has the pod sandbox." },
   RelistFailed: {
     means:
@@ -19,6 +19,8 @@ export const plegMeanings = {
     means: "The channel of pod events is full; the event is retried.",
     remedy: "Report it if it persists: the node is overloaded.",
   },
-  RuntimeEventsConnected: { means: "podwright receives the runtime's event stream, or polls it instead." },
-  RuntimeEventsLost: { means: "The runtime's event stream ended; podwright relists every second until it is back." },
+  RuntimeEventsConnected: { means: "The runtime's event stream works; podwright relists rarely, to verify it." },
+  RuntimeEventsLost: {
+    means: "The runtime's event stream ended or missed an event; until it works, podwright relists every second.",
+  },
 } as const satisfies Meanings<keyof (typeof plegTerms & typeof plegFacts)>;

@@ -9,7 +9,7 @@ export const proberMeanings = {
   ProbeWarning: { means: "A probe succeeded with a remark, such as a redirect to another host." },
   LivenessProbeFailed: { means: "Cause: the liveness probe reached failureThreshold, so the container is restarted." },
   LivenessProbeSucceeded: { means: "Cause: the liveness probe succeeded." },
-  ProbeLate: { means: "Cause: podwright was too busy to probe on time." },
+  ProbeLate: { means: "Cause: the probes were late because podwright was busy." },
   ReadinessProbeFailed: { means: "Cause: the readiness probe failed, so the container is not ready." },
   ReadinessProbeSucceeded: { means: "Cause: the readiness probe succeeded, so the container is ready." },
   StartupProbeFailed: { means: "Cause: the startup probe reached failureThreshold, so the container is restarted." },

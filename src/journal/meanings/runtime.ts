@@ -94,7 +94,7 @@ export const runtimeMeanings = {
   RestartPolicyRule: { means: "Cause: a restart rule of the container matches its exit code." },
   SandboxGC: { means: "Cause: garbage collection of old sandboxes." },
   SandboxMissing: { means: "Cause: the pod has no sandbox." },
-  SandboxNetworkChanged: { means: "Cause: hostNetwork changed, so the sandbox is recreated." },
+  SandboxNetworkChanged: { means: "Cause: the pod's hostNetwork changed, so the sandbox is recreated." },
   SandboxNotReady: { means: "Cause: the sandbox has died, so it is recreated." },
   SandboxSurplus: { means: "Cause: the pod has more than one ready sandbox." },
   SandboxUsersDiffer: { means: "Cause: the sandbox has another user namespace than its pod." },

@@ -16,13 +16,13 @@ export const sourceMeanings = {
   PodChanged: { means: "A source delivered a changed pod." },
   PodRemoved: { means: "No source has the pod any more; it is stopped and removed." },
   FailedValidation: {
-    means: "The pod is ignored because another source has a pod of the same name or UID.",
+    means: "The pod is ignored because another manifest defines a pod of the same name or UID.",
     remedy: "Rename or remove one of them.",
   },
   ObjectsChanged: { means: "A ConfigMap, Secret or other object of the pod changed." },
   DuplicateManifest: { means: "Cause: another manifest with the same name or UID came first." },
-  ManifestAdded: { means: "Cause: a manifest was added." },
+  ManifestAdded: { means: "Cause: a manifest defines a new pod." },
   ManifestChanged: { means: "Cause: a manifest was changed." },
-  ManifestRemoved: { means: "Cause: a manifest was removed." },
+  ManifestRemoved: { means: "Cause: no manifest defines the pod any more." },
   ManifestReturned: { means: "Cause: the manifest was removed and added again." },
 } as const satisfies Meanings<keyof (typeof sourceTerms & typeof sourceFacts)>;

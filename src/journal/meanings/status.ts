@@ -21,5 +21,7 @@ export const statusMeanings = {
   NameTaken: { means: "Cause: a static pod of this node has the pod's name." },
   PodReleased: { means: "Cause: the deleted pod has stopped, so it is removed at the API server." },
   StatusChanged: { means: "Cause: the pod's status changed." },
-  StatusDiffers: { means: "Cause: the API server has an outdated status of the pod." },
+  StatusDiffers: {
+    means: "Cause: the pod's status at the API server differs from the node's; someone else may have changed it.",
+  },
 } as const satisfies Meanings<keyof (typeof statusTerms & typeof statusFacts)>;

@@ -98,7 +98,7 @@ export class ConnectionGuard implements Disposable {
 
   #lookLater(): void {
     if (this.#look !== undefined || this.#connections.size <= few) return;
-    this.#look = systemClock.timer("the check of idle connections", lookMs, () => {
+    this.#look = systemClock.timer("the check of incomplete requests", lookMs, () => {
       this.#look = undefined;
       const pending = [...this.#connections.values()]
         .filter(({ active }) => active === 0)

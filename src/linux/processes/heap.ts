@@ -76,8 +76,8 @@ export function systemHeap(): Heap {
 }
 
 /**
- * Memory outside V8's heap. The C library returns free memory at its end by itself, and holes only on request
- * (malloc_trim(3)). Where Node.js cannot call C functions, all of it is retained.
+ * Memory outside V8's heap. The C library returns free memory at the end of its own heap by itself, and holes only on
+ * request (malloc_trim(3)). Where Node.js cannot call C functions, all of it is retained.
  */
 function machineRelease(): () => void {
   try {

@@ -30,7 +30,7 @@ export async function checkStateDirectory({ files, mounts, layout }: CheckContex
     return failed(name, `${path} is on ${mount.target}, mounted with ${forbidding.join(", ")}`, remedy);
   }
   if (mount !== undefined && has("nosuid")) {
-    const detail = `${path} is on ${mount.target}, mounted with nosuid: set-user-id programs in containers have no effect`;
+    const detail = `${path} is on ${mount.target}, mounted with nosuid: the set-user-id bit has no effect in containers`;
     return warned(name, detail, `remount ${mount.target} without nosuid`);
   }
   return passed(name, mount === undefined ? path : `${path} on ${mount.fileSystem}`);

@@ -14,7 +14,7 @@ export const defaultGarbagePolicy: GarbagePolicy = { minAgeMs: 0, maxPerPodConta
 
 /**
  * Surplus dead instances of a pod's containers; pure. The newest instance of each container always stays, unlike
- * upstream with a limit of 0: it is the record that the container has run.
+ * upstream with a limit of 0: it is the record that the container has run, without which it would run again.
  * @param nowMs wall clock, like the runtime's creation times
  */
 export function containerGarbage(status: PodStatus, policy: GarbagePolicy, nowMs: number): ContainerStatus[] {

@@ -209,7 +209,7 @@ function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext
 
 /**
  * Containers whose exit restarts the whole pod by rule: now, or when a crash-loop back-off has expired. Upstream has no
- * back-off here, since it removes the container with its exit: only its sync rate would limit the restarts.
+ * back-off here, since the exit is forgotten with the container: only its sync rate limits the restarts.
  */
 function decideRestartAll(
   pod: Pod,

@@ -38,7 +38,7 @@ export function withCgroups(
   return { ...status, containers };
 }
 
-/** The cgroup's values, expressed as the source that agrees up to the kernel's rounding. */
+/** The cgroup's values; where one of the two sources agrees up to the kernel's rounding, that source's. */
 function held(
   { resources }: CgroupState,
   told: ContainerResources | undefined,

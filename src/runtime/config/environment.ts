@@ -224,7 +224,7 @@ function concatenate(pieces: readonly Uint8Array[]): Uint8Array {
   return result;
 }
 
-/** Impossible for a process: the kernel ends names at `=` and both at a zero byte. */
+/** Rejects what no process can be given: the kernel ends names at `=`, and names and values at a zero byte. */
 function checked(variable: EnvironmentVariable): EnvironmentVariable {
   const { name, value } = variable;
   if (name === "" || name.includes("=") || name.includes("\0")) {

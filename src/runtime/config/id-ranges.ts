@@ -16,7 +16,7 @@ export interface PodIds extends IdRange {
 export const idUnit = 65_536;
 const idEnd = 2 ** 32;
 
-/** All IDs except the node's own: those that a pod would get from zero on. */
+/** All IDs except the node's own, which are the first `perPod`. */
 export function defaultPodIds(perPod: number): PodIds {
   // As upstream: a remainder too small for a pod is unused.
   return { first: perPod, length: Math.floor((idEnd - perPod) / perPod) * perPod, perPod };

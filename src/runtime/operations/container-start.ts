@@ -189,7 +189,7 @@ export class ContainerStart {
     const honoured = await startStep("CreateContainerError", () => honoursStopSignal(cri, container, id));
     if (!honoured) {
       const wanted = container.lifecycle?.stopSignal;
-      const problem = `the container runtime does not support lifecycle.stopSignal ${wanted}`;
+      const problem = `the container runtime does not support lifecycle.stopSignal and would not send ${wanted}`;
       throw this.#misconfigured(problem);
     }
     return id;

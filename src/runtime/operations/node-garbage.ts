@@ -30,7 +30,8 @@ export interface NodeGarbageDependencies {
 
 /**
  * Collects garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to missing logs, holdings of
- * removed pods, and dead containers beyond the node's limit.
+ * removed pods, and dead containers beyond the node's limit. Other leftovers are removed with their pod, or by its
+ * worker while it runs.
  */
 export class NodeGarbage {
   readonly #deps: NodeGarbageDependencies;

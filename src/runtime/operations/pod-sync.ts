@@ -65,7 +65,8 @@ export class PodSync {
 
   /**
    * The operations of a decision. The first start of a pod is one operation in spec order, so that a service mesh's
-   * proxy is up before the application; each restart is an operation of its own.
+   * proxy is up before the application; each restart is an operation of its own and
+   * waits for no sibling.
    */
   operations(actions: PodActions): PodOperation[] {
     const { createSandbox: creation, sandbox, restartAll } = actions;

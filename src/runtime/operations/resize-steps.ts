@@ -9,8 +9,8 @@ export type PodLimits = Pick<
 >;
 
 /**
- * The ordered steps for one resource: values of the pod's cgroup and containers. Without a pod limit, only changes are
- * set.
+ * The ordered steps for one resource: values of the pod's cgroup and containers. If the pod is to have no limit, its
+ * cgroup keeps the present one.
  */
 export function stepsFor(
   name: ResizableResource,

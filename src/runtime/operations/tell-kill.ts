@@ -13,7 +13,7 @@ export interface ToldContainer {
 
 /**
  * Reports that a container is being stopped, as upstream's Event Killing: before its preStop hook and before it waits
- * for its slot, since either may take minutes. Retries for the same cause are reported once.
+ * for its turn in the stop order, since either may take minutes. Retries for the same cause are reported once.
  */
 export function tellKill(
   { journal, preStops }: { readonly journal: Recorder; readonly preStops: PreStopHooks },
