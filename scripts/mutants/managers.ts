@@ -77,8 +77,8 @@ export const managerMutants: readonly Mutant[] = [
   {
     name: "pull-back-off-ignored",
     file: "src/images/image-manager.ts",
-    from: "if (endsAtMs === undefined || endsAtMs <= nowMs) {",
-    to: "if (endsAtMs === undefined || endsAtMs <= nowMs + 1e12) {",
+    from: "endsAtMs === undefined || endsAtMs <= nowMs) {",
+    to: "endsAtMs === undefined || endsAtMs <= nowMs + 1e12) {",
   },
   {
     name: "kill-untold",

@@ -133,9 +133,9 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "deadline-ignored",
-    file: "src/pods/pod-worker.ts",
-    from: "if (endsAtMs === undefined) return false;",
-    to: "if (endsAtMs !== null) return false;",
+    file: "src/pods/active-deadline.ts",
+    from: "if (endsAtMs === undefined) return undefined;",
+    to: "if (endsAtMs !== null) return undefined;",
   },
   {
     name: "grace-halved",

@@ -96,8 +96,8 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: "post-start-not-waited-for",
     file: "src/runtime/operations/container-start.ts",
-    from: 'await place.during("a postStart hook", postStarts.run(started, signal));',
-    to: "postStarts.run(started, signal).catch(() => {});",
+    from: 'await beside.place.during("a postStart hook", this.#parts.postStarts.run(started, signal));',
+    to: "void this.#parts.postStarts.run(started, signal).catch(() => {});",
   },
   {
     name: "newest-dead-instance-collected",

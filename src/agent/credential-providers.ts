@@ -2,7 +2,7 @@ import { basename, resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { decodeCredentialProviders } from "../config/credential-providers.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
-import type { CredentialPlugins } from "../images/make-image-manager.ts";
+import type { CredentialPlugins } from "../images/make-images.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import type { Files } from "../ports/files.ts";
 

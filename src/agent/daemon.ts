@@ -2,7 +2,7 @@ import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { ServingSettings } from "../config/serving.ts";
 import type { KubeletSettings } from "../config/settings.ts";
-import type { CredentialPlugins } from "../images/make-image-manager.ts";
+import type { CredentialPlugins } from "../images/make-images.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { HostAddresses } from "../node/host-addresses.ts";
 import type { Logger } from "../ports/log.ts";

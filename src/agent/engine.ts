@@ -174,7 +174,9 @@ async function serve(
     // Without thresholds pods are held to limits of their own alone.
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
     rooms: () => [],
-    // In somebody else's runtime only pods that have a directory of ours are ours.
+    ownsPodLogs: false,
+    // In somebody else's runtime no images are ours, and only pods that have a directory of ours.
+    imageGarbage: isPrivate ? { ...settings.imageGarbage, onlyPulled: true } : undefined,
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     termination,
     endsWhenIdle,

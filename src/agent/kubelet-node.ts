@@ -67,6 +67,8 @@ export async function runKubeletNode(
     cluster,
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, flags),
     rooms: (journal) => nodeRooms(daemon, prepared, journal),
+    imageGarbage: { ...settings.imageGarbage, onlyPulled: false },
+    ownsPodLogs: true,
     termination: prepared.termination,
     endsWhenIdle: false,
     beside: async (node, figures, signal, journal) => {

@@ -67,7 +67,7 @@ async function operate(daemon: Daemon): Promise<void> {
   const { ports, log, configuration, flags } = daemon;
   // How long the node takes to start is counted from here.
   const metrics = new NodeMetrics(ports.clock);
-  const settings = kubeletSettings(configuration, flags.experimentalAllocatableIgnoreEviction);
+  const settings = kubeletSettings(configuration, flags);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
   const addresses = await hostAddresses(daemon, nodeName);

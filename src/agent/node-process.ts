@@ -4,11 +4,13 @@ import { version } from "../base/version.ts";
 import { streamingIdleMs } from "../config/serving.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import { IdleExit } from "../engine/idle-exit.ts";
+import { ImageRoom } from "../engine/image-room.ts";
 import { Node, type NodeSources } from "../engine/node.ts";
 import type { EvictionManager } from "../eviction/manager.ts";
 import { onBrokenInvariant } from "../base/invariant.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { tellBrokenInvariants } from "./broken-invariants.ts";
+import type { ImageCollectorConfig } from "../images/image-collector.ts";
 import { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { Room } from "../kubelet/room.ts";
@@ -24,6 +26,7 @@ import type { ApiHandler, ApiServer } from "../ports/api-server.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
+import { podsOfOthers, registerRoot } from "../private-runtime/node-roots.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import type { Health } from "../server/engine.ts";
 import { engineRoutes } from "../server/routes.ts";
@@ -53,6 +56,10 @@ export interface NodeProcess {
   readonly eviction: EvictionSettings;
   /** What the node has beyond what every kubelet has. */
   readonly rooms: (journal: Recorder) => readonly Room[];
+  /** Which images go, and when; undefined: none. */
+  readonly imageGarbage: ImageCollectorConfig | undefined;
+  /** Removes logs of pods that nobody knows. */
+  readonly ownsPodLogs: boolean;
   /** Ends the node when it aborts. */
   readonly termination: AbortSignal;
   /** Whether it ends by itself once it has had no pod for a while. */
@@ -84,6 +91,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const idle = new IdleExit(clock, () => ended.resolve("idle"));
   const measured = { ports, log, cri, config, runtimeName: runtime.info.name, metrics, subject };
   const stats = buildStats(measured, stop.signal);
+  await registerRoot({ files, hashing: ports.hashing, log }, config.node.rootDirectory);
   const evictions = buildEvictions({ ports, cri, journal, log, node: config.node, stats }, parts.eviction);
   const node = await buildNode(parts, journal, evictions, {
     podGone: () => endsWhenIdle && idle.podGone(),
@@ -119,6 +127,9 @@ async function buildNode(
   const { resolvConf, clusterDomain } = config.node;
   const facts = { resolvConf, clusterDomain, cgroupVersion: ports.cgroups.version };
   const notes = cluster && (await startNotes(ports.files, facts));
+  const { rootDirectory } = config.node;
+  const { clock, files, statsFiles: disk } = ports;
+  const imageParts = { clock, files, disk, cri: runtime.cri, journal, log };
   return new Node(
     {
       ports: { ...ports, cgroups },
@@ -132,6 +143,8 @@ async function buildNode(
       observer: metrics.runtime,
       evictions,
       rooms: parts.rooms(journal),
+      images: parts.imageGarbage && new ImageRoom(imageParts, parts.imageGarbage, rootDirectory),
+      logOwners: parts.ownsPodLogs ? () => podsOfOthers(ports.files, rootDirectory) : undefined,
       onUpdate: ({ op, pod }) => {
         if (op === "add") metrics.podAdded(pod);
         else if (op === "update") metrics.podChanged(pod);

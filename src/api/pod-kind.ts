@@ -11,6 +11,11 @@ export function isStaticPod(pod: Pod): boolean {
   return source === "file" || source === "http";
 }
 
+/** Pods that the API server wants here. */
+export function isFromServer(pod: Pod): boolean {
+  return (pod.metadata.annotations?.[sourceAnnotation] ?? "api") === "api";
+}
+
 /** The API server's picture of a static pod. */
 export function isMirrorPod(pod: Pod): boolean {
   return pod.metadata.annotations?.[mirrorAnnotation] !== undefined;

@@ -10,6 +10,7 @@ import type {
   DebugContainer,
   DebugRequest,
   EvictionPreview,
+  GarbageReport,
   Health,
   Plan,
   PodView,
@@ -48,6 +49,8 @@ export class EngineGone extends PodwrightError {
 
 /** The engine answers each call at once; what is followed may be silent for as long as nothing happens. */
 const longestSilenceMs = 30_000;
+/** A runtime may take its time to delete images. */
+const collectionMs = 600_000;
 
 /**
  * The calls of `Engine` from another process. Rejects with `PodwrightError`: the engine's own, {@link EngineGone}, or
@@ -105,6 +108,18 @@ export class EngineClient {
     return (await this.#call("POST", `${podPath(selector)}/stop${query}`)) as PodView;
   }
 
+  async retry(selector: string): Promise<PodView> {
+    return (await this.#call("POST", `${podPath(selector)}/retry`)) as PodView;
+  }
+
+  async previewGarbage(): Promise<GarbageReport> {
+    return (await this.#call("GET", "/v1/garbage", undefined, undefined, collectionMs)) as GarbageReport;
+  }
+
+  async collectGarbage(): Promise<GarbageReport> {
+    return (await this.#call("POST", "/v1/garbage/collect", undefined, undefined, collectionMs)) as GarbageReport;
+  }
+
   async debug(selector: string, request: DebugRequest): Promise<DebugContainer> {
     return (await this.#call("POST", `${podPath(selector)}/debug`, JSON.stringify(request))) as DebugContainer;
   }
@@ -148,10 +163,16 @@ export class EngineClient {
     }
   }
 
-  async #call(method: "GET" | "POST", path: string, body?: string, signal?: AbortSignal): Promise<unknown> {
+  async #call(
+    method: "GET" | "POST",
+    path: string,
+    body?: string,
+    signal?: AbortSignal,
+    silenceMs = this.#silenceMs,
+  ): Promise<unknown> {
     try {
       const answer = await this.#transport.request(method, path, {
-        silenceMs: this.#silenceMs,
+        silenceMs,
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
       });

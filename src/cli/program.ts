@@ -10,16 +10,13 @@ import { addExplain, addVersion } from "./offline-program.ts";
 import { parseDuration, parseEndpoint, parsePort, parseSeconds, parseTail } from "./options.ts";
 import type { PsOptions } from "./ps.ts";
 import type { RunOptions } from "./run.ts";
+import { addJournalCommands } from "./journal-program.ts";
 import { addRemoteCommands } from "./remote-program.ts";
-import { jsonOption, podArgument, stateOption } from "./shared-options.ts";
+import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 import type { StopOptions } from "./stop.ts";
-import type { UiOptions } from "./ui.ts";
 import { addUpkeepCommands } from "./upkeep-program.ts";
+import type { UiOptions } from "./ui.ts";
 import type { Terminal } from "./terminal.ts";
-
-interface JsonOptions extends StateOptions {
-  readonly json?: true;
-}
 
 /** The command line: what there is, with its help. What a command does is loaded when it is called. */
 export function buildProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
@@ -52,9 +49,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGH
   addDebug(define);
   addRemoteCommands({ program, run: (work) => withMachine(define, work) });
   addStop(define);
-  addWhy(define);
-  addTimeline(define);
-  addBlame(define);
+  addJournalCommands({ program, run: (work) => withContext(define, work) });
   addExplain(program, terminal, setExitCode);
   addPlan(define);
   addUpkeepCommands({ program, run: (work) => withContext(define, work) });
@@ -237,58 +232,6 @@ function addStop(define: Define): void {
     .action(
       withMachine<StopOptions & StateOptions>(define, async (context, options, pods) => {
         return (await import("./machine-commands.ts")).stopCommand(context, pods, options);
-      }),
-    );
-}
-
-function addWhy(define: Define): void {
-  define.program
-    .command("why")
-    .summary("explain the state of a pod")
-    .description("Shows the last event of the pod and of each container, its causes, and what comes next.")
-    .addArgument(podArgument())
-    .addOption(jsonOption())
-    .addOption(stateOption())
-    .addHelpText("after", "\n  podwright why crash")
-    .action(
-      withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
-        return (await import("./ask-commands.ts")).whyCommand(context, pod, options);
-      }),
-    );
-}
-
-function addTimeline(define: Define): void {
-  define.program
-    .command("timeline")
-    .summary("show a pod's history")
-    .description(
-      "Shows everything that happened to the pod, in order, across restarts of podwright; also of removed pods.",
-    )
-    .addArgument(podArgument())
-    .addOption(jsonOption())
-    .addOption(stateOption())
-    .addHelpText("after", "\n  podwright timeline hello")
-    .action(
-      withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
-        return (await import("./ask-commands.ts")).timelineCommand(context, pod, options);
-      }),
-    );
-}
-
-function addBlame(define: Define): void {
-  define.program
-    .command("blame")
-    .summary("show what a pod's start-up time was spent on")
-    .description(
-      "Shows each phase of the start-up with its duration, until the pod was first ready; marks the critical chain.",
-    )
-    .addArgument(podArgument())
-    .addOption(jsonOption())
-    .addOption(stateOption())
-    .addHelpText("after", "\n  podwright blame hello")
-    .action(
-      withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
-        return (await import("./ask-commands.ts")).blameCommand(context, pod, options);
       }),
     );
 }

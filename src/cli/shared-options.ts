@@ -1,4 +1,9 @@
 import { Argument, Option } from "commander";
+import type { StateOptions } from "./context.ts";
+
+export interface JsonOptions extends StateOptions {
+  readonly json?: true;
+}
 
 /** What several commands take. */
 export const stateOption = (): Option => {

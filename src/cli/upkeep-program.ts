@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { CommandContext, StateOptions } from "./context.ts";
 import type { EvictOptions } from "./evict.ts";
-import { jsonOption, stateOption } from "./shared-options.ts";
+import type { GcOptions } from "./gc.ts";
+import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 
 type Work<O> = (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>;
 type Action = (...given: unknown[]) => Promise<void>;
@@ -12,9 +13,49 @@ interface Define {
   readonly run: <O extends StateOptions>(work: Work<O>) => Action;
 }
 
-/** The commands about what a node does to itself. */
+/** The commands about what a node does by itself. */
 export function addUpkeepCommands(define: Define): void {
+  addRetry(define);
+  addGc(define);
   addEvict(define);
+}
+
+function addRetry({ program, run }: Define): void {
+  program
+    .command("retry")
+    .summary("end a pod's back-offs and retry at once")
+    .description(
+      "Ends the waits of a pod: crash-loop back-off, back-off of image pulls, the pause after a start that failed. What " +
+        "fails again waits longer than before.",
+    )
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright retry crash")
+    .action(
+      run<JsonOptions>(async (context, options, [pod = ""]) => {
+        return (await import("./ask-commands.ts")).retryCommand(context, pod, options);
+      }),
+    );
+}
+
+function addGc({ program, run }: Define): void {
+  program
+    .command("gc")
+    .summary("remove images and dead containers that are of no use")
+    .description(
+      "Removes what the node would remove if it needed the room: images that no container uses and no pod wants, dead " +
+        "containers and sandboxes. --preview only tells, and of what stays why.",
+    )
+    .option("--preview", "tell what would be removed, and remove nothing")
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright gc --preview\n  podwright gc --state-dir /var/lib/kubelet/podwright")
+    .action(
+      run<StateOptions & GcOptions>(async (context, options) => {
+        return (await import("./ask-commands.ts")).gcCommand(context, options);
+      }),
+    );
 }
 
 function addEvict({ program, run }: Define): void {

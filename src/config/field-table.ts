@@ -22,7 +22,6 @@ function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
 }
 
 const noProfiles = "is not a Go program and has no pprof profiles or klog levels";
-const noImageGc = "does not remove unused images yet";
 const noReservedCgroups = "limits pods to node allocatable, but no system cgroup to its reservation";
 const noEffectUpstream = "has no use for it, like the kubelet of 1.36";
 const noMemoryQos = "does not set memory.min, low and high yet";
@@ -73,10 +72,10 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   nodeStatusUpdateFrequency: honoured,
   nodeStatusReportFrequency: honoured,
   nodeLeaseDurationSeconds: honoured,
-  imageMinimumGCAge: ignored(noImageGc),
-  imageMaximumGCAge: ignored(noImageGc),
-  imageGCHighThresholdPercent: ignored(noImageGc, 100),
-  imageGCLowThresholdPercent: ignored(noImageGc),
+  imageMinimumGCAge: honoured,
+  imageMaximumGCAge: as("an image that was never in use ages from when it was first seen"),
+  imageGCHighThresholdPercent: honoured,
+  imageGCLowThresholdPercent: as("a collection ends when the measured usage is no higher"),
   volumeStatsAggPeriod: as(
     "the minimum interval between measurements of volumes, which run only on demand; negative: never",
   ),

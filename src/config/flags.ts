@@ -43,6 +43,9 @@ export interface NodeFlagValues {
   readonly imageCredentialProviderConfig?: string;
   readonly imageCredentialProviderBinDir?: string;
   readonly experimentalAllocatableIgnoreEviction?: boolean;
+  readonly minimumContainerTtlDuration?: string;
+  readonly maximumDeadContainersPerContainer?: number;
+  readonly maximumDeadContainers?: number;
   readonly cloudMetadata?: string;
   readonly cloudMetadataUrl?: string;
   readonly version?: VersionFlag;

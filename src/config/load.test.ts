@@ -288,7 +288,7 @@ test("a file that is empty, missing, of another kind or version is an error that
 
 test("what is set and not honoured is warned of with its place, empty values of generated files are not", async () => {
   const { warnings } = await loadText(
-    "maxPods: 10\nevictionMaxPodGracePeriod: 0\nimageGCLowThresholdPercent: 0\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
+    "maxPods: 10\nevictionMaxPodGracePeriod: 0\nmemoryThrottlingFactor: 0.5\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
       "readOnlyPort: 0\ncpuManagerReconcilePeriod: 0s\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: '0'}}}",
     "--boot-id-file=/x",
     "--max-pods=11",
@@ -298,7 +298,7 @@ test("what is set and not honoured is warned of with its place, empty values of 
     "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
     "Flag --volume-stats-agg-period has been deprecated, This parameter should be set via the config file specified by --config.",
-    "/etc/kubelet.yaml:5:1: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
+    "/etc/kubelet.yaml:5:1: memoryThrottlingFactor: not honoured: podwright does not set memory.min, low and high yet",
   ]);
 });
 

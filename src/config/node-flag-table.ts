@@ -16,7 +16,6 @@ const ignored = (kind: FlagKind, text: string, ...harmless: readonly string[]): 
 };
 
 const noCadvisor = "collects statistics itself, without cAdvisor";
-const keepsOne = "keeps one dead instance of each container";
 
 export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   config: honoured("string", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1)"),
@@ -65,9 +64,12 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   ),
   "image-credential-provider-config": honoured("string", "CredentialProviderConfig: a file, or a directory of files"),
   "image-credential-provider-bin-dir": honoured("string", "directory of credential provider executables"),
-  "minimum-container-ttl-duration": ignored("duration", keepsOne, "0", "0s"),
-  "maximum-dead-containers-per-container": ignored("int", keepsOne, "1"),
-  "maximum-dead-containers": ignored("int", keepsOne, "-1"),
+  "minimum-container-ttl-duration": honoured("duration", "minimum age of a dead container before it is removed; 0"),
+  "maximum-dead-containers-per-container": honoured(
+    "int",
+    "dead instances to keep of each container; 1; negative: all. The newest is always kept",
+  ),
+  "maximum-dead-containers": honoured("int", "dead containers to keep on the node; negative: any number; -1"),
   "experimental-mounter-path": ignored("string", "mounts by itself", ""),
   "experimental-allocatable-ignore-eviction": honoured(
     "bool",

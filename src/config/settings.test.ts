@@ -67,3 +67,15 @@ test("what upstream does not validate and can't work is refused", () => {
   assert.throws(() => socketEndpoint("containerRuntimeEndpoint", "tcp://h:1"), /"tcp:\/\/h:1" is not a Unix socket/);
   assert.equal(socketEndpoint("containerRuntimeEndpoint", "/run/x.sock"), "unix:///run/x.sock");
 });
+
+test("flags say which dead containers stay", () => {
+  const of = (flags: Parameters<typeof kubeletSettings>[1]) => kubeletSettings(withDefaults({}), flags).garbage;
+  assert.deepEqual(of({}), { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 });
+  const given = {
+    minimumContainerTtlDuration: "1m",
+    maximumDeadContainersPerContainer: 3,
+    maximumDeadContainers: 100,
+  };
+  assert.deepEqual(of(given), { minAgeMs: 60_000, maxPerPodContainer: 3, maxContainers: 100 });
+  assert.throws(() => of({ minimumContainerTtlDuration: "-1s" }), /invalid minimum garbage collection age: -1s/u);
+});

@@ -5,6 +5,7 @@ import {
   uselessStatements,
   type ThresholdStatements,
 } from "../eviction/thresholds.ts";
+import type { ImageGarbagePolicy } from "../images/image-garbage.ts";
 import { defaultImageLimits, type ImageManagerLimits } from "../images/image-manager.ts";
 import type { VerificationPolicy } from "../images/pull-record.ts";
 import type { LogRotationConfig } from "../logs/rotation.ts";
@@ -12,8 +13,10 @@ import type { CgroupDriver } from "../resources/cgroup-names.ts";
 import type { EvictionReserve, Reservations } from "../resources/node-allocatable.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
+import { defaultGarbagePolicy, type GarbagePolicy } from "../runtime/actions/garbage.ts";
 import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
+import type { NodeFlagValues } from "./flags.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
 import { type ShutdownPeriod, shutdownPeriods } from "../shutdown/periods.ts";
 
@@ -64,6 +67,9 @@ export interface KubeletSettings {
   readonly maxContainerRestartPeriodMs: number;
   readonly runtimeRequestTimeoutMs: number;
   readonly images: ImageManagerLimits;
+  readonly imageGarbage: ImageGarbagePolicy;
+  /** Which dead containers stay. */
+  readonly garbage: GarbagePolicy;
   readonly imageVerification: VerificationPolicy;
   readonly logRotation: LogRotationConfig;
   /** Whether the node has the iptables chains that others expect of a kubelet. */
@@ -78,12 +84,20 @@ const defaultIdsPerPod = 65_536;
 /** The default of crashLoopBackOff.maxContainerRestartPeriod while its feature gate is off. */
 const defaultRestartPeriod = "5m0s";
 
+/** Flags that no field of the configuration stands for. */
+type SettingFlags = Pick<
+  NodeFlagValues,
+  | "experimentalAllocatableIgnoreEviction"
+  | "minimumContainerTtlDuration"
+  | "maximumDeadContainersPerContainer"
+  | "maximumDeadContainers"
+>;
+
 /**
  * The settings of a valid configuration.
- * @param ignoresEviction hard eviction thresholds are not subtracted from allocatable
  * @throws PodwrightError (bad input) for values that upstream does not validate and podwright can't use
  */
-export function kubeletSettings(configuration: KubeletConfiguration, ignoresEviction = false): KubeletSettings {
+export function kubeletSettings(configuration: KubeletConfiguration, flags: SettingFlags = {}): KubeletSettings {
   const restartPeriod = configuration.crashLoopBackOff.maxContainerRestartPeriod ?? defaultRestartPeriod;
   const runtimeRequestTimeoutMs = milliseconds(configuration.runtimeRequestTimeout);
   const statements = thresholdStatements(configuration);
@@ -103,7 +117,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, ignoresEvic
       lists: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
       systemCpus: configuration.reservedSystemCPUs ?? "",
       enforced: statements.enforcesAllocatable,
-      eviction: ignoresEviction ? undefined : evictionReserve(statements),
+      eviction: flags.experimentalAllocatableIgnoreEviction === true ? undefined : evictionReserve(statements),
     },
     eviction: {
       thresholds: thresholds(statements),
@@ -130,6 +144,13 @@ export function kubeletSettings(configuration: KubeletConfiguration, ignoresEvic
       requestTimeoutMs: runtimeRequestTimeoutMs,
     },
     imageVerification: imageVerification(configuration),
+    imageGarbage: {
+      highThresholdPercent: configuration.imageGCHighThresholdPercent,
+      lowThresholdPercent: configuration.imageGCLowThresholdPercent,
+      minAgeMs: milliseconds(configuration.imageMinimumGCAge),
+      maxAgeMs: milliseconds(configuration.imageMaximumGCAge),
+    },
+    garbage: garbagePolicy(flags),
     logRotation: {
       maxSizeBytes: logSize(configuration.containerLogMaxSize),
       maxFiles: configuration.containerLogMaxFiles,
@@ -184,6 +205,23 @@ function evictionReserve(statements: ThresholdStatements): EvictionReserve {
   const of = (signal: Threshold["signal"]): Threshold["value"] | undefined =>
     hard.find((threshold) => threshold.signal === signal)?.value;
   return { memory: of("memory.available"), ephemeralStorage: of("nodefs.available") };
+}
+
+/** As upstream, which does not start with a negative age. */
+function garbagePolicy(flags: SettingFlags): GarbagePolicy {
+  const { minimumContainerTtlDuration: age = "0s" } = flags;
+  const minAgeMs = milliseconds(age);
+  if (minAgeMs < 0) {
+    throw new PodwrightError(ExitCode.badInput, `invalid minimum garbage collection age: ${age}`, {
+      remedy: "give --minimum-container-ttl-duration 0 or more",
+    });
+  }
+  const { maxPerPodContainer, maxContainers } = defaultGarbagePolicy;
+  return {
+    minAgeMs,
+    maxPerPodContainer: flags.maximumDeadContainersPerContainer ?? maxPerPodContainer,
+    maxContainers: flags.maximumDeadContainers ?? maxContainers,
+  };
 }
 
 /** Known to be one of those, or empty while the feature gate is off. */

@@ -74,7 +74,9 @@ test("pods may ask for what is neither reserved nor kept free by hard eviction t
   };
   const disk = { ...machine, ephemeralStorageBytes: 100n << 30n };
   const allocatable = (more: PartialConfiguration, ignoresEviction = false): Readonly<Record<string, unknown>> => {
-    const settings = kubeletSettings(withDefaults({ ...given, ...more }), ignoresEviction);
+    const settings = kubeletSettings(withDefaults({ ...given, ...more }), {
+      experimentalAllocatableIgnoreEviction: ignoresEviction,
+    });
     const runtime = { name: "containerd", cgroupDriver: undefined, supplementalGroupsPolicy: true };
     return kubeletConfig(node, settings, disk, runtime).node.resources.allocatable;
   };

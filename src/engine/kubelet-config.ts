@@ -1,5 +1,5 @@
 import type { KubeletSettings } from "../config/settings.ts";
-import type { CredentialPlugins } from "../images/make-image-manager.ts";
+import type { CredentialPlugins } from "../images/make-images.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
@@ -9,7 +9,6 @@ import {
   type NodeCapacity,
   reservationProblems,
 } from "../resources/node-allocatable.ts";
-import { defaultGarbagePolicy } from "../runtime/actions/garbage.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
 import type { MachineInfo } from "./machine.ts";
@@ -105,10 +104,10 @@ export function kubeletConfig(
       // A call may hang for its whole time before a fresh look is possible.
       observeLimitMs: settings.runtimeRequestTimeoutMs + 30_000,
       maxContainerRestartPeriodMs: settings.maxContainerRestartPeriodMs,
-      garbage: defaultGarbagePolicy,
+      garbage: settings.garbage,
     },
     logRotation: settings.logRotation,
-    garbage: { ...defaultGarbagePolicy, periodMs: garbagePeriodMs },
+    garbage: { ...settings.garbage, periodMs: garbagePeriodMs },
     images: { ...settings.images, verification: settings.imageVerification, credentialFiles, credentialPlugins },
     podIds,
     // docs/performance.md: so many finish as early as all at once, and half of them much sooner.

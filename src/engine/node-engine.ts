@@ -13,6 +13,7 @@ import type {
   DebugRequest,
   Engine,
   EvictionPreview,
+  GarbageReport,
   Health,
   HealthCheck,
   Plan,
@@ -24,6 +25,7 @@ import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { originOf } from "../server/pod-words.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
+import type { NodeCollection } from "./node-collection.ts";
 import { planPods } from "./plan-pods.ts";
 import { podView } from "./pod-view.ts";
 
@@ -44,6 +46,7 @@ export interface NodeEngineDependencies {
   readonly journal: Journal;
   readonly kubelet: Kubelet;
   readonly mux: PodMux;
+  readonly garbage: NodeCollection;
   /** Of what is around its kubelet: its configuration, its pressure, its cluster. */
   readonly surroundings: () => Health["checks"];
   /** What is wrong with manifests that are not taken. */
@@ -157,6 +160,24 @@ export class NodeEngine implements Engine {
       kubelet.handle({ op: "remove", pod, cause, graceSeconds });
     }
     return this.pods().find((other) => other.uid === view.uid) ?? view;
+  }
+
+  retry(selector: PodSelector): PodView {
+    const { kubelet, journal } = this.#deps;
+    const view = this.pod(selector);
+    const { namespace, name, uid } = view;
+    const message = "somebody asked to try at once what waits for a back-off";
+    const entry = journal.record({ kind: "input", what: "RetryRequested", message, pod: { namespace, name, uid } });
+    kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "asked to try again at once", entry });
+    return view;
+  }
+
+  async previewGarbage(signal: AbortSignal): Promise<GarbageReport> {
+    return await this.#deps.garbage.preview(signal);
+  }
+
+  async collectGarbage(signal: AbortSignal): Promise<GarbageReport> {
+    return await this.#deps.garbage.collect(signal);
   }
 
   async debug(selector: PodSelector, { image, target, command }: DebugRequest): Promise<DebugContainer> {

@@ -46,7 +46,7 @@ export interface NodeParts {
 
 /** Puts a kubelet, the merged stream of what is wanted and the node's place in a cluster together. */
 export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): NodeParts {
-  const { ports, cri, journal, log, owns, features, pressure, rooms, recorder, observer } = deps;
+  const { ports, cri, journal, log, owns, features, pressure, logOwners, rooms, recorder, observer } = deps;
   const { clock, random, files } = ports;
   const { config, cluster: place, sources } = setup;
   const news = new WatchNews(clock, log);
@@ -72,6 +72,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       features,
       cluster: link,
       pressure,
+      logOwners,
       rooms,
       recorder,
       observer,

@@ -19,6 +19,7 @@ import type { NodePod } from "../node-api/node-pods.ts";
 import { NodePage } from "../page/node-page.ts";
 import type { PodNews } from "../pods-api/pods-service.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
+import type { LogOwners } from "../runtime/operations/node-garbage.ts";
 import type { Engine, Health } from "../server/engine.ts";
 import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
 import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
@@ -27,6 +28,9 @@ import type { PodUpdate, SourceDependencies, SourceName } from "../sources/sourc
 import type { ClusterSetup } from "./cluster.ts";
 import type { ChangedObject } from "../api/referenced-objects.ts";
 import { watchPods } from "./watch-pods.ts";
+import type { NodeReclaim } from "../eviction/node-reclaim.ts";
+import type { ImageRoom } from "./image-room.ts";
+import { NodeCollection } from "./node-collection.ts";
 import { NodeEngine } from "./node-engine.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";
 
@@ -52,6 +56,10 @@ export interface NodeDependencies {
   /** Keeps what pods' workers decide, and from what. */
   readonly recorder: DecisionRecorder | undefined;
   readonly observer?: Observer | undefined;
+  /** Of the logs of pods that nobody knows; undefined: they stay. */
+  readonly logOwners?: (() => Promise<LogOwners>) | undefined;
+  /** Collects images; undefined: nobody does. */
+  readonly images?: ImageRoom | undefined;
   /** What the node has beyond what every kubelet has. */
   readonly rooms?: readonly Room[] | undefined;
   readonly evictions?: EvictionManager | undefined;
@@ -93,7 +101,7 @@ export class Node {
     const { ports, journal, log } = deps;
     const { clock, files, random } = ports;
     const { config, runtime, sources } = setup;
-    const { nodeName, podLogsRoot } = config.node;
+    const { nodeName } = config.node;
     const names: SourceName[] = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
     const toMux = (name: SourceName): SourceDependencies => {
       return { clock, journal, log, nodeName, deliver: (state) => this.#parts.deliver(name, state) };
@@ -122,7 +130,8 @@ export class Node {
         owns: deps.owns,
         features,
         pressure: deps.evictions,
-        rooms: [...(deps.rooms ?? []), ...(deps.evictions === undefined ? [] : [deps.evictions])],
+        logOwners: deps.logOwners,
+        rooms: [deps.rooms ?? [], deps.images ?? [], deps.evictions ?? []].flat(),
         recorder: deps.recorder,
         observer: deps.observer,
         onPodGone,
@@ -131,9 +140,36 @@ export class Node {
       { config, sources: names, objects, cluster: setup.cluster },
     );
     this.#kubelet = this.#parts.kubelet;
-    this.engine = new NodeEngine(
+    deps.evictions?.reclaimWith(reclaimOf(this.#kubelet, deps.images));
+    this.engine = this.#buildEngine(deps, setup);
+    this.page = new NodePage({
+      ...{ clock, log, nodeName, engine: this.engine },
+      known: () => this.nodePods(),
+      probes: this.#kubelet.probes.results,
+    });
+  }
+
+  /** What answers the command line. */
+  #buildEngine(deps: NodeDependencies, setup: NodeSetup): NodeEngine {
+    const { ports } = deps;
+    const { runtime } = setup;
+    const { nodeName, podLogsRoot } = setup.config.node;
+    return new NodeEngine(
       {
-        ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#parts.mux, run: this.#run },
+        ...{
+          clock: ports.clock,
+          random: ports.random,
+          journal: deps.journal,
+          kubelet: this.#kubelet,
+          mux: this.#parts.mux,
+          run: this.#run,
+        },
+        garbage: new NodeCollection({
+          cri: deps.cri,
+          garbage: this.#kubelet.garbage,
+          images: deps.images?.collector,
+          journal: deps.journal,
+        }),
         evictions: deps.evictions,
         surroundings: () => [
           ...setup.checks,
@@ -153,11 +189,6 @@ export class Node {
         podLogsRoot,
       },
     );
-    this.page = new NodePage({
-      ...{ clock, log, nodeName, engine: this.engine },
-      known: () => this.nodePods(),
-      probes: this.#kubelet.probes.results,
-    });
   }
 
   /** True when no pod is wanted and none is left. */
@@ -239,4 +270,14 @@ function staticSources(
     ...(file === undefined ? [] : [new FileSource({ ...toMux("file"), files }, file)]),
     ...(http === undefined ? [] : [new HttpSource({ ...toMux("http"), network }, http)]),
   ];
+}
+
+/** What the node gives back before it evicts pods. */
+function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageRoom | undefined): NodeReclaim {
+  return {
+    removeUnusedContainers: (cause, signal) => garbage.removeUnused(cause, signal),
+    removeUnusedImages: async (cause, signal) => {
+      await images?.collector.removeUnused(cause, signal);
+    },
+  };
 }

@@ -11,7 +11,7 @@ import { simHashing } from "../sim/hashing.ts";
 import { simProcesses } from "../sim/machine.ts";
 import { defaultImageLimits } from "./image-manager.ts";
 import type { PullService } from "./image-puller.ts";
-import { makeImageManager } from "./make-image-manager.ts";
+import { makeImages } from "./make-images.ts";
 import type { PullPolicy } from "./pull-decision.ts";
 
 /** Has images by their names, and gets every other but one. */
@@ -40,7 +40,7 @@ function world() {
     accessJudged: (judgement: string) => told.push(judgement),
   };
   const deps = { clock, files, hashing: simHashing, log: silentLog, processes: simProcesses, observer };
-  const manager = makeImageManager(
+  const { manager, leases } = makeImages(
     { ...deps, images: runtimeWith(present), journal: { record: () => 1 } },
     {
       images: {
@@ -53,7 +53,7 @@ function world() {
   const pod = { namespace: "default", name: "web", uid: "u" };
   const cause = { code: "ContainerMissing", message: "" } as const;
   const asked = async (image: string, pullPolicy: PullPolicy): Promise<string[]> => {
-    const request = { pod, container: "c", image, pullPolicy, sandboxConfig: {}, cause };
+    const request = { pod, container: "c", image, pullPolicy, sandboxConfig: {}, lease: leases.take(), cause };
     await manager.ensureImageExists(request, new AbortController().signal).catch(() => {});
     return told.splice(0);
   };

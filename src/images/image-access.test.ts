@@ -136,3 +136,24 @@ test("while the feature gate is off nobody asks, and nothing is told of it", asy
   }
   assert.deepEqual(told, ["credentialPolicyAllowed", "mustAuthenticate"]);
 });
+
+test("records of images that are gone are removed, but not one of a pull that the list may not know", async () => {
+  const files = await disk();
+  const time = new ManualClock();
+  const deps = { clock: time, files, hashing: simHashing, log: silentLog };
+  const access = new ImageAccess(deps, { policy: "NeverVerifyPreloadedImages", allowlist: [] }, "/kubelet");
+  for (const id of ["sha256:1", "sha256:2"]) await access.pulled({ image, imageRef: id, with: own });
+  await access.pulled({ image, imageRef: "r.io/app@sha256:3", with: own });
+  await time.advance(1000);
+  const beganMs = time.monotonic();
+  await time.advance(1000);
+  await access.pulled({ image, imageRef: "sha256:4", with: own });
+  await files.write("/kubelet/image_manager/pulled/notes", "no record", 0o600);
+  await access.prune([present, { id: "sha256:c", repoTags: [], repoDigests: ["r.io/app@sha256:3"] }], beganMs);
+  const pulled = async (id: string): Promise<boolean> => await access.isPulled({ ...present, id });
+  const left = await Promise.all(["sha256:1", "sha256:2", "r.io/app@sha256:3", "sha256:4"].map(pulled));
+  assert.deepEqual(left, [true, false, true, true]);
+  assert.equal((await countImageRecords(files, "/kubelet")).pulled, 3);
+  const gone = { ...present, id: "sha256:2" };
+  assert.equal(await access.isProven(image, gone, shown()), true, "now as one that nobody pulled");
+});

@@ -58,6 +58,8 @@ export class ImageAccess {
   /** Images that are being pulled with a pod's credential, or were when an earlier run ended. */
   #intents: Promise<Intents> | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** When images were last pulled in this life, monotonic ms, by image ID: a record does not change for each pull. */
+  readonly #pulledAt = new Map<string, number>();
 
   /** @param rootDirectory `/var/lib/kubelet` */
   constructor(deps: ImageAccessDependencies, policy: VerificationPolicy, rootDirectory: string) {
@@ -152,8 +154,52 @@ export class ImageAccess {
   /** The image was pulled. False when that can't be kept: the image is then asked for again after a restart. */
   async pulled(use: PulledImageUse): Promise<boolean> {
     if (!this.isOn) return true;
+    this.#pulledAt.set(use.imageRef, this.#deps.clock.monotonic());
     await this.#record(use.imageRef);
     return await this.#remember(use);
+  }
+
+  /** Whether a kubelet of this node pulled the image, as far as records say. */
+  async isPulled(image: PresentImage): Promise<boolean> {
+    for (const reference of referencesOf(image)) {
+      const record = await this.#record(reference);
+      if (record !== null && record !== "bad") return true;
+    }
+    return false;
+  }
+
+  /**
+   * Forgets how images were pulled that are gone. Never rejects: what is left is found by the next time.
+   * @param present all images that the runtime has, listed after `beganMs`
+   * @param beganMs monotonic; of what was pulled since then the list may know nothing
+   */
+  async prune(present: readonly PresentImage[], beganMs: number): Promise<void> {
+    if (!this.isOn) return;
+    const { files, log } = this.#deps;
+    const kept = new Set(present.flatMap(referencesOf).map((reference) => this.#fileName(reference)));
+    const directory = `${this.#directory}/pulled`;
+    try {
+      for (const { name } of await files.list(directory)) {
+        if (isImageRecord(name) && !kept.has(name)) await this.#forget(`${directory}/${name}`, beganMs);
+      }
+    } catch (error) {
+      log.warn("cannot remove records of images that are gone", { path: directory, error: errorMessage(error) });
+    }
+  }
+
+  async #forget(path: string, beganMs: number): Promise<void> {
+    const { files } = this.#deps;
+    const forget = async (): Promise<void> => {
+      const { imageRef } = decodePulledRecord(new TextDecoder().decode(await files.read(path, maxBytes)));
+      if ((this.#pulledAt.get(imageRef) ?? -Infinity) >= beganMs) return;
+      await files.remove(path);
+      this.#records.delete(imageRef);
+      this.#pulledAt.delete(imageRef);
+    };
+    // In order with what is written: a record that a pull has just made is not taken for the one before.
+    const forgotten = this.#writing.then(forget);
+    this.#writing = forgotten.catch(() => {});
+    await forgotten;
   }
 
   async #remember(use: PulledImageUse): Promise<boolean> {
@@ -264,4 +310,9 @@ export class ImageAccess {
   #intentPath(image: string): string {
     return `${this.#directory}/pulling/${this.#fileName(image)}`;
   }
+}
+
+/** What a record may name the image by. */
+function referencesOf({ id, repoTags, repoDigests }: PresentImage): string[] {
+  return [id, ...repoDigests, ...repoTags];
 }

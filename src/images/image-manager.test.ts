@@ -16,7 +16,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { ImageError, type ImageErrorReason } from "./image-error.ts";
 import { defaultImageLimits, type EnsureImageRequest, type ImageManagerLimits } from "./image-manager.ts";
-import { makeImageManager } from "./make-image-manager.ts";
+import { makeImages } from "./make-images.ts";
 import type { PullService } from "./image-puller.ts";
 import type { PullSecret } from "./pull-credentials.ts";
 
@@ -67,7 +67,7 @@ function world(limits: Partial<ImageManagerLimits> = {}) {
   const journal = { record: (entry: JournalInput): number => entries.push(entry) };
   const files = new MemoryFiles(clock);
   const limited = { ...defaultImageLimits, ...limits };
-  const manager = makeImageManager(
+  const { manager, leases } = makeImages(
     { clock, images, journal, files, hashing: simHashing, log: silentLog, processes: simProcesses },
     { images: { ...limited, ...settings }, node: { rootDirectory: "/kubelet" } },
   );
@@ -77,6 +77,7 @@ function world(limits: Partial<ImageManagerLimits> = {}) {
     image,
     pullPolicy: "IfNotPresent",
     sandboxConfig: { metadata: { name: "web" } },
+    lease: leases.take(),
     cause: { code: "ContainerMissing", message: "container app has not been started yet" },
     ...change,
   });

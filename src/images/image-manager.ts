@@ -12,6 +12,7 @@ import type { Hashing } from "../ports/hashing.ts";
 import type { PullAccount } from "./credential-provider.ts";
 import type { ImageAccess } from "./image-access.ts";
 import { ImageError, type ImageErrorReason } from "./image-error.ts";
+import type { ImageLease } from "./image-leases.ts";
 import {
   type ImageSpec,
   ImagePuller,
@@ -72,6 +73,8 @@ export interface EnsureImageRequest {
   readonly pullSecrets?: readonly PullSecret[];
   /** The pod's service account, as whom credential providers may be asked. */
   readonly account?: PullAccount | undefined;
+  /** Keeps the image on the node until its container is made. */
+  readonly lease: ImageLease;
   /** Why the image is wanted. */
   readonly cause: Cause;
 }
@@ -83,6 +86,12 @@ export interface EnsuredImage {
   readonly pulled: boolean;
   /** Whom the image's processes run as; root when it doesn't say. */
   readonly user: { readonly uid: bigint } | { readonly username: string };
+}
+
+/** What a look or a pull came to, with the id by which the runtime lists the image. */
+interface FoundImage {
+  readonly id: string;
+  readonly ensured: EnsuredImage;
 }
 
 /** One request on its way: what its steps share. */
@@ -103,6 +112,8 @@ export class ImageManager {
   readonly #backOff: BackOff;
   /** What the last pull under a back-off key failed with, told again while it is in back-off. */
   readonly #lastFailures = new Map<string, string>();
+  /** Back-off keys whose next pull waits for nothing; what it fails with waits longer still. */
+  readonly #retries = new Set<string>();
 
   constructor(deps: ImageManagerDependencies, limits: ImageManagerLimits = defaultImageLimits) {
     const { clock, images, journal } = deps;
@@ -121,13 +132,18 @@ export class ImageManager {
     signal.throwIfAborted();
     const asked: AskedImage = {};
     try {
-      return await this.#ensure(request, asked, signal);
+      for (;;) {
+        const { id, ensured } = await this.#ensure(request, asked, signal);
+        // One that was being removed meanwhile may be gone by now.
+        if (await request.lease.settle(id)) return ensured;
+        signal.throwIfAborted();
+      }
     } finally {
       this.#deps.observer?.imageAsked(request.pullPolicy, asked);
     }
   }
 
-  async #ensure(request: EnsureImageRequest, asked: AskedImage, signal: AbortSignal): Promise<EnsuredImage> {
+  async #ensure(request: EnsureImageRequest, asked: AskedImage, signal: AbortSignal): Promise<FoundImage> {
     const spec: ImageSpec = { image: this.#taggedName(request), annotations: { ...request.annotations } };
     let found: Promise<readonly TrackedCredential[]> | undefined;
     const credentials = (): Promise<readonly TrackedCredential[]> =>
@@ -145,13 +161,21 @@ export class ImageManager {
     switch (decidePull(request.pullPolicy, usable)) {
       case "use":
         this.#decided(request, "ImagePresent", "Pulled", pullMessages.present(request.image, this.#deps.access.isOn));
-        return { imageRef: present?.id ?? "", pulled: false, user: userOf(present) };
+        return {
+          id: present?.id ?? "",
+          ensured: { imageRef: present?.id ?? "", pulled: false, user: userOf(present) },
+        };
       case "refuse":
         throw this.#refused(request, "ErrImageNeverPull", "ErrImageNeverPull", pullMessages.neverPull(request.image));
       case "pull":
         this.#checkBackOff(task);
         return await this.#pull(task, signal);
     }
+  }
+
+  /** Ends the back-offs of the pod's pulls. */
+  retryNow({ uid }: PodRef): void {
+    for (const key of this.#lastFailures.keys()) if (key.startsWith(`${uid}_`)) this.#retries.add(key);
   }
 
   #taggedName(request: EnsureImageRequest): string {
@@ -193,7 +217,7 @@ export class ImageManager {
     const nowMs = this.#clock.monotonic();
     for (const expired of this.#backOff.gc(nowMs)) this.#lastFailures.delete(expired);
     const endsAtMs = this.#backOff.endsAtSinceUpdate(backOffKey, nowMs);
-    if (endsAtMs === undefined || endsAtMs <= nowMs) {
+    if (this.#retries.delete(backOffKey) || endsAtMs === undefined || endsAtMs <= nowMs) {
       this.#lastFailures.delete(backOffKey);
       return;
     }
@@ -205,7 +229,7 @@ export class ImageManager {
     throw new ImageError("ImagePullBackOff", message, { entry, retryAtMs: endsAtMs });
   }
 
-  async #pull(task: Task, signal: AbortSignal): Promise<EnsuredImage> {
+  async #pull(task: Task, signal: AbortSignal): Promise<FoundImage> {
     const { request } = task;
     const began = this.#clock.monotonic();
     const action = this.#journal.record({
@@ -251,7 +275,7 @@ export class ImageManager {
       message,
       data: { imageRef, sizeBytes: Number(sizeBytes), pullMs, ...secret, event: "Pulled" },
     });
-    return { imageRef, pulled: true, user: userOf(image) };
+    return { id: image?.id ?? imageRef, ensured: { imageRef, pulled: true, user: userOf(image) } };
   }
 
   /** A pull for which the pod has credentials of its own is noted before: killed in its midst, it gives nobody else access. */

@@ -1,4 +1,4 @@
-import type { ImageConfig } from "../images/make-image-manager.ts";
+import type { ImageConfig } from "../images/make-images.ts";
 import type { LogRotationConfig } from "../logs/rotation.ts";
 import type { PlegConfig } from "../pleg/pleg.ts";
 import type { NodeAdmission } from "../pods/node-admission.ts";

@@ -11,7 +11,7 @@ export function connect(
   rows: readonly Manager[],
   { cluster, rooms = [] }: Pick<KubeletDependencies, "cluster" | "rooms">,
 ): void {
-  const { allocations, identity, pods, probes, sourcesReady, syncLoop, workers } = managers;
+  const { acting, allocations, identity, pleg, pods, probes, sourcesReady, syncLoop, workers } = managers;
   identity.connect((change) => syncLoop.handle(change));
   probes.results.onChange(({ pod, result, cause }) => {
     workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
@@ -38,5 +38,7 @@ export function connect(
   const restart = (pod: Pod, cause: Cause): void => {
     for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
   };
-  for (const room of rooms) room.connect?.({ pods, knowsAllPods, workers, killer: syncLoop.killer, restart });
+  const ready = (): boolean => sourcesReady() && pleg.lastRelistMs !== undefined;
+  const services = { pods, knowsAllPods, workers, ready, images: acting.images, killer: syncLoop.killer, restart };
+  for (const room of rooms) room.connect?.(services);
 }

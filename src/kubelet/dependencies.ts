@@ -9,6 +9,7 @@ import type { Ports } from "../ports/ports.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
 import type { UsedFeatures } from "../runtime-service/features.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
+import type { LogOwners } from "../runtime/operations/node-garbage.ts";
 import type { Room } from "./room.ts";
 
 export interface KubeletDependencies {
@@ -28,6 +29,8 @@ export interface KubeletDependencies {
   readonly cluster?: ClusterHooks | undefined;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
+  /** Of the logs of pods that nobody knows; undefined: they stay. */
+  readonly logOwners?: (() => Promise<LogOwners>) | undefined;
   /** Beyond what every kubelet has. */
   readonly rooms?: readonly Room[] | undefined;
   readonly recorder?: DecisionRecorder | undefined;

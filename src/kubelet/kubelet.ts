@@ -4,6 +4,7 @@ import type { Pleg } from "../pleg/pleg.ts";
 import type { PodChange } from "../pods/pod-change.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
+import type { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { kubeletHealth, type SubsystemHealth } from "../status/health.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 import type { KubeletConfig } from "./config.ts";
@@ -17,10 +18,11 @@ import { managerRows } from "./rows.ts";
 /** Runs the pods that are wanted. What its managers are built of is in `managers.ts`; what they do is theirs. */
 export class Kubelet {
   readonly pods: KnownPods;
-  readonly workers: Pick<PodWorkers, "wake" | "objectsChanged" | "networkUp" | "plans" | "onRemoved">;
+  readonly workers: Pick<PodWorkers, "wake" | "objectsChanged" | "networkUp" | "plans" | "onRemoved" | "retryNow">;
   /** The statuses of pods, for whoever publishes them. */
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;
+  readonly garbage: Pick<NodeGarbage, "isReady" | "removeUnused" | "unused">;
   readonly listing: Pick<Pleg, "firstListing" | "isListed">;
   readonly #deps: KubeletDependencies;
   readonly #managers: Managers;
@@ -37,6 +39,7 @@ export class Kubelet {
     this.workers = managers.workers;
     this.statuses = managers.statuses;
     this.probes = managers.probes;
+    this.garbage = managers.garbage;
     this.listing = managers.pleg;
   }
 

@@ -1,4 +1,5 @@
-import type { PodUid } from "../base/ids.ts";
+import { isFromServer } from "../api/pod-kind.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { measureStep } from "../journal/observer.ts";
 import { PodCache } from "../pleg/pod-cache.ts";
@@ -13,6 +14,7 @@ import { ProbeManager } from "../prober/probe-manager.ts";
 import { AllocationManager } from "../resources/allocation-manager.ts";
 import { PodCgroups } from "../resources/pod-cgroups.ts";
 import { ResourceRecord } from "../resources/resource-record.ts";
+import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
 import { publishStatus } from "../status/publish.ts";
@@ -36,6 +38,7 @@ export interface Managers {
   readonly workers: PodWorkers;
   readonly syncLoop: SyncLoop;
   readonly pods: KnownPods;
+  readonly garbage: NodeGarbage;
   /** Every source, or the named one, has said what it wants, and the sync loop knows all of it. */
   readonly sourcesReady: (source?: string) => boolean;
 }
@@ -104,7 +107,36 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   });
   const pods = new KnownPods({ workers, syncLoop, statuses, cache, pleg });
   const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
-  return { ...first, identity, workers, syncLoop, pods, sourcesReady };
+  const garbage = buildGarbage(deps, config, { acting, pleg, pods, workers, sourcesReady });
+  return { ...first, identity, workers, syncLoop, pods, garbage, sourcesReady };
+}
+
+function buildGarbage(
+  { logOwners }: KubeletDependencies,
+  { garbage, node }: KubeletConfig,
+  {
+    acting,
+    pleg,
+    pods,
+    workers,
+    sourcesReady,
+  }: Pick<Managers, "acting" | "pleg" | "pods" | "workers" | "sourcesReady">,
+): NodeGarbage {
+  const { effects, removal, collector, holdings } = acting;
+  return new NodeGarbage(
+    {
+      ...{ effects, removal, collector, holdings, node, logOwners },
+      ready: () => sourcesReady() && pleg.lastRelistMs !== undefined,
+      pods: () => pods.observed(),
+      known: (uid) => pods.isKnown(podUid(uid)),
+      isOver: (uid) => {
+        const { pod, state } = workers.get(podUid(uid)) ?? {};
+        // The API server has its last status; of others the containers alone tell how they ended.
+        return state?.kind === "terminated" && pod !== undefined && isFromServer(pod);
+      },
+    },
+    garbage,
+  );
 }
 
 function buildProbes(

@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
-import type { NodeReclaim } from "../eviction/node-reclaim.ts";
+import type { Images } from "../images/make-images.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
@@ -38,8 +38,10 @@ export interface RoomServices {
   /** Whether pods that earlier lives left behind are among them. */
   readonly knowsAllPods: () => boolean;
   readonly workers: Pick<PodWorkers, "wake">;
-  /** What the node itself can give back; undefined: nothing. */
-  readonly reclaim?: NodeReclaim | undefined;
+  /** True once it is known which pods are wanted, and which the runtime has. */
+  readonly ready: () => boolean;
+  /** Who is about to use which image, and who pulled which. */
+  readonly images: Pick<Images, "leases" | "access">;
   /** Ends pods that are still wanted. */
   readonly killer: Pick<PodKiller, "kill">;
   /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */

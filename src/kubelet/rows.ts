@@ -1,9 +1,7 @@
-import { podUid } from "../base/ids.ts";
 import { LogRotation } from "../logs/rotation.ts";
 import { OomRecord } from "../oom/oom-record.ts";
 import { watchOom } from "../oom/oom-watcher.ts";
 import { runEvented } from "../pleg/evented.ts";
-import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { runningLogs } from "../runtime/status/running-logs.ts";
 import type { KubeletConfig } from "./config.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
@@ -16,8 +14,8 @@ import type { Managers } from "./managers.ts";
  */
 export function managerRows(
   { ports, cri, journal, log, rooms = [] }: KubeletDependencies,
-  { node, logRotation, garbage }: KubeletConfig,
-  { allocations, pleg, pods, probes, acting, sourcesReady, statuses, syncLoop }: Managers,
+  { node, logRotation }: KubeletConfig,
+  { allocations, garbage, pleg, pods, probes, statuses, syncLoop }: Managers,
 ): Manager[] {
   const { clock, files, compression, kernelLog } = ports;
   const record = new OomRecord({ files, log, directory: `${node.rootDirectory}/podwright` });
@@ -40,18 +38,7 @@ export function managerRows(
       },
       logRotation,
     ),
-    new NodeGarbage(
-      {
-        effects: acting.effects,
-        removal: acting.removal,
-        holdings: acting.holdings,
-        node,
-        ready: () => sourcesReady() && pleg.lastRelistMs !== undefined,
-        pods: () => pods.observed(),
-        known: (uid) => pods.isKnown(podUid(uid)),
-      },
-      garbage,
-    ),
+    garbage,
     ...rooms,
     { run: (signal) => watchOom({ clock, kernelLog, record, journal, log, pods: () => pods.observed() }, signal) },
   ];

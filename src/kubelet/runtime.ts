@@ -1,5 +1,5 @@
 import { Places } from "../base/places.ts";
-import { type ImageConfig, makeImageManager } from "../images/make-image-manager.ts";
+import { type ImageConfig, type Images, makeImages } from "../images/make-images.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
@@ -69,8 +69,10 @@ export interface ActingParts {
   readonly effects: Effects;
   readonly runtime: PodRuntime;
   readonly removal: ContainerRemoval;
+  readonly collector: GarbageCollector;
   readonly volumes: VolumeManager;
   readonly holdings: PodHoldings;
+  readonly images: Images;
 }
 
 /** Builds what acts on pods, with the managers that belong to nobody else. */
@@ -81,7 +83,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const { clock, stalls, random, files } = ports;
   const log = deps.log.child({ room: "runtime" });
   const effects: Effects = { clock, random, cri, files, journal, log };
-  const images = makeImageManager({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
+  const images = makeImages({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
   const volumes = makeVolumes(deps, node);
   const ids = { ids: config.podIds, supported: deps.features.userNamespaces };
   const userNamespaces = new UserNamespaces({ files, journal, log, node, ...ids });
@@ -95,7 +97,8 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const removal = new ContainerRemoval(effects, { preStops, node });
   const stopper = new PodStopper(effects, { hooks, preStops, removal, teardowns, objects, node });
   const containers = {
-    images: new ContainerImages(images, objects, journal),
+    images: new ContainerImages(images.manager, objects, journal),
+    leases: images.leases,
     configs: new ContainerConfigs(effects, { objects, volumes, userNamespaces, editor, node }),
     postStarts: new PostStarts(effects, { hooks, stopper, objects, node }),
     volumes,
@@ -125,13 +128,15 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     cgroupHolding(podCgroups),
     ...directories,
   ]);
+  const collector = new GarbageCollector(effects, removal);
   const runtime = new PodRuntime(effects, {
     sync,
     stopper,
-    collector: new GarbageCollector(effects, removal),
+    collector,
     remover: new PodRemover(effects, { removal, teardowns, attempts, holdings }),
+    images: images.manager,
   });
-  return { effects, runtime, removal, volumes, holdings };
+  return { effects, runtime, removal, collector, volumes, holdings, images };
 }
 
 function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, node: NodeContext): VolumeManager {

@@ -74,3 +74,16 @@ test("evictions are counted by their signal, with the age of what was observed",
   ]);
   assert.deepEqual(counted("kubelet_admission_rejections_total", entries), []);
 });
+
+test("images that were collected are counted by why", () => {
+  const removed = (reason: string, result: "done" | "failed"): JournalInput => {
+    return { kind: "outcome", what: "RemoveImage", message: "", result, data: { reason } };
+  };
+  const entries = [
+    removed("space", "done"),
+    removed("age", "done"),
+    removed("space", "failed"),
+    removed("space", "done"),
+  ];
+  assert.deepEqual(counted("kubelet_image_garbage_collected_total", entries), ["space 2", "age 1"]);
+});

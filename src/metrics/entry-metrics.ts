@@ -87,6 +87,9 @@ export class EntryMetrics {
       case "PatchPodStatus":
         if (!failed) this.#pods.statusSeconds.observe([], seconds);
         break;
+      case "RemoveImage":
+        if (!failed && typeof data["reason"] === "string") this.#others.imagesCollected.add([data["reason"]]);
+        break;
       case "AskCredentialProvider":
         this.#asked(entry, seconds, failed);
         break;
@@ -267,6 +270,11 @@ function otherInstruments(registry: Registry) {
       "kubelet_sleep_action_terminated_early_total",
       "Sleep hooks cut short by the end of the grace period",
       [],
+    ),
+    imagesCollected: registry.counter(
+      "kubelet_image_garbage_collected_total",
+      "Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
+      ["reason"],
     ),
     pluginSeconds: registry.histogram(
       "kubelet_credential_provider_plugin_duration",

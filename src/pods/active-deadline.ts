@@ -62,6 +62,15 @@ export class ActiveDeadline {
     return this.lastKnown(pod);
   }
 
+  /** The pod's ending when its time is over; until then the schedule gets a look for when it will be. */
+  due(pod: Pod, status: PodStatus, schedule: { by(atMs: number, cause: Cause): void }): Ending | undefined {
+    const endsAtMs = this.endsAt(pod, status);
+    if (endsAtMs === undefined) return undefined;
+    if (endsAtMs <= this.#clock.monotonic()) return overdue(pod);
+    schedule.by(endsAtMs, deadlineExceeded);
+    return undefined;
+  }
+
   /** The same, based on the first observation. */
   lastKnown(pod: Pod): number | undefined {
     const seconds = pod.spec.activeDeadlineSeconds;

@@ -10,7 +10,7 @@ import { hasStopped, remainsOf } from "../runtime/status/remains.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
 import { actionsContext } from "./actions-context.ts";
-import { ActiveDeadline, deadlineExceeded, overdue } from "./active-deadline.ts";
+import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { CalledOff } from "./called-off.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { completed, type Ending } from "./ending.ts";
@@ -173,6 +173,15 @@ export class PodWorker {
     this.wake(cause);
   }
 
+  /** What waits for a back-off is tried at once, because somebody asked for it. */
+  retryNow(cause: Cause): void {
+    this.#restarts.retryNow();
+    this.#failures.retryNow();
+    this.#resizing.retryNow();
+    this.#deps.runtime.retryNow(this.ref);
+    this.wake(cause);
+  }
+
   /** A probe result changed. A dead container fails its probe too: first ask the runtime whether it runs. */
   probed(cause: Cause, failed: boolean): void {
     if (failed) this.#observer.acted();
@@ -244,7 +253,8 @@ export class PodWorker {
   }
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
-    if (this.#isOverdue(pod, status)) return;
+    const timedOut = this.#activeDeadline.due(pod, status, this.#schedule);
+    if (timedOut !== undefined) return this.terminate(timedOut);
     // No decision is possible until the sandbox exists; the operation's end wakes this worker.
     if (this.#operations.busy.wholePod) return;
     // A pod without a sandbox has no operations, so waiting here makes no observation stale.
@@ -283,18 +293,6 @@ export class PodWorker {
     this.#schedule.byWaits(actions);
     if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);
     this.#schedule.by(this.#after(isFresh ? resyncDelayMs : retryDelayMs), resync);
-  }
-
-  /** `spec.activeDeadlineSeconds`: stops the pod when exceeded, and otherwise schedules the next check. */
-  #isOverdue(pod: Pod, status: PodStatus): boolean {
-    const endsAtMs = this.#activeDeadline.endsAt(pod, status);
-    if (endsAtMs === undefined) return false;
-    if (endsAtMs > this.#deps.effects.clock.monotonic()) {
-      this.#schedule.by(endsAtMs, deadlineExceeded);
-      return false;
-    }
-    this.terminate(overdue(pod));
-    return true;
   }
 
   #waitFor(rival: Rival): void {

@@ -168,6 +168,11 @@ export class PodWorkers {
     this.#workers.get(podUid(uid))?.wake(cause);
   }
 
+  /** Somebody asks that what waits for a back-off be tried at once. */
+  retryNow(uid: string, cause: Cause): void {
+    this.#workers.get(podUid(uid))?.retryNow(cause);
+  }
+
   /** ConfigMaps or Secrets were added, changed or removed: sync the pods that refer to them. */
   objectsChanged(objects: readonly ChangedObject[], cause: Cause): void {
     for (const worker of this.#workers.values()) {

@@ -41,6 +41,9 @@ export class RestartTimes {
   readonly #stopped = new Map<ContainerId, Cause>();
   /** Instances whose exits restart their pod; it is done when they are removed. */
   readonly #startOvers = new Set<string>();
+  /** Exits after which nothing is waited for any more, because somebody asked for it. */
+  readonly #waived = new Set<ContainerId>();
+  #isSandboxDue = false;
   /** Offset from the monotonic to the wall clock, in ms, that the delays are stored with. */
   #wallOffsetMs: number;
 
@@ -78,6 +81,13 @@ export class RestartTimes {
     const ids = new Set<string>(status.containers.map(({ id }) => id));
     for (const id of this.#startOvers) if (!ids.has(id)) this.#startOvers.delete(id);
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
+    for (const id of this.#waived) if (!ids.has(id)) this.#waived.delete(id);
+  }
+
+  /** What waits now waits no longer. The next exit waits longer still: what it counts is restarts. */
+  retryNow(): void {
+    for (const id of this.#exits.keys()) this.#waived.add(id);
+    this.#isSandboxDue = true;
   }
 
   /** Notes that podwright stops this instance to restart it, whatever its exit code. */
@@ -97,7 +107,7 @@ export class RestartTimes {
 
   /** Monotonic ms at which the back-off after this exit ends; undefined: none. */
   endsAt(container: Container, exited: ContainerStatus): number | undefined {
-    return this.#backOff.endsAt(key(container), this.#exitOf(exited));
+    return this.#waived.has(exited.id) ? undefined : this.#backOff.endsAt(key(container), this.#exitOf(exited));
   }
 
   /** The container's current back-off delay in ms; 0: none. */
@@ -129,12 +139,13 @@ export class RestartTimes {
 
   /** Notes that a sandbox is being created. If it replaces another and is lost soon, its successor backs off. */
   sandboxMade(before: PodStatus): void {
+    this.#isSandboxDue = false;
     if (before.sandboxes.length > 0) this.#grow(sandboxKey, this.#clock.monotonic());
   }
 
   /** Monotonic ms before which no sandbox is recreated; undefined: immediately. */
   sandboxEndsAt(): number | undefined {
-    return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
+    return this.#isSandboxDue ? undefined : this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
   }
 
   #grow(name: string, eventMs: number, startsOver?: ContainerId): void {

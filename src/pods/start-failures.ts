@@ -62,6 +62,12 @@ export class StartFailures {
     this.#sandbox = failureOf(failure, this.#isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs));
   }
 
+  /** What has failed is tried at once; until then it stays the reason why nothing runs. */
+  retryNow(): void {
+    for (const [name, failure] of this.#containers) this.#containers.set(name, { ...failure, retryAtMs: 0 });
+    if (this.#sandbox !== undefined) this.#sandbox = { ...this.#sandbox, retryAtMs: 0 };
+  }
+
   /** The runtime answers: what failed because of the outage is retried immediately. */
   outageOver(): void {
     for (const [name, failure] of this.#containers) {

@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
-import type { Cause } from "../journal/entry.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
 import type { CgroupResources, CgroupState } from "../ports/cgroups.ts";
 import type { Mount } from "./config/container-config.ts";
 import type { EnvironmentVariable, NeededObjects } from "./config/environment.ts";
@@ -12,6 +12,8 @@ import type { UserNamespace } from "./config/namespaces.ts";
 export interface ImageProvider {
   /** @throws ImageError with the waiting reason, or the signal's reason */
   ensureImageExists(request: EnsureImageRequest, signal: AbortSignal): Promise<EnsuredImage>;
+  /** Ends the back-offs of the pod's image pulls. */
+  retryNow(pod: PodRef): void;
 }
 
 /** The pod's cgroup, parent of its containers' (src/resources/). */

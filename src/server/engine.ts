@@ -183,6 +183,32 @@ export interface Health {
   readonly checks: readonly HealthCheck[];
 }
 
+/** An image, container or sandbox that may be garbage. */
+export interface GarbageItem {
+  readonly kind: "image" | "container" | "sandbox";
+  /** The runtime's. */
+  readonly id: string;
+  /** `docker.io/library/busybox:1.36`, `container web`. */
+  readonly name: string;
+  /** `default/web`; undefined of an image. */
+  readonly pod?: string | undefined;
+  /** Undefined: the runtime does not say. */
+  readonly bytes?: number | undefined;
+  /** Why it stays; undefined: it goes. */
+  readonly stays?: string | undefined;
+}
+
+/** What a collection of garbage would remove, or has removed. */
+export interface GarbageReport {
+  readonly items: readonly GarbageItem[];
+  /** Why no image goes, whatever it is: this node collects none. */
+  readonly imagesStay?: string | undefined;
+  /** By what the image file system has more of since; undefined of a preview. */
+  readonly freedBytes?: number | undefined;
+  /** What could not be removed, and why. */
+  readonly failures: readonly string[];
+}
+
 /** A pod named by a person: `name`, `namespace/name` or a UID. */
 export type PodSelector = string;
 
@@ -203,6 +229,12 @@ export interface Engine {
    * A second call with a smaller grace shortens the first's. Pods of other sources are refused with the remedy.
    */
   stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
+  /** Ends the pod's back-offs, so that everything is retried at once; returns as soon as that is recorded. */
+  retry(selector: PodSelector): PodView;
+  /** What would be removed if the node had to make room. Removes nothing. */
+  previewGarbage(signal: AbortSignal): Promise<GarbageReport>;
+  /** Removes images and dead containers that are of no use. */
+  collectGarbage(signal: AbortSignal): Promise<GarbageReport>;
   /** Adds an ephemeral container to a pod of the `run` source; resolves as soon as that is recorded. */
   debug(selector: PodSelector, request: DebugRequest): Promise<DebugContainer>;
   /** Resolves a selector for pods that are gone but still in the journal. */

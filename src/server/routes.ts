@@ -24,6 +24,9 @@ export function engineRoutes(engine: Engine): ApiHandler {
     route("POST", "/v1/pods/*/stop", async (request, selector) => {
       return json(await engine.stop(selector, graceSeconds(request.query)));
     }),
+    route("POST", "/v1/pods/*/retry", (_request, selector) => json(engine.retry(selector))),
+    route("GET", "/v1/garbage", async ({ signal }) => json(await engine.previewGarbage(signal))),
+    route("POST", "/v1/garbage/collect", async ({ signal }) => json(await engine.collectGarbage(signal))),
     route("POST", "/v1/pods/*/debug", async (request, selector) => {
       return json(await engine.debug(selector, debugRequest(await request.body())));
     }),

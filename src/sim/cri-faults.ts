@@ -40,4 +40,6 @@ export const noFaults: CriFaults = {
   noNetwork: false,
   pullFails: 0,
   pullSlowness: 1,
+  removalFails: 0,
+  removalLies: 0,
 };

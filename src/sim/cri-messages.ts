@@ -76,7 +76,7 @@ const states = {
 
 export const containerItem = kept(
   (container: SimContainer): pb.Container => {
-    const { metadata, labels, annotations } = container.config;
+    const { metadata, labels, annotations, image } = container.config;
     const { id, createdAt, sandboxId } = container;
     const state = states[container.state];
     return create(pb.ContainerSchema, {
@@ -86,7 +86,9 @@ export const containerItem = kept(
       state,
       labels,
       annotations,
+      imageRef: image?.image ?? "",
       ...(metadata && { metadata }),
+      ...(image && { image }),
     });
   },
   ({ state }, container) => state === states[container.state],

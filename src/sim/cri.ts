@@ -8,6 +8,7 @@ import { callDurationMs, isLook, refusedAfterMs, slownessOf } from "./call-durat
 import { containerItem, containerStatusAnswer, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
 import type { CriFaults } from "./cri-faults.ts";
 import { eventStream } from "./event-stream.ts";
+import { imageService } from "./image-service.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 import { emptyStream, refuseStream, unimplemented } from "./unimplemented.ts";
@@ -341,32 +342,9 @@ export class SimConnection {
 
   #imageService(): CriImageService {
     const { images } = this.#world;
-    return {
-      ...unimplemented<CriImageService>(pb.ImageService),
-      imageStatus: (request, options) =>
-        this.#call("imageStatus", options, () => {
-          const image = images.status(request.image?.image ?? "");
-          return create(pb.ImageStatusResponseSchema, image && { image });
-        }),
-      listImages: (_request, options) =>
-        this.#call("listImages", options, () => create(pb.ListImagesResponseSchema, { images: images.list() })),
-      removeImage: (request, options) =>
-        this.#call("removeImage", options, () => {
-          images.remove(request.image?.image ?? "");
-          return create(pb.RemoveImageResponseSchema);
-        }),
-      pullImage: (request, options) => {
-        const image = request.image?.image ?? "";
-        const { pullFails, pullSlowness } = this.#faults;
-        if (pullSlowness > 1) this.#watcher.onFault("pull slow");
-        const pull = (): pb.PullImageResponse => {
-          const imageRef = images.pulled(image, this.#random, this.#faults);
-          return create(pb.PullImageResponseSchema, { imageRef });
-        };
-        if (pullFails > 0) this.#watcher.onFault("registry at fault");
-        return this.#call("pullImage", options, pull, images.pullMs(image, this.#random, this.#faults));
-      },
-    };
+    const { onFault } = this.#watcher;
+    const call = this.#call.bind(this);
+    return imageService({ images, random: this.#random, faults: () => this.#faults, onFault, call });
   }
 }
 

@@ -1,22 +1,36 @@
 import { create } from "@bufbuild/protobuf";
+import { Emitter } from "../base/emitter.ts";
 import { CriError } from "../ports/cri.ts";
 import { type Image, ImageSchema } from "../ports/gen/runtime/v1/api_pb.js";
+import type { FileSystemUsage } from "../ports/stats-files.ts";
 import type { SimRandom } from "./random.ts";
 
-/** How a simulated registry is. */
+/** How a simulated registry is, and what the runtime makes of images. */
 export interface RegistryFaults {
   /** Probability that a pull fails at its end. */
   readonly pullFails: number;
   /** Pulls take so many times as long. */
   readonly pullSlowness: number;
+  /** Probability that a removal of an image fails. */
+  readonly removalFails: number;
+  /** Probability that the runtime says that it has removed an image, and has not. */
+  readonly removalLies: number;
 }
 
+/** Bytes of the file system of images. */
+const capacityBytes = 10_000;
+
 /**
- * Images of the simulated runtime, and the registry. An image is what its name says: `missing` is nowhere, `large` takes
- * half a minute, `stuck` never comes while the registry is at fault.
+ * Images of the simulated runtime, their file system, and the registry. An image is what its name says: `missing` is
+ * nowhere, `large` takes half a minute, `stuck` never comes while the registry is at fault.
  */
 export class SimImages {
   readonly #present = new Set<string>();
+  readonly #removals = new Emitter<string>();
+  readonly #missing = new Emitter<string>();
+  /** Bytes that something else than images takes of their file system. */
+  #otherBytes = 0;
+  #freedMs = Number.NEGATIVE_INFINITY;
 
   add(image: string): void {
     this.#present.add(image);
@@ -26,13 +40,52 @@ export class SimImages {
     return this.#present.has(image);
   }
 
+  /** @param image its name or id */
   remove(image: string): void {
-    this.#present.delete(image);
+    const name = image.replace(/^sha256:/u, "");
+    if (this.#present.delete(name)) this.#removals.emit(name);
   }
 
+  /** Calls back with the name of each image that is removed, once it is gone. */
+  onRemoved(listener: (name: string) => void): Disposable {
+    return this.#removals.on(listener);
+  }
+
+  /** Calls back with the id of each image of which a container was to be made, and which is not there. */
+  onMissing(listener: (id: string) => void): Disposable {
+    return this.#missing.on(listener);
+  }
+
+  /** A container is made of the image. @param id where it is one @throws CriError */
+  require(id: string): void {
+    if (!id.startsWith("sha256:") || this.status(id) !== undefined) return;
+    this.#missing.emit(id);
+    throw new CriError("NotFound", "CreateContainer", `image "${id}": not found`);
+  }
+
+  /** Something else takes so much of the file system, of all that there is. @param atMs simulated */
+  fill(part: number, atMs: number): void {
+    if (capacityBytes * part < this.#otherBytes) this.#freedMs = atMs;
+    this.#otherBytes = capacityBytes * part;
+  }
+
+  /** Simulated ms at which something else than images last took less than before. */
+  get freedMs(): number {
+    return this.#freedMs;
+  }
+
+  fileSystem(): FileSystemUsage {
+    const images = this.list().reduce((sum, { size }) => sum + Number(size), 0);
+    const usedBytes = Math.min(capacityBytes, images + this.#otherBytes);
+    return { capacityBytes, usedBytes, availableBytes: capacityBytes - usedBytes, inodes: 0, inodesFree: 0 };
+  }
+
+  /** @param image its name or id */
   status(image: string): Image | undefined {
-    if (!this.has(image)) return undefined;
-    return create(ImageSchema, { id: `sha256:${image}`, repoTags: [image], size: 1n, spec: { image } });
+    const name = image.replace(/^sha256:/u, "");
+    if (!this.has(name)) return undefined;
+    const size = name.includes("large") ? 1500n : 300n;
+    return create(ImageSchema, { id: `sha256:${name}`, repoTags: [name], size, spec: { image: name } });
   }
 
   list(): Image[] {

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { connectCri } from "../../src/cri/client.ts";
 import { ImageError, type ImageErrorReason } from "../../src/images/image-error.ts";
 import { defaultImageLimits, type EnsureImageRequest } from "../../src/images/image-manager.ts";
-import { makeImageManager } from "../../src/images/make-image-manager.ts";
+import { makeImages } from "../../src/images/make-images.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
 import { openCgroups } from "../../src/linux/cgroups/cgroups.ts";
 import { systemClock } from "../../src/linux/processes/clock.ts";
@@ -77,7 +77,7 @@ function world() {
   const entries: JournalInput[] = [];
   const journal = { record: (entry: JournalInput): number => entries.push(entry) };
   const log = silentLog;
-  const manager = makeImageManager(
+  const { manager, leases } = makeImages(
     {
       clock: systemClock,
       images: cri.images,
@@ -97,6 +97,7 @@ function world() {
         image,
         pullPolicy: "IfNotPresent",
         sandboxConfig: { metadata: { name: "web", uid: "uid-web", namespace: "default" } },
+        lease: leases.take(),
         cause: { code: "ContainerMissing", message: "container app has not been started yet" },
         ...change,
       },

@@ -8,6 +8,7 @@ import type {
   DebugRequest,
   Engine,
   EvictionPreview,
+  GarbageReport,
   Health,
   Plan,
   PodView,
@@ -34,6 +35,8 @@ export class FakeEngine implements Engine {
   readonly applied: ApplyRequest[] = [];
   readonly stops: { readonly uid: string; readonly graceSeconds: number | undefined }[] = [];
   readonly debugs: DebugRequest[] = [];
+  readonly retries: string[] = [];
+  garbage: GarbageReport = { items: [], failures: [] };
   readonly journal: JournalEntry[] = [];
   knowsAllPods = true;
   runtimeEndpoint = "unix:///fake.sock";
@@ -122,6 +125,20 @@ export class FakeEngine implements Engine {
     this.views.set(view.uid, stopping);
     this.#after(view.uid, Math.min(this.life.stopMs, graceMs), () => this.views.delete(view.uid));
     return stopping;
+  }
+
+  retry(selector: string): PodView {
+    const view = this.pod(selector);
+    this.retries.push(view.uid);
+    return view;
+  }
+
+  async previewGarbage(): Promise<GarbageReport> {
+    return this.garbage;
+  }
+
+  async collectGarbage(): Promise<GarbageReport> {
+    return { ...this.garbage, freedBytes: 1024 };
   }
 
   async debug(selector: string, request: DebugRequest): Promise<DebugContainer> {

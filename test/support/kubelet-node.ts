@@ -43,6 +43,7 @@ failSwapOn: false
 makeIPTablesUtilChains: false
 # Machines that run tests may be nearly full.
 evictionHard: { memory.available: 1Mi, nodefs.available: "1%" }
+imageGCHighThresholdPercent: 100
 healthzPort: ${node.healthzPort}
 port: ${node.apiPort}
 authentication: { anonymous: { enabled: false } }

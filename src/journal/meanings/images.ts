@@ -32,4 +32,25 @@ export const imageMeanings = {
     means: "A credential provider plugin failed; the pull continues without its credentials.",
     remedy: "Run the plugin by hand with the request of the message; see --image-credential-provider-config.",
   },
+  RemoveImage: {
+    means: "An unused image is removed; the cause says whether it is old or its file system is full.",
+    remedy: "If it failed: see the message and the runtime's log.",
+  },
+  ImagesCollected: {
+    means: "A collection of images ended; the message says how much was freed and which images stay.",
+  },
+  FreeDiskSpaceFailed: {
+    means: "The image file system is above its high threshold, and removing unused images did not free enough.",
+    remedy: "See the message for the images that stay; free other files on that disk, or enlarge it.",
+  },
+  InvalidDiskCapacity: {
+    means: "The image file system reports a capacity of 0.",
+    remedy: "Check the mount of the runtime's image directory.",
+  },
+  ImageGCFailed: {
+    means: "The collection of images failed several times in a row.",
+    remedy: "See the message; 'podwright gc --preview' shows which images stay and why.",
+  },
+  ImageFsFull: { means: "Cause: the image file system is above imageGCHighThresholdPercent." },
+  ImageTooOld: { means: "Cause: the image was not used for longer than imageMaximumGCAge." },
 } as const satisfies Meanings<keyof (typeof imageTerms & typeof imageFacts)>;

@@ -19,6 +19,8 @@ export const journalMeanings = {
   InvariantBroken: { means: "Something that must always hold did not. podwright continues.", remedy: report },
   MissingCause: { means: "An action was requested without a cause.", remedy: report },
   StopRequested: { means: "A user requested to stop the pod, e.g. with podwright stop." },
+  RetryRequested: { means: "A user requested to end the pod's back-offs and to retry at once." },
+  GarbageRequested: { means: "A user requested to remove unused images and dead containers." },
   UnknownEntry: { means: "The entry was written by another version of podwright; its message is all that is known." },
   UnknownCause: { means: "The cause was written by another version of podwright; its message is all that is known." },
 } as const satisfies Meanings<keyof (typeof journalTerms & typeof journalFacts)>;

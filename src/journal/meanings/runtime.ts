@@ -41,6 +41,7 @@ export const runtimeMeanings = {
   UpdatePodCgroup: { means: "The limits of the pod's cgroup are changed." },
   RemoveCgroup: { means: "The pod's cgroup is removed." },
   RemoveLogLink: { means: "A link in /var/log/containers without a log is removed." },
+  RemovePodLogs: { means: "The log directory of a pod that no node of this machine has is removed." },
   RotateLog: { means: "A container's log exceeded containerLogMaxSize and is rotated." },
   ReopenLog: { means: "The runtime is asked to reopen a container's log, because the file is missing." },
   UserNamespaceAssigned: { means: "The pod's user namespace got its range of IDs." },

@@ -25,6 +25,11 @@ export const imageTerms = {
   FailedToRetrieveImagePullSecret: { kind: "observation", event: warning },
   AskCredentialProvider: { kind: "action" },
   CredentialProviderFailed: { kind: "observation", event: warning },
+  RemoveImage: { kind: "action" },
+  ImagesCollected: { kind: "note" },
+  FreeDiskSpaceFailed: { kind: "note", event: { type: "Warning", words: "{message}" } },
+  InvalidDiskCapacity: { kind: "note", event: { type: "Warning", words: "{message}" } },
+  ImageGCFailed: { kind: "note", event: { type: "Warning", words: "{message}" } },
 } as const satisfies Terms;
 
 /** Upstream's Events of images, by the reason that the data of such an entry name as their `event`. */
@@ -39,4 +44,7 @@ export const imageEvents = {
 
 export type ImageEvent = keyof typeof imageEvents;
 
-export const imageFacts = {} as const satisfies Facts;
+export const imageFacts = {
+  ImageFsFull: {},
+  ImageTooOld: {},
+} as const satisfies Facts;

@@ -10,6 +10,8 @@ export const journalTerms = {
   /** An action was requested without a cause, which is a defect. */
   MissingCause: { kind: "note" },
   StopRequested: { kind: "input" },
+  RetryRequested: { kind: "input" },
+  GarbageRequested: { kind: "input" },
   /** Stands for an entry of another version whose name this one does not know; of any kind. */
   UnknownEntry: { kind: "note" },
 } as const satisfies Terms;

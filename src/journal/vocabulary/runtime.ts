@@ -58,6 +58,7 @@ export const runtimeTerms = {
   UpdatePodCgroup: { kind: "action" },
   RemoveCgroup: { kind: "action" },
   RemoveLogLink: { kind: "action" },
+  RemovePodLogs: { kind: "action", why: "shadow" },
   RotateLog: { kind: "action" },
   ReopenLog: { kind: "action" },
   UserNamespaceAssigned: { kind: "note" },

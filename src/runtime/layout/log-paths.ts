@@ -18,6 +18,16 @@ export function podUidOfLogDirectory(directoryName: string): string {
   return directoryName.slice(directoryName.lastIndexOf("_") + 1);
 }
 
+/** The pod whose logs a directory holds, by its name alone; undefined for one that kubelets do not make. */
+export function podOfLogDirectory(directoryName: string): PodRef | undefined {
+  const [namespace = "", name, uid, ...rest] = directoryName.split("_");
+  if (name === undefined) return bareUid.test(namespace) ? { uid: namespace, namespace: "", name: "" } : undefined;
+  return uid === undefined || uid === "" || rest.length > 0 ? undefined : { uid, namespace, name };
+}
+
+/** As old kubelets named them. */
+const bareUid = /^(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/u;
+
 /** `<container>/<restart count>.log`: `log_path` of a container, relative to its sandbox's log_directory. */
 export function containerLogPath(containerName: string, restartCount: number): string {
   return `${containerName}/${restartCount}.log`;

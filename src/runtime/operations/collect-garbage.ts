@@ -4,7 +4,7 @@ import { type ActionInput, perform } from "../../journal/perform.ts";
 import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "../actions/garbage.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
 import type { Effects } from "../effects.ts";
-import type { PodStatus, SandboxStatus } from "../status/pod-status.ts";
+import type { ContainerStatus, PodStatus, SandboxStatus } from "../status/pod-status.ts";
 import type { ContainerRemoval } from "./container-removal.ts";
 import { ignoreNotFound } from "./ignore-not-found.ts";
 
@@ -28,9 +28,28 @@ export class GarbageCollector {
    * sync retries. Rejects only with the signal's reason.
    */
   async collect(pod: PodRef, status: PodStatus, policy: GarbagePolicy, signal: AbortSignal): Promise<boolean> {
-    const { clock, log } = this.#effects;
-    const containers = containerGarbage(status, policy, clock.now());
+    const containers = containerGarbage(status, policy, this.#effects.clock.now());
     const sandboxes = sandboxGarbage(status);
+    for (const [parts, cause] of [
+      [{ containers, sandboxes: [] }, containerCause],
+      [{ containers: [], sandboxes }, sandboxCause],
+    ] as const) {
+      await this.removeParts(pod, parts, cause, signal);
+    }
+    return containers.length + sandboxes.length > 0;
+  }
+
+  /** Removes unused parts of a pod; failures are logged. Rejects only with the signal's reason. */
+  async removeParts(
+    pod: PodRef,
+    {
+      containers,
+      sandboxes,
+    }: { readonly containers: readonly ContainerStatus[]; readonly sandboxes: readonly SandboxStatus[] },
+    cause: Cause,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { log } = this.#effects;
     const tolerate = async (work: Promise<void>): Promise<void> => {
       try {
         await work;
@@ -40,17 +59,16 @@ export class GarbageCollector {
       }
     };
     for (const container of containers) {
-      await tolerate(this.#removal.removeDead(pod, container, containerCause, signal));
+      await tolerate(this.#removal.removeDead(pod, container, cause, signal));
     }
-    for (const sandbox of sandboxes) await tolerate(this.#removeSandbox(pod, sandbox, signal));
-    return containers.length + sandboxes.length > 0;
+    for (const sandbox of sandboxes) await tolerate(this.#removeSandbox(pod, sandbox, cause, signal));
   }
 
   /** Stopped before it is removed: a sandbox that died by itself holds its network until then. */
-  async #removeSandbox(pod: PodRef, { id }: SandboxStatus, signal: AbortSignal): Promise<void> {
+  async #removeSandbox(pod: PodRef, { id }: SandboxStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { clock, cri, journal } = this.#effects;
     const message = `remove sandbox ${shortId(id)}`;
-    const action: ActionInput = { what: "RemovePodSandbox", message, pod, cause: sandboxCause, data: { id } };
+    const action: ActionInput = { what: "RemovePodSandbox", message, pod, cause, data: { id } };
     await perform(journal, clock, action, async () => {
       await ignoreNotFound(cri.runtime.stopPodSandbox({ podSandboxId: id }, { signal }));
       await ignoreNotFound(cri.runtime.removePodSandbox({ podSandboxId: id }, { signal }));

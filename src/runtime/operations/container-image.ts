@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { ImageError } from "../../images/image-error.ts";
+import type { ImageLease } from "../../images/image-leases.ts";
 import type { EnsuredImage } from "../../images/image-manager.ts";
 import type { Recorder } from "../../journal/entry.ts";
 import type { ContainerToStart } from "../actions/container-decision.ts";
@@ -26,7 +27,7 @@ export class ContainerImages {
   async ensure(
     pod: Pod,
     { container, cause }: ContainerToStart,
-    sandboxConfig: SandboxConfig,
+    { sandboxConfig, lease }: { readonly sandboxConfig: SandboxConfig; readonly lease: ImageLease },
     signal: AbortSignal,
   ): Promise<EnsuredImage> {
     const pullSecrets = await pullSecretsOf({ objects: this.#objects, journal: this.#journal }, pod, cause, signal);
@@ -37,6 +38,7 @@ export class ContainerImages {
       pullPolicy: container.imagePullPolicy ?? "IfNotPresent",
       annotations: pod.metadata.annotations ?? {},
       sandboxConfig,
+      lease,
       pullSecrets,
       account: this.#objects.account?.(pod),
       cause,

@@ -3,6 +3,7 @@ import { errorMessage } from "../../base/errors.ts";
 import { type ContainerId, containerId } from "../../base/ids.ts";
 import { invariant } from "../../base/invariant.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
+import type { ImageLeases } from "../../images/image-leases.ts";
 import type { PodRef } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
 import type { ResourceRecord } from "../../resources/resource-record.ts";
@@ -48,6 +49,7 @@ export interface StartProgress {
 /** The dependencies of every start. */
 export interface StartParts {
   readonly images: ContainerImages;
+  readonly leases: Pick<ImageLeases, "take">;
   readonly volumes: Pick<VolumeProvider, "mount">;
   readonly configs: ContainerConfigs;
   readonly podCgroups: Pick<PodCgroupProvider, "raise">;
@@ -81,18 +83,26 @@ export class ContainerStart {
    * Resolves when the postStart hook has ended; a container whose hook fails is stopped. To be called once.
    * @throws StartError, or the signal's reason when canceled
    */
-  async run({ place, progress }: StartProgress, signal: AbortSignal): Promise<void> {
-    const { images, postStarts } = this.#parts;
-    const { config, ips } = this.#sandbox;
+  async run(beside: StartProgress, signal: AbortSignal): Promise<void> {
+    const { ips } = this.#sandbox;
+    const id = await this.#make(beside, signal);
+    const started = { pod: this.#pod, start: this.#start, id, sandboxIPs: ips };
+    await beside.place.during("a postStart hook", this.#parts.postStarts.run(started, signal));
+  }
+
+  async #make({ place, progress }: StartProgress, signal: AbortSignal): Promise<ContainerId> {
+    const { images, leases } = this.#parts;
+    const { config: sandboxConfig, ips } = this.#sandbox;
     const subject = (): string => `${this.#ref.uid}/${this.#start.container.name}`;
     invariant("a start is carried out once", !this.#hasBegun, subject);
     this.#hasBegun = true;
     // It shares that one's addresses and namespaces.
-    invariant("a container starts in its pod's sandbox", config.metadata?.uid === this.#ref.uid, subject);
+    invariant("a container starts in its pod's sandbox", sandboxConfig.metadata?.uid === this.#ref.uid, subject);
+    using lease = leases.take();
     const [image, volumes] = await place.during(
       "a start's image and volumes",
       bothEnded(
-        images.ensure(this.#pod, this.#start, config, signal),
+        images.ensure(this.#pod, this.#start, { sandboxConfig, lease }, signal),
         this.#volumes(signal).then((mounted) => {
           signal.throwIfAborted();
           progress.attempted(this.#start.container);
@@ -101,9 +111,7 @@ export class ContainerStart {
       ),
     );
     const queuedMs = await place.take("first", signal);
-    const id = await this.#createAndRun({ image, volumes, ips }, queuedMs, signal);
-    const started = { pod: this.#pod, start: this.#start, id, sandboxIPs: ips };
-    await place.during("a postStart hook", postStarts.run(started, signal));
+    return await this.#createAndRun({ image, volumes, ips }, queuedMs, signal);
   }
 
   /** Created before the sandbox; a restart may come long after that, and in another run of podwright. */

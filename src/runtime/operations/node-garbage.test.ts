@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { testContainer, testStatus } from "../../../test/support/observed.ts";
-import { containerId } from "../../base/ids.ts";
+import { testContainer, testSandbox, testStatus } from "../../../test/support/observed.ts";
+import { containerId, podUid } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import { silentLog } from "../../sim/machine.ts";
@@ -25,6 +25,10 @@ class Scene {
   pods: PodStatus[] = [];
   cgroups: string[] = [];
   readonly known = new Set(["uid-1"]);
+  readonly removed: string[] = [];
+  readonly over = new Set<string>();
+  /** Pods of other nodes of the machine. */
+  readonly owned = new Set(["uid-2"]);
   readonly garbage = new NodeGarbage(
     {
       effects: {
@@ -34,6 +38,13 @@ class Scene {
         journal: { record: (entry: JournalInput) => this.entries.push(entry) },
       },
       removal: { removeDead: () => assert.fail("containers are beyond what is tested here") },
+      collector: {
+        removeParts: async ({ uid }, { containers, sandboxes }) => {
+          for (const { id } of [...containers, ...sandboxes]) this.removed.push(`${uid} ${id}`);
+        },
+      },
+      isOver: (uid) => this.over.has(uid),
+      logOwners: async () => ({ has: async (uid) => this.owned.has(uid) }),
       node: this.node,
       holdings: new PodHoldings([
         {
@@ -73,6 +84,7 @@ test("a link goes when its log is gone, unless its container still runs or it is
   await scene.link("pod_default_c-111111.log", `${own}/0.log`, false);
   await scene.link("pod_default_c-222222.log", `${own}/1.log`, true);
   await scene.link("pod_default_c-333333.log", `${own}/2.log`, false);
+  scene.owned.add("uid-9");
   await scene.link("other_default_c-444444.log", `${logs}/default_other_uid-2/c/0.log`, false);
   await scene.link("elsewhere_default_c-555555.log", "/srv/logs/a/c/0.log", false);
   await scene.link("notes.txt", `${own}/0.log`, false);
@@ -128,4 +140,62 @@ test("one step that fails holds up no other", async () => {
   scene.node.containerLogsRoot = "/var-log";
   await scene.garbage.collect(signal);
   assert.deepEqual(scene.destroyed, ["uid-2"]);
+});
+
+test("logs of pods that nobody knows go with the links to them; those of this node, of others, young ones and what is none stay", async () => {
+  const scene = new Scene();
+  const bare = "0123456789abcdef0123456789abcdef";
+  for (const name of [
+    "default_pod_uid-1",
+    "default_other_uid-2",
+    "default_gone_uid-3",
+    "default_left_uid-4",
+    bare,
+    "notes",
+  ]) {
+    await scene.files.makeDirectory(`${logs}/${name}`, 0o755);
+  }
+  await scene.files.write(`${logs}/default_file_uid-5`, "", 0o600);
+  await scene.files.makeDirectory("/kubelet/pods/uid-4", 0o750);
+  await scene.link("gone_default_c-111111.log", `${logs}/default_gone_uid-3/c/0.log`, true);
+  await scene.link("away_default_c-222222.log", `${logs}/default_away_uid-6/c/0.log`, false);
+  await scene.files.removeTree(`${logs}/default_away_uid-6`);
+  await scene.clock.advance(600_000);
+  await scene.files.makeDirectory(`${logs}/default_new_uid-7`, 0o755);
+  await scene.garbage.collect(signal);
+  assert.deepEqual((await scene.files.list(logs)).map(({ name }) => name).toSorted(), [
+    "default_file_uid-5",
+    "default_left_uid-4",
+    "default_new_uid-7",
+    "default_other_uid-2",
+    "default_pod_uid-1",
+    "notes",
+  ]);
+  assert.deepEqual(await scene.linkNames(), []);
+});
+
+test("what is of no use goes at once, and of a pod that has ended everything", async () => {
+  const scene = new Scene();
+  const dead = (name: string, restartCount: number) =>
+    testContainer({ id: containerId(`${name}-${restartCount}`), name, restartCount, state: "exited" });
+  const runs = testContainer({ id: containerId("web-2"), name: "web", restartCount: 2, state: "running" });
+  const containers = [runs, dead("web", 1), dead("web", 0), dead("job", 1), dead("job", 0)];
+  const status = { ...testStatus([testSandbox({ ready: true })], containers), uid: podUid("uid-1") };
+  scene.pods = [status];
+  const cause = { code: "GarbageRequested", message: "" } as const;
+  await scene.garbage.removeUnused(cause, signal);
+  assert.deepEqual(scene.removed.splice(0), ["uid-1 web-0", "uid-1 job-0"]);
+  const [unused] = scene.garbage.unused();
+  assert.deepEqual(
+    unused?.parts.stays.map(({ container, why }) => [container.id, why]),
+    [
+      ["web-2", "it runs"],
+      ["web-1", "the last dead instances are kept, and young ones"],
+      ["job-1", "it shows how the container ended last"],
+    ],
+  );
+  scene.over.add("uid-1");
+  scene.pods = [{ ...status, containers: containers.slice(1), sandboxes: [testSandbox({ ready: false })] }];
+  await scene.garbage.removeUnused(cause, signal);
+  assert.deepEqual(scene.removed.length, 5, "four containers and their sandbox");
 });

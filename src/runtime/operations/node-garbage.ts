@@ -1,11 +1,15 @@
 import { errorMessage } from "../../base/errors.ts";
+import { podUid } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import type { Effects } from "../effects.ts";
 import type { NodeContext } from "../node-context.ts";
+import type { GarbageCollector } from "./collect-garbage.ts";
 import type { ContainerRemoval } from "./container-removal.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
-import { isDeadLink, logLinks } from "../layout/log-links.ts";
+import { type UnusedParts, unusedParts } from "../actions/unused.ts";
+import { isDeadLink, logLinks, removeLogLinks } from "../layout/log-links.ts";
+import { podOfLogDirectory } from "../layout/log-paths.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
 import type { PodHolding, PodHoldings } from "../pod-holdings.ts";
 import type { PodStatus } from "../status/pod-status.ts";
@@ -18,6 +22,7 @@ export interface NodeGarbageConfig extends GarbagePolicy {
 export interface NodeGarbageDependencies {
   readonly effects: Pick<Effects, "clock" | "files" | "journal" | "log">;
   readonly removal: Pick<ContainerRemoval, "removeDead">;
+  readonly collector: Pick<GarbageCollector, "removeParts">;
   readonly holdings: PodHoldings;
   readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">;
   /** True once the desired pods and the runtime's pods are known. */
@@ -26,6 +31,19 @@ export interface NodeGarbageDependencies {
   readonly pods: () => readonly PodStatus[];
   /** True for a pod that is desired, or still in the runtime. */
   readonly known: (uid: string) => boolean;
+  /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
+  readonly isOver: (uid: string) => boolean;
+  /**
+   * Whose the logs of unknown pods are: asked once a collection. Undefined: they are never this node's to remove, be it
+   * because its own go with its pods' directories.
+   */
+  readonly logOwners?: (() => Promise<LogOwners>) | undefined;
+}
+
+/** Which pods other nodes of this machine have, whose logs may be in the same place. */
+export interface LogOwners {
+  /** Whether some other node of this machine has something of the pod. */
+  has(uid: string): Promise<boolean>;
 }
 
 /**
@@ -42,6 +60,11 @@ export class NodeGarbage {
     this.#config = config;
   }
 
+  /** False while it is not known what is wanted, or what the runtime has: nothing is garbage then. */
+  get isReady(): boolean {
+    return this.#deps.ready();
+  }
+
   /** Collects periodically until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps.effects;
@@ -56,6 +79,7 @@ export class NodeGarbage {
     const { log, journal } = this.#deps.effects;
     const steps = [
       { step: this.#containers.bind(this), isTold: true },
+      { step: this.#strayLogs.bind(this), isTold: true },
       { step: this.#links.bind(this), isTold: true },
       { step: this.#leftovers.bind(this), isTold: false },
     ];
@@ -72,6 +96,26 @@ export class NodeGarbage {
     }
   }
 
+  /** What {@link removeUnused} would remove of each pod that is known, and why the rest stays. */
+  unused(): readonly { readonly status: PodStatus; readonly parts: UnusedParts }[] {
+    const { pods, isOver, effects } = this.#deps;
+    const nowMs = effects.clock.now();
+    return pods().map((status) => {
+      return { status, parts: unusedParts(status, this.#config, isOver(status.uid), nowMs) };
+    });
+  }
+
+  /**
+   * Removes dead containers and sandboxes at once, those of pods that have ended included, as a node that runs out of room
+   * needs it. Rejects only with the signal's reason; what fails is told.
+   */
+  async removeUnused(cause: Cause, signal: AbortSignal): Promise<void> {
+    if (!this.#deps.ready()) return;
+    for (const { status, parts } of this.unused()) {
+      await this.#deps.collector.removeParts(refOf(status), parts, cause, signal);
+    }
+  }
+
   async #containers(signal: AbortSignal): Promise<void> {
     const { effects, removal, pods } = this.#deps;
     const { maxContainers } = this.#config;
@@ -81,13 +125,47 @@ export class NodeGarbage {
     }
   }
 
-  async #links(): Promise<void> {
-    const { effects, node, pods } = this.#deps;
+  /** Logs of pods that nobody knows, and that no other node of this machine has. */
+  async #strayLogs(signal: AbortSignal): Promise<void> {
+    const { effects, logOwners, node } = this.#deps;
     const { files, journal, clock } = effects;
+    if (logOwners === undefined) return;
+    const owners = await logOwners();
+    const cause: Cause = {
+      code: "OrphanedPod",
+      message: "no source wants the pod, and no node of this machine has it",
+    };
+    for (const { name, type } of await files.list(node.podLogsRoot)) {
+      const pod = podOfLogDirectory(name);
+      if (type !== "directory" || pod === undefined || (await this.#isSomebodys(pod.uid, owners))) continue;
+      signal.throwIfAborted();
+      const path = `${node.podLogsRoot}/${name}`;
+      // Somebody who has told nobody of himself may be about to use it.
+      const { modified } = (await files.stat(path)) ?? { modified: clock.now() };
+      if (clock.now() - modified < youngLogsMs) continue;
+      await perform(journal, clock, { what: "RemovePodLogs", message: `remove ${path}`, pod, cause }, async () => {
+        await removeLogLinks(files, node, pod);
+        await files.removeTree(path);
+      });
+    }
+  }
+
+  /** One that has a directory of this node is removed with that. */
+  async #isSomebodys(uid: string, owners: LogOwners): Promise<boolean> {
+    const { effects, known, node } = this.#deps;
+    if (known(uid) || (await effects.files.stat(podDirectory(node, uid))) !== undefined) return true;
+    return (await owners.has(uid)) || known(uid);
+  }
+
+  async #links(): Promise<void> {
+    const { effects, logOwners, node, pods } = this.#deps;
+    const { files, journal, clock } = effects;
+    const owners = await logOwners?.();
     for (const link of await logLinks(files, node)) {
-      // Only of pods of this node: logs may be in one place with those of another one.
-      const status = pods().find(({ uid }) => uid === link.podUid);
-      if (status === undefined) continue;
+      // Only of pods of this node, and of those that nobody knows: logs may be in one place with those of another node.
+      const status = pods().find(({ uid }) => uid === link.podUid) ?? { ...unknownPod, uid: podUid(link.podUid) };
+      const isOwn = status.name !== "";
+      if (!isOwn && (owners === undefined || (await this.#isSomebodys(link.podUid, owners)))) continue;
       const mayWrite = (id: string | undefined): boolean =>
         status.containers.some(
           (container) => container.state !== "exited" && (id === undefined || container.id === id),
@@ -123,6 +201,9 @@ export class NodeGarbage {
     }
   }
 }
+
+const youngLogsMs = 600_000;
+const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
 function refOf({ uid, namespace, name }: PodStatus): { uid: string; namespace: string; name: string } {
   return { uid, namespace, name };

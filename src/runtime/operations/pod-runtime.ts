@@ -3,6 +3,7 @@ import type { Cause, PodRef } from "../../journal/entry.ts";
 import type { GarbagePolicy } from "../actions/garbage.ts";
 import type { PodActions } from "../actions/pod-actions.ts";
 import type { Effects } from "../effects.ts";
+import type { ImageProvider } from "../providers.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 import type { Remains } from "../status/remains.ts";
 import type { GarbageCollector } from "./collect-garbage.ts";
@@ -16,6 +17,7 @@ export interface RuntimeParts {
   readonly stopper: PodStopper;
   readonly collector: GarbageCollector;
   readonly remover: PodRemover;
+  readonly images: Pick<ImageProvider, "retryNow">;
 }
 
 /** Everything that a pod's worker does with its pod (upstream: kubeGenericRuntimeManager). */
@@ -36,6 +38,11 @@ export class PodRuntime {
   /** See {@link PodStopper}. */
   killPod(target: StopTarget, remains: Remains, signal: AbortSignal): Promise<void> {
     return this.#parts.stopper.stopPod(target, remains, signal);
+  }
+
+  /** Ends the back-offs of the pod's image pulls. */
+  retryNow(pod: PodRef): void {
+    this.#parts.images.retryNow(pod);
   }
 
   /** See {@link GarbageCollector}. */

@@ -198,6 +198,7 @@ class Life {
     this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
     this.#node.resources.calm();
     if (this.#world.down) this.#world.comeUp(() => false);
+    this.#world.images.fill(0, this.#clock.nowMs);
     if (this.#cluster?.server.down !== undefined) this.#cluster.server.comeUp(true);
     this.#node.killAfter(0, 0);
     await this.#passOn(lookMs);

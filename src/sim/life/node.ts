@@ -23,6 +23,7 @@ import { SimPressure } from "../pressure.ts";
 import { buildAlone, type Built, buildInCluster, type Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
+import { imageRoom } from "./image-room.ts";
 import { ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
 import { usualConfig } from "./node-config.ts";
@@ -250,6 +251,11 @@ export class SimNode {
     this.#incarnation?.kubelet.workers.objectsChanged(changed, { code: "ObjectsChanged", message: `${name} changed` });
   }
 
+  /** A user asks to end the pod's back-offs. */
+  retry(uid: string): void {
+    this.#incarnation?.kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "asked to try again at once" });
+  }
+
   /** True when the pod is being stopped already, whatever for. */
   isEnding(uid: string): boolean {
     return this.pods().some(({ view }) => view.ref.uid === uid && view.state.kind !== "syncing");
@@ -300,7 +306,7 @@ export class SimNode {
       record,
       objects: this.objects,
       ports,
-      rooms: evictions === undefined ? rooms : [...rooms, evictions],
+      rooms: [imageRoom(world, connection.cri, ports, record), ...rooms, evictions ?? []].flat(),
       cri: connection.cri,
       log: silentLog,
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },

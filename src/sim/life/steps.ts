@@ -197,6 +197,14 @@ const windows = {
     const pullFails = random.pick([0, 0.5, 1]);
     faults.begin({ pullFails, pullSlowness: random.pick([1, 10, 20]) }, random.integer(5000, 120_000));
   },
+  /** Something else fills the file system of images, or all but; their removal may fail. */
+  fillImages: ({ clock, faults, world }, random) => {
+    const [removalFails, removalLies] = [random.pick([0, 0, 0.5]), random.pick([0, 0, 0.5])];
+    const forMs = random.integer(60_000, 900_000);
+    world.images.fill(random.pick([0.5, 0.75, 0.84, 0.95]), clock.nowMs);
+    faults.begin({ removalFails, removalLies }, forMs);
+    clock.schedule("room for images", forMs, () => world.images.fill(0, clock.nowMs));
+  },
   noAddress: ({ faults }, random) => faults.begin({ noAddress: 0.7 }, random.integer(1000, 30_000)),
   diskFull: ({ faults }, random) => faults.begin({ diskFull: true }, random.integer(1000, 60_000)),
   /** From the next start of a container on, of which there is something to be written down. */
@@ -277,6 +285,7 @@ export const weights: Readonly<Record<NodeStepKind, number>> = {
   slowCalls: 2,
   lostEvents: 2,
   registry: 2,
+  fillImages: 2,
   noAddress: 1,
   diskFull: 2,
   diskFullAtStart: 1,

@@ -116,6 +116,12 @@ const subjects: readonly Subject[] = [
     hasFewIds: true,
   },
   {
+    name: "images that go",
+    weights: { addPod: 30, removePod: 20, changeImage: 30, fillImages: 40, killNode: 4, registry: 4 },
+    always: new Set(["lasting"]),
+    pauseMs: 120_000,
+  },
+  {
     name: "sandboxes",
     weights: { addPod: 20, killSandbox: 25, noAddress: 25, failingCalls: 6 },
     always: new Set(["missing"]),

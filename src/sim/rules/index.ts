@@ -2,6 +2,7 @@ import { Agreement } from "./agreement.ts";
 import { inCluster } from "./cluster.ts";
 import { changes } from "./changes.ts";
 import { Conditions } from "./conditions.ts";
+import { collectedImages } from "./collected-images.ts";
 import { containers } from "./containers.ts";
 import { Corrections } from "./corrections.ts";
 import { dead } from "./dead.ts";
@@ -58,6 +59,7 @@ export const rules: readonly RuleMaker[] = [
   dead,
   (scene, broken) => new Deadlines(scene, broken),
   images,
+  collectedImages,
   volumes,
   userNamespaces,
   ports,

@@ -5,6 +5,7 @@ import type { CredentialProvider } from "./credential-provider.ts";
 import { CredentialProviders } from "./credential-providers.ts";
 import { SharedWork } from "./shared-work.ts";
 import { ImageAccess } from "./image-access.ts";
+import { ImageLeases } from "./image-leases.ts";
 import { ImageManager, type ImageManagerDependencies, type ImageManagerLimits } from "./image-manager.ts";
 import { PullCredentials } from "./pull-credentials.ts";
 import type { VerificationPolicy } from "./pull-record.ts";
@@ -33,16 +34,23 @@ export interface ImageDependencies extends Omit<ImageManagerDependencies, "crede
   readonly processes: Pick<Processes, "run">;
 }
 
-/** An image manager with what it needs and nobody else. */
-export function makeImageManager(
+/** What brings images to the node, and what whoever takes them away has to go by. */
+export interface Images {
+  readonly manager: ImageManager;
+  readonly access: ImageAccess;
+  readonly leases: ImageLeases;
+}
+
+/** An image manager with what it needs. */
+export function makeImages(
   deps: ImageDependencies,
   { images, node }: { readonly images: ImageConfig; readonly node: { readonly rootDirectory: string } },
-): ImageManager {
+): Images {
   const own = { ...deps, log: deps.log.child({ room: "images" }) };
   const { credentialPlugins: plugins } = images;
   const shared = new SharedWork<PluginAnswer>();
   const providers = plugins && new CredentialProviders({ ...own, shared }, plugins.providers, plugins.directory);
   const credentials = new PullCredentials(own, images.credentialFiles, providers);
   const access = new ImageAccess(own, images.verification, node.rootDirectory);
-  return new ImageManager({ ...own, credentials, access }, images);
+  return { manager: new ImageManager({ ...own, credentials, access }, images), access, leases: new ImageLeases() };
 }

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { GarbageReport } from "../server/engine.ts";
+import { garbageLines } from "./gc.ts";
+import { Painter } from "./terminal.ts";
+
+const plainPainter = new Painter(false);
+
+const report: GarbageReport = {
+  items: [
+    {
+      kind: "image",
+      id: "sha256:1",
+      name: "docker.io/library/web:1",
+      bytes: 3 << 20,
+      stays: "in use by container web",
+    },
+    { kind: "image", id: "sha256:2", name: "docker.io/library/old:1", bytes: 1536 },
+    { kind: "container", id: "c1", name: "web #0", pod: "default/shop", bytes: 512 },
+    { kind: "sandbox", id: "s1", name: "sandbox #0", pod: "default/shop" },
+  ],
+  failures: [],
+};
+
+test("what would go comes first, what stays says why, and both are summed up", () => {
+  assert.deepEqual(garbageLines(report, true, plainPainter), [
+    "KIND        NAME                      SIZE      ",
+    "image       docker.io/library/old:1   1.5 KiB   would go",
+    "container   default/shop web #0       512 B     would go",
+    "sandbox     default/shop sandbox #0   -         would go",
+    "image       docker.io/library/web:1   3.0 MiB   stays: in use by container web",
+    "",
+    "1 image, 1 dead container, 1 sandbox would go: 2.0 KiB at most, as images share layers",
+  ]);
+});
+
+test("what was removed is told with what the disk gained, and a node that collects no images says why", () => {
+  const removed: GarbageReport = {
+    ...report,
+    items: report.items.slice(1, 2),
+    freedBytes: 2048,
+    imagesStay: "not ours",
+  };
+  assert.deepEqual(garbageLines(removed, false, plainPainter).slice(1), [
+    "image   docker.io/library/old:1   1.5 KiB   removed",
+    "",
+    "not ours",
+    "1 image, 0 dead containers, 0 sandboxes removed; the image file system has 2.0 KiB more",
+  ]);
+});

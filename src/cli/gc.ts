@@ -1,0 +1,58 @@
+import { ExitCode } from "../base/errors.ts";
+import { printable } from "../journal/text.ts";
+import type { GarbageItem, GarbageReport } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import { formatTable, plural } from "./format.ts";
+import type { Painter } from "./terminal.ts";
+
+export interface GcOptions {
+  readonly preview?: true;
+  readonly json?: true;
+}
+
+/**
+ * `podwright gc`: removes images and dead containers that are of no use, as the node does when it needs the room;
+ * `--preview` tells what that would be. Exit code 1 when something could not be removed.
+ */
+export async function gcCommand({ engine, terminal }: CommandContext, options: GcOptions): Promise<ExitCode> {
+  const isPreview = options.preview === true;
+  const report = isPreview ? await engine.previewGarbage() : await engine.collectGarbage();
+  if (options.json === true) terminal.print(JSON.stringify(report, undefined, 2));
+  else terminal.print(garbageLines(report, isPreview, terminal.paint).join("\n"));
+  for (const failure of report.failures) terminal.warn(`${terminal.warnPaint.bad("✗")} ${printable(failure)}`);
+  return report.failures.length > 0 ? ExitCode.failed : ExitCode.done;
+}
+
+/** What goes first, then what stays with why, then both in figures. */
+export function garbageLines(report: GarbageReport, isPreview: boolean, paint: Painter): string[] {
+  const goes = report.items.filter(({ stays }) => stays === undefined);
+  const rows = [...goes, ...report.items.filter(({ stays }) => stays !== undefined)].map((item) => [
+    item.kind,
+    printable(item.pod === undefined ? item.name : `${item.pod} ${item.name}`),
+    item.bytes === undefined ? "-" : formatBytes(item.bytes),
+    item.stays === undefined ? (isPreview ? "would go" : "removed") : `stays: ${printable(item.stays)}`,
+  ]);
+  const table = rows.length === 0 ? [] : [...formatTable([["KIND", "NAME", "SIZE", ""], ...rows], paint), ""];
+  const note = report.imagesStay === undefined ? [] : [printable(report.imagesStay)];
+  return [...table, ...note, summary(goes, report, isPreview)];
+}
+
+function summary(goes: readonly GarbageItem[], { freedBytes }: GarbageReport, isPreview: boolean): string {
+  const count = (kind: GarbageItem["kind"]): number => goes.filter((item) => item.kind === kind).length;
+  const bytes = goes.reduce((sum, item) => sum + (item.bytes ?? 0), 0);
+  const parts = [
+    plural(count("image"), "image"),
+    plural(count("container"), "dead container"),
+    plural(count("sandbox"), "sandbox").replace(/xs$/u, "xes"),
+  ].join(", ");
+  if (isPreview) return `${parts} would go: ${formatBytes(bytes)} at most, as images share layers`;
+  const freed = freedBytes === undefined ? "" : `; the image file system has ${formatBytes(freedBytes)} more`;
+  return `${parts} removed${freed}`;
+}
+
+/** `512 B`, `1.5 MiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+}

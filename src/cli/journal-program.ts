@@ -1,0 +1,71 @@
+import type { Command } from "commander";
+import type { CommandContext, StateOptions } from "./context.ts";
+import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
+
+type Work<O> = (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>;
+type Action = (...given: unknown[]) => Promise<void>;
+
+interface Define {
+  readonly program: Command;
+  /** Opens the context of the state directory asked for and gives it to the command. */
+  readonly run: <O extends StateOptions>(work: Work<O>) => Action;
+}
+
+/** The commands that tell what the journal has of a pod. */
+export function addJournalCommands(define: Define): void {
+  addWhy(define);
+  addTimeline(define);
+  addBlame(define);
+}
+
+function addWhy({ program, run }: Define): void {
+  program
+    .command("why")
+    .summary("explain the state of a pod")
+    .description("Shows the last event of the pod and of each container, its causes, and what comes next.")
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright why crash")
+    .action(
+      run<JsonOptions>(async (context, options, [pod = ""]) => {
+        return (await import("./ask-commands.ts")).whyCommand(context, pod, options);
+      }),
+    );
+}
+
+function addTimeline({ program, run }: Define): void {
+  program
+    .command("timeline")
+    .summary("show a pod's history")
+    .description(
+      "Shows everything that happened to the pod, in order, across restarts of podwright; also of removed pods.",
+    )
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright timeline hello")
+    .action(
+      run<JsonOptions>(async (context, options, [pod = ""]) => {
+        return (await import("./ask-commands.ts")).timelineCommand(context, pod, options);
+      }),
+    );
+}
+
+function addBlame({ program, run }: Define): void {
+  program
+    .command("blame")
+    .summary("show what a pod's start-up time was spent on")
+    .description(
+      "Shows each phase of the start-up with its duration, until the pod was first ready; marks the critical chain.",
+    )
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright blame hello")
+    .action(
+      run<JsonOptions>(async (context, options, [pod = ""]) => {
+        return (await import("./ask-commands.ts")).blameCommand(context, pod, options);
+      }),
+    );
+}

@@ -1,0 +1,16 @@
+import { ExitCode } from "../base/errors.ts";
+import { podLabel } from "../server/pod-selector.ts";
+import type { CommandContext } from "./context.ts";
+
+/** `podwright retry POD`: ends the pod's back-offs. */
+export async function retryCommand(
+  { engine, terminal }: CommandContext,
+  selector: string,
+  options: { readonly json?: true },
+): Promise<ExitCode> {
+  const pod = await engine.retry(selector);
+  const { namespace, name, uid } = pod;
+  if (options.json === true) terminal.print(JSON.stringify({ retried: { namespace, name, uid } }, undefined, 2));
+  else terminal.print(`${podLabel(pod)} is tried again at once; 'podwright why ${podLabel(pod)}' tells how that went`);
+  return ExitCode.done;
+}

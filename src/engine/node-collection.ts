@@ -1,0 +1,102 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { ImageCollector } from "../images/image-collector.ts";
+import type { KnownImage } from "../images/image-garbage.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Kubelet } from "../kubelet/kubelet.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { GarbageItem, GarbageReport } from "../server/engine.ts";
+
+export interface NodeCollectionDependencies {
+  readonly cri: Pick<Cri, "runtime">;
+  readonly garbage: Kubelet["garbage"];
+  /** Undefined: this node collects no images. */
+  readonly images: ImageCollector | undefined;
+  readonly journal: Recorder;
+}
+
+const timeoutMs = 10_000;
+const noImages = "this node removes no images: they are somebody else's runtime's";
+
+/** What a person asks of a node's garbage: what there is, and that it go. */
+export class NodeCollection {
+  readonly #deps: NodeCollectionDependencies;
+
+  constructor(deps: NodeCollectionDependencies) {
+    this.#deps = deps;
+  }
+
+  async preview(signal: AbortSignal): Promise<GarbageReport> {
+    this.#requireKnown();
+    const { images } = this.#deps;
+    const containers = await this.#containers(signal);
+    if (images === undefined) return { items: containers, imagesStay: noImages, failures: [] };
+    const { overdue, unused, held } = await images.preview(signal);
+    const items = [
+      ...[...overdue, ...unused].map((image) => imageItem(image)),
+      ...held.map(({ image, hold }) => imageItem(image, hold.text)),
+    ];
+    return { items: [...items, ...containers], failures: [] };
+  }
+
+  async collect(signal: AbortSignal): Promise<GarbageReport> {
+    this.#requireKnown();
+    const { garbage, images, journal } = this.#deps;
+    const message = "somebody asked to collect garbage";
+    const entry = journal.record({ kind: "input", what: "GarbageRequested", message });
+    const cause: Cause = { code: "GarbageRequested", message, entry };
+    // Containers first: an image that only dead ones kept goes with them.
+    const containers = (await this.#containers(signal)).filter(({ stays }) => stays === undefined);
+    await garbage.removeUnused(cause, signal);
+    if (images === undefined) return { items: containers, imagesStay: noImages, failures: [] };
+    const { removed, freedBytes, failures, held } = await images.removeUnused(cause, signal);
+    const items = [
+      ...removed.map((image) => imageItem(image)),
+      ...held.map(({ image, hold }) => imageItem(image, hold.text)),
+    ];
+    return { items: [...items, ...containers], freedBytes, failures };
+  }
+
+  #requireKnown(): void {
+    if (this.#deps.garbage.isReady) return;
+    throw new PodwrightError(ExitCode.failed, "not all pods of this node are known yet, so that nothing is garbage", {
+      remedy: "ask again in a moment; 'podwright doctor' says what is waited for",
+    });
+  }
+
+  async #containers(signal: AbortSignal): Promise<GarbageItem[]> {
+    const bytes = await this.#layers(signal);
+    return this.#deps.garbage.unused().flatMap(({ status, parts }) => {
+      const pod = `${status.namespace}/${status.name}`;
+      const item = (container: (typeof parts.containers)[number], stays?: string): GarbageItem => {
+        const { id, name, restartCount } = container;
+        return { kind: "container", id, name: `${name} #${restartCount}`, pod, bytes: bytes.get(id), stays };
+      };
+      return [
+        ...parts.containers.map((container) => item(container)),
+        ...parts.sandboxes.map(({ id, attempt }): GarbageItem => ({
+          kind: "sandbox",
+          id,
+          name: `sandbox #${attempt}`,
+          pod,
+        })),
+        ...parts.stays.map(({ container, why }) => item(container, why)),
+      ];
+    });
+  }
+
+  /** Bytes of writable layers by container; what the runtime does not tell is missing. */
+  async #layers(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const told = await this.#deps.cri.runtime.listContainerStats({}, { signal, timeoutMs }).catch(() => undefined);
+    signal.throwIfAborted();
+    return new Map(
+      (told?.stats ?? []).flatMap(({ attributes, writableLayer }) => {
+        const used = writableLayer?.usedBytes?.value;
+        return attributes === undefined || used === undefined ? [] : [[attributes.id, Number(used)] as const];
+      }),
+    );
+  }
+}
+
+function imageItem({ id, names, sizeBytes }: KnownImage, stays?: string): GarbageItem {
+  return { kind: "image", id, name: names[0] ?? id, bytes: sizeBytes, stays };
+}

@@ -1,0 +1,330 @@
+import { errorMessage } from "../base/errors.ts";
+import { formatGoDuration } from "../base/go-duration.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CriImageService, CriRuntimeService } from "../ports/cri.ts";
+import type { Image } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Logger } from "../ports/log.ts";
+import type { ImageAccess } from "./image-access.ts";
+import type { ImageFileSystem } from "./image-file-system.ts";
+import {
+  bytesAbove,
+  formatSize,
+  holdSummary,
+  type ImageGarbagePolicy,
+  type ImageVerdicts,
+  judgeImages,
+  type KnownImage,
+  type Shortage,
+  shortageOf,
+} from "./image-garbage.ts";
+import type { ImageLeases, ImageSurvey } from "./image-leases.ts";
+import type { ImageUses } from "./image-uses.ts";
+import { imagesInUse, knownImages, type OwnerLabels, type WantedImages } from "./known-images.ts";
+
+export interface ImageCollectorDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly images: Pick<CriImageService, "listImages" | "imageStatus" | "removeImage">;
+  readonly runtime: Pick<CriRuntimeService, "listContainers">;
+  readonly fileSystem: ImageFileSystem;
+  readonly uses: ImageUses;
+  readonly labels: OwnerLabels;
+}
+
+export interface ImageCollectorConfig extends ImageGarbagePolicy {
+  /** Images that podwright did not pull stay, by its records of pulls. */
+  readonly onlyPulled: boolean;
+}
+
+/** What the kubelet has that a collection goes by. */
+export interface ImageServices {
+  readonly leases: Pick<ImageLeases, "survey">;
+  readonly access: Pick<ImageAccess, "isPulled" | "prune">;
+  /** True once it is known which pods are wanted, and which the runtime has. */
+  readonly ready: () => boolean;
+  /** Of every pod that was let in and has not ended. */
+  readonly wanted: () => readonly WantedImages[];
+}
+
+/** How a collection went. */
+export interface ImagesFreed {
+  readonly removed: readonly KnownImage[];
+  /** By what the file system has more of now; 0 where it has less, or nobody can tell. */
+  readonly freedBytes: number;
+  /** `sha256:…: the message`. */
+  readonly failures: readonly string[];
+  readonly held: ImageVerdicts["held"];
+}
+
+interface Pass {
+  readonly survey: ImageSurvey;
+  readonly verdicts: ImageVerdicts;
+  readonly signal: AbortSignal;
+  readonly removed: KnownImage[];
+  readonly failures: string[];
+}
+
+/** Why an image goes: label `reason` of kubelet_image_garbage_collected_total. */
+type Reason = "age" | "space";
+
+/** As upstream (ImageGCPeriod). */
+const periodMs = 300_000;
+const untilReadyMs = 5000;
+const timeoutMs = 60_000;
+
+/** Removes images that nobody uses: when their file system fills, when they are too old, and on request. */
+export class ImageCollector {
+  readonly #deps: ImageCollectorDependencies;
+  readonly #config: ImageCollectorConfig;
+  /** One collection at a time. */
+  readonly #turn = new Semaphore(1);
+  readonly #services = Promise.withResolvers<ImageServices>();
+  #beganMs: number;
+  #failedBefore = false;
+  /** An earlier life may have removed images, and ended before it did this. */
+  #hasPruned = false;
+
+  constructor(deps: ImageCollectorDependencies, config: ImageCollectorConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.#beganMs = deps.clock.monotonic();
+  }
+
+  /** To be called once, before anything else. */
+  connect(services: ImageServices): void {
+    this.#services.resolve(services);
+  }
+
+  async load(): Promise<void> {
+    await this.#deps.uses.load();
+  }
+
+  async close(): Promise<void> {
+    await this.#deps.uses.close();
+  }
+
+  /** Collects every five minutes, the first time as soon as all pods are known, until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const { ready } = await this.#services.promise;
+    const pause = async (name: string, ms: number): Promise<void> =>
+      await clock.sleep(name, ms, signal).catch(() => {});
+    while (!signal.aborted && !ready()) await pause("all pods to be known, to collect images", untilReadyMs);
+    this.#beganMs = clock.monotonic();
+    while (!signal.aborted) {
+      await this.#collectAndTell(signal);
+      await pause("next collection of images", periodMs);
+    }
+  }
+
+  async #collectAndTell(signal: AbortSignal): Promise<void> {
+    const { journal, log } = this.#deps;
+    try {
+      await this.collect(signal);
+      this.#failedBefore = false;
+    } catch (error) {
+      if (signal.aborted) return;
+      const message = errorMessage(error);
+      log.warn("image garbage collection failed", { error: message });
+      // As upstream: once may be because the runtime has just started.
+      if (this.#failedBefore) journal.record({ kind: "note", what: "ImageGCFailed", message });
+      this.#failedBefore = true;
+    }
+  }
+
+  /**
+   * One collection by age and by room.
+   * @throws Error when there is not as much room as there should be
+   */
+  async collect(signal: AbortSignal): Promise<void> {
+    const { highThresholdPercent, maxAgeMs } = this.#config;
+    await this.#pass(signal, async (pass) => {
+      if (highThresholdPercent === 100 && maxAgeMs === 0) return;
+      const isOverdue = pass.verdicts.overdue.length > 0;
+      const cause: Cause = { code: "ImageTooOld", message: `not in use for ${formatGoDuration(maxAgeMs)}` };
+      for (const image of pass.verdicts.overdue) await this.#remove(pass, image, "age", cause);
+      await this.#freeByRoom(pass);
+      if (isOverdue) this.#requireNoFailure(pass);
+    });
+  }
+
+  /** Removes every image that may go. Never rejects but with the signal's reason, or because the runtime can't be asked. */
+  async removeUnused(cause: Cause, signal: AbortSignal): Promise<ImagesFreed> {
+    const { fileSystem, log } = this.#deps;
+    return await this.#pass(signal, async (pass) => {
+      const available = async (): Promise<number | undefined> => {
+        try {
+          return (await fileSystem.room(await fileSystem.mountPoint(signal))).availableBytes;
+        } catch (error) {
+          signal.throwIfAborted();
+          log.warn("cannot tell how much room the removal of images makes", { error: errorMessage(error) });
+          return undefined;
+        }
+      };
+      const before = await available();
+      const { overdue, unused, held } = pass.verdicts;
+      for (const image of [...overdue, ...unused]) await this.#remove(pass, image, "space", cause);
+      const { removed, failures } = pass;
+      const after = removed.length === 0 ? before : await available();
+      const freedBytes = Math.max(0, (after ?? 0) - (before ?? after ?? 0));
+      this.#tellFreed(pass, freedBytes, cause);
+      return { removed, failures, freedBytes, held };
+    });
+  }
+
+  /** What {@link removeUnused} would remove, and why the others stay. Changes nothing. */
+  async preview(signal: AbortSignal): Promise<ImageVerdicts> {
+    const { leases } = await this.#services.promise;
+    using survey = leases.survey();
+    return (await this.#look(survey, signal)).verdicts;
+  }
+
+  async #pass<T>(signal: AbortSignal, work: (pass: Pass) => Promise<T>): Promise<T> {
+    using _turn = await this.#turn.acquire(signal);
+    const { leases, access } = await this.#services.promise;
+    const { clock, uses } = this.#deps;
+    const beganMs = clock.monotonic();
+    using survey = leases.survey();
+    const { images, verdicts, areGone } = await this.#look(survey, signal);
+    const pass: Pass = { survey, verdicts, signal, removed: [], failures: [] };
+    try {
+      return await work(pass);
+    } finally {
+      await uses.save();
+      if (areGone || !this.#hasPruned || pass.removed.length > 0) {
+        const left = pass.removed.length === 0 ? images : await this.#list(signal).catch(() => undefined);
+        if (left !== undefined) await access.prune(left, beganMs);
+        this.#hasPruned = true;
+      }
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<readonly Image[]> {
+    return (await this.#deps.images.listImages({}, { signal, timeoutMs })).images;
+  }
+
+  async #look(
+    survey: ImageSurvey,
+    signal: AbortSignal,
+  ): Promise<{ readonly images: readonly Image[]; readonly verdicts: ImageVerdicts; readonly areGone: boolean }> {
+    const { clock, runtime, uses, labels } = this.#deps;
+    const { access, wanted } = await this.#services.promise;
+    const [images, { containers }] = await Promise.all([
+      this.#list(signal),
+      runtime.listContainers({}, { signal, timeoutMs }),
+    ]);
+    const inUse = new Set(imagesInUse(images, containers).keys());
+    const areGone = uses.observe(
+      images.map(({ id }) => id),
+      inUse,
+    );
+    const foreign = new Set<string>();
+    if (this.#config.onlyPulled) {
+      for (const image of images) if (!(await access.isPulled(image))) foreign.add(image.id);
+    }
+    const found = { images, containers, wanted: wanted(), foreign, isLeased: (id: string) => survey.isLeased(id) };
+    const known = knownImages(found, (id) => uses.of(id), labels);
+    const times = { nowMs: clock.monotonic(), beganMs: this.#beganMs };
+    return { images, verdicts: judgeImages(known, this.#config, times), areGone };
+  }
+
+  async #freeByRoom(pass: Pass): Promise<void> {
+    const { fileSystem, journal } = this.#deps;
+    const { signal } = pass;
+    const mountPoint = await fileSystem.mountPoint(signal);
+    const room = await fileSystem.room(mountPoint);
+    if (room.capacityBytes === 0) {
+      const message = "invalid capacity 0 on image filesystem";
+      journal.record({ kind: "note", what: "InvalidDiskCapacity", message });
+      throw new Error(message);
+    }
+    const shortage = shortageOf(room, this.#config);
+    if (shortage === undefined) return;
+    const { lowThresholdPercent } = this.#config;
+    const isEnough = (now: typeof room): boolean => bytesAbove(now, lowThresholdPercent) === 0;
+    const cause = shortageCause(shortage, this.#config);
+    let now = room;
+    let removedBytes = 0;
+    for (const image of pass.verdicts.unused) {
+      if (!(await this.#remove(pass, image, "space", cause))) continue;
+      removedBytes += image.sizeBytes;
+      const hopes = removedBytes >= shortage.bytesToFree;
+      now = hopes ? await fileSystem.roomOnceFreed(mountPoint, isEnough, signal) : await fileSystem.room(mountPoint);
+      if (isEnough(now)) break;
+    }
+    const freedBytes = Math.max(0, now.availableBytes - room.availableBytes);
+    this.#tellFreed(pass, freedBytes, cause);
+    if (isEnough(now)) return;
+    this.#requireNoFailure(
+      pass,
+      `wanted to free ${shortage.bytesToFree} bytes, but freed ${freedBytes} bytes space with `,
+    );
+    const message = insufficient(shortage, room.capacityBytes, freedBytes, pass.verdicts.held);
+    journal.record({ kind: "note", what: "FreeDiskSpaceFailed", message, cause });
+    throw new Error(message);
+  }
+
+  /** @returns whether it is gone */
+  async #remove(pass: Pass, image: KnownImage, reason: Reason, cause: Cause): Promise<boolean> {
+    const { clock, journal, images, log } = this.#deps;
+    const { id, names, runtimeHandler, sizeBytes } = image;
+    const { signal, survey } = pass;
+    signal.throwIfAborted();
+    const message = `remove image ${names[0] ?? id}, ${formatSize(sizeBytes)}`;
+    const action = { what: "RemoveImage", message, cause, data: { image: id, sizeBytes, reason } } as const;
+    const spec = { image: id, runtimeHandler };
+    try {
+      const isRemoved = await survey.remove(id, () =>
+        perform(journal, clock, { ...action, told: { reason } }, async () => {
+          await images.removeImage({ image: spec }, { signal, timeoutMs });
+          const left = await images.imageStatus({ image: spec }, { signal, timeoutMs });
+          if (left.image !== undefined) throw new Error("the runtime says that it removed the image, and still has it");
+        }),
+      );
+      if (isRemoved) pass.removed.push(image);
+      return isRemoved;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("removing an image failed", { image: names[0] ?? id, error: errorMessage(error) });
+      pass.failures.push(`${id}: ${errorMessage(error)}`);
+      return false;
+    }
+  }
+
+  #requireNoFailure({ failures }: Pass, before = ""): void {
+    if (failures.length > 0) throw new Error(`${before}errors in image deletion: [${failures.join(", ")}]`);
+  }
+
+  #tellFreed({ removed, verdicts }: Pass, freedBytes: number, cause: Cause): void {
+    const stays = holdSummary(verdicts.held);
+    const why = stays === "" ? "" : `; these stay: ${stays}`;
+    const message = `removed ${removed.length} images, ${formatSize(freedBytes)} freed${why}`;
+    this.#deps.journal.record({ kind: "note", what: "ImagesCollected", message, cause, data: { freedBytes } });
+    this.#deps.log.info("images collected", { removed: removed.length, freedBytes, cause: cause.message });
+  }
+}
+
+function shortageCause({ usedPercent }: Shortage, policy: ImageGarbagePolicy): Cause {
+  const { highThresholdPercent, lowThresholdPercent } = policy;
+  const message = `the image file system is ${usedPercent}% full: from ${highThresholdPercent}% on images go, down to ${lowThresholdPercent}%`;
+  return { code: "ImageFsFull", message };
+}
+
+/** Upstream's words, and then why nothing else could go. */
+function insufficient(
+  { usedPercent }: Shortage,
+  capacityBytes: number,
+  freedBytes: number,
+  held: ImageVerdicts["held"],
+): string {
+  const said =
+    `Insufficient free disk space on the node's image filesystem (${usedPercent}% of ${formatSize(capacityBytes)} used). ` +
+    `Failed to free sufficient space by deleting unused images (freed ${freedBytes} bytes). ` +
+    "Investigate disk usage, as it could be used by active images, logs, volumes, or other data.";
+  const stays = holdSummary(held);
+  return stays === "" ? said : `${said} Images that stay: ${stays}.`;
+}

@@ -1,0 +1,85 @@
+import type { Container, Image } from "../ports/gen/runtime/v1/api_pb.js";
+import type { ImageHold, KnownImage } from "./image-garbage.ts";
+import { isNamed } from "./image-names.ts";
+
+/** Images that a pod's spec names. */
+export interface WantedImages {
+  /** `default/shop` */
+  readonly pod: string;
+  readonly names: readonly string[];
+}
+
+/** Names of a container's labels that say whose it is. */
+export interface OwnerLabels {
+  readonly namespace: string;
+  readonly pod: string;
+}
+
+/** What was found on the node, all of it listed after the survey had begun. */
+export interface FoundImages {
+  readonly images: readonly Image[];
+  readonly containers: readonly Container[];
+  readonly wanted: readonly WantedImages[];
+  readonly isLeased: (id: string) => boolean;
+  /** Ids of images that are not podwright's to remove. */
+  readonly foreign: ReadonlySet<string>;
+}
+
+/** When an image was first seen and last in use: monotonic ms. */
+export type UseOf = (id: string) => Pick<KnownImage, "detectedMs" | "lastUsedMs">;
+
+/** Ids of the images that a container was made of, dead ones included; pure. By id with the container that says so. */
+export function imagesInUse(
+  images: readonly Image[],
+  containers: readonly Container[],
+): ReadonlyMap<string, Container> {
+  const idOf = new Map(images.flatMap((image) => namesOf(image).map((name) => [name, image.id] as const)));
+  for (const { id } of images) idOf.set(id, id);
+  const used = new Map<string, Container>();
+  for (const container of containers) {
+    for (const name of [container.imageId, container.imageRef, container.image?.image ?? ""]) {
+      const id = idOf.get(name);
+      if (id !== undefined && !used.has(id)) used.set(id, container);
+    }
+  }
+  return used;
+}
+
+/** The images of the runtime with what keeps each of them; pure. */
+export function knownImages(found: FoundImages, useOf: UseOf, labels: OwnerLabels): KnownImage[] {
+  const used = imagesInUse(found.images, found.containers);
+  return found.images.map((image) => {
+    const { id, size, spec } = image;
+    const known = { id, names: namesOf(image) };
+    return {
+      ...known,
+      runtimeHandler: spec?.runtimeHandler ?? "",
+      sizeBytes: Number(size),
+      ...useOf(id),
+      hold: holdOf(image, known.names, { ...found, container: used.get(id) }, labels),
+    };
+  });
+}
+
+function holdOf(
+  { id, pinned }: Image,
+  names: readonly string[],
+  { container, wanted, isLeased, foreign }: FoundImages & { readonly container: Container | undefined },
+  labels: OwnerLabels,
+): ImageHold | undefined {
+  if (container !== undefined) {
+    const owner = `${container.labels[labels.namespace] ?? ""}/${container.labels[labels.pod] ?? ""}`;
+    const of = owner === "/" ? "" : ` of pod ${owner}`;
+    return { reason: "inUse", text: `in use by container ${container.metadata?.name ?? container.id}${of}` };
+  }
+  const pod = wanted.find((each) => each.names.some((name) => isNamed(name, { id, names })));
+  if (pod !== undefined) return { reason: "wanted", text: `wanted by pod ${pod.pod}` };
+  if (isLeased(id)) return { reason: "leased", text: "a container that starts is about to use it" };
+  if (pinned) return { reason: "pinned", text: "pinned by the runtime" };
+  return foreign.has(id) ? { reason: "notOurs", text: "not pulled by podwright" } : undefined;
+}
+
+/** Tags, then digests. */
+export function namesOf({ repoTags, repoDigests }: Image): readonly string[] {
+  return [...repoTags, ...repoDigests];
+}

@@ -1,0 +1,75 @@
+import { errorMessage } from "../base/errors.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import type { Hashing } from "../ports/hashing.ts";
+import type { Logger } from "../ports/log.ts";
+import { DEFAULT_STATE_DIRECTORY, RUN_ROOT, SUBNET_CLAIM_DIRECTORY } from "./layout.ts";
+
+/** Root directories of all podwrights of the machine that have run since it started: one file for each, which holds the path. */
+const ROOT_DIRECTORY = `${RUN_ROOT}/roots`;
+/** Where kubelets are that tell nobody of themselves: the Go kubelet, and `podwright run` before it had {@link ROOT_DIRECTORY}. */
+const USUAL_ROOTS = ["/var/lib/kubelet", `${DEFAULT_STATE_DIRECTORY}/kubelet`];
+const maxBytes = 64 * 1024;
+
+interface RootDependencies {
+  readonly files: Files;
+  readonly hashing: Hashing;
+  readonly log: Logger;
+}
+
+/** Tells the other nodes of the machine which root directory this one has. */
+export async function registerRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
+  try {
+    await files.makeDirectory(ROOT_DIRECTORY, 0o755);
+    const name = hashing.sha256(rootDirectory).slice(0, 16);
+    await files.writeAtomic(`${ROOT_DIRECTORY}/${name}`, `${rootDirectory}\n`, 0o644);
+  } catch (error) {
+    log.warn("cannot register the root directory for other nodes of this machine", {
+      path: ROOT_DIRECTORY,
+      error: errorMessage(error),
+    });
+  }
+}
+
+/**
+ * Who else on this machine may have a pod: whoever has a directory for it.
+ * @throws FileError when it can't be seen who there is
+ */
+export async function podsOfOthers(
+  files: Files,
+  ownRoot: string,
+): Promise<{ readonly has: (uid: string) => Promise<boolean> }> {
+  const roots = new Set([...USUAL_ROOTS, ...(await registered(files)), ...(await withSubnets(files))]);
+  roots.delete(ownRoot);
+  return {
+    has: async (uid) => {
+      for (const root of roots) if ((await files.stat(`${root}/pods/${uid}`)) !== undefined) return true;
+      return false;
+    },
+  };
+}
+
+async function registered(files: Files): Promise<string[]> {
+  return (await lines(files, ROOT_DIRECTORY)).map((line) => line.trim()).filter((root) => root.startsWith("/"));
+}
+
+/** Engines of `podwright run` that were started before they registered have a claim on their pods' subnet. */
+async function withSubnets(files: Files): Promise<string[]> {
+  return (await lines(files, SUBNET_CLAIM_DIRECTORY)).flatMap((line) => {
+    const stateDirectory = /^\S+ (\/.*)$/u.exec(line.trim())?.[1];
+    return stateDirectory === undefined ? [] : [`${stateDirectory}/kubelet`];
+  });
+}
+
+/** Of each file of a directory all that is in it. One that goes meanwhile says nothing. */
+async function lines(files: Files, directory: string): Promise<string[]> {
+  const texts: string[] = [];
+  for (const { name, type } of await files.list(directory)) {
+    if (type !== "file") continue;
+    try {
+      texts.push(new TextDecoder().decode(await files.read(`${directory}/${name}`, maxBytes)));
+    } catch (error) {
+      if (!(error instanceof FileError && error.code === "ENOENT")) throw error;
+    }
+  }
+  return texts;
+}

@@ -1,0 +1,36 @@
+import type { ContainerStatus, PodStatus, SandboxStatus } from "../status/pod-status.ts";
+import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "./garbage.ts";
+
+/** The parts of a pod that may be removed, and why the rest stays. */
+export interface UnusedParts {
+  readonly containers: readonly ContainerStatus[];
+  readonly sandboxes: readonly SandboxStatus[];
+  /** `container`: one that stays. */
+  readonly stays: readonly { readonly container: ContainerStatus; readonly why: string }[];
+}
+
+/**
+ * The parts of a pod that are removed when the node needs room; pure. Of a pod that goes on it is what goes by and by
+ * anyway. Of one that has ended, and whose end is known elsewhere, everything.
+ * @param isOver the pod has ended, and nothing has to be read from what it left
+ */
+export function unusedParts(status: PodStatus, policy: GarbagePolicy, isOver: boolean, nowMs: number): UnusedParts {
+  const isDead = ({ state }: ContainerStatus): boolean => state === "exited" || state === "unknown";
+  const containers = isOver ? status.containers.filter(isDead) : containerGarbage(status, policy, nowMs);
+  const goes = new Set(containers);
+  const left = status.containers.filter((container) => !goes.has(container));
+  const used = new Set(left.map(({ sandboxId }) => sandboxId));
+  const sandboxes = isOver
+    ? status.sandboxes.filter(({ id, ready }) => !ready && !used.has(id))
+    : sandboxGarbage({ ...status, containers: left });
+  return { containers, sandboxes, stays: left.map((container) => ({ container, why: whyItStays(status, container) })) };
+}
+
+function whyItStays({ containers }: PodStatus, container: ContainerStatus): string {
+  if (container.state === "running") return "it runs";
+  if (container.state === "created") return "it is about to start";
+  const isNewest = !containers.some(({ name, restartCount }) => {
+    return name === container.name && restartCount > container.restartCount;
+  });
+  return isNewest ? "it shows how the container ended last" : "the last dead instances are kept, and young ones";
+}

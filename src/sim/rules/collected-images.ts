@@ -1,0 +1,63 @@
+import { allContainers } from "../../api/all-containers.ts";
+import type { Pod } from "../../api/pod.ts";
+import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
+
+/** Of the node as a whole; what a collection goes by is measured a moment before. */
+const lowPercent = 80;
+/** A pod that came or began to start while an image was on its way out: its start looks again. */
+const unheardMs = 10_000;
+
+/**
+ * Images that are collected: none of which there is a container, none that a pod wants whom podwright knows for a while,
+ * none before it knows all pods, and none while there is room. Nor is a container made of one that was taken away
+ * from under its start.
+ */
+export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, broken): Rule => {
+  /** Simulated ms since which podwright wants each pod. */
+  const wantedMs = new Map<string, number>();
+
+  function removed(image: string): void {
+    if (!node.isUp) return;
+    if (!node.knowsAllPods) broken("nothing is collected before all pods are known", `image ${image} was removed`);
+    const user = [...world.containers.values()].find(({ config }) => config.image?.image === `sha256:${image}`);
+    // Made while the call was under way, whose effect came late.
+    const isLate = !node.callsAreTimely || node.soundSinceMs + recoveredMs > clock.nowMs;
+    if (user !== undefined && !isLate) broken("no image in use is collected", `${image} of container ${user.id}`);
+    const uid = wanting(image)?.metadata.uid;
+    if (uid !== undefined && !isLate) broken("no image that a pod wants is collected", `${image} of ${uid}`);
+  }
+
+  /** A pod that podwright knows for longer than a removal takes. */
+  function wanting(image: string): Pod | undefined {
+    return node.pods().flatMap(({ view }) => {
+      const { pod, state } = view;
+      if (pod === undefined || state.kind !== "syncing" || unwanted.has(pod.metadata.uid)) return [];
+      const sinceMs = wantedMs.get(pod.metadata.uid) ?? clock.nowMs;
+      if (sinceMs + unheardMs > clock.nowMs) return [];
+      const names = allContainers(pod.spec).map(({ image: name = "" }) =>
+        name.includes(":") ? name : `${name}:latest`,
+      );
+      return names.includes(image) ? [pod] : [];
+    })[0];
+  }
+
+  world.images.onRemoved(removed);
+  world.images.onMissing((image) => {
+    if (node.soundSinceMs + recoveredMs > clock.nowMs || !node.callsAreTimely) return;
+    broken("an image stays until its container is made", `${image} is not there`);
+  });
+  return {
+    entry: ({ kind, what, pod, cause }) => {
+      if (what === "PodAdded" || what === "ComputePodActions") {
+        if (pod !== undefined && !wantedMs.has(pod.uid)) wantedMs.set(pod.uid, clock.nowMs);
+      }
+      if (kind !== "action" || what !== "RemoveImage" || cause?.code !== "ImageFsFull") return;
+      const { availableBytes, capacityBytes } = world.images.fileSystem();
+      const usedPercent = 100 - (availableBytes * 100) / capacityBytes;
+      if (usedPercent > lowPercent || world.images.freedMs + 1000 > clock.nowMs) return;
+      broken("a collection ends at the low threshold", `the image file system is ${usedPercent}% full`);
+    },
+    changed: (_before, { metadata }) => void wantedMs.set(metadata.uid, clock.nowMs),
+    reborn: (uid) => void wantedMs.set(uid, clock.nowMs),
+  };
+};
