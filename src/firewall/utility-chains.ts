@@ -34,8 +34,9 @@ export class UtilityChains {
       const present = await Promise.all(all.map(async ({ iptables }) => await iptables.isPresent(signal)));
       const usable = all.filter((_, index) => present[index]);
       // As upstream: a machine of nftables alone has nobody who would look for them.
-      if (usable.length === 0)
+      if (usable.length === 0) {
         log.info("no iptables support on this system; not creating the KUBE-IPTABLES-HINT chain");
+      }
       await Promise.all(usable.map(async ({ family, iptables }) => await this.#keep(family, iptables, signal)));
     } catch (error) {
       if (!signal.aborted) throw error;
