@@ -29,8 +29,8 @@ export const blindMutants: readonly Mutant[] = [
   {
     name: "shorter-grace-of-removal-lost",
     file: "src/pods/sync-loop.ts",
-    from: "workers.remove(podUid(pod.metadata.uid), cause, change.graceSeconds);",
-    to: "workers.remove(podUid(pod.metadata.uid), cause);",
+    from: "workers.remove(uid, cause, change.graceSeconds);",
+    to: "workers.remove(uid, cause);",
   },
   {
     name: "termination-lengthened",

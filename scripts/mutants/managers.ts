@@ -136,8 +136,8 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "orphans-before-manifests-are-read",
-    file: "src/pods/sync-loop.ts",
-    from: "if (!allReady && !this.#isDisowned(status)) continue;",
+    file: "src/pods/housekeeping.ts",
+    from: "if (!isAllWanted && !this.#isDisowned(status)) continue;",
     to: "",
   },
   {

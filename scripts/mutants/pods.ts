@@ -43,19 +43,19 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "orphan-forgotten",
-    file: "src/pods/sync-loop.ts",
+    file: "src/pods/housekeeping.ts",
     from: "workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);",
     to: "void [pod, cause];",
   },
   {
     name: "orphan-loses-its-grace",
-    file: "src/pods/sync-loop.ts",
+    file: "src/pods/housekeeping.ts",
     from: "const pod = await keptSpec(checkpoint.files, checkpoint.node, uid);",
     to: "const pod = undefined;",
   },
   {
     name: "leftovers-of-listed-pod-removed",
-    file: "src/pods/sync-loop.ts",
+    file: "src/pods/housekeeping.ts",
     from: "|| cache.has(pod) || pleg.isListed(pod);",
     to: "|| cache.has(pod);",
   },
@@ -163,9 +163,9 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "host-port-lost-at-restart",
-    file: "src/pods/after-listing.ts",
-    from: "const holds = isHeld || (contends && !this.#deps.knowsAll());",
-    to: "const holds = isHeld && contends;",
+    file: "src/pods/start-up-gate.ts",
+    from: 'return op === "add" && !this.#deps.startUp.has("allKnown");',
+    to: "return false;",
   },
   {
     name: "end-forgotten-at-restart",

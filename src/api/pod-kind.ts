@@ -30,3 +30,8 @@ export function isCriticalPod(pod: Pod): boolean {
 export function isNodeCriticalPod(pod: Pod): boolean {
   return isCriticalPod(pod) && pod.spec.priorityClassName === "system-node-critical";
 }
+
+/** The API server deletes it: it must stop and never run again. */
+export function isDeleted(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp !== undefined;
+}

@@ -70,7 +70,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pods" | "workers" | "knowsAllPods">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pods" | "workers" | "startUp">;
   readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
@@ -125,7 +125,7 @@ export class Cluster implements ClusterHooks {
       nodeUid,
       statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
       own: () => kubelet.pods.statics(),
-      allKnown: () => mux.allSourcesSeen() && kubelet.knowsAllPods(),
+      allKnown: () => mux.allSourcesSeen() && kubelet.startUp.has("allKnown"),
     });
     this.#ignored = new IgnoredPods({ clock, statuses: kubelet.statuses, ...this.#ignoredPods() });
     this.#source = new ApiSource(deps, {
@@ -268,7 +268,7 @@ export class Cluster implements ClusterHooks {
           const known = source === "api" && holder !== "api" ? this.#source.get(pod.metadata.uid) : undefined;
           return known === undefined ? [] : [known];
         }),
-      mayHave: (uid) => !kubelet.knowsAllPods() || kubelet.pods.has(uid),
+      mayHave: (uid) => !kubelet.startUp.has("allKnown") || kubelet.pods.has(uid),
       released: (uid) => this.#statuses.released(uid),
     };
   }

@@ -83,7 +83,7 @@ export class NodeEngine implements Engine {
       ...(record !== undefined && { record }),
       startedAt: this.#startedAt,
       journalSeq: this.#deps.journal.entries({ limit: 1 }).at(-1)?.seq ?? 0,
-      knowsAllPods: this.#deps.kubelet.knowsAllPods(),
+      knowsAllPods: this.#deps.kubelet.startUp.has("allKnown"),
       checks,
     };
   }

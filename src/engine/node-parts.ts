@@ -131,10 +131,10 @@ function connect(
       onUpdate?.(update);
     },
     isListed: (uid) => kubelet.listing.isListed(podUid(uid)),
+    startUp: kubelet.startUp,
   });
   kubelet.workers.onRemoved((uid) => {
     link?.podRemoved(uid);
     onPodGone(uid);
   });
-  void kubelet.listing.firstListing.then(() => mux.runtimeListed());
 }

@@ -11,8 +11,9 @@ export function connect(
   rows: readonly Manager[],
   { cluster, rooms = [] }: Pick<KubeletDependencies, "cluster" | "rooms">,
 ): void {
-  const { acting, allocations, identity, pleg, pods, probes, sourcesReady, syncLoop, workers } = managers;
-  identity.connect((change) => syncLoop.handle(change));
+  const { acting, allocations, gate, identity, killer, pods, probes, startUp, syncLoop, workers } = managers;
+  identity.connect((change) => gate.handle(change));
+  gate.connect((change) => syncLoop.handle(change));
   probes.results.onChange(({ pod, result, cause }) => {
     workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
   });
@@ -28,17 +29,17 @@ export function connect(
   });
   allocations.connect({
     // Whoever waits for room was promised it.
-    activePods: () => [...workers.holding(), ...syncLoop.waiting().map((pod) => allocations.allocatedPod(pod))],
+    activePods: () => [...workers.holding(), ...pods.waiting().map((pod) => allocations.allocatedPod(pod))],
     known: (uid) => pods.isKnown(podUid(uid)),
     isOver: (uid) => (workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
-    ready: () => sourcesReady() && !syncLoop.isTakingUp,
+    ready: () => gate.hasPassedAll(),
     changed: (uid, cause) => workers.wake(uid, cause),
   });
-  const knowsAllPods = (): boolean => syncLoop.knowsAll;
+  const knowsAllPods = (): boolean => startUp.has("allKnown");
   const restart = (pod: Pod, cause: Cause): void => {
     for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
   };
-  const ready = (): boolean => sourcesReady() && pleg.lastRelistMs !== undefined;
-  const services = { pods, knowsAllPods, workers, ready, images: acting.images, killer: syncLoop.killer, restart };
+  const ready = (): boolean => gate.hasPassedAll();
+  const services = { pods, knowsAllPods, workers, ready, images: acting.images, killer, restart };
   for (const room of rooms) room.connect?.(services);
 }

@@ -6,6 +6,7 @@ import type { Pleg } from "../pleg/pleg.ts";
 import type { OwnStaticPod } from "../pods/mirror-actions.ts";
 import { ownStaticPods } from "../pods/own-static-pods.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
+import type { StartUpGate } from "../pods/start-up-gate.ts";
 import type { SyncLoop } from "../pods/sync-loop.ts";
 import { waitingView } from "../pods/waiting-pod.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
@@ -21,6 +22,7 @@ export interface KnownPod {
 
 export interface KnownPodsDependencies {
   readonly workers: PodWorkers;
+  readonly gate: Pick<StartUpGate, "pods">;
   readonly syncLoop: Pick<SyncLoop, "waiting">;
   readonly statuses: Pick<StatusManager, "get">;
   readonly cache: Pick<PodCache, "get" | "has">;
@@ -36,10 +38,16 @@ export class KnownPods {
   }
 
   list(): KnownPod[] {
-    const { workers, syncLoop, statuses } = this.#deps;
+    const { workers, statuses } = this.#deps;
     const known = workers.list().map(({ uid, view }) => ({ view, status: statuses.get(uid) }));
-    const waiting = syncLoop.waiting().map((pod) => ({ view: waitingView(pod), status: undefined }));
+    const waiting = this.waiting().map((pod) => ({ view: waitingView(pod), status: undefined }));
     return [...known, ...waiting];
+  }
+
+  /** Pods that are wanted and have no worker yet. */
+  waiting(): Pod[] {
+    const { gate, syncLoop, workers } = this.#deps;
+    return [...gate.pods, ...syncLoop.waiting].filter(({ metadata }) => !workers.has(metadata.uid));
   }
 
   /** The pod as it is wanted; undefined also for one that waits to be admitted. */
@@ -48,12 +56,12 @@ export class KnownPods {
   }
 
   has(uid: string): boolean {
-    const { workers, syncLoop } = this.#deps;
-    return workers.get(podUid(uid)) !== undefined || syncLoop.waiting().some(({ metadata }) => metadata.uid === uid);
+    const isWaiting = (): boolean => this.waiting().some(({ metadata }) => metadata.uid === uid);
+    return this.#deps.workers.has(podUid(uid)) || isWaiting();
   }
 
   statics(): OwnStaticPod[] {
-    return ownStaticPods(this.#deps.workers.list(), this.#deps.syncLoop.waiting());
+    return ownStaticPods(this.#deps.workers.list(), this.waiting());
   }
 
   /** Their containers and sandboxes, as last observed. */
@@ -64,6 +72,6 @@ export class KnownPods {
   /** Whether a source or the runtime has the pod. */
   isKnown(uid: PodUid): boolean {
     const { workers, cache, pleg } = this.#deps;
-    return workers.get(uid) !== undefined || cache.has(uid) || pleg.isListed(uid);
+    return workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
   }
 }

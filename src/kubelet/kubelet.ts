@@ -1,4 +1,5 @@
 import { onAbort } from "../base/abort.ts";
+import type { StartUp } from "../base/start-up.ts";
 import { reportAdoption } from "../pods/adoption.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodChange } from "../pods/pod-change.ts";
@@ -23,7 +24,8 @@ export class Kubelet {
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;
   readonly garbage: Pick<NodeGarbage, "isReady" | "removeUnused" | "unused">;
-  readonly listing: Pick<Pleg, "firstListing" | "isListed">;
+  readonly listing: Pick<Pleg, "isListed">;
+  readonly startUp: Pick<StartUp, "has" | "when">;
   readonly #deps: KubeletDependencies;
   readonly #managers: Managers;
   readonly #rows: readonly Manager[];
@@ -41,6 +43,7 @@ export class Kubelet {
     this.probes = managers.probes;
     this.garbage = managers.garbage;
     this.listing = managers.pleg;
+    this.startUp = managers.startUp;
   }
 
   /** Takes a change of what is wanted; works before and while it runs. */
@@ -50,19 +53,14 @@ export class Kubelet {
 
   /** Runs pods until the signal aborts; they then stay as they are. */
   async run(signal: AbortSignal): Promise<void> {
-    const { pleg, preStops, workers } = this.#managers;
+    const { startUp, pleg, preStops, workers } = this.#managers;
     const { ports, journal, log } = this.#deps;
     using _hooks = onAbort(signal, () => preStops.close());
     await Promise.all(this.#rows.map(async (row) => await row.load?.()));
     workers.start(signal);
-    void reportAdoption({ clock: ports.clock, journal, log, pleg, workers });
+    void reportAdoption({ clock: ports.clock, journal, log, startUp, pleg, workers });
     await Promise.all(this.#rows.map(async (row) => await row.run?.(signal)));
     await Promise.all(this.#rows.map(async (row) => await row.close?.()));
-  }
-
-  /** True once pods that an earlier life left behind are among its {@link pods}. */
-  knowsAllPods(): boolean {
-    return this.#managers.syncLoop.knowsAll;
   }
 
   /** What each subsystem last managed to do and what it waits for. */
@@ -75,7 +73,7 @@ export class Kubelet {
 
   /** For a node that ends without pods: removes what they left, and what they shared. */
   async tidyUp(): Promise<void> {
-    await this.#managers.syncLoop.removeLeftovers(new AbortController().signal);
+    await this.#managers.housekeeping.removeLeftovers(new AbortController().signal);
     await this.#managers.acting.holdings.tidyUp();
   }
 }

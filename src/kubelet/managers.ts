@@ -2,13 +2,19 @@ import { isFromServer } from "../api/pod-kind.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { measureStep } from "../journal/observer.ts";
+import { StartUp } from "../base/start-up.ts";
 import { PodCache } from "../pleg/pod-cache.ts";
 import { Pleg } from "../pleg/pleg.ts";
+import { Housekeeping } from "../pods/housekeeping.ts";
 import { PodLeftovers } from "../pods/leftovers.ts";
+import { PodEndings } from "../pods/pod-endings.ts";
+import { PodKiller } from "../pods/pod-killer.ts";
 import { PodWorkers } from "../pods/pod-workers.ts";
 import { StartedStaticPods } from "../pods/started-static-pods.ts";
+import { StartUpGate } from "../pods/start-up-gate.ts";
 import { StaticIdentity } from "../pods/static-identity.ts";
 import { SyncLoop } from "../pods/sync-loop.ts";
+import { UnclaimedPods } from "../pods/unclaimed-pods.ts";
 import type { WorkerDependencies } from "../pods/worker-dependencies.ts";
 import { ProbeManager } from "../prober/probe-manager.ts";
 import { AllocationManager } from "../resources/allocation-manager.ts";
@@ -34,13 +40,16 @@ export interface Managers {
   readonly preStops: PreStopHooks;
   readonly acting: ActingParts;
   readonly probes: ProbeManager;
+  readonly startUp: StartUp;
   readonly identity: StaticIdentity;
+  readonly gate: StartUpGate;
+  readonly endings: PodEndings;
   readonly workers: PodWorkers;
+  readonly killer: PodKiller;
   readonly syncLoop: SyncLoop;
+  readonly housekeeping: Housekeeping;
   readonly pods: KnownPods;
   readonly garbage: NodeGarbage;
-  /** Every source, or the named one, has said what it wants, and the sync loop knows all of it. */
-  readonly sourcesReady: (source?: string) => boolean;
 }
 
 /** The first phase: builds the managers, each of what is there already. `connect` tells them of those that come later. */
@@ -48,8 +57,9 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const { ports, cri, journal, log, observer } = deps;
   const { clock, files, compression, processes, cgroups } = ports;
   const { node } = config;
+  const startUp = new StartUp();
   const cache = new PodCache(clock);
-  const pleg = new Pleg({ clock, cri, cache, journal, log: log.child({ room: "pleg" }), observer }, config.pleg);
+  const pleg = new Pleg({ clock, cri, cache, startUp, journal, log: log.child({ room: "pleg" }), observer }, config.pleg);
   const podCgroups = new PodCgroups(
     { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) },
     { ...config.cgroups, hugePageSizes: node.resources.hugePageSizes },
@@ -63,8 +73,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const { effects, holdings } = acting;
   const checkpoint = { files, log: effects.log, node };
   const probes = buildProbes(deps, config, statuses);
-  const identity = buildIdentity(deps, config, { pleg, cache });
-  const sourcesReady = (source?: string): boolean => deps.sourcesReady(source) && identity.settled;
+  const endings = new PodEndings(checkpoint);
+  const identity = buildIdentity(deps, config, { startUp, pleg, cache });
   const { cluster, pressure, rooms = [] } = deps;
   const admission = admissionChain({ admission: config.admission, cluster, pressure, rooms, allocations });
   const workers = new PodWorkers({
@@ -87,46 +97,56 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     measured: (pod, kind, step) => measureStep(observer, clock, pod, kind, step),
     recorder: deps.recorder,
   });
+  const killer = new PodKiller({ workers, journal, now: () => clock.monotonic() });
+  const unclaimed = new UnclaimedPods({ checkpoint, endings, pleg, cache, workers });
+  const { owns, sourcesReady } = deps;
+  const gate = new StartUpGate({ clock, startUp, pleg, identity, sourcesReady, unclaimed, checkpoint });
   const syncLoop = new SyncLoop({
     effects,
-    observer,
-    checkpoint,
     node,
+    pleg,
+    workers,
+    killer,
+    allocations,
+    admission,
+    cluster,
+    endings,
+    unclaimed,
+    hadEnded: (uid) => statuses.hadEnded(uid),
+  });
+  const housekeeping = new Housekeeping({
+    effects,
+    observer,
+    startUp,
+    gate,
     pleg,
     cache,
     workers,
-    allocations,
-    sourcesReady,
-    moreToCome: () => !identity.settled,
-    owns: deps.owns,
+    killer,
+    syncLoop,
+    checkpoint,
+    endings,
+    unclaimed,
+    owns,
     leftovers: new PodLeftovers({ clock, files, journal, node, holdings }),
-    housekeepingPeriodMs: config.housekeepingPeriodMs,
-    admission,
-    cluster,
-    hadEnded: (uid) => statuses.hadEnded(uid),
+    periodMs: config.housekeepingPeriodMs,
   });
-  const pods = new KnownPods({ workers, syncLoop, statuses, cache, pleg });
+  const pods = new KnownPods({ workers, gate, syncLoop, statuses, cache, pleg });
   const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
-  const garbage = buildGarbage(deps, config, { acting, pleg, pods, workers, sourcesReady });
-  return { ...first, identity, workers, syncLoop, pods, garbage, sourcesReady };
+  const garbage = buildGarbage(deps, config, { acting, gate, pods, workers });
+  return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods, garbage };
 }
 
 function buildGarbage(
   { logOwners }: KubeletDependencies,
   { garbage, node }: KubeletConfig,
-  {
-    acting,
-    pleg,
-    pods,
-    workers,
-    sourcesReady,
-  }: Pick<Managers, "acting" | "pleg" | "pods" | "workers" | "sourcesReady">,
+  { acting, gate, pods, workers }: Pick<Managers, "acting" | "gate" | "pods" | "workers">,
 ): NodeGarbage {
   const { effects, removal, collector, holdings } = acting;
   return new NodeGarbage(
     {
       ...{ effects, removal, collector, holdings, node, logOwners },
-      ready: () => sourcesReady() && pleg.lastRelistMs !== undefined,
+      ready: () => gate.hasPassedAll(),
       pods: () => pods.observed(),
       known: (uid) => pods.isKnown(podUid(uid)),
       isOver: (uid) => {
@@ -163,9 +183,10 @@ function buildProbes(
 function buildIdentity(
   { ports, journal, log }: KubeletDependencies,
   { node, worker }: KubeletConfig,
-  { pleg, cache }: Pick<Managers, "pleg" | "cache">,
+  { startUp, pleg, cache }: Pick<Managers, "startUp" | "pleg" | "cache">,
 ): StaticIdentity {
   return new StaticIdentity({
+    startUp,
     pleg,
     cache,
     started: new StartedStaticPods(ports.files, log, `${node.rootDirectory}/podwright/static-pods`),

@@ -2,6 +2,7 @@ import { EventChannel } from "../base/event-channel.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Places } from "../base/places.ts";
+import type { StartUp } from "../base/start-up.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -39,6 +40,8 @@ export interface PlegDependencies {
   readonly clock: Clock;
   readonly cri: Cri;
   readonly cache: PodCache;
+  /** Told that the runtime was listed. */
+  readonly startUp: Pick<StartUp, "reach">;
   readonly journal: Recorder;
   readonly log: Logger;
   readonly observer?: Observer | undefined;
@@ -94,7 +97,6 @@ export class Pleg {
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
   readonly #places: Places;
   #observation: Observation = 0;
-  readonly #firstListing = Promise.withResolvers<void>();
   readonly #outcome: RelistOutcome;
   #discarded = 0;
   readonly #trust = new EventTrust();
@@ -133,11 +135,6 @@ export class Pleg {
   /** Monotonic ms of the last successful relist; undefined before the first. Health checks use its age. */
   get lastRelistMs(): number | undefined {
     return this.#outcome.lastMs;
-  }
-
-  /** Resolves after the first relist. */
-  get firstListing(): Promise<void> {
-    return this.#firstListing.promise;
   }
 
   /** Events that found the channel full so far. They were retried. */
@@ -255,7 +252,7 @@ export class Pleg {
       else this.#redeliver(uid);
     }
     this.#deps.cache.updateTime(observed);
-    this.#firstListing.resolve();
+    this.#deps.startUp.reach("listed");
   }
 
   #name(uid: PodUid, { sandbox, id }: { readonly sandbox: string; readonly id: string }): void {

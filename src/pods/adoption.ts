@@ -1,3 +1,4 @@
+import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,12 +10,13 @@ export async function reportAdoption(deps: {
   readonly clock: Clock;
   readonly journal: Recorder;
   readonly log: Logger;
-  readonly pleg: Pick<Pleg, "firstListing" | "podsNamed">;
+  readonly startUp: Pick<StartUp, "when">;
+  readonly pleg: Pick<Pleg, "podsNamed">;
   readonly workers: Pick<PodWorkers, "list">;
 }): Promise<void> {
-  const { clock, journal, log, pleg, workers } = deps;
+  const { clock, journal, log, startUp, pleg, workers } = deps;
   const began = clock.monotonic();
-  await pleg.firstListing;
+  await startUp.when("listed");
   const wanted = workers.list();
   const running = wanted.filter(({ ref, uid }) => pleg.podsNamed(ref.namespace, ref.name).includes(uid));
   if (running.length === 0) return;

@@ -6,7 +6,6 @@ import { podUidOfLogDirectory } from "../runtime/layout/log-paths.ts";
 import { podDirectory } from "../runtime/layout/pod-directories.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHoldings } from "../runtime/pod-holdings.ts";
-import type { Leftovers } from "./sync-loop.ts";
 
 /** Between two looks at what is not podwright's to remove: each reads the node's table of mounts. */
 const keptLookMs = 30_000;
@@ -23,7 +22,7 @@ interface LeftoverDependencies {
  * What pods left on disk and in the cgroup tree because podwright stopped before removing it. Only pods with a
  * directory below this node's root count: logs and cgroups may belong to others.
  */
-export class PodLeftovers implements Leftovers {
+export class PodLeftovers {
   readonly #deps: LeftoverDependencies;
   /** Pods with leftovers that are not podwright's to remove, and when they are checked again (monotonic ms). */
   readonly #kept = new Map<string, number>();
@@ -39,6 +38,7 @@ export class PodLeftovers implements Leftovers {
     return uids;
   }
 
+  /** False: something is left that is not podwright's to remove. */
   async remove(uid: string, signal: AbortSignal): Promise<boolean> {
     const { clock, files, holdings, journal, node } = this.#deps;
     const nowMs = clock.monotonic();

@@ -82,6 +82,10 @@ export class PodWorkers {
     return this.#workers.get(uid);
   }
 
+  has(uid: PodUid): boolean {
+    return this.#workers.has(uid);
+  }
+
   list(): PodWorker[] {
     return [...this.#workers.values()];
   }

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
+import { StartUp } from "../base/start-up.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -30,10 +31,10 @@ function setUp(
   listed: () => void;
 } {
   const passed: PodChange[] = [];
-  const listing = Promise.withResolvers<void>();
+  const startUp = new StartUp();
   const identity = new StaticIdentity({
+    startUp,
     pleg: {
-      firstListing: listing.promise,
       podsNamed: () => [...runtime.keys()],
       isListed: (uid) => runtime.has(uid),
     },
@@ -47,7 +48,7 @@ function setUp(
     observeLimitMs: 1000,
   });
   identity.connect((change) => passed.push(change));
-  return { identity, passed, listed: () => listing.resolve() };
+  return { identity, passed, listed: () => startUp.reach("listed") };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -3,6 +3,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
+import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
@@ -13,7 +14,8 @@ import type { StartedStaticPods } from "./started-static-pods.ts";
 import type { PodChange } from "./pod-change.ts";
 
 export interface StaticIdentityDependencies {
-  readonly pleg: Pick<Pleg, "firstListing" | "podsNamed" | "isListed">;
+  readonly startUp: Pick<StartUp, "when">;
+  readonly pleg: Pick<Pleg, "podsNamed" | "isListed">;
   /** UIDs that podwright assigned in this or an earlier run. */
   readonly started: Pick<StartedStaticPods, "has" | "add" | "keepOnly">;
   readonly cache: Pick<PodCache, "getNewerThan">;
@@ -100,8 +102,8 @@ export class StaticIdentity {
 
   /** Never rejects: a pod that cannot be inspected is not adopted. */
   async #adopt(pod: Pod): Promise<void> {
-    const { pleg, journal, matchesRunning, started } = this.#deps;
-    await pleg.firstListing;
+    const { startUp, pleg, journal, matchesRunning, started } = this.#deps;
+    await startUp.when("listed");
     await this.#prune();
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
     // The pod of the computed UID may have ended, and another kubelet may run it under another UID since.

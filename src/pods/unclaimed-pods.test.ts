@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { testSandbox, testStatus } from "../../test/support/observed.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { keepSpec } from "../runtime/layout/kept-spec.ts";
@@ -19,12 +20,35 @@ async function filesOf(pods: Readonly<Record<string, string>>): Promise<MemoryFi
   return files;
 }
 
+interface Known {
+  readonly listed?: readonly string[];
+  readonly ended?: readonly string[];
+  readonly workers?: readonly string[];
+  readonly down?: readonly string[];
+}
+
+function unclaimedOf(files: MemoryFiles, { listed = [], ended = [], workers = [], down = [] }: Known): UnclaimedPods {
+  return new UnclaimedPods({
+    checkpoint: { files, node, log: silentLog },
+    endings: { has: (uid) => ended.includes(uid) },
+    pleg: { isListed: (uid) => listed.includes(uid) },
+    cache: {
+      get: (uid) => {
+        const sandboxes = [testSandbox({ ready: !down.includes(uid) })];
+        return { status: { ...testStatus(sandboxes), uid }, error: undefined, observed: 1 };
+      },
+    },
+    workers: { has: (uid) => workers.includes(uid) },
+  });
+}
+
 test("pods of the API server that are not heard of hold what they have, until all is known", async () => {
-  const files = await filesOf({ a: "api", b: "api", static: "file" });
+  const files = await filesOf({ a: "api", gone: "api", over: "api", named: "api", down: "api", static: "file" });
   await files.makeDirectory("/kubelet/pods/torn", 0o750);
   await files.write("/kubelet/pods/torn/podwright-pod.json", "{", 0o600);
-  const unclaimed = new UnclaimedPods({ files, node, log: silentLog });
-  const names = (): string[] => unclaimed.holding((uid) => uid !== "b").map(({ metadata }) => metadata.name);
+  const listed = ["a", "over", "named", "down", "static"];
+  const unclaimed = unclaimedOf(files, { listed, ended: ["over"], workers: ["named"], down: ["down"] });
+  const names = (): string[] => unclaimed.holding().map(({ metadata }) => metadata.name);
   assert.deepEqual(names(), [], "nothing was read yet");
   await Promise.all([unclaimed.load(), unclaimed.load()]);
   assert.deepEqual(names(), ["a"]);
@@ -33,10 +57,7 @@ test("pods of the API server that are not heard of hold what they have, until al
 });
 
 test("a node without pods has none, and a directory that can't be read keeps nobody waiting", async () => {
-  const none = new UnclaimedPods({ files: new MemoryFiles(new ManualClock()), node, log: silentLog });
+  const none = unclaimedOf(new MemoryFiles(new ManualClock()), {});
   await none.load();
-  assert.deepEqual(
-    none.holding(() => true),
-    [],
-  );
+  assert.deepEqual(none.holding(), []);
 });

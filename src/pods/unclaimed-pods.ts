@@ -2,16 +2,21 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { eachOf } from "../base/side-by-side.ts";
-import type { Files } from "../ports/files.ts";
-import type { Logger } from "../ports/log.ts";
+import type { PodCache } from "../pleg/pod-cache.ts";
+import type { Pleg } from "../pleg/pleg.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
-import type { NodeContext } from "../runtime/node-context.ts";
+import type { CheckpointDependencies } from "./pod-checkpoint.ts";
+import type { PodEndings } from "./pod-endings.ts";
+import type { PodWorkers } from "./pod-workers.ts";
 
-interface UnclaimedPodsDependencies {
-  readonly files: Files;
-  readonly node: Pick<NodeContext, "rootDirectory">;
-  readonly log: Pick<Logger, "warn">;
+export interface UnclaimedPodsDependencies {
+  /** Where earlier lives kept their pods. */
+  readonly checkpoint: CheckpointDependencies;
+  readonly endings: Pick<PodEndings, "has">;
+  readonly pleg: Pick<Pleg, "isListed">;
+  readonly cache: Pick<PodCache, "get">;
+  readonly workers: Pick<PodWorkers, "has">;
 }
 
 const readAtOnce = 8;
@@ -35,9 +40,9 @@ export class UnclaimedPods {
     return this.#loading;
   }
 
-  /** @param isUnclaimed whether a pod may run and no source has delivered it yet */
-  holding(isUnclaimed: (uid: PodUid) => boolean): Pod[] {
-    return [...this.#pods].flatMap(([uid, pod]) => (isUnclaimed(uid) ? [pod] : []));
+  /** Those that run, as far as known, and that no source has delivered yet. */
+  holding(): Pod[] {
+    return [...this.#pods].flatMap(([uid, pod]) => (this.#isUnclaimed(uid) ? [pod] : []));
   }
 
   /** Every running pod is known: the checkpoints are no longer needed. */
@@ -45,8 +50,15 @@ export class UnclaimedPods {
     this.#pods.clear();
   }
 
+  #isUnclaimed(uid: PodUid): boolean {
+    const { cache, endings, pleg, workers } = this.#deps;
+    if (!pleg.isListed(uid) || workers.has(uid) || endings.has(uid)) return false;
+    const { sandboxes } = cache.get(uid).status;
+    return sandboxes.length === 0 || sandboxes.some(({ ready }) => ready);
+  }
+
   async #read(): Promise<void> {
-    const { files, node, log } = this.#deps;
+    const { files, node, log } = this.#deps.checkpoint;
     try {
       const entries = await files.list(`${node.rootDirectory}/pods`);
       await eachOf(entries, readAtOnce, async ({ name }) => {

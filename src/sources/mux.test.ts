@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podUid } from "../base/ids.ts";
+import { StartUp } from "../base/start-up.ts";
 import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
@@ -22,7 +23,11 @@ class Fixture {
   );
 
   constructor() {
-    this.mux.connect({ onUpdate: (update) => this.updates.push(update), isListed: () => false });
+    this.mux.connect({
+      onUpdate: (update) => this.updates.push(update),
+      isListed: () => false,
+      startUp: new StartUp(),
+    });
   }
 
   set(source: SourceName, ...pods: SourcedPod[]): string[] {
@@ -84,10 +89,11 @@ test("of two pods with one name the first wins, the other is reported once and f
   assert.deepEqual(ignored(), []);
 });
 
-test("at a start the pod that runs keeps its name, whichever source speaks first, and whenever the runtime is listed", () => {
+test("at a start the pod that runs keeps its name, whichever source speaks first, and whenever the runtime is listed", async () => {
   for (const when of ["before", "between", "after"] as const) {
     const updates: string[] = [];
     const running = new Set<string>();
+    const startUp = new StartUp();
     const mux = new PodMux(
       {
         clock: new ManualClock(0),
@@ -99,17 +105,20 @@ test("at a start the pod that runs keeps its name, whichever source speaks first
     mux.connect({
       onUpdate: ({ op, pod }) => updates.push(`${op} ${pod.metadata.uid}`),
       isListed: (uid) => running.has(uid),
+      startUp,
     });
-    const list = (now: typeof when): void => {
+    const list = async (now: typeof when): Promise<void> => {
       if (now !== when) return;
       running.add("bound");
-      mux.runtimeListed();
+      startUp.reach("listed");
+      await Promise.resolve();
     };
-    list("before");
+    await list("before");
     mux.set("file", { pods: [sourced("a", "static")], complete: true });
-    list("between");
+    await list("between");
     mux.set("api", { pods: [sourced("a", "bound")], complete: true });
-    list("after");
+    await list("after");
+    startUp.reach("sourcesSeen");
     assert.deepEqual(updates, ["add static", "remove static", "add bound"], when);
     running.add("late");
     mux.set("file", { pods: [sourced("a", "late")], complete: true });

@@ -2,6 +2,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { fullName } from "../api/full-name.ts";
 import type { Pod } from "../api/pod.ts";
 import { formatTime } from "../base/time.ts";
+import { StartUp } from "../base/start-up.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { Annotation } from "../runtime/config/labels.ts";
@@ -22,6 +23,7 @@ export interface MuxPeer {
   readonly onUpdate: (update: PodUpdate) => void;
   /** Whether the runtime has something of the pod of that UID. */
   readonly isListed: (uid: string) => boolean;
+  readonly startUp: Pick<StartUp, "has" | "when">;
 }
 
 interface Candidate extends SourcedPod {
@@ -74,7 +76,7 @@ const origins: Readonly<Record<SourceName, string>> = {
  */
 export class PodMux {
   readonly #deps: MuxDependencies;
-  #peer: MuxPeer = { onUpdate: () => {}, isListed: () => false };
+  #peer: MuxPeer = { onUpdate: () => {}, isListed: () => false, startUp: new StartUp() };
   readonly #sources: readonly SourceName[];
   readonly #states = new Map<SourceName, SourceState>();
   /** The pods that are passed on, by UID. */
@@ -86,9 +88,6 @@ export class PodMux {
   #reported: ReadonlyMap<string, Contest> = new Map();
   /** Of each name that files ask for: the one that had it first. */
   readonly #firstFiles = new Map<string, string>();
-  #isListed = false;
-  /** Until all pods of earlier runs are known: a running pod keeps its name, whichever source delivers first. */
-  #takesUp = true;
 
   /** @param sources every source there is; the order decides between pods that come at the same moment */
   constructor(deps: MuxDependencies, sources: readonly SourceName[]) {
@@ -99,6 +98,7 @@ export class PodMux {
   /** To be called once, before any source says anything. */
   connect(peer: MuxPeer): void {
     this.#peer = peer;
+    void peer.startUp.when("listed").then(() => this.#apply());
   }
 
   /** True once every source has said all that it wants: before, nothing is known to be unwanted. */
@@ -132,15 +132,8 @@ export class PodMux {
     this.#apply(state);
   }
 
-  /** The runtime has been listed for the first time. */
-  runtimeListed(): void {
-    this.#isListed = true;
-    this.#apply();
-  }
-
   #apply(state?: SourceState): void {
     const wanted = this.#choose();
-    if (this.#isListed && this.allSourcesSeen()) this.#takesUp = false;
     // Removals first: a pod that takes over a name must find it free.
     for (const [uid, running] of [...this.#running]) {
       const candidate = wanted.get(uid);
@@ -200,7 +193,9 @@ export class PodMux {
     };
     // A changed manifest has another UID and still belongs to the source that holds the name.
     const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod.metadata), running]));
-    const { isListed } = this.#peer;
+    const { isListed, startUp } = this.#peer;
+    // What runs keeps its name, whichever source speaks first.
+    const isTakingUp = !startUp.has("sourcesSeen");
     const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));
     const rank = (candidate: Candidate): number => {
       const name = fullName(candidate.pod.metadata);
@@ -208,7 +203,7 @@ export class PodMux {
       const holder = holders.get(name);
       const lost = holder?.source === "file" && holder.place !== candidate.place;
       if (lost && candidate.source === "file" && this.#firstFiles.get(name) === candidate.place) return -2;
-      if (this.#takesUp && isListed(candidate.pod.metadata.uid)) return -1;
+      if (isTakingUp && isListed(candidate.pod.metadata.uid)) return -1;
       if (runs(candidate)) return 0;
       return holder?.source === candidate.source ? 1 : 2;
     };

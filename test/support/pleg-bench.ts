@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import type { JournalInput } from "../../src/journal/entry.ts";
+import { StartUp } from "../../src/base/start-up.ts";
 import { runEvented } from "../../src/pleg/evented.ts";
 import { Pleg } from "../../src/pleg/pleg.ts";
 import { PodCache } from "../../src/pleg/pod-cache.ts";
@@ -49,6 +50,7 @@ export class PlegBench {
         clock: this.node,
         cri: this.cri,
         cache: this.cache,
+        startUp: new StartUp(),
         journal: { record: (entry) => this.journal.push(entry) },
         log: { ...silentLog, info: sayOfListings, warn: sayOfListings },
       },

@@ -277,7 +277,7 @@ export class SimNode {
 
   /** Whether {@link pods} has what earlier lives left behind, and what is wanted by manifests. */
   get knowsAllPods(): boolean {
-    return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.knowsAllPods();
+    return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.startUp.has("allKnown");
   }
 
   #since(ms: number): number {

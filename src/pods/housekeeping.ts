@@ -1,0 +1,149 @@
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
+import type { StartUp } from "../base/start-up.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { Observer } from "../journal/observer.ts";
+import type { PodCache } from "../pleg/pod-cache.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { Effects } from "../runtime/effects.ts";
+import { keptSpec } from "../runtime/layout/kept-spec.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
+import type { PodLeftovers } from "./leftovers.ts";
+import type { CheckpointDependencies } from "./pod-checkpoint.ts";
+import type { PodEndings } from "./pod-endings.ts";
+import type { PodKiller } from "./pod-killer.ts";
+import type { PodWorkers } from "./pod-workers.ts";
+import type { StartUpGate } from "./start-up-gate.ts";
+import type { SyncLoop } from "./sync-loop.ts";
+import { takenUp, takenUpText } from "./taken-up.ts";
+import type { UnclaimedPods } from "./unclaimed-pods.ts";
+
+export interface HousekeepingDependencies {
+  readonly effects: Pick<Effects, "clock" | "journal" | "log">;
+  readonly observer?: Observer | undefined;
+  readonly startUp: Pick<StartUp, "has" | "reach">;
+  readonly gate: Pick<StartUpGate, "hasPassedAll">;
+  readonly pleg: Pick<Pleg, "isListed" | "listed">;
+  readonly cache: Pick<PodCache, "uids" | "has" | "get" | "delete">;
+  readonly workers: Pick<PodWorkers, "get" | "has" | "removeOrphan">;
+  readonly killer: Pick<PodKiller, "look">;
+  readonly syncLoop: Pick<SyncLoop, "retry">;
+  /** Where pod checkpoints are stored. */
+  readonly checkpoint: CheckpointDependencies;
+  readonly endings: Pick<PodEndings, "take">;
+  readonly unclaimed: Pick<UnclaimedPods, "clear">;
+  /** Which of the runtime's pods this node may remove. */
+  readonly owns: (uid: PodUid) => Promise<boolean>;
+  /** Pods with leftovers on disk or in the cgroup tree. */
+  readonly leftovers: Pick<PodLeftovers, "podUids" | "remove">;
+  readonly periodMs: number;
+}
+
+/** Ms between searches for orphaned pods, until all pods of the runtime are known. */
+const firstLookMs = 200;
+
+/**
+ * Searches for orphaned pods: in the runtime, on disk, in the cgroup tree (upstream's HandlePodCleanups). A pod is known
+ * to be one once every source has delivered. The first search after that, which gives each pod of the runtime its worker,
+ * ends the start.
+ */
+export class Housekeeping {
+  readonly #deps: HousekeepingDependencies;
+
+  constructor(deps: HousekeepingDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Does housekeeping until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { effects, killer, periodMs, startUp, syncLoop } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        await this.#look(signal);
+      } catch (error) {
+        effects.log.warn("housekeeping failed", { error: errorMessage(error) });
+      }
+      killer.look();
+      // Some of those that wait for unclaimed pods may pass by now.
+      if (!startUp.has("allKnown")) syncLoop.retry();
+      // Soon, until all pods of the runtime are known: orphans are shown and stopped without delay.
+      const pauseMs = startUp.has("allKnown") ? periodMs : Math.min(periodMs, firstLookMs);
+      await effects.clock.sleep("housekeeping", pauseMs, signal).catch(() => {});
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { cache, gate, pleg, startUp } = this.#deps;
+    const isAllWanted = gate.hasPassedAll();
+    await this.#endOrphans(isAllWanted);
+    if (!isAllWanted) return;
+    startUp.reach("sourcesSeen");
+    if (!startUp.has("allKnown") && pleg.listed.every((uid) => cache.has(uid))) this.#allKnown();
+    await this.removeLeftovers(signal);
+  }
+
+  /** Stops orphaned pods of the runtime, if every source that may have them has delivered. */
+  async #endOrphans(isAllWanted: boolean): Promise<void> {
+    const { cache, checkpoint, endings, owns, workers } = this.#deps;
+    for (const uid of cache.uids()) {
+      if (workers.has(uid)) continue;
+      const { status, error } = cache.get(uid);
+      if (!isAllWanted && !this.#isDisowned(status)) continue;
+      if (status.sandboxes.length > 0 || status.containers.length > 0) {
+        if (!(await owns(uid))) continue;
+        const pod = await keptSpec(checkpoint.files, checkpoint.node, uid);
+        const cause: Cause = { code: "OrphanedPod", message: "no source has this pod" };
+        endings.take(uid);
+        workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);
+      } else if (error === undefined) {
+        cache.delete(uid);
+      }
+    }
+  }
+
+  /**
+   * A static pod whose file or URL no longer has it. Without an API server it would hold the name of its successor for
+   * as long as the outage lasts.
+   */
+  #isDisowned({ sandboxes }: PodStatus): boolean {
+    const source = sandboxes[0]?.source;
+    return (source === "file" || source === "http") && this.#deps.gate.hasPassedAll(source);
+  }
+
+  #allKnown(): void {
+    const { cache, effects, startUp, syncLoop, unclaimed, workers } = this.#deps;
+    startUp.reach("allKnown");
+    unclaimed.clear();
+    syncLoop.retry();
+    const found = takenUp(cache, (uid) => workers.get(uid)?.forgotten === false);
+    if (found === undefined) return;
+    effects.log.info("took over running pods", { ...found });
+    effects.journal.record({ kind: "note", what: "PodsTakenUp", message: takenUpText(found) });
+  }
+
+  /** Removes leftovers of removed pods. A failure for one pod does not affect others. */
+  async removeLeftovers(signal: AbortSignal): Promise<void> {
+    const { workers, cache, pleg, endings, leftovers, effects, observer } = this.#deps;
+    let [found, failed] = [0, 0];
+    for (const uid of await leftovers.podUids()) {
+      const pod = podUid(uid);
+      // A listed pod that could not be inspected yet may be running, on the volumes that are here.
+      const known = workers.has(pod) || cache.has(pod) || pleg.isListed(pod);
+      if (known) continue;
+      endings.take(pod);
+      found++;
+      try {
+        const isGone = await leftovers.remove(uid, signal);
+        // Its volumes would go while it makes them.
+        invariant("nothing is left over of a pod that is worked on", !workers.has(pod), () => uid);
+        if (!isGone) failed++;
+      } catch (error) {
+        signal.throwIfAborted();
+        failed++;
+        effects.log.warn("cannot remove the leftovers of a pod", { uid, error: errorMessage(error) });
+      }
+    }
+    observer?.leftoversSwept(found, failed);
+  }
+}

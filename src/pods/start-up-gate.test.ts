@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { StartUp } from "../base/start-up.ts";
+import { keepSpec, keptSpec } from "../runtime/layout/kept-spec.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import type { PodChange } from "./pod-change.ts";
+import { StartUpGate } from "./start-up-gate.ts";
+
+const node = { rootDirectory: "/kubelet" };
+const annotations = { "kubernetes.io/config.source": "api" };
+
+const change = (uid: string, op: PodChange["op"] = "add"): PodChange => ({
+  op,
+  pod: podWith({ containers: [] }, { name: uid, uid, annotations }),
+  cause: { code: "ManifestAdded", message: "wanted at the start" },
+});
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+}
+
+class Fixture {
+  readonly startUp = new StartUp();
+  readonly running = new Set<string>();
+  readonly identity = { settled: true };
+  readonly seen: { readonly uid: string; readonly isLast: boolean }[] = [];
+  readonly files = new MemoryFiles(new ManualClock());
+  readonly gate: StartUpGate;
+
+  constructor(load = async (): Promise<void> => {}, sourcesReady: (source?: string) => boolean = () => true) {
+    this.gate = new StartUpGate({
+      clock: { now: () => 0 },
+      startUp: this.startUp,
+      pleg: { isListed: (uid) => this.running.has(uid) },
+      identity: this.identity,
+      sourcesReady,
+      unclaimed: { load },
+      checkpoint: { files: this.files, node, log: silentLog },
+    });
+    this.gate.connect(({ pod }) => this.seen.push({ uid: pod.metadata.uid, isLast: this.gate.hasPassedAll() }));
+  }
+
+  get uids(): string[] {
+    return this.seen.map(({ uid }) => uid);
+  }
+
+  async list(...running: readonly string[]): Promise<void> {
+    for (const uid of running) this.running.add(uid);
+    this.startUp.reach("listed");
+    await settled();
+  }
+}
+
+describe("the gate of a start", () => {
+  test("nothing new passes before the runtime is listed; then what runs comes first", async () => {
+    const fixture = new Fixture();
+    const held = (): string[] => fixture.gate.pods.map(({ metadata }) => metadata.name);
+    for (const uid of ["a", "b"]) fixture.gate.handle(change(uid));
+    await settled();
+    assert.deepEqual([fixture.uids, held()], [[], ["a", "b"]]);
+    await fixture.list("b");
+    assert.deepEqual([fixture.uids, held()], [["b", "a"], []]);
+  });
+
+  test("what is passed on pod by pod has not all passed before the last", async () => {
+    const fixture = new Fixture();
+    for (const uid of ["a", "b"]) fixture.gate.handle(change(uid));
+    await fixture.list();
+    assert.deepEqual(
+      fixture.seen.map(({ isLast }) => isLast),
+      [false, false],
+    );
+    assert.equal(fixture.gate.hasPassedAll(), true);
+  });
+
+  test("what does not run waits for what earlier lives left to be read, what runs does not", async () => {
+    const read = Promise.withResolvers<void>();
+    let loads = 0;
+    const fixture = new Fixture(async () => {
+      loads++;
+      await read.promise;
+    });
+    await fixture.list("a");
+    fixture.gate.handle(change("a"));
+    await settled();
+    assert.deepEqual([fixture.uids, loads], [["a"], 0]);
+    fixture.gate.handle(change("b"));
+    await settled();
+    assert.deepEqual([fixture.uids, loads, fixture.gate.hasPassedAll()], [["a"], 1, false]);
+    read.resolve();
+    await settled();
+    assert.deepEqual(fixture.uids, ["a", "b"]);
+  });
+
+  test("later changes of a pod that waits keep their order, those of others pass", async () => {
+    const fixture = new Fixture();
+    fixture.gate.handle(change("a"));
+    fixture.gate.handle(change("a", "update"));
+    fixture.gate.handle(change("b", "update"));
+    assert.deepEqual(fixture.uids, ["b"]);
+    await fixture.list();
+    assert.deepEqual(fixture.uids, ["b", "a", "a"]);
+  });
+
+  test("once everything that runs is known all pass at once", () => {
+    const fixture = new Fixture();
+    for (const stage of ["listed", "sourcesSeen", "allKnown"] as const) fixture.startUp.reach(stage);
+    fixture.gate.handle(change("a"));
+    assert.deepEqual(fixture.uids, ["a"]);
+  });
+
+  test("nothing is known to be unwanted before the listing, the sources' word, and the last change on its way", async () => {
+    const seen = new Set<string | undefined>(["file"]);
+    const fixture = new Fixture(undefined, (source) => seen.has(source));
+    assert.equal(fixture.gate.hasPassedAll("file"), false);
+    await fixture.list();
+    assert.deepEqual([fixture.gate.hasPassedAll("file"), fixture.gate.hasPassedAll()], [true, false]);
+    seen.add(undefined);
+    fixture.identity.settled = false;
+    assert.equal(fixture.gate.hasPassedAll(), false);
+    fixture.identity.settled = true;
+    assert.equal(fixture.gate.hasPassedAll(), true);
+    seen.delete(undefined);
+    assert.equal(fixture.gate.hasPassedAll(), false, "a source that comes later is waited for");
+  });
+
+  test("a pod that is deleted while it waits stays so for a next life", async () => {
+    const fixture = new Fixture();
+    await fixture.files.makeDirectory("/kubelet/pods/a", 0o750);
+    const { pod } = change("a");
+    await keepSpec(fixture.files, node, pod, "start");
+    fixture.gate.handle(change("a"));
+    fixture.gate.handle(change("a", "remove"));
+    await new Promise((resolve) => setImmediate(resolve));
+    const kept = await keptSpec(fixture.files, node, "a");
+    assert.equal(kept?.metadata.deletionTimestamp, "1970-01-01T00:00:00Z");
+  });
+});
