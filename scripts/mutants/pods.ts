@@ -73,15 +73,15 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "removed-while-a-start-is-on-its-way",
-    file: "src/pods/pod-worker.ts",
-    from: "if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, cause);",
+    file: "src/pods/pod-termination.ts",
+    from: 'if (waitUntilMs !== undefined) return { kind: "wait", waitUntilMs };',
     to: "void waitUntilMs;",
   },
   {
     name: "removed-before-it-has-stopped",
-    file: "src/pods/pod-worker.ts",
-    from: "const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;\n    if (wasStopped && hasStopped(status)) {",
-    to: "if (++this.#stopsInARow > 2) {",
+    file: "src/pods/pod-termination.ts",
+    from: "return wasStopped && isStopped ? ",
+    to: "return ++this.#stopsInARow > 2 && (wasStopped || !wasStopped) ? ",
   },
   {
     name: "rival-of-earlier-life-ignored",
@@ -139,13 +139,13 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "grace-halved",
-    file: "src/pods/pod-worker.ts",
+    file: "src/pods/pod-termination.ts",
     from: "wholeSeconds(atMs - effects.clock.monotonic())",
     to: "wholeSeconds((atMs - effects.clock.monotonic()) / 2)",
   },
   {
     name: "grace-doubled",
-    file: "src/pods/pod-worker.ts",
+    file: "src/pods/pod-termination.ts",
     from: "wholeSeconds(atMs - effects.clock.monotonic())",
     to: "wholeSeconds((atMs - effects.clock.monotonic()) * 2)",
   },

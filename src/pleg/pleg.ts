@@ -1,4 +1,4 @@
-import { EventChannel } from "../base/event-channel.ts";
+import type { EventChannel } from "../base/event-channel.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Places } from "../base/places.ts";
@@ -10,20 +10,13 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import { inspectPod, type LikelyIds, type ListedPod, listPods, noIds } from "../runtime/status/inspect.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
-import { describeEvent, eventData } from "./event-text.ts";
 import { type EventStream, EventTrust } from "./event-trust.ts";
-import { computeEvents, type PodLifecycleEvent, type ContainerEvent, observationOf } from "./events.ts";
+import { computeEvents } from "./events.ts";
+import { type DeliveredEvent, LifecycleEvents, podSync } from "./lifecycle-events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
-import { likelyIds, type PodRecord, type PodRecords, recordOf, recordOfListing, sameRecord } from "./pod-records.ts";
+import { likelyIds, type PodRecords, recordOf, recordOfListing, sameRecord } from "./pod-records.ts";
 import { RelistOutcome } from "./relist-outcome.ts";
 import { RelistSchedule } from "./relist-schedule.ts";
-
-/** A delivered event, with its journal entry. */
-export interface DeliveredEvent extends PodLifecycleEvent {
-  readonly entry: number;
-  /** The entry's message, one clause. */
-  readonly message: string;
-}
 
 export interface PlegConfig {
   /** Relist interval without a working event stream: 1 s (genericPlegRelistPeriod). */
@@ -77,7 +70,6 @@ interface Inspection {
  * that found the channel full stays with its pod and is retried.
  */
 export class Pleg {
-  readonly events: EventChannel<DeliveredEvent>;
   /** Monotonic ms since when a relist is due. */
   readonly beganMs: number;
   readonly #deps: PlegDependencies;
@@ -94,11 +86,10 @@ export class Pleg {
   readonly #ending = new Set<PodUid>();
   /** Pods whose last inspection failed: the earlier status stays valid, and they are inspected again. */
   readonly #unseen = new Set<PodUid>();
-  readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
+  readonly #events: LifecycleEvents;
   readonly #places: Places;
   #observation: Observation = 0;
   readonly #outcome: RelistOutcome;
-  #discarded = 0;
   readonly #trust = new EventTrust();
   /** As last emitted. */
   #evented = false;
@@ -109,11 +100,16 @@ export class Pleg {
     this.#deps = deps;
     this.#config = config;
     this.beganMs = deps.clock.monotonic();
-    this.events = new EventChannel(config.channelCapacity);
+    this.#events = new LifecycleEvents(deps.journal, config.channelCapacity);
     this.#schedule = new RelistSchedule(deps.clock);
     this.#outcome = new RelistOutcome(deps);
     const { inspections: limit } = config;
     this.#places = new Places(deps, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
+  }
+
+  /** What happens to pods, for the sync loop. */
+  get events(): EventChannel<DeliveredEvent> {
+    return this.#events.channel;
   }
 
   /** Relists until the signal aborts. */
@@ -139,7 +135,7 @@ export class Pleg {
 
   /** Events that found the channel full so far. They were retried. */
   get discarded(): number {
-    return this.#discarded;
+    return this.#events.discarded;
   }
 
   /** True while the runtime's event stream is reliable, and relisting only verifies. */
@@ -249,7 +245,7 @@ export class Pleg {
     for (const uid of new Set([...this.#records.keys(), ...listed.keys(), ...this.#unseen])) {
       const isSame = sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)));
       if (!isSame || this.#unseen.has(uid)) this.#inspect(uid, false);
-      else this.#redeliver(uid);
+      else this.#events.redeliver(uid);
     }
     this.#deps.cache.updateTime(observed);
     this.#deps.startUp.reach("listed");
@@ -319,66 +315,18 @@ export class Pleg {
     if (gone) this.#forget(uid);
     else this.#records.set(uid, now);
     this.#deps.cache.set(uid, status, undefined, observed);
-    const events = computeEvents(uid, before, gone ? undefined : now).map((event) =>
-      this.#record(event, status, before),
-    );
+    const changes = computeEvents(uid, before, gone ? undefined : now);
+    const events = changes.map((event) => this.#events.record(event, status, before));
     if (events.length > 0 && before !== undefined) {
       this.#trust.changed();
       this.#tellEvents();
     }
-    if (events.length === 0 && wanted) {
-      events.push({ type: "PodSync", uid, id: "", container: "", entry: 0, message: "" });
-    }
-    this.#deliver(uid, events);
+    this.#events.deliver(uid, events.length === 0 && wanted ? [podSync(uid)] : events);
   }
 
   #forget(uid: PodUid): void {
     this.#records.delete(uid);
     this.#listed = new Map([...this.#listed].filter(([other]) => other !== uid));
-  }
-
-  #deliver(uid: PodUid, events: readonly DeliveredEvent[]): void {
-    const owed = [
-      ...(this.#undelivered.get(uid) ?? []),
-      ...events.filter((event) => event.type !== "ContainerChanged"),
-    ];
-    while (owed[0] !== undefined && this.events.offer(owed[0])) owed.shift();
-    if (owed.length === 0) {
-      this.#undelivered.delete(uid);
-      return;
-    }
-    if (!this.#undelivered.has(uid)) {
-      this.#discarded++;
-      this.#deps.journal.record({
-        kind: "note",
-        what: "EventDiscarded",
-        message: `the event channel is full (${this.events.length}): events of pod ${uid} are retried`,
-      });
-    }
-    // The reader needs only the newest of them: every event makes it look at the whole pod.
-    this.#undelivered.set(uid, owed.slice(-8));
-  }
-
-  #redeliver(uid: PodUid): void {
-    if (this.#undelivered.has(uid)) this.#deliver(uid, []);
-  }
-
-  #record(event: ContainerEvent, status: PodStatus, before: PodRecord | undefined): DeliveredEvent {
-    const pod = {
-      namespace: status.namespace || (before?.namespace ?? ""),
-      name: status.name || (before?.name ?? ""),
-      uid: event.uid,
-    };
-    const message = describeEvent(event, status);
-    const entry = this.#deps.journal.record({
-      kind: "observation",
-      what: observationOf(event),
-      message,
-      pod,
-      ...(event.container === "" ? {} : { container: event.container }),
-      ...eventData(event, status),
-    });
-    return { ...event, entry, message };
   }
 
   #tellEvents(): void {

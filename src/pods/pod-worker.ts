@@ -4,9 +4,9 @@ import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
-import type { DeliveredEvent } from "../pleg/pleg.ts";
-import { gracePeriodSeconds, wholeSeconds } from "../runtime/actions/grace.ts";
-import { hasStopped, remainsOf } from "../runtime/status/remains.ts";
+import type { DeliveredEvent } from "../pleg/lifecycle-events.ts";
+import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
+import { hasStopped } from "../runtime/status/remains.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
 import { actionsContext } from "./actions-context.ts";
@@ -19,6 +19,7 @@ import { PodOperations } from "./pod-operations.ts";
 import { PodCheckpoint } from "./pod-checkpoint.ts";
 import { PodResizing } from "./pod-resize.ts";
 import { PodObserver } from "./pod-observer.ts";
+import { PodTermination } from "./pod-termination.ts";
 import { withoutInstances } from "./post-start-hooks.ts";
 import { type Rival, rivalRetryMs, Rivals } from "./rivals.ts";
 import { RestartTimes } from "./restart-times.ts";
@@ -30,8 +31,6 @@ import type { WorkerPlan } from "./worker-plan.ts";
 import { WorkerViews } from "./worker-views.ts";
 import { checkTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
 
-/** Consecutive stops that left something to stop: more is a loop that needs a pause, not progress. */
-const maxStopsInARow = 5;
 const resync: Cause = { code: "Resync", message: "periodic resync of the pod" };
 
 interface OwnDependencies extends WorkerDependencies {
@@ -59,13 +58,13 @@ export class PodWorker {
   #forgotten: Cause | undefined;
   readonly #schedule: StepSchedule;
   readonly #observer: PodObserver;
-  #stopsInARow = 0;
   /** The latest decision, for its waits. */
   #actions: PodActions | undefined;
   readonly #failures = new StartFailures();
   readonly #outage: RuntimeOutage;
   readonly #operations: PodOperations;
   readonly #resizing: PodResizing;
+  readonly #termination: PodTermination;
   readonly #views: WorkerViews;
   #life: AbortSignal | undefined;
   /** Cancels the current step because the desired state changed. */
@@ -98,6 +97,11 @@ export class PodWorker {
       wake: (reason) => this.wake(reason),
     });
     this.#operations = new PodOperations(clock, log.child({ ...ref }), events);
+    this.#termination = new PodTermination(deps, {
+      operations: this.#operations,
+      observer: this.#observer,
+      checkpoint: this.#checkpoint,
+    });
     const shown = { operations: this.#operations, activeDeadline: this.#activeDeadline };
     this.#views = new WorkerViews(deps, { ...learners, ...shown, resizing: this.#resizing, observer: this.#observer });
   }
@@ -326,57 +330,35 @@ export class PodWorker {
   }
 
   async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
-    const { effects, runtime } = this.#deps;
     const { cause } = state.ending;
-    const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
-    if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, cause);
-    // Stopped at least once in any case: a pod that ended by itself still holds resources.
-    const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
-    if (wasStopped && hasStopped(status)) {
+    const next = this.#termination.next(state, status);
+    if (next.kind === "wait") return this.#schedule.by(next.waitUntilMs, cause);
+    if (next.kind === "stopped") {
       this.#enter({ ...state, kind: "terminated", released: false });
       return this.#schedule.by(0, cause);
     }
     this.#views.publish(this, status, this.#actions, cause);
-    await this.#checkpoint.stopping(this.#pod, this.forgotten ? undefined : state.ending);
-    try {
-      using _ending = this.#observer.ending();
-      const left = (atMs: number): number => Math.max(0, wholeSeconds(atMs - effects.clock.monotonic()));
-      const graces = new Map([...(state.killsAtMs ?? [])].map(([id, atMs]) => [id, left(atMs)]));
-      const remains = { ...remainsOf(status), graces };
-      const target = { ref: this.ref, pod: this.#pod, graceSeconds: left(state.killAtMs), cause };
-      await runtime.killPod(target, remains, signal);
-      this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, cause);
-    } finally {
-      this.#observer.acted();
-    }
+    const isProgress = await this.#termination.stop(this, state, status, signal);
+    this.#schedule.by(isProgress ? 0 : this.#after(retryDelayMs), cause);
   }
 
   async #terminated(state: Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
     // The runtime may have created it late, for a canceled start. Its resources must be released.
     if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
-      // Its end may not be recorded yet, e.g. because the disk was full.
-      if (!(await this.#checkpoint.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
-      const cause: Cause = { code: "PodTerminated", message: "the pod has ended and no longer needs its volumes" };
-      if (!state.released) await this.#deps.runtime.release(this.ref, cause, signal);
+      const isRemembered = await this.#termination.release(this.ref, state, signal);
+      if (!isRemembered) this.#schedule.by(this.#after(retryDelayMs), resync);
       this.#state = { ...state, released: true };
       await this.#prune(status, signal);
       return;
     }
-    await this.#checkpoint.stopping(this.#pod, undefined);
-    try {
-      const comesBack = this.#deps.comesBack(this.uid);
-      const removal = { cause: this.#forgotten, comesBack, hasReleased: state.released };
-      await this.#deps.runtime.removePod(this.ref, status, removal, signal);
-    } finally {
-      this.#observer.acted("requestInspectAfresh");
-    }
+    await this.#termination.remove(this, state, { status, cause: this.#forgotten }, signal);
     this.#enter({ kind: "finished" });
   }
 
   #enter(to: WorkerState): void {
     checkTransition(this.#state, to);
-    this.#stopsInARow = 0;
+    this.#termination.entered();
     this.#actions = undefined;
     this.#failures.clear();
     this.#decisions.entered(this.#state, to);

@@ -5,7 +5,7 @@ import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
-import type { DeliveredEvent } from "../pleg/pleg.ts";
+import type { DeliveredEvent } from "../pleg/lifecycle-events.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ChangedObject, usesObject } from "../api/referenced-objects.ts";
