@@ -13,7 +13,7 @@ import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import type { BenchOptions } from "./options.ts";
 import { startPodwright } from "./programs.ts";
 import { processUsage, type Usage } from "./usage.ts";

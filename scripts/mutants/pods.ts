@@ -56,8 +56,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "leftovers-of-listed-pod-removed",
     file: "src/pods/housekeeping.ts",
-    from: "|| cache.has(pod) || pleg.isListed(pod);",
-    to: "|| cache.has(pod);",
+    from: "|| cache.has(uid) || pleg.isListed(uid);",
+    to: "|| cache.has(uid);",
   },
   {
     name: "busy-containers-decided-about",
@@ -92,7 +92,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "two-pods-of-one-name",
     file: "src/pods/pod-workers.ts",
-    from: 'worker.queuedBehind(queue[0]?.ref.uid ?? "");',
+    from: "worker.queuedBehind(queue[0]?.uid ?? worker.uid);",
     to: "this.#run(worker);",
   },
   {

@@ -83,9 +83,9 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: "pre-stop-not-waited-for",
     file: "src/runtime/operations/pod-stopper.ts",
-    from: "const ended = preStops.once(id, (life) => runPreStop(hooks, journal, { container: subject, handler, cause }, life));",
+    from: "const ended = preStops.once(id, (signal) => runPreStop(hooks, journal, hook, signal));",
     to: `const ended = Promise.resolve();
-    void preStops.once(id, (life) => runPreStop(hooks, journal, { container: subject, handler, cause }, life));`,
+    void preStops.once(id, (signal) => runPreStop(hooks, journal, hook, signal));`,
   },
   {
     name: "pre-stop-skipped",

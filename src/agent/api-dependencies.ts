@@ -52,7 +52,7 @@ export function apiDependencies(
     health: () => node.health(),
     surroundings: () => {
       const own = new Set(node.health().map(({ name }) => name));
-      return node.engine.health().checks.filter(({ name }) => !own.has(name));
+      return node.localApi.health().checks.filter(({ name }) => !own.has(name));
     },
     configuration: shownConfiguration(configuration),
     flags: shownFlags(configuration, flags),

@@ -4,10 +4,10 @@ import type { Logger } from "../ports/log.ts";
 
 /** Reports each broken invariant once, in the journal and the log; podwright continues. */
 export function tellBrokenInvariants(journal: Recorder, log: Logger): BrokenInvariant {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (name, detail) => {
-    if (told.has(name)) return;
-    told.add(name);
+    if (reported.has(name)) return;
+    reported.add(name);
     log.error("an invariant is broken: a defect of podwright, please report it", { invariant: name, detail });
     journal.record({ kind: "note", what: "InvariantBroken", message: `a defect of podwright: ${name}: ${detail}` });
   };

@@ -25,7 +25,7 @@ import type { LogLevel } from "../ports/log.ts";
 import { canonicalPath } from "../private-runtime/canonical-path.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
-import type { Health } from "../server/engine.ts";
+import type { Health } from "../server/local-api.ts";
 import { healthzRoutes } from "../server/healthz.ts";
 import { keepServing } from "./keep-serving.ts";
 import { credentialPlugins } from "./credential-providers.ts";

@@ -9,7 +9,7 @@ import { byAccessReview, byTokenReview, type ReviewDependencies } from "../node-
 import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { Ports } from "../ports/ports.ts";
-import type { Health } from "../server/engine.ts";
+import type { Health } from "../server/local-api.ts";
 
 /** Who knows of clients and of what they may. */
 export interface AccessParts {

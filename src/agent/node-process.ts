@@ -28,8 +28,8 @@ import type { NodeHandler } from "../ports/node-server.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { podsOfOthers, registerRoot } from "../private-runtime/node-roots.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
-import type { Health } from "../server/engine.ts";
-import { engineRoutes } from "../server/routes.ts";
+import type { Health } from "../server/local-api.ts";
+import { localApiRoutes } from "../server/routes.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
 import type { RuntimeConnection } from "./daemon.ts";
 import { buildFigures, buildStats } from "./node-figures.ts";
@@ -120,7 +120,7 @@ async function buildNode(
   parts: NodeProcess,
   journal: Journal,
   evictions: EvictionManager,
-  told: { readonly podGone: () => void; readonly exit: () => void },
+  listeners: { readonly podGone: () => void; readonly exit: () => void },
 ): Promise<Node> {
   const { ports, log, metrics, recorder, runtime, config, cluster } = parts;
   const cgroups = measuredCgroups(metrics.registry, ports.clock, ports.cgroups);
@@ -137,8 +137,8 @@ async function buildNode(
       journal,
       log,
       owns: parts.owns,
-      onPodGone: told.podGone,
-      exit: told.exit,
+      onPodGone: listeners.podGone,
+      exit: listeners.exit,
       recorder,
       observer: metrics.runtime,
       evictions,
@@ -167,8 +167,8 @@ async function buildNode(
 async function serveEngine(parts: NodeProcess, node: Node, figures: NodeFigures): Promise<ApiServer> {
   const { ports, log, layout, runtime, config, subject } = parts;
   const { cri, info, endpoint } = runtime;
-  const engineApi = localApi(engineRoutes(node.engine), apiDependencies({ ports, cri, subject }, node, true));
-  const api = withPage(withFigures(figures, ports.compression, engineApi), pageRoutes(node.page, pageAssets));
+  const routes = besideKubeletApi(localApiRoutes(node.localApi), apiDependencies({ ports, cri, subject }, node, true));
+  const api = withPage(withFigures(figures, ports.compression, routes), pageRoutes(node.page, pageAssets));
   const server = await serveUnix(layout.engineSocket, api, {
     streamingIdleMs: streamingIdleMs(subject.configuration),
     onError: (error, request) => log.error("request failed", { ...request, error: String(error) }),
@@ -179,12 +179,12 @@ async function serveEngine(parts: NodeProcess, node: Node, figures: NodeFigures)
 }
 
 /** Podwright's own API below `/v1/`, and beside it the kubelet's: who may open the socket may do everything. */
-function localApi(engine: ApiHandler, deps: NodeApiDependencies): NodeHandler {
+function besideKubeletApi(own: ApiHandler, deps: NodeApiDependencies): NodeHandler {
   // The switches of the configuration are about the network.
   const kubelet = nodeApi({ ...deps, debugging: true });
   const owns = new Set(registeredRoutes(deps).map(({ name }) => name));
   return async (request) => {
     const [name = ""] = request.path.slice(1).split("/");
-    return owns.has(name) ? await kubelet(request) : await engine(request);
+    return owns.has(name) ? await kubelet(request) : await own(request);
   };
 }

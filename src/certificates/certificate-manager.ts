@@ -77,7 +77,7 @@ export class CertificateManager {
   #renewErrors = 0;
   #lastProblem = "";
   /** What the journal was told last: it need not hear the same of each try. */
-  #told = "";
+  #reportedProblem = "";
   #asking: { readonly template: RequestTemplate; readonly abort: AbortController } | undefined;
 
   constructor(deps: ManagerDependencies, config: ManagerConfig) {
@@ -258,14 +258,14 @@ export class CertificateManager {
         ...(goodUntil !== undefined && { goodUntil }),
       });
       // Each has another name.
-      const told = error instanceof RequestRefusedError ? error.why : message;
-      if (told !== this.#told) {
+      const problem = error instanceof RequestRefusedError ? error.why : message;
+      if (problem !== this.#reportedProblem) {
         this.#journal?.record({
           ...{ kind: "note", what: "CertificateNotIssued", cause },
           message: `no new ${purpose} certificate: ${message}`,
         });
       }
-      this.#told = told;
+      this.#reportedProblem = problem;
       this.#lastProblem = message;
       return false;
     } finally {
@@ -337,7 +337,7 @@ export class CertificateManager {
     this.#renewNow = false;
     this.#failures = 0;
     this.#lastProblem = "";
-    this.#told = "";
+    this.#reportedProblem = "";
     const until = formatTime(own.notAfterMs);
     log.info("using a new certificate", { purpose, path: pair.path, until });
     this.#journal?.record({

@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { followLog } from "../logs/reader.ts";
-import type { ContainerView, DebugContainer } from "../server/engine.ts";
+import type { ContainerView, DebugContainer } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { gonePods, listPods } from "./listing.ts";

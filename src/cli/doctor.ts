@@ -2,7 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
 import type { Check } from "../private-runtime/preflight/check.ts";
 import { preflight, preflightBesideRuntime } from "../private-runtime/preflight/preflight.ts";
-import type { Health } from "../server/engine.ts";
+import type { Health } from "../server/local-api.ts";
 import { connectCri } from "../cri/client.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { findEngine, searchPath } from "./engine-process.ts";

@@ -14,7 +14,7 @@ import type {
   Health,
   Plan,
   PodView,
-} from "../server/engine.ts";
+} from "../server/local-api.ts";
 
 /**
  * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers, the

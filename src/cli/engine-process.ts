@@ -1,7 +1,7 @@
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
-import type { Health } from "../server/engine.ts";
+import type { Health } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { EngineGone, hangRemedy } from "./engine-client.ts";
 import { printable } from "../journal/text.ts";
@@ -183,9 +183,9 @@ export function engineFailure(log: string, logPath: string): PodwrightError {
   const lines = log.split("\n").filter((line) => line.trim() !== "");
   const own = lines.findLastIndex((line) => line.startsWith("podwright: "));
   const exitCode = own >= 0 ? ExitCode.environment : ExitCode.failed;
-  const told = own >= 0 ? lines.slice(own) : lines.slice(-5);
-  const remedy = own >= 0 ? told.find((line) => line.startsWith(remedyMark)) : undefined;
-  const shown = told.filter((line) => line !== remedy).map((line) => printable(line.replace(/^podwright: /, "")));
+  const complaint = own >= 0 ? lines.slice(own) : lines.slice(-5);
+  const remedy = own >= 0 ? complaint.find((line) => line.startsWith(remedyMark)) : undefined;
+  const shown = complaint.filter((line) => line !== remedy).map((line) => printable(line.replace(/^podwright: /, "")));
   const message = ["the engine did not start", ...(shown.length > 0 ? [shown.join("\n  ")] : [])].join(": ");
   return new PodwrightError(exitCode, message, {
     remedy: remedy === undefined ? `see ${logPath}` : printable(remedy.slice(remedyMark.length)),

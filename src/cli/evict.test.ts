@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { previewLines } from "./evict.ts";
 
 test("the order of evictions is a line a pod, with what decides about its place", () => {
   const pod = (name: string, place: string, evictable = true) => {
-    return { namespace: "default", name, uid: name, place, evictable };
+    return { namespace: "default", name, uid: podUid(name), place, evictable };
   };
   const preview = {
     signal: "memory.available",

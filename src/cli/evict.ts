@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
-import type { EvictionPreview } from "../server/engine.ts";
+import type { EvictionPreview } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 
 export interface EvictOptions {

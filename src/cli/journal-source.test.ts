@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { selectPod } from "./journal-source.ts";
 
 function entry(seq: number, namespace: string, name: string, uid: string): JournalEntry {
-  return { seq, time: seq, kind: "input", what: "PodAdded", message: "added", pod: { namespace, name, uid } };
+  return {
+    seq,
+    time: seq,
+    kind: "input",
+    what: "PodAdded",
+    message: "added",
+    pod: { namespace, name, uid: podUid(uid) },
+  };
 }
 const entries = [
   entry(1, "default", "web", "uid-1"),

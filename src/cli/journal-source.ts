@@ -82,7 +82,8 @@ export function selectPod(entries: readonly JournalEntry[], selector: string): P
   const pods = [
     ...new Map(entries.flatMap(({ pod }) => (pod === undefined ? [] : [[pod.uid, pod] as const]))).values(),
   ];
-  if (pods.some((pod) => pod.uid === selector)) return { uid: selector };
+  const named = pods.find((pod) => pod.uid === selector);
+  if (named !== undefined) return { uid: named.uid };
   const slash = selector.indexOf("/");
   const name = selector.slice(slash + 1);
   const wanted = slash < 0 ? { name } : { namespace: selector.slice(0, slash), name };

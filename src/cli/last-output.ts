@@ -1,6 +1,6 @@
 import { readLog } from "../logs/reader.ts";
 import { FileError } from "../ports/files.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { terminalText } from "./safe-text.ts";

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podView } from "../../test/support/pod-views.ts";
+import { podUid } from "../base/ids.ts";
 import { gonePods } from "./listing.ts";
 
 test("a pod is gone when it is no longer listed, by an engine that knows what an earlier life left behind", () => {
-  const [web, db] = [podView({ uid: "web" }), podView({ uid: "db" })];
+  const [web, db] = [podView({ uid: podUid("web") }), podView({ uid: podUid("db") })];
   assert.deepEqual(gonePods([web, db], { views: [db], knowsAllPods: true }), [web]);
   assert.deepEqual(gonePods([web, db], { views: [], knowsAllPods: false }), []);
 });

@@ -1,5 +1,5 @@
 import type { PodRef } from "../journal/entry.ts";
-import type { Health, PodView } from "../server/engine.ts";
+import type { Health, PodView } from "../server/local-api.ts";
 import type { EngineClient } from "./engine-client.ts";
 
 /** The pods that an engine lists, and whether one that it does not list is gone. */

@@ -6,7 +6,7 @@ import { containerView, podView } from "../../test/support/pod-views.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { runtimeLayout } from "../private-runtime/layout.ts";
 import { keepSpec } from "../runtime/layout/kept-spec.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { EngineClient } from "./engine-client.ts";
 import { findLog, type LogTarget } from "./log-target.ts";
@@ -52,8 +52,8 @@ test("without a container the annotation's is meant, else the first, which is sa
 
 test("while a replaced pod ends, its log is read until the new one has begun, and both by their UIDs", async () => {
   const waiting = containerView({ state: "waiting", startedAt: undefined, logPath: "/logs/new" });
-  const coming = podView({ uid: "new", phase: "Pending", ready: false, containers: [waiting] });
-  const going = podView({ uid: "old", state: "terminating", containers: [app] });
+  const coming = podView({ uid: podUid("new"), phase: "Pending", ready: false, containers: [waiting] });
+  const going = podView({ uid: podUid("old"), state: "terminating", containers: [app] });
   const target = await found([coming, going], "web");
   assert.deepEqual([target.path, target.uid], ["/logs/app", "old"]);
   assert.match(target.said, /pod web \(uid new\) has not started; showing the pod that it replaces, uid old/u);

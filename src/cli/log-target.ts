@@ -1,8 +1,9 @@
 import { allContainers, listedContainers } from "../api/all-containers.ts";
 import { dirname } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Pod } from "../api/pod.ts";
-import type { ContainerView, PodView } from "../server/engine.ts";
+import type { ContainerView, PodView } from "../server/local-api.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { didYouMean } from "../base/did-you-mean.ts";
@@ -16,7 +17,7 @@ const POD_LOGS_ROOT = "/var/log/pods";
 /** The log that a person means. */
 export interface LogTarget {
   readonly path: string;
-  readonly uid: string;
+  readonly uid: PodUid;
   readonly container: string;
 }
 
@@ -107,13 +108,13 @@ async function findOnDisk(
   previous: boolean,
 ): Promise<LogTarget | undefined> {
   const { files } = context;
-  const directories: { readonly path: string; readonly uid: string; readonly modified: number }[] = [];
+  const directories: { readonly path: string; readonly uid: PodUid; readonly modified: number }[] = [];
   for (const entry of await files.list(POD_LOGS_ROOT)) {
     const [namespace, name, uid] = entry.name.split("_");
     if (entry.type !== "directory" || namespace === undefined || name === undefined || uid === undefined) continue;
     if (![name, `${namespace}/${name}`, uid].includes(selector)) continue;
     const path = `${POD_LOGS_ROOT}/${entry.name}`;
-    directories.push({ path, uid, modified: (await files.stat(path))?.modified ?? 0 });
+    directories.push({ path, uid: podUid(uid), modified: (await files.stat(path))?.modified ?? 0 });
   }
   const newest = directories.toSorted((a, b) => b.modified - a.modified)[0];
   if (newest === undefined) return undefined;
@@ -132,7 +133,7 @@ async function findOnDisk(
 }
 
 /** The pod as the engine of the state directory, or a kubelet whose root directory that lies in, kept it. */
-async function keptPod({ files, layout }: TargetContext, uid: string): Promise<Pod | undefined> {
+async function keptPod({ files, layout }: TargetContext, uid: PodUid): Promise<Pod | undefined> {
   // It reads a pod by its whole schema, which no other log needs.
   const { keptSpec } = await import("../runtime/layout/kept-spec.ts");
   const roots = [layout.kubeletRoot, dirname(layout.stateDirectory)];

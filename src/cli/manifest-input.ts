@@ -1,5 +1,5 @@
 import { PodwrightError } from "../base/errors.ts";
-import type { ApplyRequest } from "../server/engine.ts";
+import type { ApplyRequest } from "../server/local-api.ts";
 import { loadManifests } from "../sources/load.ts";
 import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
 import type { MachineContext } from "./machine-context.ts";

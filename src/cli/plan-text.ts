@@ -1,5 +1,5 @@
 import { formatDuration, printable } from "../journal/text.ts";
-import type { Plan, PlanStep, PodPlan } from "../server/engine.ts";
+import type { Plan, PlanStep, PodPlan } from "../server/local-api.ts";
 import type { Painter } from "./terminal.ts";
 
 /** The text of `podwright plan`. @param now wall-clock milliseconds, for the time that waits have left */

@@ -1,5 +1,5 @@
 import { ExitCode } from "../base/errors.ts";
-import type { ApplyRequest, Plan } from "../server/engine.ts";
+import type { ApplyRequest, Plan } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { printError, printWarning } from "./error-output.ts";

@@ -1,5 +1,5 @@
 import { containersOf } from "../api/all-containers.ts";
-import type { ContainerView, PodView } from "../server/engine.ts";
+import type { ContainerView, PodView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { lastingContainers, neverStarts, podMood, podStatusWord } from "../server/pod-words.ts";
 import { formatAge, formatTable } from "./format.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podView } from "../../test/support/pod-views.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import { runEnd, waitResult } from "./pod-wait.ts";
 
 const refs = [podView({ name: "a" }), podView({ name: "b" })];

@@ -1,5 +1,5 @@
 import type { PodRef } from "../journal/entry.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import { hasEnded } from "../server/pod-words.ts";
 
 /** What `--wait` waits for. */

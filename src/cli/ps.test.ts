@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import type { EntryName } from "../journal/vocabulary.ts";
 import { lastEntries } from "./ps.ts";
 
 function entry(seq: number, name: string, uid: string, what: EntryName): JournalEntry {
-  return { seq, time: seq, kind: "observation", what, message: what, pod: { namespace: "default", name, uid } };
+  return {
+    seq,
+    time: seq,
+    kind: "observation",
+    what,
+    message: what,
+    pod: { namespace: "default", name, uid: podUid(uid) },
+  };
 }
 const left = (...entries: JournalEntry[]): number[] => lastEntries(entries).map(({ seq }) => seq);
 

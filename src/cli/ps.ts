@@ -6,7 +6,7 @@ import { readJournalFromDisk, sayNoEngine } from "./journal-source.ts";
 import { podTable } from "./pod-text.ts";
 import { printable } from "../journal/text.ts";
 import type { JournalEntry } from "../journal/entry.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 
 export interface PsOptions {
   readonly output?: "wide" | "json";

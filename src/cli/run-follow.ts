@@ -1,6 +1,6 @@
 import type { PodRef } from "../journal/entry.ts";
 import { lifeStarted } from "../journal/entry.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { listPods } from "./listing.ts";

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerView, podView } from "../../test/support/pod-views.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { RunProgress } from "./run-progress.ts";
 import { Painter } from "./terminal.ts";
 
-const pod = { namespace: "default", name: "web", uid: "uid-web" };
-const other = { namespace: "default", name: "db", uid: "uid-db" };
+const pod = { namespace: "default", name: "web", uid: podUid("uid-web") };
+const other = { namespace: "default", name: "db", uid: podUid("uid-db") };
 const paint = new Painter(false);
 const start = (change: Partial<JournalEntry> = {}): JournalEntry => ({
   seq: 1,

@@ -1,7 +1,7 @@
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import type { EntryName } from "../journal/vocabulary.ts";
 import { formatDuration, printable } from "../journal/text.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { hasEnded } from "../server/pod-words.ts";
 import { addressLines, notReadyLines } from "./pod-text.ts";

@@ -4,7 +4,7 @@ import { why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
 import { formatDuration } from "../journal/text.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/engine.ts";
+import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/local-api.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { ensureEngine, type EngineStart } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";

@@ -1,5 +1,5 @@
 import type { PodRef } from "../journal/entry.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { gonePods, listPods } from "./listing.ts";

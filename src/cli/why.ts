@@ -2,7 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { type Explanation, why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
-import type { PodView } from "../server/engine.ts";
+import type { PodView } from "../server/local-api.ts";
 import { verdict } from "../server/verdict.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";

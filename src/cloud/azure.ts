@@ -33,11 +33,11 @@ export class AzureMetadata implements CloudProvider {
 
   async instance(signal: AbortSignal): Promise<CloudInstance> {
     const path = "/metadata/instance?api-version=2021-02-01";
-    const told = Instance.safeParse(await this.#metadata.json({ path, headers: { Metadata: "true" } }, signal));
-    if (!told.success) {
-      throw new Error(`unexpected instance document of the metadata service: ${z.prettifyError(told.error)}`);
+    const instance = Instance.safeParse(await this.#metadata.json({ path, headers: { Metadata: "true" } }, signal));
+    if (!instance.success) {
+      throw new Error(`unexpected instance document of the metadata service: ${z.prettifyError(instance.error)}`);
     }
-    const { compute, network } = told.data;
+    const { compute, network } = instance.data;
     const region = compute.location.toLowerCase();
     const all = network.interface.flatMap(({ ipv4, ipv6 }) => [...(ipv4?.ipAddress ?? []), ...(ipv6?.ipAddress ?? [])]);
     const addresses = all.flatMap(({ privateIpAddress = "", publicIpAddress = "" }): NodeAddress[] => [

@@ -35,11 +35,11 @@ export class GceMetadata implements CloudProvider {
       proof: flavor,
     });
     const project = await this.#metadata.required(of("project/project-id"), signal);
-    const told = Instance.safeParse(await this.#metadata.json(of("instance/?recursive=true"), signal));
-    if (!told.success) {
-      throw new Error(`unexpected instance document of the metadata service: ${z.prettifyError(told.error)}`);
+    const instance = Instance.safeParse(await this.#metadata.json(of("instance/?recursive=true"), signal));
+    if (!instance.success) {
+      throw new Error(`unexpected instance document of the metadata service: ${z.prettifyError(instance.error)}`);
     }
-    const { name, hostname = "", zone: zonePath, machineType = "", networkInterfaces } = told.data;
+    const { name, hostname = "", zone: zonePath, machineType = "", networkInterfaces } = instance.data;
     const zone = last(zonePath);
     const addresses = networkInterfaces.flatMap(({ ip = "", ipv6 = [], accessConfigs = [] }): NodeAddress[] => [
       ...[ip, ...ipv6].map((address) => ({ type: "InternalIP" as const, address })),

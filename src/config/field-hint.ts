@@ -10,8 +10,8 @@ export function fieldHint(path: FieldPath, field: string): ReturnType<FieldHint>
   const flag = field.replaceAll(/([a-z\d])([A-Z])/gu, "$1-$2").toLowerCase();
   const sets = configurationFlags.get(flag)?.field;
   if (sets?.toLowerCase() === field.toLowerCase()) return undefined;
-  if (sets !== undefined) return { told: `the field is ${quote(sets)}`, meant: sets };
-  if (Object.hasOwn(nodeFlags, flag)) return { told: `only the flag --${flag} sets it` };
+  if (sets !== undefined) return { hint: `the field is ${quote(sets)}`, meant: sets };
+  if (Object.hasOwn(nodeFlags, flag)) return { hint: `only the flag --${flag} sets it` };
   const removed = removedFlag(flag);
-  return removed === undefined ? undefined : { told: `the flag --${flag} was ${removed}` };
+  return removed === undefined ? undefined : { hint: `the flag --${flag} was ${removed}` };
 }

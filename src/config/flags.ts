@@ -69,9 +69,9 @@ export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
       if (first === undefined) break;
       throw badFlag(`unknown command ${JSON.stringify(first)}`);
     }
-    const told = toldRemoved(word);
-    if (told !== undefined) {
-      removed.push(told);
+    const problem = removedFlagProblem(word);
+    if (problem !== undefined) {
+      removed.push(problem);
       if (!word.includes("=") && rest[0]?.startsWith("-") === false) rest.shift();
       continue;
     }
@@ -115,10 +115,10 @@ function flagOf(word: string): { name: string; kind: FlagKind; given: string | u
 }
 
 /** What to do about a flag that only earlier kubelets had. */
-function toldRemoved(word: string): string | undefined {
+function removedFlagProblem(word: string): string | undefined {
   const name = /^--([^=]+)/u.exec(word)?.[1]?.replaceAll("_", "-");
-  const told = name === undefined ? undefined : removedFlag(name);
-  return told === undefined ? undefined : `unknown flag: --${name}: ${told}`;
+  const problem = name === undefined ? undefined : removedFlag(name);
+  return problem === undefined ? undefined : `unknown flag: --${name}: ${problem}`;
 }
 
 function parsed(name: string, kind: FlagKind, text: string, before: unknown): unknown {

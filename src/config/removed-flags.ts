@@ -73,8 +73,8 @@ const table: readonly (readonly [since: string, instead: string, names: string])
 
 const removed: ReadonlyMap<string, string> = new Map(
   table.flatMap(([since, instead, names]) => {
-    const told = `removed ${since === "" ? "from the kubelet" : `in Kubernetes ${since}`}: ${instead}`;
-    return names.split(/\s+/u).map((name) => [name, told] as const);
+    const problem = `removed ${since === "" ? "from the kubelet" : `in Kubernetes ${since}`}: ${instead}`;
+    return names.split(/\s+/u).map((name) => [name, problem] as const);
   }),
 );
 

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import type { ClusterObjects } from "./cluster-objects.ts";
 import type { Cluster } from "./cluster.ts";
@@ -37,7 +38,7 @@ export class ClusterLink implements ClusterHooks {
     return this.#cluster?.networkProblem();
   }
 
-  podReleased(uid: string): void {
+  podReleased(uid: PodUid): void {
     this.#objects.released(uid);
     this.#cluster?.podReleased(uid);
   }
@@ -48,7 +49,7 @@ export class ClusterLink implements ClusterHooks {
   }
 
   /** Nothing of the pod is left on the node. */
-  podRemoved(uid: string): void {
+  podRemoved(uid: PodUid): void {
     this.#objects.released(uid);
     this.#cluster?.wantedChanged();
   }

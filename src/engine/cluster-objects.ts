@@ -3,6 +3,7 @@ import { Reflector } from "../api-client/reflector.ts";
 import type { WatchNews } from "../api-client/watch-news.ts";
 import { onAbort } from "../base/abort.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { PullAccount } from "../images/credential-provider.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { ApiObjects, type Watcher } from "../objects/api-objects.ts";
@@ -80,7 +81,7 @@ export class ClusterObjects {
   }
 
   /** The pod has ended for good and its volumes are gone, or nothing of it is left. May be called again and again. */
-  released(uid: string): void {
+  released(uid: PodUid): void {
     this.#objects.remove(uid);
     this.#tokens.remove(uid);
   }

@@ -2,6 +2,7 @@ import type { ApiClient } from "../api-client/client.ts";
 import { Reflector, type ReflectorHandler, type ReflectorTarget } from "../api-client/reflector.ts";
 import type { WatchNews } from "../api-client/watch-news.ts";
 import type { ApiObject } from "../api-client/resource.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { CloudProvider } from "../cloud/cloud-provider.ts";
 import { CloudResourceSync } from "../cloud/cloud-resource-sync.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
@@ -77,7 +78,7 @@ export interface ClusterDependencies {
   /** What else may keep the node from being ready. */
   readonly problems: readonly NodeProblem[];
   /** The API server's pods among the running ones, from their checkpoints. */
-  readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
+  readonly lastKnown: (running: readonly PodUid[]) => Promise<readonly Pod[]>;
   /** Takes what the API server wants of this node. */
   readonly deliver: (state: SourceState) => void;
 }
@@ -145,7 +146,7 @@ export class Cluster implements ClusterHooks {
         journal,
         log,
         observe: (signal) => this.#observe(signal),
-        addressesTold: (addresses) => setup.addresses.told(addresses),
+        addressesPublished: (addresses) => setup.addresses.published(addresses),
         podCidr: async (podCidr, within) => {
           await cri.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, { signal: within });
         },
@@ -188,7 +189,7 @@ export class Cluster implements ClusterHooks {
     return this.#runtime.networkProblem;
   }
 
-  podReleased(uid: string): void {
+  podReleased(uid: PodUid): void {
     this.#statuses.released(uid);
   }
 

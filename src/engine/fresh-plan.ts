@@ -2,7 +2,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { ApplyRequest, Plan } from "../server/engine.ts";
+import type { ApplyRequest, Plan } from "../server/local-api.ts";
 import { RunSource } from "../sources/run-source.ts";
 import { planPods } from "./plan-pods.ts";
 

@@ -22,10 +22,10 @@ export async function takeLockFile(
   signal: AbortSignal,
 ): Promise<Disposable> {
   log.info("acquiring file lock", { path });
-  for (let told = false; ; told = true) {
+  for (let isReported = false; ; isReported = true) {
     const lock = await locks.tryLock(path);
     if (lock !== undefined) return lock;
-    if (!told) log.warn("another process holds the lock file; waiting for it", { path });
+    if (!isReported) log.warn("another process holds the lock file; waiting for it", { path });
     await clock.sleep("the lock file", pollMs, signal);
   }
 }

@@ -1,5 +1,5 @@
 import { WatchNews } from "../api-client/watch-news.ts";
-import { podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { KubeletDependencies } from "../kubelet/dependencies.ts";
@@ -18,7 +18,7 @@ export interface NodePartsDependencies extends Omit<
 > {
   readonly journal: Pick<Journal, "record" | "follow">;
   /** Told of each pod of which nothing is left. */
-  readonly onPodGone: (uid: string) => void;
+  readonly onPodGone: (uid: PodUid) => void;
   /** Told of each change of what is wanted, after everybody else. */
   readonly onUpdate?: ((update: PodUpdate) => void) | undefined;
 }
@@ -79,7 +79,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     },
     config,
   );
-  const lastKnown = async (running: readonly string[]) => await lastKnownPods(files, config.node, running);
+  const lastKnown = async (running: readonly PodUid[]) => await lastKnownPods(files, config.node, running);
   const cluster =
     place &&
     new Cluster(
@@ -130,7 +130,7 @@ function connect(
       kubelet.handle(update);
       onUpdate?.(update);
     },
-    isListed: (uid) => kubelet.listing.isListed(podUid(uid)),
+    isListed: (uid) => kubelet.listing.isListed(uid),
     startUp: kubelet.startUp,
   });
   kubelet.workers.onRemoved((uid) => {

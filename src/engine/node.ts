@@ -1,6 +1,6 @@
 import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { EvictionManager } from "../eviction/manager.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -20,7 +20,7 @@ import { NodePage } from "../page/node-page.ts";
 import type { PodNews } from "../pods-api/pods-service.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { LogOwners } from "../runtime/operations/node-garbage.ts";
-import type { Engine, Health } from "../server/engine.ts";
+import type { Health, LocalApi } from "../server/local-api.ts";
 import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
 import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
 import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
@@ -31,7 +31,7 @@ import { watchPods } from "./watch-pods.ts";
 import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { ImageRoom } from "./image-room.ts";
 import { NodeCollection } from "./node-collection.ts";
-import { NodeEngine } from "./node-engine.ts";
+import { NodeLocalApi } from "./node-local-api.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";
 
 /** Where a node's pods come from; what is left out is no source. */
@@ -88,13 +88,13 @@ const noObjects: ObjectLookup = { configMap: () => undefined, secret: () => unde
  * `podwright kubelet` have in common.
  */
 export class Node {
-  readonly engine: Engine;
+  readonly localApi: LocalApi;
   /** What the node page shows. */
   readonly page: NodePage;
   readonly #kubelet: Kubelet;
   readonly #parts: NodeParts;
   readonly #run: RunSource | undefined;
-  readonly #gone = new Emitter<string>();
+  readonly #gone = new Emitter<PodUid>();
   readonly #watched: readonly (FileSource | HttpSource)[];
 
   constructor(deps: NodeDependencies, setup: NodeSetup) {
@@ -117,7 +117,7 @@ export class Node {
       userNamespaces: handler?.userNamespaces ?? false,
     };
     const objects = this.#run?.objects ?? noObjects;
-    const onPodGone = (uid: string): void => {
+    const onPodGone = (uid: PodUid): void => {
       this.#gone.emit(uid);
       deps.onPodGone();
     };
@@ -141,20 +141,20 @@ export class Node {
     );
     this.#kubelet = this.#parts.kubelet;
     deps.evictions?.reclaimWith(reclaimOf(this.#kubelet, deps.images));
-    this.engine = this.#buildEngine(deps, setup);
+    this.localApi = this.#buildLocalApi(deps, setup);
     this.page = new NodePage({
-      ...{ clock, log, nodeName, engine: this.engine },
+      ...{ clock, log, nodeName, localApi: this.localApi },
       known: () => this.nodePods(),
       probes: this.#kubelet.probes.results,
     });
   }
 
   /** What answers the command line. */
-  #buildEngine(deps: NodeDependencies, setup: NodeSetup): NodeEngine {
+  #buildLocalApi(deps: NodeDependencies, setup: NodeSetup): NodeLocalApi {
     const { ports } = deps;
     const { runtime } = setup;
     const { nodeName, podLogsRoot } = setup.config.node;
-    return new NodeEngine(
+    return new NodeLocalApi(
       {
         ...{
           clock: ports.clock,
@@ -209,7 +209,7 @@ export class Node {
   /** Calls back when a pod has a new status or is gone, until disposed of. It must not throw. */
   watchPods(listener: (news: PodNews) => void): Disposable {
     const refs = this.nodePods().map(({ pod: { metadata } }) => metadata);
-    const pod = (uid: string): Pod | undefined => this.#kubelet.pods.get(uid);
+    const pod = (uid: PodUid): Pod | undefined => this.#kubelet.pods.get(uid);
     return watchPods({ statuses: this.#kubelet.statuses, pod, refs, gone: this.#gone }, listener);
   }
 
@@ -221,7 +221,7 @@ export class Node {
       return {
         pod: view.pod,
         isStatic: view.pod !== undefined && source !== "api",
-        wanted: wanted.has(podUid(view.ref.uid)),
+        wanted: wanted.has(view.ref.uid),
         state: view.state.kind,
         observed: view.status,
         pendingResize: view.resize?.pending?.reason,
@@ -232,7 +232,7 @@ export class Node {
   }
 
   /** A pod that the node has. */
-  pod(uid: string): Pod | undefined {
+  pod(uid: PodUid): Pod | undefined {
     return this.#kubelet.pods.get(uid);
   }
 

@@ -8,7 +8,7 @@ import { unwanted } from "../pods/ending.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
 import { nothingToDo } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { PodPlan } from "../server/engine.ts";
+import type { PodPlan } from "../server/local-api.ts";
 import { planPods } from "./plan-pods.ts";
 
 const pod = testPod();
@@ -94,7 +94,10 @@ test("pods that are being stopped, have ended, are overdue or wait for their nam
   assert.equal(only({ state }).note, "it has ended: near");
   assert.deepEqual(only({ state, forgotten: true }).steps, [{ text: "remove the pod", because }]);
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);
-  assert.match(only({ behind: "u0", actions: undefined }).waits[0]?.text ?? "", /until pod u0 of the same name/u);
+  assert.match(
+    only({ behind: podUid("u0"), actions: undefined }).waits[0]?.text ?? "",
+    /until pod u0 of the same name/u,
+  );
   assert.match(only({ stale: "no answer" }).note, /no answer/u);
 });
 

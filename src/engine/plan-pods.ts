@@ -1,11 +1,11 @@
 import type { Pod } from "../api/pod.ts";
-import { podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { awaited, describeActions } from "../pods/describe-actions.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
 import { computePodActions, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { PlanStep, PodPlan } from "../server/engine.ts";
+import type { PlanStep, PodPlan } from "../server/local-api.ts";
 import type { RunPreview } from "../sources/run-source.ts";
 import type { SourceName } from "../sources/source.ts";
 import { firstStart } from "../runtime/actions/pod-actions-context.ts";
@@ -91,13 +91,13 @@ function newPlan(
   if (winner !== undefined) {
     return { ...none, note: `it does not run while ${winner.place} has a pod of this name` };
   }
-  const status = { uid: podUid(ref.uid), namespace: ref.namespace, name: ref.name, sandboxes: [], containers: [] };
+  const status = { uid: ref.uid, namespace: ref.namespace, name: ref.name, sandboxes: [], containers: [] };
   const steps = stepsOf(computePodActions(pod, status, firstStart));
   const rival = replaces ?? plans.find((plan) => isSame(plan.ref))?.ref.uid;
   return { ...none, steps, waits: rival === undefined ? [] : [rivalWait(rival)] };
 }
 
-function rivalWait(uid: string): PodPlan["waits"][number] {
+function rivalWait(uid: PodUid): PodPlan["waits"][number] {
   return { text: `wait until pod ${uid} of the same name is gone`, because: [], until: undefined };
 }
 

@@ -8,7 +8,7 @@ import { containerLogPath, podLogDirectory } from "../runtime/layout/log-paths.t
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import type { Contest } from "../sources/mux.ts";
 import { defaultContainerAnnotation } from "../server/default-container.ts";
-import type { ContainerView, PodView, ResizeState } from "../server/engine.ts";
+import type { ContainerView, PodView, ResizeState } from "../server/local-api.ts";
 
 export interface PodViewContext {
   readonly nodeName: string;

@@ -22,11 +22,11 @@ export async function waitForRuntime(
 ): Promise<RuntimeInfo> {
   const began = clock.monotonic();
   let pauseMs = firstPauseMs;
-  let told: { readonly problem: string; readonly atMs: number } | undefined;
+  let reported: { readonly problem: string; readonly atMs: number } | undefined;
   for (;;) {
     try {
       const runtime = await discoverRuntime(cri, signal);
-      if (told !== undefined) {
+      if (reported !== undefined) {
         log.info("container runtime answers", { endpoint, waitedMs: Math.round(clock.monotonic() - began) });
       }
       return runtime;
@@ -35,9 +35,9 @@ export async function waitForRuntime(
       if (!(error instanceof CriError)) throw error;
       const problem = errorMessage(error);
       const now = clock.monotonic();
-      if (told === undefined || told.problem !== problem || now - told.atMs >= remindMs) {
+      if (reported === undefined || reported.problem !== problem || now - reported.atMs >= remindMs) {
         log.warn("container runtime does not answer; waiting for it", { endpoint, error: problem });
-        told = { problem, atMs: now };
+        reported = { problem, atMs: now };
       }
     }
     await clock.sleep("the container runtime to answer", pauseMs, signal);

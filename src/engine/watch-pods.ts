@@ -1,16 +1,17 @@
 import type { Pod } from "../api/pod.ts";
 import type { Emitter } from "../base/emitter.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { PodNews } from "../pods-api/pods-service.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 
 export interface PodWatchDependencies {
   readonly statuses: Pick<StatusManager, "onChange">;
-  readonly pod: (uid: string) => Pod | undefined;
+  readonly pod: (uid: PodUid) => Pod | undefined;
   /** The pods that there are now. */
   readonly refs: readonly PodRef[];
   /** UIDs of pods that are gone from the node. */
-  readonly gone: Emitter<string>;
+  readonly gone: Emitter<PodUid>;
 }
 
 /** Tells of pods as their statuses change and as they go, until disposed of. The listener must not throw. */

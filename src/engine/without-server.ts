@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -14,7 +15,7 @@ export interface WithoutServerDependencies {
   readonly log: Logger;
   readonly runtime: Pick<Cri["runtime"], "listPodSandbox">;
   /** The API server's pods among the running ones, from their checkpoints. */
-  readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
+  readonly lastKnown: (running: readonly PodUid[]) => Promise<readonly Pod[]>;
   /** Whether the API server has told its pods by now. */
   readonly isAnswered: () => boolean;
   readonly deliver: (state: SourceState) => void;
@@ -37,7 +38,7 @@ export async function takeUpWithoutServer(deps: WithoutServerDependencies, signa
     try {
       const filter = { state: { state: PodSandboxState.SANDBOX_READY } };
       const { items } = await runtime.listPodSandbox({ filter }, { signal, timeoutMs });
-      const pods = await lastKnown(items.map(({ labels }) => labels[Label.podUid] ?? ""));
+      const pods = await lastKnown(items.map(({ labels }) => podUid(labels[Label.podUid] ?? "")));
       if (isAnswered() || signal.aborted) return;
       log.warn("no pod list from the API server yet; using last known pod specs", { pods: pods.length });
       const message = `no pod list from the API server yet; managing ${pods.length} running pods from their last known specs`;

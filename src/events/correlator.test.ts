@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { EventCorrelator } from "./correlator.ts";
 import type { NodeEvent } from "./entry-events.ts";
 
 function event(message: string, uid = "u", other: Partial<NodeEvent> = {}): NodeEvent {
-  const pod = { namespace: "ns", name: "web", uid };
+  const pod = { namespace: "ns", name: "web", uid: podUid(uid) };
   return { type: "Normal", reason: "R", message, pod, container: "c", ...other };
 }
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
 import { eventsOf } from "./entry-events.ts";
 
-const pod = { namespace: "ns", name: "web", uid: "u" };
+const pod = { namespace: "ns", name: "web", uid: podUid("u") };
 const cause = { code: "ManifestRemoved", message: "somebody deleted the pod" } as const;
 
 function allTold(input: JournalInput): string[] {

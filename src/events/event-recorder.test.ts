@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import { EventRecorder } from "./event-recorder.ts";
@@ -10,7 +11,7 @@ import { EventRecorder } from "./event-recorder.ts";
 const pod = podWith({ containers: [], initContainers: [{ name: "i" }] });
 const started: JournalEntry = {
   ...{ seq: 1, time: 0, kind: "outcome", what: "StartContainer", result: "done", message: "done" },
-  ...{ pod: { namespace: "ns", name: "p", uid: "u" }, container: "i" },
+  ...{ pod: { namespace: "ns", name: "p", uid: podUid("u") }, container: "i" },
 };
 
 async function withRecorder(
@@ -50,7 +51,7 @@ describe("EventRecorder", () => {
         apiVersion: "v1",
         kind: "Event",
         involvedObject: {
-          ...{ apiVersion: "v1", kind: "Pod", namespace: "ns", name: "p", uid: "u" },
+          ...{ apiVersion: "v1", kind: "Pod", namespace: "ns", name: "p", uid: podUid("u") },
           fieldPath: "spec.initContainers{i}",
         },
         ...{ type: "Normal", reason: "Started", message: "Container started", count: 1 },
@@ -74,7 +75,7 @@ describe("EventRecorder", () => {
   test("an event whose name would be longer than a name may be has a UUID for one", async () => {
     const about = (length: number): JournalEntry => ({
       ...started,
-      pod: { namespace: "ns", name: "p".repeat(length), uid: "u" },
+      pod: { namespace: "ns", name: "p".repeat(length), uid: podUid("u") },
     });
     await withRecorder([about(236), about(237)], async (kube) => {
       const nextName = async (): Promise<string> => {

@@ -5,6 +5,7 @@ import { decoder, type Resource } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
 import { EventChannel } from "../base/event-channel.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { formatTime } from "../base/time.ts";
 import { randomUuid } from "../base/uuid.ts";
 import type { JournalEntry } from "../journal/entry.ts";
@@ -39,7 +40,7 @@ export interface EventRecorderDependencies {
   readonly log: Logger;
   readonly nodeName: string;
   /** A pod of this node. */
-  readonly pod: (uid: string) => Pod | undefined;
+  readonly pod: (uid: PodUid) => Pod | undefined;
 }
 
 interface Waiting {
@@ -166,7 +167,7 @@ export class EventRecorder {
     };
   }
 
-  #fieldPath(uid: string, container: string | undefined): string | undefined {
+  #fieldPath(uid: PodUid, container: string | undefined): string | undefined {
     const spec = this.#deps.pod(uid)?.spec;
     if (spec === undefined || container === undefined) return undefined;
     const lists = ["containers", "initContainers", "ephemeralContainers"] as const;

@@ -4,7 +4,7 @@ import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { EvictionPreview, HealthCheck } from "../server/engine.ts";
+import type { EvictionPreview, HealthCheck } from "../server/local-api.ts";
 import type { AcceptedThresholds } from "./accepted-thresholds.ts";
 import { type EvictionServices, Evictor } from "./evictor.ts";
 import { type FileSystems, withContainerFs } from "./file-systems.ts";

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
 import type { AskedImage } from "../journal/observer.ts";
 import { CriError } from "../ports/cri.ts";
 import { ImageStatusResponseSchema, PullImageResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
@@ -50,7 +51,7 @@ function world() {
       node: { rootDirectory: "/kubelet" },
     },
   );
-  const pod = { namespace: "default", name: "web", uid: "u" };
+  const pod = { namespace: "default", name: "web", uid: podUid("u") };
   const cause = { code: "ContainerMissing", message: "" } as const;
   const asked = async (image: string, pullPolicy: PullPolicy): Promise<string[]> => {
     const request = { pod, container: "c", image, pullPolicy, sandboxConfig: {}, lease: leases.take(), cause };

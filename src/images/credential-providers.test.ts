@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
 import type { CommandOptions, CommandResult } from "../ports/processes.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { decodePluginAnswer } from "./credential-plugin.ts";
@@ -79,7 +80,7 @@ class World {
     as?: PullAccount,
   ): Promise<readonly (readonly [string | undefined, string | undefined])[]> {
     const asker = {
-      pod: { namespace: "ns", name: "p", uid: "p1" },
+      pod: { namespace: "ns", name: "p", uid: podUid("p1") },
       cause: { code: "ContainerMissing", message: "container app has not been started yet" } as const,
       account: as,
       signal: new AbortController().signal,

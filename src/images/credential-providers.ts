@@ -107,11 +107,11 @@ export class CredentialProviders {
     const has = (key: string): boolean => Object.hasOwn(annotations, key);
     // Whoever does not say that its images are pulled so does not want them to be.
     if (!tokens.requiredAnnotations.every(has)) return "not asked";
-    const told = [...tokens.requiredAnnotations, ...tokens.optionalAnnotations].filter(has);
+    const sentKeys = [...tokens.requiredAnnotations, ...tokens.optionalAnnotations].filter(has);
     const token = await account.token(tokens.audience, uid, signal).catch((error: unknown) => {
       throw new Error(`failed to get service account token: ${errorMessage(error)}`, { cause: error });
     });
-    const shown = Object.fromEntries(told.toSorted().map((key) => [key, annotations[key] ?? ""]));
+    const shown = Object.fromEntries(sentKeys.toSorted().map((key) => [key, annotations[key] ?? ""]));
     return { source: { uid, namespace, name }, token, annotations: shown };
   }
 
@@ -168,7 +168,7 @@ export class CredentialProviders {
       pod,
       cause,
       data: { provider: name },
-      told: { provider: name },
+      outcomeData: { provider: name },
     };
     return await perform(journal, clock, action, async () => {
       const stdin = pluginRequest(provider, repository, identity);

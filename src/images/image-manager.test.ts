@@ -1,3 +1,4 @@
+import { podUid } from "../base/ids.ts";
 import { simProcesses } from "../sim/machine.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -72,7 +73,7 @@ function world(limits: Partial<ImageManagerLimits> = {}) {
     { images: { ...limited, ...settings }, node: { rootDirectory: "/kubelet" } },
   );
   const request = (image: string, change: Partial<EnsureImageRequest> = {}): EnsureImageRequest => ({
-    pod: { namespace: "default", name: "web", uid: "uid-web" },
+    pod: { namespace: "default", name: "web", uid: podUid("uid-web") },
     container: "app",
     image,
     pullPolicy: "IfNotPresent",
@@ -186,7 +187,7 @@ test("a back-off is one pod's and one image's, and an image that appears meanwhi
   images.pulls[0]?.fail(new CriError("Unknown", "PullImage", "RegistryUnavailable: 503"));
   const failed = await refusal(failing, "RegistryUnavailable");
   assert.equal(failed.message, "image pull failed for app:1 because the registry is unavailable: 503");
-  const other = ensure("app:1", { pod: { namespace: "default", name: "db", uid: "uid-db" } });
+  const other = ensure("app:1", { pod: { namespace: "default", name: "db", uid: podUid("uid-db") } });
   const otherImage = ensure("app:2");
   await settle();
   assert.equal(images.pulls.length, 3);
@@ -200,7 +201,7 @@ test("pods that want one image share its pull; a pod that goes leaves it to the 
   const { images, ensure, entries } = world();
   const leaving = new AbortController();
   const first = ensure("app:1", {}, leaving.signal);
-  const second = ensure("app:1", { pod: { namespace: "default", name: "db", uid: "uid-db" } });
+  const second = ensure("app:1", { pod: { namespace: "default", name: "db", uid: podUid("uid-db") } });
   await settle();
   assert.equal(images.pulls.length, 1);
   leaving.abort(new Error("the pod was deleted"));
@@ -262,7 +263,7 @@ test("a pull has an end, named; what it did is unknown then", async () => {
 function secret(name: string, password: string, ...registries: readonly string[]): PullSecret {
   const credential = { username: name, password, email: "", identityToken: "" };
   const entries = registries.map((registry) => ({ registry, credential }));
-  return { source: { uid: `uid-${name}`, namespace: "default", name }, entries };
+  return { source: { uid: podUid(`uid-${name}`), namespace: "default", name }, entries };
 }
 const denied = (): CriError => new CriError("Unknown", "PullImage", "401 Unauthorized");
 
@@ -304,7 +305,7 @@ describe("credentials", () => {
 
   test("with an identity token go without the name beside it", async () => {
     const { images, ensure } = world();
-    const source = { uid: "u", namespace: "default", name: "s" };
+    const source = { uid: podUid("u"), namespace: "default", name: "s" };
     const credential = { username: "0", password: "", email: "", identityToken: "refresh" };
     const ensured = ensure("r.io/app", { pullSecrets: [{ source, entries: [{ registry: "r.io", credential }] }] });
     await settle();
@@ -315,7 +316,7 @@ describe("credentials", () => {
 
   test("of others open nothing: pods that have other ones pull by themselves", async () => {
     const { images, ensure, entries } = world();
-    const db = { namespace: "default", name: "db", uid: "uid-db" };
+    const db = { namespace: "default", name: "db", uid: podUid("uid-db") };
     const first = ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] });
     const second = ensure("r.io/app:1", { pod: db });
     await settle();
@@ -343,7 +344,7 @@ describe("an image that was pulled with a pod's secret", () => {
   test("is used by pods that have it, or the same content in another Secret", async () => {
     const { images, ensure } = await pulledWithSecret();
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] })).pulled, false);
-    const same = { ...secret("a", "1", "r.io"), source: { uid: "u2", namespace: "other", name: "b" } };
+    const same = { ...secret("a", "1", "r.io"), source: { uid: podUid("u2"), namespace: "other", name: "b" } };
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [same] })).pulled, false);
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("a", "rotated", "r.io")] })).pulled, false);
     assert.equal(images.pulls.length, 1);
@@ -358,7 +359,7 @@ describe("an image that was pulled with a pod's secret", () => {
     assert.equal(images.pulls[1]?.request.auth, undefined);
     images.pulls[1]?.fail(denied());
     await refusal(without, "ErrImagePull");
-    const pod = { namespace: "default", name: "db", uid: "uid-db" };
+    const pod = { namespace: "default", name: "db", uid: podUid("uid-db") };
     const other = ensure("r.io/app:1", { pod, pullSecrets: [secret("b", "2", "r.io")] });
     await settle();
     images.pulls[2]?.end();

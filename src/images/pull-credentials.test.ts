@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { PullCredentials } from "./pull-credentials.ts";
 
@@ -51,7 +52,7 @@ test("what plugins know comes after what the pod and the node have, with the acc
     registry,
     credential: { username, password: "p", email: "", identityToken: "" },
   });
-  const account = { uid: "u", namespace: "ns", name: "robot" };
+  const account = { uid: podUid("u"), namespace: "ns", name: "robot" };
   const asked: string[] = [];
   const providers = {
     for: async (repository: string) => {
@@ -63,8 +64,8 @@ test("what plugins know comes after what the pod and the node have, with the acc
     },
   };
   const credentials = new PullCredentials({ clock, files, log: silentLog }, paths, providers);
-  const source = { uid: "s", namespace: "ns", name: "secret" };
-  const pod = { namespace: "ns", name: "p", uid: "p" };
+  const source = { uid: podUid("s"), namespace: "ns", name: "secret" };
+  const pod = { namespace: "ns", name: "p", uid: podUid("p") };
   const cause = { code: "ContainerMissing", message: "m" } as const;
   const asker = { pod, cause, account: undefined, signal: new AbortController().signal };
   const found = await credentials.for("r.io/team/app:1", [{ source, entries: [entry("r.io", "pod")] }], asker);

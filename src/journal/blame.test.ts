@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { blame, type Blame } from "./blame.ts";
 import type { JournalEntry } from "./entry.ts";
 import type { EntryName, NameOf } from "./vocabulary.ts";
 import { renderBlame } from "./render-blame.ts";
 
-const pod = { namespace: "default", name: "web", uid: "u1" };
+const pod = { namespace: "default", name: "web", uid: podUid("u1") };
 const cause = { code: "Resync", message: "a test" } as const;
 
 /** A journal of one pod, written by a clock that the test moves. */
@@ -209,7 +210,7 @@ test("a pod that ran to its end without being ready is blamed up to its end", ()
 
 test("of several pods of one name the newest is blamed, and of a stranger nothing is known", () => {
   const story = wholeStartUp();
-  story.at(5000).say("PodAdded", { kind: "input", pod: { ...pod, uid: "u2" } });
+  story.at(5000).say("PodAdded", { kind: "input", pod: { ...pod, uid: podUid("u2") } });
   assert.equal(story.blame().incarnation.pod.uid, "u2");
   assert.deepEqual(story.blame().phases, []);
   assert.equal(blame(story.entries, { name: "stranger" }, 0), undefined);

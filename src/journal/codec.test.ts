@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { decodeLine, encodeEntry } from "./codec.ts";
 import type { JournalEntry } from "./entry.ts";
 import { why } from "./explain.ts";
 
-const pod = { namespace: "default", name: "web", uid: "u1" };
+const pod = { namespace: "default", name: "web", uid: podUid("u1") };
 
 test("names and codes of another version are read as unknown ones, with all that they said", () => {
   const because = { code: "FactOfTomorrow", message: "something new happened" };

@@ -1,3 +1,4 @@
+import { podUid } from "../base/ids.ts";
 import type { Cause, JournalEntry, PodRef, Repeated } from "./entry.ts";
 import { causeCodeOf, entryNameOf } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
@@ -45,7 +46,9 @@ function reduce(entry: JournalEntry): JournalEntry {
     kind: entry.kind,
     what: entryNameOf(cut(entry.what)),
     message: cut(entry.message),
-    ...(pod !== undefined && { pod: { namespace: cut(pod.namespace), name: cut(pod.name), uid: cut(pod.uid) } }),
+    ...(pod !== undefined && {
+      pod: { namespace: cut(pod.namespace), name: cut(pod.name), uid: podUid(cut(pod.uid)) },
+    }),
     ...(container !== undefined && { container: cut(container) }),
     ...(entry.cause !== undefined && { cause: reduceCause(entry.cause) }),
     ...(of !== undefined && { of }),

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
 import type { CauseCode, EntryName, NameOf } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
@@ -6,7 +7,7 @@ import type { JournalKind } from "./vocabulary/term.ts";
 export interface PodRef {
   readonly namespace: string;
   readonly name: string;
-  readonly uid: string;
+  readonly uid: PodUid;
 }
 
 /**

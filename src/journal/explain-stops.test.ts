@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry, JournalInput } from "./entry.ts";
 import { why } from "./explain.ts";
 
-const pod = { namespace: "default", name: "web", uid: "uid-1" };
+const pod = { namespace: "default", name: "web", uid: podUid("uid-1") };
 
 /** What the pod and its container wait for after these entries, a second apart. */
 function next(...inputs: readonly Omit<JournalInput, "message" | "pod">[]): (string | undefined)[] {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry, JournalInput } from "./entry.ts";
 import { why } from "./explain.ts";
 
-const pod = { namespace: "default", name: "web", uid: "uid-1" };
+const pod = { namespace: "default", name: "web", uid: podUid("uid-1") };
 
 /** What the pod's last step is after its phase was told and a token was asked for, as each start of podwright does. */
 function lastAfterToken(result: "done" | "failed"): string | undefined {
@@ -62,7 +63,7 @@ test("a pod whose manifest was taken away and is there again says so, until some
 
 test("a pod that was over before anything of it was there hides no other of its name", () => {
   const entries = (["uid-1", "uid-2"] as const).flatMap((uid, index): JournalEntry[] => {
-    const own = { pod: { ...pod, uid }, time: 0 };
+    const own = { pod: { ...pod, uid: podUid(uid) }, time: 0 };
     const told: readonly Pick<JournalEntry, "kind" | "what">[] = [
       { kind: "input", what: "PodAdded" },
       ...(uid === "uid-1"
@@ -76,13 +77,13 @@ test("a pod that was over before anything of it was there hides no other of its 
   });
   const { namespace, name } = pod;
   assert.equal(why(entries, { namespace, name })?.incarnation.pod.uid, "uid-1");
-  assert.equal(why(entries, { uid: "uid-2" })?.incarnation.pod.uid, "uid-2");
+  assert.equal(why(entries, { uid: podUid("uid-2") })?.incarnation.pod.uid, "uid-2");
 });
 
 test("of two pods of a name that one is newer whose manifest came last, though it had been there before", () => {
   const { namespace, name } = pod;
   const told = ["uid-1", "uid-2", "uid-1"].flatMap((uid, index): JournalEntry[] => {
-    const own = { pod: { ...pod, uid }, time: 0, message: "" };
+    const own = { pod: { ...pod, uid: podUid(uid) }, time: 0, message: "" };
     return [
       { ...own, kind: "input", what: "PodAdded", seq: 10 * index + 1 },
       { ...own, kind: "observation", what: "PodPhaseChanged", seq: 10 * index + 2 },

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "./entry.ts";
 import type { EntryName } from "./vocabulary.ts";
 import { why } from "./explain.ts";
 import { renderWhy } from "./render.ts";
 
-const web = { namespace: "default", name: "web", uid: "uid-2" };
+const web = { namespace: "default", name: "web", uid: podUid("uid-2") };
 
 function journal(...inputs: readonly Partial<JournalEntry>[]): JournalEntry[] {
   return inputs.map((input, index) => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
+import { podUid } from "../base/ids.ts";
 import type { Cause, JournalEntry } from "./entry.ts";
 import type { CauseCode } from "./vocabulary.ts";
 import { timeline, why } from "./explain.ts";
@@ -8,8 +9,9 @@ import { renderTimeline, renderWhy } from "./render.ts";
 import { plainPaint } from "./text.ts";
 
 const start = Date.UTC(2026, 10, 20, 14, 1, 50);
-const web = { namespace: "default", name: "web", uid: "uid-2" };
-const db = { namespace: "default", name: "db", uid: "uid-db" };
+const web = { namespace: "default", name: "web", uid: podUid("uid-2") };
+const webAs = (uid: string) => ({ ...web, uid: podUid(uid) });
+const db = { namespace: "default", name: "db", uid: podUid("uid-db") };
 const options = { now: start + 13_000, timeZone: "UTC", width: 100 };
 
 /** Entries numbered from 1 at `start` plus the given milliseconds. */
@@ -34,8 +36,8 @@ function story(): JournalEntry[] {
   const app = { pod: web, container: "app" };
   const died = { kind: "observation", what: "ContainerDied" } as const;
   return journal(
-    [-90_000, { kind: "input", what: "PodAdded", message: "first version", pod: { ...web, uid: "uid-1" } }],
-    [-9_000, { kind: "decision", what: "PodTerminated", message: "the pod is gone", pod: { ...web, uid: "uid-1" } }],
+    [-90_000, { kind: "input", what: "PodAdded", message: "first version", pod: webAs("uid-1") }],
+    [-9_000, { kind: "decision", what: "PodTerminated", message: "the pod is gone", pod: webAs("uid-1") }],
     [0, { kind: "input", what: "PodAdded", message: "/etc/podwright/manifests/web.yaml holds a new pod", pod: web }],
     [
       2,
@@ -198,7 +200,7 @@ test("why names a back-off although housekeeping came after it", () => {
 });
 
 test("why as text", () => {
-  const explanation = why(story(), { uid: "uid-2" });
+  const explanation = why(story(), { uid: podUid("uid-2") });
   assert.ok(explanation);
   assert.equal(
     renderWhy(explanation, options),
@@ -263,16 +265,13 @@ test("mirrors and refused manifests of its name stand in no pod's way", () => {
   const entries = [
     ...story(),
     ...journal(
-      [
-        20_000,
-        { kind: "action", what: "DeleteMirrorPod", message: "deleting the mirror pod", pod: { ...web, uid: "mirror" } },
-      ],
-      [21_000, { what: "FailedValidation", message: "another pod has its name", pod: { ...web, uid: "other" } }],
+      [20_000, { kind: "action", what: "DeleteMirrorPod", message: "deleting the mirror pod", pod: webAs("mirror") }],
+      [21_000, { what: "FailedValidation", message: "another pod has its name", pod: webAs("other") }],
     ).map((entry) => ({ ...entry, seq: entry.seq + 1000 })),
   ];
   const told = why(entries, { namespace: "default", name: "web" });
   assert.deepEqual([told?.incarnation.pod.uid, told?.older.map(({ pod }) => pod.uid)], ["uid-2", ["uid-1"]]);
-  assert.equal(why(entries, { uid: "other" })?.incarnation.lastMessage, "another pod has its name");
+  assert.equal(why(entries, { uid: podUid("other") })?.incarnation.lastMessage, "another pod has its name");
 });
 
 test("an action without an outcome is still running, or was interrupted when podwright has started since", () => {

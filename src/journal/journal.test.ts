@@ -3,12 +3,13 @@ import { test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { MemoryFiles } from "../../test/support/memory-files.ts";
+import { podUid } from "../base/ids.ts";
 import type { EntryDetails, JournalEntry, JournalInput, PodRef } from "./entry.ts";
 import { Journal, type JournalLimits } from "./journal.ts";
 
 const directory = "/state/journal";
-const web: PodRef = { namespace: "default", name: "web", uid: "uid-web" };
-const db: PodRef = { namespace: "default", name: "db", uid: "uid-db" };
+const web: PodRef = { namespace: "default", name: "web", uid: podUid("uid-web") };
+const db: PodRef = { namespace: "default", name: "db", uid: podUid("uid-db") };
 
 function world(limits: Partial<JournalLimits> = {}) {
   const clock = new ManualClock();
@@ -44,7 +45,7 @@ test("entries are numbered, on disk soon after, and read back by the next life, 
   assert.equal(files.modes.get(`${directory}/journal-1.jsonl`), 0o600);
 
   const next = await open();
-  assert.deepEqual(messages(next.entries({ pod: { uid: "uid-web" } })), ["one", "two"]);
+  assert.deepEqual(messages(next.entries({ pod: { uid: podUid("uid-web") } })), ["one", "two"]);
   assert.equal(next.record(observed("three")), 5, "4 is the note that opens this life");
   assert.equal(next.entries({ kinds: ["note"] }).at(-1)?.message, "podwright started; the last entry before is 3");
 });

@@ -9,7 +9,7 @@ export type ActionInput = Omit<EntryDetails, "of" | "result" | "durationMs"> & {
   readonly what: NameOf<"action">;
   readonly cause: Cause;
   /** Goes into the data of the outcome, however that is. */
-  readonly told?: NonNullable<EntryDetails["data"]>;
+  readonly outcomeData?: NonNullable<EntryDetails["data"]>;
 };
 
 /**
@@ -20,7 +20,7 @@ export type ActionInput = Omit<EntryDetails, "of" | "result" | "durationMs"> & {
 export async function perform<T>(
   journal: Recorder,
   clock: Clock,
-  { told, ...action }: ActionInput,
+  { outcomeData, ...action }: ActionInput,
   work: () => Promise<T>,
   details: (value: T) => NonNullable<EntryDetails["data"]> = () => ({}),
 ): Promise<T> {
@@ -31,7 +31,7 @@ export async function perform<T>(
     message: string,
     found: NonNullable<EntryDetails["data"]> = {},
   ): void => {
-    const data = { ...told, ...found };
+    const data = { ...outcomeData, ...found };
     journal.record({
       kind: "outcome",
       what: action.what,

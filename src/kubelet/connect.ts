@@ -15,7 +15,7 @@ export function connect(
   identity.connect((change) => gate.handle(change));
   gate.connect((change) => syncLoop.handle(change));
   probes.results.onChange(({ pod, result, cause }) => {
-    workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
+    workers.get(pod.uid)?.probed(cause, result === "failure");
   });
   workers.connect({
     stopped: () => syncLoop.roomMade(),
@@ -30,8 +30,8 @@ export function connect(
   allocations.connect({
     // Whoever waits for room was promised it.
     activePods: () => [...workers.holding(), ...pods.waiting().map((pod) => allocations.allocatedPod(pod))],
-    known: (uid) => pods.isKnown(podUid(uid)),
-    isOver: (uid) => (workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
+    known: (uid) => pods.isKnown(uid),
+    isOver: (uid) => (workers.get(uid)?.state.kind ?? "syncing") !== "syncing",
     ready: () => gate.hasPassedAll(),
     changed: (uid, cause) => workers.wake(uid, cause),
   });

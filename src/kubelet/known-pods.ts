@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { OwnStaticPod } from "../pods/mirror-actions.ts";
@@ -51,13 +51,13 @@ export class KnownPods {
   }
 
   /** The pod as it is wanted; undefined also for one that waits to be admitted. */
-  get(uid: string): Pod | undefined {
-    return this.#deps.workers.get(podUid(uid))?.pod;
+  get(uid: PodUid): Pod | undefined {
+    return this.#deps.workers.get(uid)?.pod;
   }
 
-  has(uid: string): boolean {
+  has(uid: PodUid): boolean {
     const isWaiting = (): boolean => this.waiting().some(({ metadata }) => metadata.uid === uid);
-    return this.#deps.workers.has(podUid(uid)) || isWaiting();
+    return this.#deps.workers.has(uid) || isWaiting();
   }
 
   statics(): OwnStaticPod[] {

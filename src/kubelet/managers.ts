@@ -52,6 +52,14 @@ export interface Managers {
   readonly garbage: NodeGarbage;
 }
 
+/** Who knows what is there and what is wanted. */
+interface KnowingParts extends Pick<
+  Managers,
+  "startUp" | "gate" | "pleg" | "cache" | "workers" | "killer" | "syncLoop" | "endings"
+> {
+  readonly unclaimed: UnclaimedPods;
+}
+
 /** The first phase: builds the managers, each of what is there already. `connect` tells them of those that come later. */
 export function buildManagers(deps: KubeletDependencies, config: KubeletConfig): Managers {
   const { ports, cri, journal, log, observer } = deps;
@@ -59,7 +67,10 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const { node } = config;
   const startUp = new StartUp();
   const cache = new PodCache(clock);
-  const pleg = new Pleg({ clock, cri, cache, startUp, journal, log: log.child({ room: "pleg" }), observer }, config.pleg);
+  const pleg = new Pleg(
+    { clock, cri, cache, startUp, journal, log: log.child({ room: "pleg" }), observer },
+    config.pleg,
+  );
   const podCgroups = new PodCgroups(
     { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) },
     { ...config.cgroups, hugePageSizes: node.resources.hugePageSizes },
@@ -70,7 +81,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
   const preStops = new PreStopHooks();
   const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops });
-  const { effects, holdings } = acting;
+  const { effects } = acting;
   const checkpoint = { files, log: effects.log, node };
   const probes = buildProbes(deps, config, statuses);
   const endings = new PodEndings(checkpoint);
@@ -99,7 +110,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   });
   const killer = new PodKiller({ workers, journal, now: () => clock.monotonic() });
   const unclaimed = new UnclaimedPods({ checkpoint, endings, pleg, cache, workers });
-  const { owns, sourcesReady } = deps;
+  const { sourcesReady } = deps;
   const gate = new StartUpGate({ clock, startUp, pleg, identity, sourcesReady, unclaimed, checkpoint });
   const syncLoop = new SyncLoop({
     effects,
@@ -114,7 +125,22 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     unclaimed,
     hadEnded: (uid) => statuses.hadEnded(uid),
   });
-  const housekeeping = new Housekeeping({
+  const knowing = { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed };
+  const housekeeping = buildHousekeeping(deps, config, acting, knowing);
+  const pods = new KnownPods({ workers, gate, syncLoop, statuses, cache, pleg });
+  const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
+  return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods };
+}
+
+function buildHousekeeping(
+  { ports, journal, owns, observer }: KubeletDependencies,
+  { node, housekeepingPeriodMs: periodMs }: KubeletConfig,
+  { effects, holdings }: ActingParts,
+  knowing: KnowingParts,
+): Housekeeping {
+  const { files } = ports;
+  const { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed } = knowing;
+  return new Housekeeping({
     effects,
     observer,
     startUp,
@@ -124,17 +150,13 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     workers,
     killer,
     syncLoop,
-    checkpoint,
+    checkpoint: { files, log: effects.log, node },
     endings,
     unclaimed,
     owns,
     leftovers: new PodLeftovers({ clock, files, journal, node, holdings }),
-    periodMs: config.housekeepingPeriodMs,
+    periodMs,
   });
-  const pods = new KnownPods({ workers, gate, syncLoop, statuses, cache, pleg });
-  const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
-  const garbage = buildGarbage(deps, config, { acting, gate, pods, workers });
-  return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods, garbage };
 }
 
 function buildGarbage(

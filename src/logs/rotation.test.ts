@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { CriError } from "../ports/cri.ts";
 import { ReopenContainerLogResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
@@ -46,7 +47,7 @@ class Scene {
   );
 
   async container(name: string): Promise<RunningLog> {
-    const pod = { namespace: "default", name: "pod", uid: "uid" };
+    const pod = { namespace: "default", name: "pod", uid: podUid("uid") };
     const directory = `/var/log/pods/default_pod_uid/${name}`;
     await this.files.makeDirectory(directory, 0o755);
     const log = { pod, container: name, containerId: `${name}-id`, path: `${directory}/0.log` };

@@ -44,12 +44,12 @@ export interface LogRotationDependencies {
 }
 
 /** By container: time of the last journal entry, and the number of suppressed ones. */
-type Told = Map<string, { readonly atMs: number; untold: number }>;
+type Reports = Map<string, { readonly atMs: number; unreported: number }>;
 
 /**
  * A container that floods its log must fill neither the disk nor the journal: one rotation in this time is recorded.
  */
-const toldEveryMs = 10 * 60_000;
+const reportedEveryMs = 10 * 60_000;
 
 /**
  * Rotates container logs (upstream's ContainerLogManager): renames large files, asks the runtime to reopen them,
@@ -61,8 +61,8 @@ export class LogRotation {
   readonly #packing: Semaphore;
   /** Containers whose log is being processed. */
   readonly #busy = new Map<string, Promise<void>>();
-  readonly #told: Told = new Map();
-  readonly #failures: Told = new Map();
+  readonly #rotations: Reports = new Map();
+  readonly #failures: Reports = new Map();
 
   constructor(deps: LogRotationDependencies, config: LogRotationConfig) {
     this.#deps = deps;
@@ -84,8 +84,8 @@ export class LogRotation {
   look(signal: AbortSignal): void {
     const running = this.#deps.running();
     const ids = new Set(running.map(({ containerId }) => containerId));
-    for (const told of [this.#told, this.#failures]) {
-      for (const id of told.keys()) if (!ids.has(id)) told.delete(id);
+    for (const reports of [this.#rotations, this.#failures]) {
+      for (const id of reports.keys()) if (!ids.has(id)) reports.delete(id);
     }
     for (const log of running) {
       if (this.#busy.has(log.containerId)) continue;
@@ -120,7 +120,7 @@ export class LogRotation {
     const directory = log.path.slice(0, slash);
     const names = (await files.list(directory)).map((entry) => entry.name);
     const plan = planRotation(names, log.path.slice(slash + 1), this.#config.maxFiles, clock.now());
-    const since = this.#told.get(log.containerId)?.untold ?? 0;
+    const since = this.#rotations.get(log.containerId)?.unreported ?? 0;
     const before = since > 0 ? `; ${since} earlier rotations were not recorded` : "";
     const action: LogAction = {
       what: "RotateLog",
@@ -170,20 +170,20 @@ export class LogRotation {
 
   /** Does the work, as an action of the journal unless one of this container was recorded a short while ago. */
   async #tell(log: RunningLog, action: LogAction, work: () => Promise<void>): Promise<void> {
-    if (!this.#mayTell(this.#told, log)) return work();
+    if (!this.#mayTell(this.#rotations, log)) return work();
     const { journal, clock } = this.#deps;
     const data = { id: log.containerId, ...action.data };
     await perform(journal, clock, { ...action, pod: log.pod, container: log.container, data }, work);
   }
 
-  #mayTell(told: Told, { containerId }: RunningLog): boolean {
+  #mayTell(reports: Reports, { containerId }: RunningLog): boolean {
     const now = this.#deps.clock.monotonic();
-    const last = told.get(containerId);
-    if (last !== undefined && now - last.atMs < toldEveryMs) {
-      last.untold++;
+    const last = reports.get(containerId);
+    if (last !== undefined && now - last.atMs < reportedEveryMs) {
+      last.unreported++;
       return false;
     }
-    told.set(containerId, { atMs: now, untold: 0 });
+    reports.set(containerId, { atMs: now, unreported: 0 });
     return true;
   }
 

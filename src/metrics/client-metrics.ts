@@ -60,8 +60,8 @@ export class ClientMetrics {
           const response = await transport.send(request);
           code = `${response.status}`;
           if (isWatch(request)) return response;
-          const told = (bytes: number): void => this.#answerSizes.observe([host, request.method], bytes);
-          return { ...response, body: weighed(response.body, told) };
+          const observe = (bytes: number): void => this.#answerSizes.observe([host, request.method], bytes);
+          return { ...response, body: weighed(response.body, observe) };
         } finally {
           this.#requests.add([code, host, request.method]);
           this.#seconds.observe([host, request.method], (this.#clock.monotonic() - beganMs) / 1000);
@@ -77,11 +77,11 @@ function isWatch({ path }: KubeRequest): boolean {
 }
 
 /** The same, and tells in the end how many bytes there were. */
-async function* weighed(body: AsyncIterable<Uint8Array>, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+async function* weighed(body: AsyncIterable<Uint8Array>, observe: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
     yield chunk;
   }
-  told(bytes);
+  observe(bytes);
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
 import { NodeMetrics } from "./node-metrics.ts";
@@ -8,7 +9,7 @@ import { NodeMetrics } from "./node-metrics.ts";
 /** Series of a family after these entries, as `<labels> <value>`; of histograms the number of observations. */
 function counted(name: string, entries: readonly JournalInput[]): string[] {
   const metrics = new NodeMetrics(new ManualClock());
-  const pod = { namespace: "ns", name: "web", uid: "u" };
+  const pod = { namespace: "ns", name: "web", uid: podUid("u") };
   for (const entry of entries) metrics.recorded({ pod, ...entry });
   const family = metrics.registry.families().find((each) => each.name === name);
   assert.ok(family, name);

@@ -1,5 +1,6 @@
-import type { Pod } from "../api/pod.ts";
-import type { JournalInput } from "../journal/entry.ts";
+import type { Pod, PodSpec } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
+import type { JournalInput, PodRef } from "../journal/entry.ts";
 import { type EntryName, termOf, terms } from "../journal/vocabulary.ts";
 import type { Term } from "../journal/vocabulary/term.ts";
 import { containerBounds, defaultBounds, pullBounds, statusBounds, storageBounds } from "./buckets.ts";
@@ -11,7 +12,7 @@ import { volumePlugins } from "./volume-plugins.ts";
 
 export interface EntryMetricsDependencies {
   /** A pod that the node has; undefined: it is gone, or was never wanted. */
-  readonly pod: (uid: string) => Pod | undefined;
+  readonly pod: (uid: PodUid) => Pod | undefined;
   /** Wall clock ms. */
   readonly now: () => number;
 }
@@ -119,8 +120,12 @@ export class EntryMetrics {
     this.#containers.startErrors.add([type, code]);
   }
 
+  #specOf(pod: PodRef | undefined): PodSpec | undefined {
+    return pod && this.#deps.pod(pod.uid)?.spec;
+  }
+
   #sandbox({ pod }: JournalInput, seconds: number, failed: boolean): void {
-    const spec = this.#deps.pod(pod?.uid ?? "")?.spec;
+    const spec = this.#specOf(pod);
     const handler = spec?.runtimeClassName ?? "";
     this.#pods.sandboxSeconds.observe([handler], seconds);
     if (!failed) return;
@@ -145,7 +150,7 @@ export class EntryMetrics {
     if (hooks.has(what) && sleeps.test(message)) this.#sleeping.add(hookKey(entry));
     if (what === "RunPodSandbox") {
       this.#pods.startedPods.add([]);
-      if (this.#deps.pod(pod?.uid ?? "")?.spec.hostUsers === false) this.#pods.startedUserPods.add([]);
+      if (this.#specOf(pod)?.hostUsers === false) this.#pods.startedUserPods.add([]);
     }
   }
 
@@ -178,7 +183,7 @@ export class EntryMetrics {
   }
 
   #containerType({ pod, container }: JournalInput): ContainerType {
-    const spec = this.#deps.pod(pod?.uid ?? "")?.spec;
+    const spec = this.#specOf(pod);
     const has = (list: readonly { readonly name: string }[] | undefined): boolean =>
       list?.some(({ name }) => name === container) === true;
     if (has(spec?.initContainers)) return "init_container";

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { ClientMetrics } from "./client-metrics.ts";
 import { EntryMetrics } from "./entry-metrics.ts";
@@ -29,7 +30,7 @@ export interface NodeFacts {
 /** What metrics look at when they are asked for. */
 export interface MetricsSources {
   readonly pods: () => PodCounts;
-  readonly pod: (uid: string) => Pod | undefined;
+  readonly pod: (uid: PodUid) => Pod | undefined;
 }
 
 /** Everything that is counted of a node for `/metrics`. It is told, or looks; it decides nothing and is in nobody's way. */

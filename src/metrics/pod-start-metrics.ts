@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { podStartBounds } from "./buckets.ts";
 import type { Registry } from "./registry.ts";
@@ -18,8 +19,8 @@ const maxStarting = 10_000;
 
 /** How long pods take from being wanted until they run, as the journal tells. */
 export class PodStartMetrics {
-  readonly #deps: { readonly pod: (uid: string) => Pod | undefined; readonly now: () => number };
-  readonly #starting = new Map<string, Start>();
+  readonly #deps: { readonly pod: (uid: PodUid) => Pod | undefined; readonly now: () => number };
+  readonly #starting = new Map<PodUid, Start>();
   readonly #own;
   readonly #sli;
   readonly #total;
@@ -28,7 +29,7 @@ export class PodStartMetrics {
 
   constructor(
     registry: Registry,
-    deps: { readonly pod: (uid: string) => Pod | undefined; readonly now: () => number },
+    deps: { readonly pod: (uid: PodUid) => Pod | undefined; readonly now: () => number },
   ) {
     this.#deps = deps;
     this.#own = registry.histogram(
@@ -68,7 +69,7 @@ export class PodStartMetrics {
     else if (what === "PodRemoved" || what === "PodTerminating") this.#starting.delete(pod.uid);
   }
 
-  #begin(uid: string): void {
+  #begin(uid: PodUid): void {
     const oldest = this.#starting.keys().next();
     if (this.#starting.size >= maxStarting && !oldest.done) this.#starting.delete(oldest.value);
     const seenMs = this.#deps.now();
@@ -88,11 +89,12 @@ export class PodStartMetrics {
   }
 
   #initEnded(start: Start, { pod, container, data }: JournalInput): void {
-    const isInit = this.#deps.pod(pod?.uid ?? "")?.spec.initContainers?.some(({ name }) => name === container);
+    const spec = pod && this.#deps.pod(pod.uid)?.spec;
+    const isInit = spec?.initContainers?.some(({ name }) => name === container);
     if (isInit === true && typeof data?.["ranMs"] === "number") start.initMs += data["ranMs"];
   }
 
-  #phase(uid: string, start: Start, to: unknown): void {
+  #phase(uid: PodUid, start: Start, to: unknown): void {
     if (to !== "Running" && to !== "Succeeded" && to !== "Failed") return;
     this.#starting.delete(uid);
     const pod = this.#deps.pod(uid);

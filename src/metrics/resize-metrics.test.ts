@@ -4,10 +4,11 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { ResourceRequirements } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 
-const ref = { namespace: "ns", name: "web", uid: "u" };
+const ref = { namespace: "ns", name: "web", uid: podUid("u") };
 
 /** An entry for which there may be no words. */
 type Unsaid<T> = T extends unknown ? Omit<T, "message"> & { readonly message?: string } : never;

@@ -1,6 +1,7 @@
 import { lastingContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { parseQuantity, type Quantity, zeroQuantity } from "../resources/quantity.ts";
 import { resizableResources } from "../resources/resizable.ts";
@@ -18,11 +19,11 @@ const triggers: Readonly<Record<string, string>> = {
 export class ResizeMetrics {
   readonly #now: () => number;
   /** Pods as they were last wanted, by UID. */
-  readonly #wanted = new Map<string, Pod>();
+  readonly #wanted = new Map<PodUid, Pod>();
   /** UIDs of pods that were told to wait. */
-  readonly #deferred = new Set<string>();
+  readonly #deferred = new Set<PodUid>();
   /** When a resize was granted, by UID. */
-  readonly #granted = new Map<string, number>();
+  readonly #granted = new Map<PodUid, number>();
   readonly #asked;
   readonly #infeasible;
   readonly #accepted;
@@ -86,7 +87,7 @@ export class ResizeMetrics {
     } else if (what === "ResizeCompleted" || what === "ResizeError") this.#tried(uid, what === "ResizeCompleted");
   }
 
-  #tried(uid: string, success: boolean): void {
+  #tried(uid: PodUid, success: boolean): void {
     const grantedMs = this.#granted.get(uid);
     // An earlier run granted it.
     if (grantedMs === undefined) return;

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import type { AccessJudgement, AskedImage, Observer, ProbeName, StepState } from "../journal/observer.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { defaultBounds, runtimeBounds } from "./buckets.ts";
@@ -54,7 +55,7 @@ export class RuntimeMetrics implements Observer {
   readonly #upkeep;
   #lastRelistMs: number | undefined;
   /** Pods whose worker has not done its first step, with when they were added. */
-  readonly #added = new Map<string, number>();
+  readonly #added = new Map<PodUid, number>();
 
   /** @param probes where probes are shown: an endpoint of its own */
   constructor(registry: Registry, probes: Registry, clock: { now(): number; monotonic(): number }) {
@@ -189,7 +190,7 @@ export class RuntimeMetrics implements Observer {
   }
 
   /** The node was given a pod. */
-  podAdded(uid: string): void {
+  podAdded(uid: PodUid): void {
     this.#added.set(uid, this.#clock.monotonic());
   }
 }

@@ -1,4 +1,5 @@
 import type { ContainerStatus as ApiContainerStatus, PodStatus as ApiPodStatus } from "../api/status.ts";
+import type { PodUid } from "../base/ids.ts";
 import { followLogText, type LogStore, readLogText, type TextRange } from "../logs/reader.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -87,7 +88,7 @@ function containerStatus(status: ApiPodStatus | undefined, name: string): ApiCon
   return all.find((candidate) => candidate.name === name);
 }
 
-function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: string): () => Promise<boolean> {
+function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: PodUid): () => Promise<boolean> {
   let checkedMs = Number.NEGATIVE_INFINITY;
   let ended = false;
   return async () => {

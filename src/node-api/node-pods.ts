@@ -1,6 +1,7 @@
 import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { ApiError } from "./api-error.ts";
 
@@ -20,7 +21,7 @@ export interface PodTarget {
   readonly namespace: string;
   readonly name: string;
   /** Undefined: whichever has the name. */
-  readonly uid: string | undefined;
+  readonly uid: PodUid | undefined;
   readonly container: string;
 }
 
@@ -32,7 +33,7 @@ export interface PodTarget {
 export function containerTarget(rest: readonly string[]): PodTarget {
   const [namespace = "", name = "", third = "", fourth] = rest;
   if (rest.length === 3) return { namespace, name, uid: undefined, container: third };
-  if (rest.length === 4 && fourth !== undefined) return { namespace, name, uid: third, container: fourth };
+  if (rest.length === 4 && fourth !== undefined) return { namespace, name, uid: podUid(third), container: fourth };
   throw new ApiError(404, "404 page not found\n");
 }
 
@@ -45,7 +46,8 @@ export function logTarget(rest: readonly string[]): PodTarget {
 /** `/portForward/<namespace>/<pod>[/<uid>]`. @throws ApiError 404 for another number of segments */
 export function podTarget(rest: readonly string[]): PodTarget {
   const [namespace = "", name = "", uid] = rest;
-  if (rest.length === 2 || rest.length === 3) return { namespace, name, uid, container: "" };
+  if (rest.length === 2) return { namespace, name, uid: undefined, container: "" };
+  if (rest.length === 3 && uid !== undefined) return { namespace, name, uid: podUid(uid), container: "" };
   throw new ApiError(404, "404 page not found\n");
 }
 

@@ -71,8 +71,8 @@ export function defaultRoutes(v4: string, v6: string): HostNetwork["defaultRoute
  * The Node addresses that pods see as their hosts' (upstream's GetNodeHostIPs): the first internal one, then external
  * ones, and the first of the other family. Pure.
  */
-export function podHostAddresses(told: readonly { readonly type: string; readonly address: string }[]): string[] {
-  const ofType = (kind: string): string[] => told.flatMap(({ type, address }) => (type === kind ? [address] : []));
+export function podHostAddresses(addresses: readonly { readonly type: string; readonly address: string }[]): string[] {
+  const ofType = (kind: string): string[] => addresses.flatMap(({ type, address }) => (type === kind ? [address] : []));
   const [primary, ...others] = [...ofType("InternalIP"), ...ofType("ExternalIP")];
   if (primary === undefined) return [];
   const second = others.find((address) => isV6(address) !== isV6(primary));

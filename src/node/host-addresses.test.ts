@@ -50,14 +50,14 @@ test("pods are told what the Node says, names tell nobody anything", async () =>
   let changes = 0;
   addresses.onChange(() => changes++);
   await addresses.look(signal);
-  addresses.told([{ type: "Hostname", address: "node1" }]);
+  addresses.published([{ type: "Hostname", address: "node1" }]);
   assert.deepEqual(addresses.list, ["192.0.2.1"]);
   const told = [
     { type: "InternalIP", address: "198.51.100.4" },
     { type: "Hostname", address: "node1" },
   ];
-  addresses.told(told);
-  addresses.told([...told]);
+  addresses.published(told);
+  addresses.published([...told]);
   assert.deepEqual([addresses.list, addresses.ofNode, changes], [["198.51.100.4"], told, 2]);
   await addresses.look(signal);
   assert.deepEqual(addresses.list, ["198.51.100.4"], "a cloud's word goes before the machine's");

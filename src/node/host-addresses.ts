@@ -15,7 +15,7 @@ export interface NodeHostAddresses {
   /** Looks what they are now. Never rejects. */
   look(signal: AbortSignal): Promise<readonly string[]>;
   /** The Node says these: pods are told them as their host's. */
-  told(addresses: readonly Address[]): void;
+  published(addresses: readonly Address[]): void;
 }
 
 interface HostAddressesDependencies {
@@ -79,7 +79,7 @@ export class HostAddresses implements NodeHostAddresses {
     return found;
   }
 
-  told(addresses: readonly Address[]): void {
+  published(addresses: readonly Address[]): void {
     const hosts = podHostAddresses(addresses);
     if (hosts.length > 0) this.#replace(hosts);
     if (isDeepStrictEqual(addresses, this.#ofNode)) return;
@@ -135,5 +135,5 @@ export class HostAddresses implements NodeHostAddresses {
 
 /** A node whose addresses never change. */
 export function fixedAddresses(addresses: readonly string[]): NodeHostAddresses {
-  return { look: async () => addresses, told: () => {} };
+  return { look: async () => addresses, published: () => {} };
 }

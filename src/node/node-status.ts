@@ -169,7 +169,7 @@ function pressureFinding(pressure: Pressure, isUnder: boolean): Finding {
 export function conditionEvents(before: NodeObject | undefined, after: NodeObject): NameOf<"note">[] {
   const statusOf = (node: NodeObject | undefined, type: string): string | undefined =>
     node?.status?.conditions?.find((condition) => condition.type === type)?.status;
-  const told = pressures.flatMap((pressure) => {
+  const events = pressures.flatMap((pressure) => {
     const status = statusOf(after, pressure);
     if (status === undefined || status === statusOf(before, pressure)) return [];
     return [pressureWords[pressure][status === "True" ? "under" : "free"][2]];
@@ -177,8 +177,8 @@ export function conditionEvents(before: NodeObject | undefined, after: NodeObjec
   const readiness = statusOf(after, "Ready");
   const was = statusOf(before, "Ready");
   // Of a new Node only that it is ready is news: before that it was nothing else.
-  if (readiness === was || (was === undefined && readiness !== "True")) return told;
-  return [...told, readiness === "True" ? "NodeReady" : "NodeNotReady"];
+  if (readiness === was || (was === undefined && readiness !== "True")) return events;
+  return [...events, readiness === "True" ? "NodeReady" : "NodeNotReady"];
 }
 
 function nodeConditions(observed: NodeObservation, previous: readonly NodeCondition[]): NodeCondition[] {

@@ -65,7 +65,7 @@ class World {
       this.podCidrs.push(cidr);
       if (this.podCidrs.length === 1) throw new Error("the runtime is away");
     };
-    const told = { podCidr, addressesTold: () => {}, onRegistered: () => {} };
+    const told = { podCidr, addressesPublished: () => {}, onRegistered: () => {} };
     const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, ...told };
     this.sync = new NodeSync(deps, { ...config, registration: { ...config.registration, ...registration } });
   }

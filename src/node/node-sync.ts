@@ -35,7 +35,7 @@ export interface NodeSyncDependencies {
   /** Tells the runtime which addresses pods have (the Node's podCIDRs, with commas). @throws CriError */
   readonly podCidr: (podCidr: string, signal: AbortSignal) => Promise<void>;
   /** The Node's addresses, each time its status is made. */
-  readonly addressesTold: (addresses: readonly Address[]) => void;
+  readonly addressesPublished: (addresses: readonly Address[]) => void;
   /** The Node is registered, or was found. */
   readonly onRegistered: (node: NodeObject) => void;
 }
@@ -269,7 +269,7 @@ export class NodeSync {
     const found = this.#known.node;
     if (found === undefined) return;
     const status = nodeStatus(this.#config.identity, observed, found.status);
-    this.#deps.addressesTold(status.addresses);
+    this.#deps.addressesPublished(status.addresses);
     const { patch, news } = nodeStatusPatch(found, status, machineMetadata(this.#config.identity));
     const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
     if (patch === undefined || !(news || due)) return;

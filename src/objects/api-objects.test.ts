@@ -5,6 +5,7 @@ import { MemoryRecorder } from "../../test/support/sources.ts";
 import type { ReflectorHandler, ReflectorTarget } from "../api-client/reflector.ts";
 import type { ApiObject } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
 import { ApiObjects } from "./api-objects.ts";
 
 interface Watch {
@@ -88,9 +89,9 @@ describe("ApiObjects", () => {
     objects.add(pod("u", "settings"));
     objects.add(pod("v", "settings", "hidden"));
     assert.equal(world.watches.length, 2);
-    objects.remove("u");
+    objects.remove(podUid("u"));
     assert.equal(watch("ConfigMap ns/settings").signal.aborted, false);
-    objects.remove("v");
+    objects.remove(podUid("v"));
     assert.ok(world.watches.every(({ signal }) => signal.aborted));
     assert.equal(objects.size, 0);
   });

@@ -4,6 +4,7 @@ import type { ReflectorHandler, ReflectorTarget } from "../api-client/reflector.
 import { type ApiObject, decoder, type Resource } from "../api-client/resource.ts";
 import { StringMap } from "../api/meta.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import { type ChangedObject, referencedObjects } from "../api/referenced-objects.ts";
@@ -91,13 +92,13 @@ export class ApiObjects {
   }
 
   /** The pod is gone, or has ended for good. */
-  remove(uid: string): void {
+  remove(uid: PodUid): void {
     for (const key of this.#keysOf.get(uid) ?? []) this.#letGo(key, uid);
     this.#keysOf.delete(uid);
   }
 
   /** Whether the pod was {@link add}ed: static pods refer to nothing, and must not wait for the API server. */
-  has(uid: string): boolean {
+  has(uid: PodUid): boolean {
     return this.#keysOf.has(uid);
   }
 
@@ -131,7 +132,7 @@ export class ApiObjects {
     throw new NotKnownYetError(`failed to sync ${what} cache: ${what} ${JSON.stringify(name)} is not known yet`);
   }
 
-  #use(kind: Kind, namespace: string, name: string, uid: string): void {
+  #use(kind: Kind, namespace: string, name: string, uid: PodUid): void {
     const key = keyOf(kind, namespace, name);
     const known = this.#watched.get(key);
     if (known !== undefined) {
@@ -190,7 +191,7 @@ export class ApiObjects {
     this.#deps.objectsChanged([object], { code: "ObjectsChanged", message, entry });
   }
 
-  #letGo(key: string, uid: string): void {
+  #letGo(key: string, uid: PodUid): void {
     const watched = this.#watched.get(key);
     if (watched === undefined || !watched.users.delete(uid) || watched.users.size > 0) return;
     watched.stop.abort(new Error("no pod refers to it any longer"));

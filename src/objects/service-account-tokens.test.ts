@@ -5,6 +5,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
 import { ServiceAccountTokens } from "./service-account-tokens.ts";
 
 const source = { path: "token", expirationSeconds: 3607 };
@@ -115,7 +116,7 @@ test("a pod that is gone leaves no token behind", async () => {
   const first = world.tokens.refresh(pod, volumes, signal);
   await world.answer("one");
   await first;
-  world.tokens.remove("u");
+  world.tokens.remove(podUid("u"));
   assert.equal(world.tokens.get(pod, source), undefined);
 });
 
@@ -124,7 +125,7 @@ for (const how of ["is waited for", "is renewed"] as const) {
     const world = new World();
     const asked = how === "is renewed" ? world.tokens.renew(pod) : world.tokens.refresh(pod, volumes, signal);
     const request = await world.kube.next();
-    world.tokens.remove("u");
+    world.tokens.remove(podUid("u"));
     await request.json({ spec: { expirationSeconds: 3600 }, status: { token: "late" } }).catch(() => {});
     await asked;
     await settle();

@@ -6,6 +6,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
@@ -81,7 +82,7 @@ export class ServiceAccountTokens {
   readonly #pausedUntilMs = new Map<string, number>();
   readonly #renewing = new Set<string>();
   /** By pod: aborts with the pod, and all that is asked for it. */
-  readonly #lives = new Map<string, AbortController>();
+  readonly #aborts = new Map<PodUid, AbortController>();
   #stopped = false;
 
   constructor(deps: TokenDependencies) {
@@ -124,9 +125,9 @@ export class ServiceAccountTokens {
   }
 
   /** The pod is gone, or has ended for good, and its tokens with it, also those that are on their way. */
-  remove(uid: string): void {
-    this.#lives.get(uid)?.abort(new Error("the pod is gone"));
-    this.#lives.delete(uid);
+  remove(uid: PodUid): void {
+    this.#aborts.get(uid)?.abort(new Error("the pod is gone"));
+    this.#aborts.delete(uid);
     for (const map of [this.#tokens, this.#problems, this.#failedAtMs, this.#pausedUntilMs]) {
       for (const key of map.keys()) if (key.startsWith(`${uid} `)) map.delete(key);
     }
@@ -135,13 +136,13 @@ export class ServiceAccountTokens {
   /** Asks for nothing any more. */
   stop(): void {
     this.#stopped = true;
-    for (const life of this.#lives.values()) life.abort(new Error("the node is stopping"));
+    for (const abort of this.#aborts.values()) abort.abort(new Error("the node is stopping"));
   }
 
   async #renew(pod: Pod, source: TokenSource): Promise<void> {
     const key = keyOf(pod, source);
     const before = this.#tokens.get(key);
-    const { signal } = this.#lifeOf(pod);
+    const { signal } = this.#abortOf(pod);
     await this.#refresh(pod, source, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
@@ -150,13 +151,13 @@ export class ServiceAccountTokens {
     this.#deps.renewed(pod, { code: "TokenIssued", message: "a token of the pod's service account was issued" });
   }
 
-  #lifeOf({ metadata: { uid } }: Pod): AbortController {
-    const known = this.#lives.get(uid);
+  #abortOf({ metadata: { uid } }: Pod): AbortController {
+    const known = this.#aborts.get(uid);
     if (known !== undefined) return known;
-    const life = new AbortController();
-    if (this.#stopped) life.abort(new Error("the node is stopping"));
-    this.#lives.set(uid, life);
-    return life;
+    const abort = new AbortController();
+    if (this.#stopped) abort.abort(new Error("the node is stopping"));
+    this.#aborts.set(uid, abort);
+    return abort;
   }
 
   async #refresh(pod: Pod, source: TokenSource, signal: AbortSignal): Promise<void> {
@@ -169,12 +170,12 @@ export class ServiceAccountTokens {
     if (found !== undefined && failedAtMs !== undefined && clock.monotonic() - failedAtMs < retryMs) return;
     if ((this.#pausedUntilMs.get(key) ?? 0) > clock.monotonic()) return;
     const [askedMs, askedWallMs] = [clock.monotonic(), clock.now()];
-    const life = this.#lifeOf(pod).signal;
-    using either = eitherSignal(signal, life);
+    const podEnd = this.#abortOf(pod).signal;
+    using either = eitherSignal(signal, podEnd);
     try {
       const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, either.signal);
       // Nobody would take away what is remembered of a pod that is gone.
-      if (life.aborted) return;
+      if (podEnd.aborted) return;
       const lifeMs = (lifeSeconds ?? source.expirationSeconds ?? defaultExpirationSeconds) * 1000;
       const useMs = Math.min(lifeMs * usedPart, longestUseMs) - random.uniform() * jitterMs;
       // Otherwise pods would use one that is no longer good.
@@ -186,7 +187,7 @@ export class ServiceAccountTokens {
       this.#pausedUntilMs.delete(key);
     } catch (error) {
       signal.throwIfAborted();
-      if (life.aborted) return;
+      if (podEnd.aborted) return;
       // A token that is still good is used on.
       const nowMs = clock.monotonic();
       const pauseMs = askedPauseMs(error);

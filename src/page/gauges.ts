@@ -60,18 +60,18 @@ export class GaugeHistory {
 
   #addPods({ pods }: GaugeSample, nowMs: number, podUids: readonly string[]): Record<string, PodReading> {
     const marks = new Map<string, CpuMark>();
-    const told: Record<string, PodReading> = {};
+    const readings: Record<string, PodReading> = {};
     for (const uid of this.#pods.keys()) if (!podUids.includes(uid)) this.#pods.delete(uid);
     for (const uid of podUids) {
       const { cpuSeconds, memoryBytes } = pods.get(uid) ?? {};
       const mark = markOf(cpuSeconds, nowMs);
       if (mark !== undefined) marks.set(uid, mark);
       const reading: PodReading = [coresSince(this.#podMarks.get(uid), cpuSeconds, nowMs), memoryBytes ?? null];
-      told[uid] = reading;
+      readings[uid] = reading;
       this.#pods.set(uid, [...(this.#pods.get(uid) ?? []), reading].slice(-keptReadings));
     }
     this.#podMarks = marks;
-    return told;
+    return readings;
   }
 
   view(): HistoryView {

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import { blame } from "../journal/blame.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import { type Subject, timeline, type TimelineLine, why } from "../journal/explain.ts";
@@ -14,7 +15,7 @@ const maxLines = 300;
  * @param entries in ascending order, those of the node included
  * @param now wall-clock milliseconds
  */
-export function lifeView(entries: readonly JournalEntry[], uid: string, now: number): LifeView | undefined {
+export function lifeView(entries: readonly JournalEntry[], uid: PodUid, now: number): LifeView | undefined {
   const explanation = why(entries, { uid });
   const life = timeline(entries, { uid });
   const startUp = blame(entries, { uid }, now);

@@ -5,6 +5,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
 import { ProbeResults } from "../prober/probe-results.ts";
 import type { NodeGauges } from "./gauges.ts";
 import { NodePage } from "./node-page.ts";
@@ -26,7 +27,7 @@ class World {
       },
     };
     this.page = new NodePage({
-      ...{ clock: this.clock, log: silentLog, nodeName: "node-1", engine: this.engine },
+      ...{ clock: this.clock, log: silentLog, nodeName: "node-1", localApi: this.engine },
       known: () =>
         [...this.engine.views.values()].map((view) => ({ pod: podWith({}, { uid: view.uid }), status: undefined })),
       probes: new ProbeResults(),
@@ -87,7 +88,7 @@ test("a journal entry is told of after a moment, not at the next look", async ()
   world.engine.views.set("uid-web", podView({}));
   const events = world.page.events(world.signal);
   await world.next(events, 0);
-  const pod = { namespace: "default", name: "web", uid: "uid-web" };
+  const pod = { namespace: "default", name: "web", uid: podUid("uid-web") };
   const next = world.next(events, 200);
   world.engine.record({ kind: "observation", what: "ContainerDied", message: "it died", pod });
   const change = (await next).data as ChangeEvent;
@@ -140,7 +141,7 @@ test("more pages than there is room for are turned away, until one is closed", a
 
 test("a pod's life is told by its UID; other paths are not found", async () => {
   const world = new World();
-  const pod = { namespace: "default", name: "web", uid: "uid-web" };
+  const pod = { namespace: "default", name: "web", uid: podUid("uid-web") };
   world.engine.record({ kind: "input", what: "PodAdded", message: "a file asks for <b>web</b>\u202e", pod });
   const route = pageRoutes(
     world.page,

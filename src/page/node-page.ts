@@ -1,4 +1,4 @@
-import { podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
-import type { Engine } from "../server/engine.ts";
+import type { LocalApi } from "../server/local-api.ts";
 import { GaugeHistory, gaugePeriodMs, type NodeGauges } from "./gauges.ts";
 import { lifeView } from "./life.ts";
 import { podDetail, type ProbeReports } from "./pod-detail.ts";
@@ -16,7 +16,7 @@ export interface NodePageDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly nodeName: string;
-  readonly engine: Pick<Engine, "health" | "pods" | "entries" | "follow">;
+  readonly localApi: Pick<LocalApi, "health" | "pods" | "entries" | "follow">;
   /** The pods that the engine tells of, with their specs. */
   readonly known: () => readonly { readonly pod: Pod; readonly status: PodStatus | undefined }[];
   readonly probes: ProbeReports;
@@ -70,7 +70,7 @@ export class NodePage {
       const withPods = this.#isLookedAt();
       try {
         const sample = await gauges.sample(withPods);
-        const uids = this.#deps.engine.pods().map(({ uid }) => uid);
+        const uids = this.#deps.localApi.pods().map(({ uid }) => uid);
         const event = this.#history.add(sample, clock.now(), clock.monotonic(), uids);
         for (const tell of this.#onGauges) tell(event);
         failing = false;
@@ -90,8 +90,8 @@ export class NodePage {
   }
 
   /** A pod's life; undefined when the journal tells of no such pod. */
-  life(uid: string): LifeView | undefined {
-    return lifeView(this.#deps.engine.entries({ uid }), uid, this.#deps.clock.now());
+  life(uid: PodUid): LifeView | undefined {
+    return lifeView(this.#deps.localApi.entries({ uid }), uid, this.#deps.clock.now());
   }
 
   /**
@@ -113,10 +113,10 @@ export class NodePage {
     if (!wasLookedAt) this.#gaugeWait.wake();
     using ended = abortable(signal);
     try {
-      const told = new Told();
+      const sent = new SentState();
       const entryCounts = new Map<string, number>();
       void this.#countEntries(entryCounts, wait, ended.signal);
-      yield message("hello", this.#hello(told));
+      yield message("hello", this.#hello(sent));
       while (!signal.aborted) {
         await wait.for(lookMs, signal);
         if (signal.aborted) return;
@@ -124,7 +124,7 @@ export class NodePage {
         readings = [];
         for (const reading of due) yield message("gauges", reading);
         if (due.length === 0) await clock.sleep("a burst of journal entries to end", burstMs, signal).catch(() => {});
-        yield message("change", { now: clock.now(), ...told.changes(this.#node(), this.#pods(entryCounts)) });
+        yield message("change", { now: clock.now(), ...sent.changes(this.#node(), this.#pods(entryCounts)) });
       }
     } finally {
       this.#onGauges.delete(onGauges);
@@ -133,29 +133,29 @@ export class NodePage {
   }
 
   async #countEntries(counts: Map<string, number>, wait: WakeableWait, signal: AbortSignal): Promise<void> {
-    for await (const { pod } of this.#deps.engine.follow({}, signal)) {
+    for await (const { pod } of this.#deps.localApi.follow({}, signal)) {
       if (pod !== undefined) counts.set(pod.uid, (counts.get(pod.uid) ?? 0) + 1);
       wait.wake();
     }
   }
 
-  #hello(told: Told): HelloEvent {
+  #hello(sent: SentState): HelloEvent {
     const node = this.#node();
     const pods = this.#pods(new Map());
-    told.changes(node, pods);
+    sent.changes(node, pods);
     return { now: this.#deps.clock.now(), node, pods, history: this.#history.view() };
   }
 
   #node(): NodeView {
-    const { version, runtime, startedAt, healthy, checks } = this.#deps.engine.health();
+    const { version, runtime, startedAt, healthy, checks } = this.#deps.localApi.health();
     return { name: this.#deps.nodeName, version, runtime, startedAt, healthy, checks };
   }
 
   #pods(entryCounts: ReadonlyMap<string, number>): PodDetail[] {
-    const { engine, known, probes } = this.#deps;
+    const { localApi, known, probes } = this.#deps;
     const byUid = new Map(known().map((each) => [each.pod.metadata.uid, each]));
-    return engine.pods().flatMap((view) => {
-      const own = byUid.get(podUid(view.uid));
+    return localApi.pods().flatMap((view) => {
+      const own = byUid.get(view.uid);
       if (own === undefined) return [];
       return [podDetail({ view, ...own, entries: entryCounts.get(view.uid) ?? 0 }, probes)];
     });
@@ -163,7 +163,7 @@ export class NodePage {
 }
 
 /** What one page has been told, to tell it only what is new. */
-class Told {
+class SentState {
   #node = "";
   #pods = new Map<string, string>();
 

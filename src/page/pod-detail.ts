@@ -8,7 +8,7 @@ import { describeProbe } from "../prober/probe-action.ts";
 import type { ProbeFinding, ProbeSighting } from "../prober/probe-results.ts";
 import { probeOf, probeTimes, probeTypes, type ProbeType } from "../prober/probe-spec.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { ContainerView, PodView } from "../server/engine.ts";
+import type { ContainerView, PodView } from "../server/local-api.ts";
 import { lastingContainers, podMood, podStatusWord } from "../server/pod-words.ts";
 import type { ConditionView, ContainerDetail, PodDetail, ProbeView } from "./view.ts";
 

@@ -1,3 +1,4 @@
+import { podUid } from "../base/ids.ts";
 import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
 import type { PageAssets } from "../ports/node-page.ts";
 import type { NodePage } from "./node-page.ts";
@@ -71,7 +72,7 @@ function pageData(page: NodePage): ApiHandler {
       return { ...answer(200, "text/event-stream", ""), headers: unbuffered, body: page.events(signal) };
     }
     const uid = /^\/ui\/api\/pods\/([^/]+)\/life$/.exec(path)?.[1];
-    const life = uid === undefined ? undefined : page.life(decoded(uid));
+    const life = uid === undefined ? undefined : page.life(podUid(decoded(uid)));
     if (life === undefined) return problem(404, `${path} not found`);
     return answer(200, "application/json", JSON.stringify(life));
   };

@@ -29,17 +29,17 @@ const unsupportedRetryMs = 60_000;
  */
 export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger, signal: AbortSignal): Promise<void> {
   let delayMs = reconnectMinMs;
-  let told: string | undefined;
+  let reported: string | undefined;
   while (!signal.aborted) {
     const beganMs = clock.monotonic();
     const { failure, worked } = await follow(cri, pleg, clock, signal);
     if (signal.aborted) return;
     pleg.setEvents("none");
-    if (clock.monotonic() - beganMs >= silentMs) [delayMs, told] = [reconnectMinMs, undefined];
+    if (clock.monotonic() - beganMs >= silentMs) [delayMs, reported] = [reconnectMinMs, undefined];
     const end = endOf(failure, worked);
     // While it keeps ending in the same way, one log line is enough.
-    if (end.message !== told) log.info(end.message, end.fields);
-    told = end.message;
+    if (end.message !== reported) log.info(end.message, end.fields);
+    reported = end.message;
     const pauseMs = end.isFinal ? unsupportedRetryMs : delayMs;
     await pause(pleg, clock, pauseMs, signal);
     delayMs = Math.min(delayMs * 2, reconnectMaxMs);

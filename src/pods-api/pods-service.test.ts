@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { podWith } from "../../test/support/pods.ts";
+import { podUid } from "../base/ids.ts";
 import { EventType, WatchPodsRequestSchema } from "../ports/gen/pods/v1alpha1/api_pb.js";
 import { RpcError } from "../ports/rpc.ts";
 import { podsService, type PodNews, type ServedPod } from "./pods-service.ts";
@@ -45,7 +46,7 @@ test("a watch begins with what there is, and goes on with each change", async ()
   };
   assert.deepEqual([await next(), await next(), await next()], ["ADDED a", "ADDED b", "INITIAL_SYNC_COMPLETE"]);
   world.tell({ type: "modified", pod: served("a") });
-  world.tell({ type: "deleted", ref: { namespace: "ns", name: "b", uid: "b" } });
+  world.tell({ type: "deleted", ref: { namespace: "ns", name: "b", uid: podUid("b") } });
   assert.deepEqual([await next(), await next()], ["MODIFIED a", "DELETED b"]);
   const last = events.next();
   world.end.abort();

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import { podUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { Cause, JournalInput, Recorder } from "../journal/entry.ts";
@@ -42,9 +43,9 @@ interface Waiting {
  */
 export class AdmissionQueue {
   readonly #deps: AdmissionQueueDependencies;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<PodUid, Waiting>();
   /** Pods for which the node's labels are being refreshed; false: they have been refreshed. */
-  readonly #looking = new Map<string, boolean>();
+  readonly #looking = new Map<PodUid, boolean>();
   #isRetrying = false;
 
   constructor(deps: AdmissionQueueDependencies) {

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodePlace } from "./predicates.ts";
 
@@ -15,5 +16,5 @@ export interface ClusterHooks {
   /** Why the runtime's network is not ready, in upstream's words; undefined: ready, or unknown. */
   readonly networkProblem: () => string | undefined;
   /** The pod has stopped and released its resources. May be called repeatedly. */
-  readonly podReleased: (uid: string) => void;
+  readonly podReleased: (uid: PodUid) => void;
 }

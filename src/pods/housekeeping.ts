@@ -1,5 +1,5 @@
 import { errorMessage } from "../base/errors.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { StartUp } from "../base/start-up.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -127,11 +127,10 @@ export class Housekeeping {
     const { workers, cache, pleg, endings, leftovers, effects, observer } = this.#deps;
     let [found, failed] = [0, 0];
     for (const uid of await leftovers.podUids()) {
-      const pod = podUid(uid);
       // A listed pod that could not be inspected yet may be running, on the volumes that are here.
-      const known = workers.has(pod) || cache.has(pod) || pleg.isListed(pod);
+      const known = workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
       if (known) continue;
-      endings.take(pod);
+      endings.take(uid);
       found++;
       try {
         const isGone = await leftovers.remove(uid, signal);

@@ -32,7 +32,7 @@ async function world() {
     await keepSpec(files, node, pod, "start");
   };
   const known = async (...running: readonly string[]): Promise<(string | undefined)[]> =>
-    (await lastKnownPods(files, node, running)).map(
+    (await lastKnownPods(files, node, running.map(podUid))).map(
       ({ metadata, spec }) => `${metadata.uid} ${spec.containers[0]?.image}`,
     );
   return { files, checkpoint, keep, known };
@@ -76,7 +76,7 @@ test("a pod that is deleted or gone while the runtime can't be listed is not wan
     };
     const pod: Pod = { metadata, spec: { containers: [runs("c")] } };
     const known = async (): Promise<number> =>
-      (await lastKnownPods(sim.files, { rootDirectory: "/var/lib/kubelet" }, ["uid-1"])).length;
+      (await lastKnownPods(sim.files, { rootDirectory: "/var/lib/kubelet" }, [podUid("uid-1")])).length;
     sim.add(pod);
     await clock.run(5000);
     assert.equal(await known(), 1);

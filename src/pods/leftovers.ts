@@ -1,3 +1,4 @@
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -25,21 +26,21 @@ interface LeftoverDependencies {
 export class PodLeftovers {
   readonly #deps: LeftoverDependencies;
   /** Pods with leftovers that are not podwright's to remove, and when they are checked again (monotonic ms). */
-  readonly #kept = new Map<string, number>();
+  readonly #kept = new Map<PodUid, number>();
 
   constructor(deps: LeftoverDependencies) {
     this.#deps = deps;
   }
 
-  async podUids(): Promise<ReadonlySet<string>> {
+  async podUids(): Promise<ReadonlySet<PodUid>> {
     const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
-    const uids = new Set(entries.filter((entry) => entry.type === "directory").map((entry) => entry.name));
+    const uids = new Set(entries.filter((entry) => entry.type === "directory").map((entry) => podUid(entry.name)));
     for (const uid of this.#kept.keys()) if (!uids.has(uid)) this.#kept.delete(uid);
     return uids;
   }
 
   /** False: something is left that is not podwright's to remove. */
-  async remove(uid: string, signal: AbortSignal): Promise<boolean> {
+  async remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
     const { clock, files, holdings, journal, node } = this.#deps;
     const nowMs = clock.monotonic();
     const lookAtMs = this.#kept.get(uid);
@@ -62,7 +63,7 @@ export class PodLeftovers {
   }
 
   /** The name of the log directory holds the pod's name, if the directory still exists. */
-  async #nameOf(uid: string): Promise<PodRef> {
+  async #nameOf(uid: PodUid): Promise<PodRef> {
     const logs = await this.#deps.files.list(this.#deps.node.podLogsRoot);
     const directory = logs.find((entry) => podUidOfLogDirectory(entry.name) === uid)?.name ?? "";
     const [namespace = "", name = ""] = directory.split("_");

@@ -1,5 +1,6 @@
 import { fullName } from "../api/full-name.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
@@ -23,7 +24,7 @@ export function mirrorActions(
   statics: readonly Pod[],
   mirrors: readonly ApiPod[],
   allKnown: boolean,
-  refused: ReadonlySet<string> = new Set(),
+  refused: ReadonlySet<PodUid> = new Set(),
   leaving: ReadonlySet<string> = new Set(),
 ): MirrorAction[] {
   const wanted = new Map(statics.map((pod) => [fullName(pod.metadata), pod]));
@@ -54,7 +55,7 @@ export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod
   );
 }
 
-function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string>): Cause | undefined {
+function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<PodUid>): Cause | undefined {
   if (pod === undefined) return { code: "MirrorPodOrphaned", message: "the static pod is no longer desired" };
   if (mirror.metadata.deletionTimestamp !== undefined) {
     return {

@@ -4,6 +4,7 @@ import { mirrorPod, staticPod } from "../../test/support/mirror-pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
 import type { LogFields } from "../ports/log.ts";
 import type { OwnStaticPod } from "./mirror-actions.ts";
 import { MirrorPods } from "./mirror-pods.ts";
@@ -177,7 +178,7 @@ describe("MirrorPods", () => {
       world.mirrors.podSeen(mirrorPod("a", "1"));
       world.mirrors.podsKnown();
       assert.ok(await world.kube.isQuiet());
-      world.mirrors.refused("mirror-a");
+      world.mirrors.refused(podUid("mirror-a"));
       const removal = await world.kube.next();
       assert.equal(removal.request.method, "DELETE");
       await removal.json({ kind: "Status", status: "Success" });
@@ -196,7 +197,7 @@ describe("MirrorPods", () => {
         const uid = `mirror-${++round}`;
         await (await kube.next()).json(mirrorPod("a", "1", { uid }), 201);
         mirrors.podSeen(mirrorPod("a", "1", { uid }));
-        mirrors.refused(uid);
+        mirrors.refused(podUid(uid));
         return uid;
       };
       const goes = async (uid: string): Promise<void> => {
@@ -210,10 +211,10 @@ describe("MirrorPods", () => {
       for (const delayMs of [60_000, 120_000, 240_000, 300_000]) {
         uid = await appears();
         await kube.clock.advance(delayMs - 1);
-        mirrors.refused(uid);
+        mirrors.refused(podUid(uid));
         assert.ok(await kube.isQuiet());
         await kube.clock.advance(1);
-        mirrors.refused(uid);
+        mirrors.refused(podUid(uid));
         await goes(uid);
       }
       assert.deepEqual(told, [

@@ -6,6 +6,7 @@ import { isMirrorPod, isStaticPod } from "../api/pod-kind.ts";
 import { onAbort } from "../base/abort.ts";
 import { BackOff } from "../base/back-off.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -56,18 +57,18 @@ const longestReplacementMs = 300_000;
 /** Manages the mirror pods of static pods. Nothing that happens to a mirror pod affects its static pod. */
 export class MirrorPods {
   readonly #deps: MirrorPodDependencies;
-  readonly #mirrors = new Map<string, ApiPod>();
+  readonly #mirrors = new Map<PodUid, ApiPod>();
   /** Created but not seen by the watch yet: until when (monotonic ms), by full name. */
   readonly #expected = new Map<string, number>();
   /** Deleted but not seen by the watch yet: until when (monotonic ms), by UID. */
-  readonly #deleted = new Map<string, number>();
-  readonly #refused = new Set<string>();
+  readonly #deleted = new Map<PodUid, number>();
+  readonly #refused = new Set<PodUid>();
   /** By the static pod's UID. */
   readonly #replacements = new BackOff(firstReplacementMs, longestReplacementMs);
   /** UIDs of static pods whose mirror pods were recreated without success, already logged. */
   readonly #inVain = new Set<string>();
   /** The last logged failure of an action, by {@link keyOf}: the same failure is logged once. */
-  readonly #told = new Map<string, string>();
+  readonly #reportedErrors = new Map<string, string>();
   /** Until when the server requests a pause (monotonic ms), by {@link keyOf}. */
   readonly #pauses = new Map<string, number>();
   /** Actions in progress, by {@link keyOf}. */
@@ -96,7 +97,7 @@ export class MirrorPods {
     this.#refused.delete(pod.metadata.uid);
     this.#deleted.delete(pod.metadata.uid);
     if (this.#mirrors.delete(pod.metadata.uid)) this.wake();
-    if (isMirrorPod(pod) || !this.#told.has(creationKey(pod))) return;
+    if (isMirrorPod(pod) || !this.#reportedErrors.has(creationKey(pod))) return;
     // It had the name of a static pod.
     this.#expected.delete(fullName(pod.metadata));
     this.wake();
@@ -106,7 +107,7 @@ export class MirrorPods {
    * The mirror pod shows an earlier instance of its pod, and the server rejects the transition. It is recreated, unless
    * that was just tried: the next rejection triggers it again.
    */
-  refused(uid: string): void {
+  refused(uid: PodUid): void {
     const mirror = this.#mirrors.get(uid);
     const pod = mirror && this.#deps.statics().find((other) => isMirrorOf(mirror, other));
     if (pod === undefined || this.#refused.has(uid)) return;
@@ -142,7 +143,7 @@ export class MirrorPods {
     const leaving = leavingNames(this.#deps.own(), statics);
     const actions = mirrorActions(statics, [...this.#mirrors.values()], allKnown, this.#refused, leaving);
     const keys = new Set(actions.map(keyOf));
-    for (const key of this.#told.keys()) if (!keys.has(key)) this.#told.delete(key);
+    for (const key of this.#reportedErrors.keys()) if (!keys.has(key)) this.#reportedErrors.delete(key);
     // An action that must wait may become unnecessary and necessary again meanwhile.
     const nowMs = this.#deps.clock.monotonic();
     for (const [key, untilMs] of this.#pauses) if (untilMs <= nowMs) this.#pauses.delete(key);
@@ -192,7 +193,7 @@ export class MirrorPods {
       await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, () =>
         action.kind === "create" ? this.#create(pod, signal) : this.#delete(pod, signal),
       );
-      if (this.#told.delete(keyOf(action))) {
+      if (this.#reportedErrors.delete(keyOf(action))) {
         log.info("mirror pod managed again after failures", { namespace, name, action: action.kind });
       }
       return true;
@@ -226,7 +227,7 @@ export class MirrorPods {
   }
 
   /** Unless the watch has already reported it: it must not be deleted twice. */
-  #isDeleted(uid: string): void {
+  #isDeleted(uid: PodUid): void {
     if (this.#mirrors.has(uid)) this.#deleted.set(uid, this.#deps.clock.monotonic() + expectedMs);
   }
 
@@ -283,8 +284,8 @@ export class MirrorPods {
   #tell(action: MirrorAction, error: unknown): void {
     const { namespace, name } = podOf(action).metadata;
     const cause = errorMessage(error);
-    if (this.#told.get(keyOf(action)) === cause) return;
-    this.#told.set(keyOf(action), cause);
+    if (this.#reportedErrors.get(keyOf(action)) === cause) return;
+    this.#reportedErrors.set(keyOf(action), cause);
     const wait = { retryMs: Math.max(retryMs, askedPauseMs(error)) };
     const problem = action.kind === "create" ? "cannot create a mirror pod" : "cannot delete a mirror pod";
     this.#deps.log.warn(problem, { namespace, name, error: cause, ...wait, ...adviceOn(error, namespace) });

@@ -112,10 +112,10 @@ test("a pod of the API server that stops while the disk is full is no longer kno
   };
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   await checkpoint.save(ofApi);
-  assert.ok(await keptSpec(scene.files, node, "uid-1"));
+  assert.ok(await keptSpec(scene.files, node, podUid("uid-1")));
   scene.files.writeAtomic = () => Promise.reject(new Error("no space left on device"));
   await checkpoint.stopping(ofApi, removed);
-  assert.equal(await keptSpec(scene.files, node, "uid-1"), undefined);
+  assert.equal(await keptSpec(scene.files, node, podUid("uid-1")), undefined);
   assert.equal(scene.warnings.length, 1);
 });
 

@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { Ending } from "./ending.ts";
@@ -38,7 +38,7 @@ export class PodKiller {
    * is killed again. Never rejects.
    */
   async kill(pod: Pod, ending: Ending): Promise<boolean> {
-    const uid = podUid(pod.metadata.uid);
+    const uid = pod.metadata.uid;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const patienceMs = Math.max(leastPatienceSeconds, Math.floor(ending.graceSeconds * 1.5)) * 1000;
     this.#killed.get(uid)?.done(false);

@@ -9,9 +9,9 @@ import type { Effects } from "../runtime/effects.ts";
 import type { PodCgroupProvider } from "../runtime/providers.ts";
 import type { CgroupState } from "../ports/cgroups.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/status/pod-status.ts";
-import { disputed, withCgroups } from "../runtime/actions/told-resources.ts";
+import { disputed, withCgroups } from "../runtime/actions/reported-resources.ts";
 import { resizeMessage } from "../resources/resize-summary.ts";
-import { asTold, isResizing, withCarriedOut } from "../runtime/actions/resize-actions.ts";
+import { asReported, isResizing, withCarriedOut } from "../runtime/actions/resize-actions.ts";
 import type { ResizeFacts } from "../runtime/actions/pod-actions-context.ts";
 
 /** The resize conditions of a pod's status. */
@@ -231,7 +231,7 @@ export class PodResizing {
   /** The actuated resources; while they are unsure, the runtime's values count. */
   #given(): PodResources | undefined {
     const recorded = this.#deps.actuated.get(this.#pod.uid);
-    return this.#isUnsure && this.#status ? recorded && asTold(recorded, this.#status) : recorded;
+    return this.#isUnsure && this.#status ? recorded && asReported(recorded, this.#status) : recorded;
   }
 
   #eventMessage(reason: string, pod: Pod, error?: string): string {

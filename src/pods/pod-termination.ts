@@ -34,7 +34,10 @@ export interface StoppingPod {
 }
 
 /** What is to be done next about a pod that stops. waitUntilMs: monotonic. */
-type NextStop = { readonly kind: "stop" } | { readonly kind: "stopped" } | { readonly waitUntilMs: number; readonly kind: "wait" };
+type NextStop =
+  | { readonly kind: "stop" }
+  | { readonly kind: "stopped" }
+  | { readonly waitUntilMs: number; readonly kind: "wait" };
 
 /** Consecutive stops that left something to stop: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;

@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/lifecycle-events.ts";
@@ -66,14 +66,15 @@ export class PodWorker {
   readonly #resizing: PodResizing;
   readonly #termination: PodTermination;
   readonly #views: WorkerViews;
-  #life: AbortSignal | undefined;
+  /** Of {@link run}: operations end with it. */
+  #signal: AbortSignal | undefined;
   /** Cancels the current step because the desired state changed. */
   #step = new AbortController();
 
   constructor(deps: OwnDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause, after: Observation = 0) {
     this.#deps = deps;
     this.ref = ref;
-    this.uid = podUid(ref.uid);
+    this.uid = ref.uid;
     this.#pod = pod;
     this.#observer = new PodObserver(deps, ref, this.uid, after);
     this.#restarts = new RestartTimes(deps.effects.clock, deps.config.maxContainerRestartPeriodMs);
@@ -150,7 +151,7 @@ export class PodWorker {
     this.wake(cause);
   }
 
-  queuedBehind(uid: string): void {
+  queuedBehind(uid: PodUid): void {
     this.#decisions.waitsFor(uid);
   }
 
@@ -221,7 +222,7 @@ export class PodWorker {
 
   /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#life = signal;
+    this.#signal = signal;
     await this.#checkpoint.load();
     while (this.#state.kind !== "finished") {
       await this.#schedule.pause(this.#after(resyncDelayMs), signal);
@@ -316,10 +317,10 @@ export class PodWorker {
   #act(pod: Pod, status: PodStatus, actions: PodActions): void {
     if (actions.createSandbox !== undefined) this.#failures.makesSandbox();
     this.#restarts.acting(actions);
-    const life = this.#life;
-    if (life === undefined) return;
+    const signal = this.#signal;
+    if (signal === undefined) return;
     const operations = this.#deps.runtime.syncPod(pod, status, actions);
-    for (const operation of operations) this.#operations.launch(operation, status, life);
+    for (const operation of operations) this.#operations.launch(operation, status, signal);
   }
 
   /** Dead containers and sandboxes of the pod. */

@@ -123,7 +123,7 @@ export class PodWorkers {
 
   /** The pod is desired as given. */
   update(pod: Pod, cause: Cause): void {
-    const uid = podUid(pod.metadata.uid);
+    const uid = pod.metadata.uid;
     const worker = this.#workers.get(uid);
     if (worker === undefined) {
       this.#add(this.#workerOf(pod, cause));
@@ -156,7 +156,7 @@ export class PodWorkers {
    * @param pod undefined: only the runtime knows it
    */
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
-    if (this.#workers.has(podUid(ref.uid))) return;
+    if (this.#workers.has(ref.uid)) return;
     // What was not listed may run, and somebody want it.
     invariant("an orphan was seen in the runtime", this.#deps.cache.has(podUid(ref.uid)), () => ref.uid);
     const worker = this.#newWorker(ref, pod, cause);
@@ -168,7 +168,7 @@ export class PodWorkers {
   }
 
   /** Something about the pod changed elsewhere: sync it. */
-  wake(uid: string, cause: Cause): void {
+  wake(uid: PodUid, cause: Cause): void {
     this.#workers.get(podUid(uid))?.wake(cause);
   }
 
@@ -211,7 +211,7 @@ export class PodWorkers {
       this.#run(worker);
     } else {
       queue.push(worker);
-      worker.queuedBehind(queue[0]?.ref.uid ?? "");
+      worker.queuedBehind(queue[0]?.uid ?? worker.uid);
     }
   }
 
@@ -275,7 +275,7 @@ export class PodWorkers {
 
   /** A pod that returns is judged by observations after its predecessor's removal. */
   #workerOf(pod: Pod, cause: Cause): PodWorker {
-    const uid = podUid(pod.metadata.uid);
+    const uid = pod.metadata.uid;
     const removed = this.#removed.get(uid);
     if (removed !== undefined) this.#deps.pleg.requestInspect(uid);
     return this.#newWorker(podRef(pod), pod, cause, removed);
@@ -292,7 +292,7 @@ export class PodWorkers {
     const { ref, state } = view;
     if (state.kind !== "terminated") return;
     this.#listener?.stopped();
-    if (state.released) this.#listener?.released(podUid(ref.uid));
+    if (state.released) this.#listener?.released(ref.uid);
   }
 
   #tellRemoved(uid: PodUid): void {

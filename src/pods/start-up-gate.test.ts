@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
 import { StartUp } from "../base/start-up.ts";
 import { keepSpec, keptSpec } from "../runtime/layout/kept-spec.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -135,7 +136,7 @@ describe("the gate of a start", () => {
     fixture.gate.handle(change("a"));
     fixture.gate.handle(change("a", "remove"));
     await new Promise((resolve) => setImmediate(resolve));
-    const kept = await keptSpec(fixture.files, node, "a");
+    const kept = await keptSpec(fixture.files, node, podUid("a"));
     assert.equal(kept?.metadata.deletionTimestamp, "1970-01-01T00:00:00Z");
   });
 });

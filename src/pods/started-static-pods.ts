@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 
@@ -10,7 +11,7 @@ export class StartedStaticPods {
   readonly #files: Files;
   readonly #log: Logger;
   readonly #directory: string;
-  #known: Set<string> | undefined;
+  #known: Set<PodUid> | undefined;
 
   constructor(files: Files, log: Logger, directory: string) {
     this.#files = files;
@@ -18,12 +19,12 @@ export class StartedStaticPods {
     this.#directory = directory;
   }
 
-  async has(uid: string): Promise<boolean> {
+  async has(uid: PodUid): Promise<boolean> {
     return (await this.#load()).has(uid);
   }
 
   /** Never rejects: a missing record at most delays noticing a change. */
-  async add(uid: string): Promise<void> {
+  async add(uid: PodUid): Promise<void> {
     const known = await this.#load();
     if (known.has(uid)) return;
     known.add(uid);
@@ -36,7 +37,7 @@ export class StartedStaticPods {
   }
 
   /** Forgets all but those that still exist. */
-  async keepOnly(isThere: (uid: string) => boolean): Promise<void> {
+  async keepOnly(isThere: (uid: PodUid) => boolean): Promise<void> {
     const known = await this.#load();
     for (const uid of [...known].filter((candidate) => !isThere(candidate))) {
       known.delete(uid);
@@ -44,10 +45,10 @@ export class StartedStaticPods {
     }
   }
 
-  async #load(): Promise<Set<string>> {
+  async #load(): Promise<Set<PodUid>> {
     if (this.#known !== undefined) return this.#known;
     const entries = await this.#files.list(this.#directory).catch(() => []);
-    this.#known ??= new Set(entries.map(({ name }) => name));
+    this.#known ??= new Set(entries.map(({ name }) => podUid(name)));
     return this.#known;
   }
 }

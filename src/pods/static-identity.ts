@@ -41,9 +41,9 @@ export class StaticIdentity {
   readonly #deps: StaticIdentityDependencies;
   #next: (change: PodChange) => void = () => {};
   /** Adopted UIDs by the computed ones. */
-  readonly #adopted = new Map<string, PodUid>();
+  readonly #adopted = new Map<PodUid, PodUid>();
   /** UIDs desired in this run and present in the runtime, by full name. */
-  readonly #ownUids = new Map<string, ReadonlySet<string>>();
+  readonly #ownUids = new Map<string, ReadonlySet<PodUid>>();
   #pruned = false;
   #turn: Promise<void> = Promise.resolve();
   /** Changes waiting in order: while there are none, a change passes immediately. */
@@ -89,7 +89,7 @@ export class StaticIdentity {
     this.#next({ ...change, pod });
   }
 
-  #own(name: string, uid: string): void {
+  #own(name: string, uid: PodUid): void {
     this.#ownUids.set(name, new Set([...(this.#ownUids.get(name) ?? []), uid]));
   }
 
@@ -107,7 +107,7 @@ export class StaticIdentity {
     await this.#prune();
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
     // The pod of the computed UID may have ended, and another kubelet may run it under another UID since.
-    const before = rivals.includes(podUid(pod.metadata.uid)) ? await this.#lookAt(podUid(pod.metadata.uid)) : noPod;
+    const before = rivals.includes(pod.metadata.uid) ? await this.#lookAt(pod.metadata.uid) : noPod;
     if (before === undefined || isUp(before)) return;
     const name = fullName(pod.metadata);
     const own = this.#ownUids.get(name) ?? new Set();

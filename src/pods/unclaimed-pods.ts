@@ -11,7 +11,7 @@ import type { PodEndings } from "./pod-endings.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 
 export interface UnclaimedPodsDependencies {
-  /** Where earlier lives kept their pods. */
+  /** Where pod checkpoints are stored. */
   readonly checkpoint: CheckpointDependencies;
   readonly endings: Pick<PodEndings, "has">;
   readonly pleg: Pick<Pleg, "isListed">;
@@ -62,8 +62,8 @@ export class UnclaimedPods {
     try {
       const entries = await files.list(`${node.rootDirectory}/pods`);
       await eachOf(entries, readAtOnce, async ({ name }) => {
-        const pod = await keptSpec(files, node, name);
-        if (pod?.metadata.annotations?.[Annotation.configSource] === "api") this.#pods.set(podUid(name), pod);
+        const pod = await keptSpec(files, node, podUid(name));
+        if (pod?.metadata.annotations?.[Annotation.configSource] === "api") this.#pods.set(pod.metadata.uid, pod);
       });
     } catch (error) {
       log.warn("cannot read which pods an earlier run had", { error: errorMessage(error) });

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PendingReason } from "../resources/resize-admission.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
@@ -10,7 +11,7 @@ export interface WorkerPlan {
   /** An orphaned pod: once it has stopped, it is removed. */
   readonly forgotten: boolean;
   /** UID of a pod of the same name that must be removed first. */
-  readonly behind: string | undefined;
+  readonly behind: PodUid | undefined;
   /** The pod exceeds its activeDeadlineSeconds and is to be stopped. */
   readonly overdue: Cause | undefined;
   /** Why the manifest's resources are not allocated. */

@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import { podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
@@ -43,7 +42,7 @@ export class WorkerViews {
   /** The latest view, including changes after its step. */
   current({ ref, pod, state }: ViewedWorker): WorkerView {
     const { cache } = this.#deps;
-    const seen = this.#latest ?? firstView({ ref, pod, state, status: cache.get(podUid(ref.uid)).status });
+    const seen = this.#latest ?? firstView({ ref, pod, state, status: cache.get(ref.uid).status });
     const resize = resizeNow(this.#deps, pod, seen);
     return { ...seen, pod: this.#learned.resizing.granted(pod) ?? seen.pod, state, resize };
   }

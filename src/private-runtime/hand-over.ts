@@ -31,12 +31,12 @@ export async function whenFree<T>(
   signal: AbortSignal,
 ): Promise<T> {
   const deadline = clock.monotonic() + handOverMs;
-  for (let told = false; ; told = true) {
+  for (let isReported = false; ; isReported = true) {
     try {
       return await take();
     } catch (error) {
       if (!(error instanceof HeldError) || clock.monotonic() >= deadline) throw error;
-      if (!told) {
+      if (!isReported) {
         log.info("another process holds what this one needs; waiting for its exit", {
           what,
           pid: error.pid,

@@ -4,7 +4,7 @@ import { port, ProbeWorld as World, wallStart } from "../../test/support/probe-w
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { Container } from "../api/container.ts";
-import { containerId } from "../base/ids.ts";
+import { containerId, podUid } from "../base/ids.ts";
 import { eventsOf } from "../events/entry-events.ts";
 import type { Cause, JournalEntry } from "../journal/entry.ts";
 
@@ -258,7 +258,7 @@ describe("sidecars and others", () => {
     world.see(probe);
     await world.clock.advance(1);
     assert.deepEqual(world.manager.activity, { workers: 1, probing: 1 });
-    world.manager.remove("uid-1");
+    world.manager.remove(podUid("uid-1"));
     await world.clock.advance(10);
     assert.deepEqual(world.manager.activity, { workers: 0, probing: 0 });
     assert.deepEqual(world.clock.waits, []);

@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
-import type { ContainerId } from "../base/ids.ts";
+import type { ContainerId, PodUid } from "../base/ids.ts";
 import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
@@ -35,7 +35,7 @@ export interface ProbeManagerDependencies {
   readonly node: Pick<NodeContext, "hostIPs" | "rootDirectory">;
   readonly objects: Pick<ObjectLookup, "secret">;
   /** The last known readiness of the pod, from this run or whoever ran the node before; undefined: unknown. */
-  readonly said: (uid: string) => ApiPodStatus | undefined;
+  readonly said: (uid: PodUid) => ApiPodStatus | undefined;
   readonly observer?: Observer | undefined;
 }
 
@@ -66,10 +66,10 @@ export class ProbeManager implements PodProbes {
   readonly #timers: TimerQueue;
   readonly #memory: ProbeMemory;
   readonly #workerDeps: ProbeWorkerDependencies;
-  readonly #pods = new Map<string, ProbedPod>();
-  readonly #workers = new Map<string, Map<string, ProbeWorker>>();
+  readonly #pods = new Map<PodUid, ProbedPod>();
+  readonly #workers = new Map<PodUid, Map<string, ProbeWorker>>();
   /** Start times of instances by this run's clock: later wall-clock jumps change no delay. */
-  readonly #starts = new Map<string, Map<ContainerId, number>>();
+  readonly #starts = new Map<PodUid, Map<ContainerId, number>>();
 
   constructor(deps: ProbeManagerDependencies) {
     const { clock, random, files, commands, networkProbes, journal, log, node } = deps;
@@ -153,7 +153,7 @@ export class ProbeManager implements PodProbes {
   }
 
   /** The pod is removed from the node. */
-  remove(uid: string): void {
+  remove(uid: PodUid): void {
     for (const worker of this.#workers.get(uid)?.values() ?? []) worker.stop();
     this.#workers.delete(uid);
     this.#pods.delete(uid);
@@ -161,7 +161,7 @@ export class ProbeManager implements PodProbes {
     this.#memory.forget(uid);
   }
 
-  #lookAt(uid: string): void {
+  #lookAt(uid: PodUid): void {
     const known = this.#pods.get(uid);
     if (known === undefined) return;
     const workers = this.#workers.get(uid) ?? new Map<string, ProbeWorker>();
@@ -203,7 +203,7 @@ export class ProbeManager implements PodProbes {
     return { id: instance.id, startMs, address };
   }
 
-  #noteStarts(uid: string, { containers }: PodStatus): void {
+  #noteStarts(uid: PodUid, { containers }: PodStatus): void {
     const { clock } = this.#deps;
     const before = this.#starts.get(uid);
     const starts = new Map<ContainerId, number>();
@@ -215,7 +215,7 @@ export class ProbeManager implements PodProbes {
     this.#starts.set(uid, starts);
   }
 
-  #remembered(uid: string, id: ContainerId, type: ProbeType): ProbeResult | undefined {
+  #remembered(uid: PodUid, id: ContainerId, type: ProbeType): ProbeResult | undefined {
     const { started, ready } = { ...this.#said(uid, id), ...this.#memory.get(uid, id) };
     if (type === "startup") return started === true ? "success" : undefined;
     if (type === "liveness" || ready === undefined) return undefined;
@@ -225,7 +225,7 @@ export class ProbeManager implements PodProbes {
   /**
    * The instance's readiness from another kubelet's status at the API server: switching kubelets loses no readiness.
    */
-  #said(uid: string, id: ContainerId): Remembered {
+  #said(uid: PodUid, id: ContainerId): Remembered {
     const { initContainerStatuses = [], containerStatuses = [] } = this.#deps.said(uid) ?? {};
     const all = [...initContainerStatuses, ...containerStatuses];
     const found = all.find(({ containerID }) => containerID?.endsWith(`//${id}`));

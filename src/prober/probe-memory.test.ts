@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { FileError } from "../ports/files.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -21,12 +22,12 @@ test("what could not be kept while the disk was full is kept later, for the next
   await files.makeDirectory("/var/lib/podwright", 0o700);
   const memory = new ProbeMemory(narrow, clock.incarnation(), silentLog, path);
   await memory.load();
-  memory.met("uid-1", ["c1"]);
-  memory.note("uid-1", "c1", { ready: true });
+  memory.met(podUid("uid-1"), ["c1"]);
+  memory.note(podUid("uid-1"), "c1", { ready: true });
   await clock.run(5000);
   full = false;
   await clock.run(30_000);
   const next = new ProbeMemory(files, clock.incarnation(), silentLog, path);
   await next.load();
-  assert.deepEqual(next.get("uid-1", "c1"), { ready: true });
+  assert.deepEqual(next.get(podUid("uid-1"), "c1"), { ready: true });
 });

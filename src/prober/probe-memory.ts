@@ -1,5 +1,6 @@
 import { dirname } from "node:path/posix";
 import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import { removeUnfinished } from "../base/unfinished-files.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Files, FileError } from "../ports/files.ts";
@@ -12,7 +13,7 @@ export interface Remembered {
 }
 
 /** Container instances by ID, by pod UID. */
-type Pods = Map<string, Map<string, Remembered>>;
+type Pods = Map<PodUid, Map<string, Remembered>>;
 
 const maxFileBytes = 4 << 20;
 const maxPods = 4096;
@@ -62,12 +63,12 @@ export class ProbeMemory {
     }
   }
 
-  get(uid: string, id: string): Remembered {
+  get(uid: PodUid, id: string): Remembered {
     return this.#pods.get(uid)?.get(id) ?? {};
   }
 
   /** The pod's current instances: results of others are dropped. */
-  met(uid: string, ids: readonly string[]): void {
+  met(uid: PodUid, ids: readonly string[]): void {
     this.#met.add(uid);
     const known = this.#pods.get(uid);
     for (const id of known?.keys() ?? []) {
@@ -77,7 +78,7 @@ export class ProbeMemory {
     }
   }
 
-  note(uid: string, id: string, fact: Remembered): void {
+  note(uid: PodUid, id: string, fact: Remembered): void {
     const known = this.#pods.get(uid) ?? new Map<string, Remembered>();
     this.#met.add(uid);
     this.#pods.set(uid, known);
@@ -85,7 +86,7 @@ export class ProbeMemory {
     this.#touch();
   }
 
-  forget(uid: string): void {
+  forget(uid: PodUid): void {
     this.#met.delete(uid);
     if (this.#pods.delete(uid)) this.#touch();
   }
@@ -141,7 +142,7 @@ function decode(text: string): Pods {
         ...(typeof ready === "boolean" && { ready }),
       });
     }
-    pods.set(uid, known);
+    pods.set(podUid(uid), known);
   }
   return pods;
 }

@@ -250,9 +250,9 @@ function quoted(text: string): string {
 function outcomeOf(verdict: Verdict, hide: HideSecrets, lateMs: number): ProbeOutcome {
   const { kind, eventText = verdict.text } = verdict;
   if (kind === "success") return { kind, text: verdict.text, lateMs };
-  const told = (words: string, most: number): string => shortened(printable(hide(words)), most);
-  const text = told(verdict.text, maxToldCharacters);
-  const ofEvent = told(eventText, maxEventCharacters);
+  const presentable = (words: string, most: number): string => shortened(printable(hide(words)), most);
+  const text = presentable(verdict.text, maxToldCharacters);
+  const ofEvent = presentable(eventText, maxEventCharacters);
   return { kind, text, ...(ofEvent !== text && { eventText: ofEvent }), lateMs };
 }
 

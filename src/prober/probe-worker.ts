@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import { errorMessage } from "../base/errors.ts";
-import type { ContainerId } from "../base/ids.ts";
+import type { ContainerId, PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { TimerQueue } from "../base/timer-queue.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
@@ -37,7 +37,7 @@ export interface ProbeWorkerDependencies {
   /** When podwright started, monotonic ms. */
   readonly ownStartMs: number;
   /** An earlier run's result for an instance. */
-  readonly remembered: (uid: string, id: ContainerId, type: ProbeType) => ProbeResult | undefined;
+  readonly remembered: (uid: PodUid, id: ContainerId, type: ProbeType) => ProbeResult | undefined;
   readonly observer?: Observer | undefined;
 }
 

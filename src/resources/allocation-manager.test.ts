@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -105,7 +106,7 @@ test("a pod that is over is granted nothing else, and waits for nothing", async 
   node.want(pod("p", "2"));
   node.want(pod("p", "5"));
   assert.equal(node.granted("p"), "1");
-  assert.equal(node.manager.pending("p"), undefined);
+  assert.equal(node.manager.pending(podUid("p")), undefined);
   assert.deepEqual(node.entries, []);
 });
 
@@ -130,7 +131,7 @@ test("more than the node has is infeasible and says so once; the pod keeps what 
   node.want(pod("p", "5"));
   node.manager.retry(cause);
   assert.equal(node.granted("p"), "1");
-  assert.deepEqual(node.manager.pending("p"), {
+  assert.deepEqual(node.manager.pending(podUid("p")), {
     reason: "Infeasible",
     message: "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
   });
@@ -143,14 +144,14 @@ test("what has no room now is deferred, and granted when something leaves", asyn
   node.want(pod("p", "1"));
   node.want(pod("other", "2"));
   node.want(pod("p", "3"));
-  assert.deepEqual(node.manager.pending("p"), {
+  assert.deepEqual(node.manager.pending(podUid("p")), {
     reason: "Deferred",
     message: "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
   });
   node.pods.delete("other");
-  node.manager.remove("other");
+  node.manager.remove(podUid("other"));
   assert.equal(node.granted("p"), "3");
-  assert.equal(node.manager.pending("p"), undefined);
+  assert.equal(node.manager.pending(podUid("p")), undefined);
   assert.deepEqual(node.told(), ["ResizeDeferred p", "ResizeStarted p"]);
 });
 
@@ -160,9 +161,9 @@ test("a change that is taken back waits no longer, and one that shrinks is grant
   node.want(pod("p", "2"));
   node.want(pod("other", "2"));
   node.want(pod("p", "3"));
-  assert.equal(node.manager.pending("p")?.reason, "Deferred");
+  assert.equal(node.manager.pending(podUid("p"))?.reason, "Deferred");
   node.want(pod("p", "2"));
-  assert.equal(node.manager.pending("p"), undefined);
+  assert.equal(node.manager.pending(podUid("p")), undefined);
   node.want(pod("p", "1500m"));
   assert.equal(node.granted("p"), "1500m");
 });
@@ -177,7 +178,7 @@ test("of those that wait the one of the higher priority is granted first", async
   node.want(pod("high", "2", { priority: 10 }));
   node.want(pod("other", "1"));
   assert.deepEqual([node.granted("low"), node.granted("high")], ["1", "2"]);
-  assert.equal(node.manager.pending("low")?.reason, "Deferred");
+  assert.equal(node.manager.pending(podUid("low"))?.reason, "Deferred");
 });
 
 test("what waits is judged again after 30 s, then every three minutes", async () => {
@@ -210,7 +211,7 @@ test("another life knows what was granted, and forgets pods that are gone", asyn
   node.manager.wanted(wanted, cause);
   await node.manager.load();
   assert.equal(node.granted("p"), "1");
-  assert.equal(node.manager.pending("p")?.reason, "Infeasible");
+  assert.equal(node.manager.pending(podUid("p"))?.reason, "Infeasible");
   const controller = new AbortController();
   void node.manager.run(controller.signal);
   await node.world.run(300_000);

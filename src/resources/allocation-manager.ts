@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -27,13 +28,13 @@ export interface PodsToAllocate {
   /** Pods that hold resources of the node, or get them next, with what they were granted or let in with. */
   readonly activePods: () => readonly Pod[];
   /** False for a pod that neither a source nor the runtime has. */
-  readonly known: (uid: string) => boolean;
+  readonly known: (uid: PodUid) => boolean;
   /** True for a pod that is being stopped or has ended: it gets nothing else any more. */
-  readonly isOver: (uid: string) => boolean;
+  readonly isOver: (uid: PodUid) => boolean;
   /** False until every source has said what it wants: before, nobody knows what the node has to hold. */
   readonly ready: () => boolean;
   /** The pod was granted other resources, or waits for another reason than before. */
-  readonly changed: (uid: string, cause: Cause) => void;
+  readonly changed: (uid: PodUid, cause: Cause) => void;
 }
 
 const unconnected: PodsToAllocate = {
@@ -66,8 +67,8 @@ interface Waiting {
 export class AllocationManager {
   readonly #deps: AllocationDependencies;
   #pods: PodsToAllocate = unconnected;
-  readonly #waiting = new Map<string, Waiting>();
-  readonly #granted = new Map<string, GrantedResize>();
+  readonly #waiting = new Map<PodUid, Waiting>();
+  readonly #granted = new Map<PodUid, GrantedResize>();
   /** Until the record is read, what is wanted waits. */
   #early: { readonly pod: Pod; readonly cause: Cause }[] | undefined = [];
   #retryAtMs: number;
@@ -130,12 +131,12 @@ export class AllocationManager {
   }
 
   /** Why the resources that the pod's manifest asks for are not granted; undefined: they are. */
-  pending(uid: string): PendingReason | undefined {
+  pending(uid: PodUid): PendingReason | undefined {
     return this.#waiting.get(uid)?.pending;
   }
 
   /** The resize granted last in this run. */
-  granted(uid: string): GrantedResize | undefined {
+  granted(uid: PodUid): GrantedResize | undefined {
     return this.#granted.get(uid);
   }
 
@@ -148,7 +149,7 @@ export class AllocationManager {
   }
 
   /** The pod is gone: what it held is free. */
-  remove(uid: string): void {
+  remove(uid: PodUid): void {
     this.#waiting.delete(uid);
     this.#granted.delete(uid);
     this.#forget(uid);
@@ -184,12 +185,12 @@ export class AllocationManager {
     for (const uid of [...allocated.uids(), ...actuated.uids()]) if (!this.#pods.known(uid)) this.#forget(uid);
   }
 
-  #forget(uid: string): void {
+  #forget(uid: PodUid): void {
     this.#deps.allocated.remove(uid);
     this.#deps.actuated.remove(uid);
   }
 
-  #judge(uid: string, entry: Waiting, granted: Pod, trigger: Cause): void {
+  #judge(uid: PodUid, entry: Waiting, granted: Pod, trigger: Cause): void {
     const { clock, allocated, node } = this.#deps;
     const { activePods, isOver, changed } = this.#pods;
     if (isOver(uid)) {

@@ -14,7 +14,7 @@ import {
 } from "./cgroup-names.ts";
 import { qosClass } from "./qos.ts";
 
-const uid = "1234-abcd";
+const uid = podUid("1234-abcd");
 
 test("pods are where the Go kubelet put them", () => {
   const recorded = vectorText("cgroups-v1.txt").split("\n");

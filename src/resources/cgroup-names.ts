@@ -1,4 +1,4 @@
-import type { PodUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { QosClass } from "./qos.ts";
 
 export type CgroupDriver = "cgroupfs" | "systemd";
@@ -31,7 +31,7 @@ export function qosCgroup(cgroupRoot: string, qosClass: QosClass): CgroupName {
 }
 
 /** The cgroup of one pod, parent of its containers' cgroups. */
-export function podCgroup(cgroupRoot: string, qosClass: QosClass, uid: string): CgroupName {
+export function podCgroup(cgroupRoot: string, qosClass: QosClass, uid: PodUid): CgroupName {
   return [...qosCgroup(cgroupRoot, qosClass), `pod${uid}`];
 }
 
@@ -85,7 +85,7 @@ export function cgroupParent(name: CgroupName, driver: CgroupDriver): string {
  */
 export function podUidOfCgroup(directory: string, driver: CgroupDriver): PodUid | undefined {
   const last = (driver === "systemd" ? parseSystemdName(directory) : parseCgroupfsPath(directory)).at(-1);
-  return last?.startsWith("pod") && last.length > 3 ? (last.slice(3) as PodUid) : undefined;
+  return last?.startsWith("pod") && last.length > 3 ? podUid(last.slice(3)) : undefined;
 }
 
 /** Whether a cgroup is the pod's or one below it, whichever driver named it. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
@@ -38,7 +39,7 @@ const removePauseMs = 50;
 export class PodCgroups {
   readonly #deps: PodCgroupsDependencies;
   readonly #config: PodCgroupsConfig;
-  readonly #burstable = new Map<string, Pod>();
+  readonly #burstable = new Map<PodUid, Pod>();
   /** The values last written to each pod's cgroup in this run, by UID. */
   readonly #applied = new Map<string, CgroupResources>();
   /** The pods' cgroups created in this run, by UID. */
@@ -133,8 +134,8 @@ export class PodCgroups {
   }
 
   /** UIDs of the pods that have a cgroup, for finding those that are gone. */
-  async podUids(): Promise<string[]> {
-    const uids: string[] = [];
+  async podUids(): Promise<PodUid[]> {
+    const uids: PodUid[] = [];
     for (const qos of qosClasses) {
       const parent = cgroupPath(qosCgroup(this.#config.cgroupRoot, qos), this.#config.driver);
       for (const child of await this.#deps.cgroups.children(parent)) {
@@ -211,7 +212,7 @@ export class PodCgroups {
     }
   }
 
-  #podPath(qos: QosClass, uid: string): string {
+  #podPath(qos: QosClass, uid: PodUid): string {
     return cgroupPath(podCgroup(this.#config.cgroupRoot, qos, uid), this.#config.driver);
   }
 }

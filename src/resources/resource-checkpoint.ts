@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ResourceRequirements } from "../api/container.ts";
 import { fnv32a } from "../base/fnv.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import { parseList } from "./pod-totals.ts";
 
 /** What the containers of a pod, and the pod as a whole, are given of resources. */
@@ -28,7 +29,7 @@ const Checkpoint = z.object({ data: z.string(), checksum: z.number() });
  * The text of a checkpoint of pods' resources by UID, byte for byte as the Go kubelet writes `allocated_pods_state` and
  * `actuated_pods_state`: JSON in JSON with a checksum, keys in order, quantities in canonical form.
  */
-export function encodeCheckpoint(pods: ReadonlyMap<string, PodResources>): string {
+export function encodeCheckpoint(pods: ReadonlyMap<PodUid, PodResources>): string {
   const entries = [...pods]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([uid, resources]) => `${JSON.stringify(uid)}:${entryText(resources)}`);
@@ -55,7 +56,7 @@ function entryText(resources: PodResources): string {
  * The inverse of {@link encodeCheckpoint}.
  * @throws Error when the text is none, or was changed
  */
-export function decodeCheckpoint(text: string): Map<string, PodResources> {
+export function decodeCheckpoint(text: string): Map<PodUid, PodResources> {
   const checkpoint = Checkpoint.parse(JSON.parse(text));
   const computed = checksum(checkpoint.data);
   if (checkpoint.checksum !== computed) {
@@ -64,7 +65,7 @@ export function decodeCheckpoint(text: string): Map<string, PodResources> {
   const { entries } = Entries.parse(JSON.parse(checkpoint.data));
   return new Map(
     Object.entries(entries ?? {}).map(([uid, { ContainerResources, PodLevelResources }]) => [
-      uid,
+      podUid(uid),
       { containers: new Map(Object.entries(ContainerResources ?? {})), pod: PodLevelResources ?? undefined },
     ]),
   );

@@ -1,5 +1,6 @@
 import type { ResourceRequirements } from "../api/container.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import { decodeCheckpoint, encodeCheckpoint, type PodResources } from "./resource-checkpoint.ts";
@@ -15,7 +16,7 @@ export class ResourceRecord {
   readonly #files: Files;
   readonly #log: Logger;
   readonly #path: string;
-  #pods = new Map<string, PodResources>();
+  #pods = new Map<PodUid, PodResources>();
   /** The text in the file. */
   #stored = "";
   #changed = false;
@@ -50,17 +51,17 @@ export class ResourceRecord {
     }
   }
 
-  get(uid: string): PodResources | undefined {
+  get(uid: PodUid): PodResources | undefined {
     return this.#pods.get(uid);
   }
 
-  set(uid: string, resources: PodResources): void {
+  set(uid: PodUid, resources: PodResources): void {
     this.#changed = true;
     this.#pods.set(uid, resources);
   }
 
   /** One container of a pod, or with `undefined` as its name the pod as a whole. */
-  setPart(uid: string, container: string | undefined, resources: ResourceRequirements | undefined): void {
+  setPart(uid: PodUid, container: string | undefined, resources: ResourceRequirements | undefined): void {
     this.#changed = true;
     const before = this.#pods.get(uid) ?? { containers: new Map(), pod: undefined };
     if (container === undefined) this.#pods.set(uid, { ...before, pod: resources });
@@ -68,12 +69,12 @@ export class ResourceRecord {
   }
 
   /** Forgets a pod. The file follows with the next change: until then it only holds too much. */
-  remove(uid: string): void {
+  remove(uid: PodUid): void {
     this.#pods.delete(uid);
   }
 
   /** UIDs of the pods that are recorded. */
-  uids(): string[] {
+  uids(): PodUid[] {
     return [...this.#pods.keys()];
   }
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { type PodHolding, PodHoldings } from "./pod-holdings.ts";
 
 const cause: Cause = { code: "Resync", message: "a test wants it" };
-const pod = { uid: "u", namespace: "ns", name: "p" };
+const pod = { uid: podUid("u"), namespace: "ns", name: "p" };
 const signal = new AbortController().signal;
 
 function scene(): { readonly holdings: PodHoldings; readonly released: string[]; readonly broken: Set<string> } {

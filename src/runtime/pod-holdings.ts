@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
@@ -20,13 +21,13 @@ export interface PodHolding {
   readonly until: "ended" | "removed";
   release(pod: PodRef, release: Release, signal: AbortSignal): Promise<void>;
   /** Whether something of it is not podwright's to release, so that the pod's directory stays. */
-  keeps?(uid: string): Promise<boolean>;
+  keeps?(uid: PodUid): Promise<boolean>;
   /** For leftovers of a pod that has nothing else on the node. */
   readonly leftovers?: {
     /** The journal's action that releases it. */
     readonly what: NameOf<"action">;
     /** UIDs of all pods that hold it. */
-    uids(): Promise<readonly string[]>;
+    uids(): Promise<readonly PodUid[]>;
   };
   /** For a node that stops without pods: removes what all pods shared, such as the parent cgroups. */
   tidyUp?(): Promise<void>;
@@ -55,7 +56,7 @@ export class PodHoldings {
   }
 
   /** Whether something that the pod holds is not podwright's to release. */
-  async keep(uid: string): Promise<boolean> {
+  async keep(uid: PodUid): Promise<boolean> {
     for (const holding of this.all) if ((await holding.keeps?.(uid)) === true) return true;
     return false;
   }

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { noSuchPod, rejectedAs } from "./pod-selector.ts";
 
 const pods = [
-  { namespace: "default", name: "web-node1", uid: "1a2b" },
-  { namespace: "default", name: "web-node1", uid: "9f8e" },
-  { namespace: "default", name: "db-0", uid: "3c" },
-  { namespace: "tools", name: "db-1", uid: "4d" },
+  { namespace: "default", name: "web-node1", uid: podUid("1a2b") },
+  { namespace: "default", name: "web-node1", uid: podUid("9f8e") },
+  { namespace: "default", name: "db-0", uid: podUid("3c") },
+  { namespace: "tools", name: "db-1", uid: podUid("4d") },
 ];
 
 test("a name that no pod has is answered with those that begin with it, or are spelled nearly so", () => {
@@ -25,7 +26,7 @@ test("of many pods a few are named, and of none that there are none", () => {
   const many = Array.from({ length: 20 }, (_, index) => ({
     namespace: "default",
     name: `p-${index}`,
-    uid: `${index}`,
+    uid: podUid(`${index}`),
   }));
   assert.match(
     noSuchPod("p", many).remedy ?? "",

@@ -1,5 +1,5 @@
 import { printable } from "../journal/text.ts";
-import type { ContainerView, PodView } from "./engine.ts";
+import type { ContainerView, PodView } from "./local-api.ts";
 
 /** One word for how a pod is, by the rules of `kubectl get pods`: what a container waits for tells more than the phase. */
 export function podStatusWord(pod: PodView): string {

@@ -4,8 +4,8 @@ import { FakeEngine } from "../../test/support/fake-engine.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ApiHandler, ApiResponse } from "../ports/api-server.ts";
-import type { EvictionPreview, Plan } from "./engine.ts";
-import { engineRoutes } from "./routes.ts";
+import type { EvictionPreview, Plan } from "./local-api.ts";
+import { localApiRoutes } from "./routes.ts";
 
 async function ask(handler: ApiHandler, method: string, target: string, body = ""): Promise<ApiResponse> {
   const [path = "", query = ""] = target.split("?");
@@ -23,7 +23,7 @@ const isBadInput = (error: unknown): boolean => error instanceof PodwrightError 
 test("pods are read and stopped by a selector that may hold a slash", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));
-  const handler = engineRoutes(engine);
+  const handler = localApiRoutes(engine);
   assert.deepEqual(
     jsonOf(await ask(handler, "GET", "/v1/pods/default%2Fweb")),
     jsonOf(await ask(handler, "GET", "/v1/pods/uid-web")),
@@ -37,7 +37,7 @@ test("pods are read and stopped by a selector that may hold a slash", async () =
 test("an ephemeral container is asked for with a command", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));
-  const handler = engineRoutes(engine);
+  const handler = localApiRoutes(engine);
   const body = JSON.stringify({ image: "busybox", command: ["ps"] });
   const answer = jsonOf(await ask(handler, "POST", "/v1/pods/web/debug", body));
   assert.equal((answer as { container: string }).container, "debugger-0");
@@ -49,7 +49,7 @@ test("an ephemeral container is asked for with a command", async () => {
 test("a plan is asked for with and without objects", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));
-  const handler = engineRoutes(engine);
+  const handler = localApiRoutes(engine);
   const names = (response: ApiResponse): string[] => (jsonOf(response) as Plan).pods.map(({ name }) => name);
   assert.deepEqual(names(await ask(handler, "GET", "/v1/plan")), ["web"]);
   const body = JSON.stringify({ pods: [{ metadata: { name: "db" }, spec: {} }], configMaps: [], secrets: [] });
@@ -59,7 +59,7 @@ test("a plan is asked for with and without objects", async () => {
 
 test("the order of evictions is asked for by signal, and what waits is confirmed", async () => {
   const engine = new FakeEngine();
-  const handler = engineRoutes(engine);
+  const handler = localApiRoutes(engine);
   const signalOf = async (path: string): Promise<string> =>
     (jsonOf(await ask(handler, "GET", path)) as EvictionPreview).signal;
   assert.equal(await signalOf("/v1/evictions"), "memory.available");
@@ -69,7 +69,7 @@ test("the order of evictions is asked for by signal, and what waits is confirmed
 });
 
 test("unknown paths, methods and broken encodings are answered with errors", async () => {
-  const handler = engineRoutes(new FakeEngine());
+  const handler = localApiRoutes(new FakeEngine());
   for (const path of ["/", "/v1", "/v1/pods/", "/v1/pods/a/b", "/v1/pods/%zz", "/v2/pods"]) {
     const response = await ask(handler, "GET", path);
     assert.equal(response.status, 404, path);
@@ -80,7 +80,7 @@ test("unknown paths, methods and broken encodings are answered with errors", asy
 });
 
 test("bodies and queries of the wrong shape are bad input", async () => {
-  const handler = engineRoutes(new FakeEngine());
+  const handler = localApiRoutes(new FakeEngine());
   for (const body of ["", "[]", "null", '{"pods":[]}', '{"pods":{},"configMaps":[],"secrets":[]}']) {
     await assert.rejects(ask(handler, "POST", "/v1/apply", body), isBadInput, body);
   }
@@ -93,7 +93,7 @@ test("bodies and queries of the wrong shape are bad input", async () => {
 test("the journal is a stream of one JSON value a line, from a sequence number on", async () => {
   const engine = new FakeEngine();
   for (const message of ["One", "Two", "Three"]) engine.record({ kind: "note", what: "PodsFound", message });
-  const response = await ask(engineRoutes(engine), "GET", "/v1/journal?since=2");
+  const response = await ask(localApiRoutes(engine), "GET", "/v1/journal?since=2");
   assert.equal(response.contentType, "application/x-ndjson");
   let text = "";
   assert.notEqual(typeof response.body, "string");

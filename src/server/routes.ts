@@ -1,7 +1,8 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
-import type { ApplyRequest, DebugRequest, Engine } from "./engine.ts";
+import type { ApplyRequest, DebugRequest, LocalApi } from "./local-api.ts";
 
 type RouteHandler = (request: ApiRequest, selector: string) => ApiResponse | Promise<ApiResponse>;
 
@@ -12,35 +13,35 @@ interface Route {
   readonly handle: RouteHandler;
 }
 
-/** What the engine's Unix socket serves: each request is one call of {@link Engine}. */
-export function engineRoutes(engine: Engine): ApiHandler {
+/** What the engine's Unix socket serves: each request is one call of {@link LocalApi}. */
+export function localApiRoutes(api: LocalApi): ApiHandler {
   const routes: readonly Route[] = [
-    route("GET", "/v1/health", () => json(engine.health())),
-    route("POST", "/v1/apply", async (request) => json(await engine.apply(applyRequest(await request.body())))),
-    route("GET", "/v1/plan", async () => json(await engine.plan(undefined))),
-    route("POST", "/v1/plan", async (request) => json(await engine.plan(applyRequest(await request.body())))),
-    route("GET", "/v1/pods", () => json(engine.pods())),
-    route("GET", "/v1/pods/*", (_request, selector) => json(engine.pod(selector))),
+    route("GET", "/v1/health", () => json(api.health())),
+    route("POST", "/v1/apply", async (request) => json(await api.apply(applyRequest(await request.body())))),
+    route("GET", "/v1/plan", async () => json(await api.plan(undefined))),
+    route("POST", "/v1/plan", async (request) => json(await api.plan(applyRequest(await request.body())))),
+    route("GET", "/v1/pods", () => json(api.pods())),
+    route("GET", "/v1/pods/*", (_request, selector) => json(api.pod(selector))),
     route("POST", "/v1/pods/*/stop", async (request, selector) => {
-      return json(await engine.stop(selector, graceSeconds(request.query)));
+      return json(await api.stop(selector, graceSeconds(request.query)));
     }),
     route("POST", "/v1/pods/*/retry", (_request, selector) => json(engine.retry(selector))),
     route("GET", "/v1/garbage", async ({ signal }) => json(await engine.previewGarbage(signal))),
     route("POST", "/v1/garbage/collect", async ({ signal }) => json(await engine.collectGarbage(signal))),
     route("POST", "/v1/pods/*/debug", async (request, selector) => {
-      return json(await engine.debug(selector, debugRequest(await request.body())));
+      return json(await api.debug(selector, debugRequest(await request.body())));
     }),
-    route("GET", "/v1/pods/*/refs", (_request, selector) => json(engine.podRefs(selector))),
+    route("GET", "/v1/pods/*/refs", (_request, selector) => json(api.podRefs(selector))),
     route("GET", "/v1/evictions", async ({ query }) =>
-      json(await engine.evictionPreview(query.get("signal") ?? undefined)),
+      json(await api.evictionPreview(query.get("signal") ?? undefined)),
     ),
     route("POST", "/v1/evictions/confirm", async () => {
-      await engine.confirmEvictions();
+      await api.confirmEvictions();
       return json({});
     }),
-    route("GET", "/v1/journal", (request) => journal(engine, request)),
+    route("GET", "/v1/journal", (request) => journal(api, request)),
     route("POST", "/v1/shutdown", async (request) => {
-      await engine.shutdown(shutdownMode(request.query));
+      await api.shutdown(shutdownMode(request.query));
       return json({});
     }),
   ];
@@ -133,15 +134,15 @@ function shutdownMode(query: URLSearchParams): "keep" | "stop" {
 }
 
 /** Newline-delimited JSON: what there is from `since` on, and with `follow=true` what comes. */
-function journal(engine: Engine, request: ApiRequest): ApiResponse {
+function journal(api: LocalApi, request: ApiRequest): ApiResponse {
   const uid = request.query.get("uid");
   const sinceSeq = wholeNumber(request.query, "since");
   const filter = {
-    ...(uid !== null && uid !== "" && { uid }),
+    ...(uid !== null && uid !== "" && { uid: podUid(uid) }),
     ...(sinceSeq !== undefined && { sinceSeq }),
   };
   const follow = request.query.get("follow") === "true";
-  const entries = follow ? engine.follow(filter, request.signal) : engine.entries(filter);
+  const entries = follow ? api.follow(filter, request.signal) : api.entries(filter);
   return { status: 200, contentType: "application/x-ndjson", body: lines(entries) };
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerView, podView } from "../../test/support/pod-views.ts";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
-import type { ContainerView, InitContainerView, PodView } from "./engine.ts";
+import type { ContainerView, InitContainerView, PodView } from "./local-api.ts";
 import { verdict } from "./verdict.ts";
 
 const now = 1_000_000;

@@ -2,7 +2,7 @@ import type { JournalEntry } from "../journal/entry.ts";
 import { isUpkeep } from "../journal/explain.ts";
 import { manifestReturn } from "../journal/manifest-return.ts";
 import { printable } from "../journal/text.ts";
-import type { ContainerView, InitContainerView, PodView } from "./engine.ts";
+import type { ContainerView, InitContainerView, PodView } from "./local-api.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
 import { containersOf } from "../api/all-containers.ts";
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { apiPods } from "./api-pod.ts";
 import { ApiSource } from "./api-source.ts";
 import type { SourceState } from "./source.ts";
@@ -118,13 +119,13 @@ describe("ApiSource", () => {
   test("pods that can't be read are not unwanted", () => {
     const world = new World();
     const complete = (): boolean | undefined => world.delivered.at(-1)?.complete;
-    world.source.replaced([pod("a")], ["uid-b", "uid-c"]);
+    world.source.replaced([pod("a")], [podUid("uid-b"), podUid("uid-c")]);
     assert.equal(complete(), false);
     world.source.changed("ADDED", pod("b"));
     assert.equal(complete(), false);
-    world.source.unreadGone("uid-c");
+    world.source.unreadGone(podUid("uid-c"));
     assert.equal(complete(), true);
-    world.source.replaced([pod("a")], ["uid-b"]);
+    world.source.replaced([pod("a")], [podUid("uid-b")]);
     assert.equal(complete(), false);
     world.source.replaced([pod("a")], []);
     assert.equal(complete(), true);

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { ApiPod } from "./api-pod.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 
@@ -24,10 +25,10 @@ interface Known {
 export class ApiSource {
   readonly #deps: Pick<SourceDependencies, "deliver">;
   readonly #listener: ApiPodListener;
-  #pods = new Map<string, Known>();
+  #pods = new Map<PodUid, Known>();
   #isKnown = false;
   /** UIDs of pods that can't be read: nobody knows what is wanted of them, and that they are is no reason to stop them. */
-  readonly #unread = new Set<string>();
+  readonly #unread = new Set<PodUid>();
 
   constructor(deps: Pick<SourceDependencies, "deliver">, listener: ApiPodListener) {
     this.#deps = deps;
@@ -35,7 +36,7 @@ export class ApiSource {
   }
 
   /** Whether the server has the pod of that UID, and is not known to have removed it. */
-  get(uid: string): ApiPod | undefined {
+  get(uid: PodUid): ApiPod | undefined {
     return this.#pods.get(uid)?.pod;
   }
 
@@ -45,7 +46,7 @@ export class ApiSource {
   }
 
   /** @param unread UIDs of pods that are there too, and can't be read */
-  replaced(pods: readonly ApiPod[], unread: readonly string[]): void {
+  replaced(pods: readonly ApiPod[], unread: readonly PodUid[]): void {
     this.#isKnown = true;
     this.#unread.clear();
     for (const uid of unread) this.#unread.add(uid);
@@ -74,7 +75,7 @@ export class ApiSource {
     if (before?.sourced !== after.sourced) this.#deliver();
   }
 
-  unreadGone(uid: string): void {
+  unreadGone(uid: PodUid): void {
     if (this.#unread.delete(uid)) this.#deliver();
   }
 

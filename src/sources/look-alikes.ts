@@ -115,12 +115,12 @@ export function podFieldHint(path: FieldPath, field: string): ReturnType<FieldHi
   const around = path.filter((part) => typeof part === "string").map(generalName);
   for (const context of [around.slice(-2).join("."), around.at(-1) ?? ""]) {
     const name = own(names, context, field);
-    if (name !== undefined) return { told: `the field is ${quote(name)} here`, meant: name };
+    if (name !== undefined) return { hint: `the field is ${quote(name)} here`, meant: name };
     const place = own(places, context, field);
-    if (place !== undefined) return { told: `it goes below ${place}` };
+    if (place !== undefined) return { hint: `it goes below ${place}` };
   }
-  const told = misplaced(around, field);
-  return told === undefined ? undefined : { told };
+  const hint = misplaced(around, field);
+  return hint === undefined ? undefined : { hint };
 }
 
 function generalName(part: string): string {

@@ -155,7 +155,7 @@ test("a removal carries the grace that the source asks for", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("a", "1"));
   fixture.updates.length = 0;
-  fixture.mux.set("run", { pods: [], complete: true, graceSeconds: new Map([["1", 0]]) });
+  fixture.mux.set("run", { pods: [], complete: true, graceSeconds: new Map([[podUid("1"), 0]]) });
   assert.equal(fixture.updates[0]?.graceSeconds, 0);
 });
 

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { fullName } from "../api/full-name.ts";
 import type { Pod } from "../api/pod.ts";
@@ -22,7 +23,7 @@ export interface MuxPeer {
   /** Called for one change after the other, in order; must not throw. */
   readonly onUpdate: (update: PodUpdate) => void;
   /** Whether the runtime has something of the pod of that UID. */
-  readonly isListed: (uid: string) => boolean;
+  readonly isListed: (uid: PodUid) => boolean;
   readonly startUp: Pick<StartUp, "has" | "when">;
 }
 
@@ -46,7 +47,7 @@ export interface IgnoredPod {
 /** Two manifests of one name or UID, of which one runs. */
 export interface Contest {
   /** Of the pod that is passed on. */
-  readonly uid: string;
+  readonly uid: PodUid;
   readonly place: string;
   /** Where the manifest stands that is ignored. */
   readonly ignored: string;
@@ -80,7 +81,7 @@ export class PodMux {
   readonly #sources: readonly SourceName[];
   readonly #states = new Map<SourceName, SourceState>();
   /** The pods that are passed on, by UID. */
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<PodUid, Running>();
   /** Pods that are wanted and not passed on, as a pod of another UID has their name. */
   #ignored: IgnoredPod[] = [];
   #contests: ReadonlyMap<string, Contest> = new Map();
@@ -155,8 +156,8 @@ export class PodMux {
   }
 
   /** The winners of every name and UID, by UID. */
-  #choose(): Map<string, Candidate> {
-    const winners = new Map<string, Candidate>();
+  #choose(): Map<PodUid, Candidate> {
+    const winners = new Map<PodUid, Candidate>();
     const names = new Map<string, Candidate>();
     const losers = new Map<string, Contest>();
     const ignored: { readonly candidate: Candidate; readonly winner: Candidate }[] = [];
@@ -211,7 +212,7 @@ export class PodMux {
   }
 
   /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
-  #rememberFiles(wanted: ReadonlyMap<string, Candidate>): void {
+  #rememberFiles(wanted: ReadonlyMap<PodUid, Candidate>): void {
     const files = new Set((this.#states.get("file")?.pods ?? []).map(({ pod }) => fullName(pod.metadata)));
     for (const name of this.#firstFiles.keys()) if (!files.has(name)) this.#firstFiles.delete(name);
     for (const { pod, source, place } of wanted.values()) {

@@ -69,9 +69,9 @@ function podProblems(pod: DecodedPod): ManifestError[] {
 /** Defaults repeat a value elsewhere, as a limit that is the request too: what is wrong with it is told where it stands. */
 function withoutEchoes(pod: PodManifest, errors: readonly FieldError[]): FieldError[] {
   const isWritten = ({ path }: FieldError): boolean => valueAt(pod, path) !== undefined;
-  const told = new Set(errors.filter(isWritten).map(({ detail }) => detail));
+  const written = new Set(errors.filter(isWritten).map(({ detail }) => detail));
   return errors.filter((error) => {
-    return isWritten(error) || !error.detail.startsWith("Invalid value: ") || !told.has(error.detail);
+    return isWritten(error) || !error.detail.startsWith("Invalid value: ") || !written.has(error.detail);
   });
 }
 

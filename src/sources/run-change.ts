@@ -1,13 +1,14 @@
 import type { EphemeralContainer } from "../api/container.ts";
 import type { Pod, PodManifest } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import { resizeProblems, sameResources, withoutResizable } from "../resources/resizable.ts";
-import type { AppliedPod } from "../server/engine.ts";
+import type { AppliedPod } from "../server/local-api.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { withDefaults } from "./defaults.ts";
 import { forbidden, type FieldError } from "./field-errors.ts";
 
 /** A pod as it is kept: the manifest without defaults and with its UID. */
-export type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
+export type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: PodUid } };
 
 /**
  * What a manifest asks of the pod that is kept under its name. Ephemeral containers are added to the pod that runs, as

@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { podUid } from "../base/ids.ts";
 import type { ConfigMapManifest, Pod, PodManifest } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { randomUuid } from "../base/uuid.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
-import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/engine.ts";
+import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/local-api.ts";
 import { type ChangedObject, referencedObjects } from "../api/referenced-objects.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
@@ -48,7 +49,7 @@ export interface RunPreview {
     readonly pod: Pod;
     readonly change: AppliedPod["change"];
     /** UID of the pod that has the name now. */
-    readonly replaces: string | undefined;
+    readonly replaces: PodUid | undefined;
   }[];
   /** The ConfigMaps and Secrets. */
   readonly objects: readonly ObjectPlan[];
@@ -229,7 +230,7 @@ export class RunSource {
         return { pod: updated(before, manifest), change };
       }
       const { name = "", namespace, uid } = manifest.metadata;
-      const metadata = { name, namespace: namespace || "default", uid: uid || randomUuid(this.#deps.random) };
+      const metadata = { name, namespace: namespace || "default", uid: podUid(uid || randomUuid(this.#deps.random)) };
       return { pod: { ...manifest, metadata: { ...manifest.metadata, ...metadata } }, change };
     });
     if (errors.length > 0) throw rejected(errors);
@@ -275,7 +276,7 @@ export class RunSource {
     }
   }
 
-  #deliver(graceSeconds?: ReadonlyMap<string, number>): void {
+  #deliver(graceSeconds?: ReadonlyMap<PodUid, number>): void {
     const pods = [...this.#pods.values()].map((manifest) => this.#sourced(manifest));
     this.#deps.deliver({ pods, complete: this.#complete, ...(graceSeconds && { graceSeconds }) });
   }
@@ -285,7 +286,7 @@ export class RunSource {
     const namespace = manifest.metadata.namespace || "default";
     const { spec } = withDefaults(manifest);
     const pod: Pod = {
-      metadata: { ...manifest.metadata, name, namespace, uid: podUid(uid) },
+      metadata: { ...manifest.metadata, name, namespace, uid },
       spec: { ...spec, nodeName: this.#deps.nodeName },
     };
     const warnings = podWarnings(manifest).map(({ path, detail }) => `${formatPath(path)}: ${detail}`);

@@ -16,7 +16,7 @@ export interface SchemaError {
 export type FieldHint = (
   path: FieldPath,
   field: string,
-) => { readonly told: string; readonly meant?: string } | undefined;
+) => { readonly hint: string; readonly meant?: string } | undefined;
 
 /**
  * Says in our own words what a schema found wrong with `value`. Names types and field names only, never the value of a
@@ -85,7 +85,7 @@ function isQuoted(expected: string, value: string): boolean {
 function unknownField(schema: z.ZodType, path: FieldPath, key: string, hint: ReturnType<FieldHint>): SchemaError {
   const here = [...path, key];
   const problem = `unknown field ${quote(key)}`;
-  if (hint !== undefined) return { path: here, detail: `${problem}: ${hint.told}`, ...hint };
+  if (hint !== undefined) return { path: here, detail: `${problem}: ${hint.hint}`, ...hint };
   const meant = didYouMean(key, knownFields(schema, path));
   if (meant === undefined) return { path: here, detail: problem };
   return { path: here, detail: `${problem}; did you mean ${quote(meant)}?`, meant };

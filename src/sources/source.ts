@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -20,7 +21,7 @@ export interface SourceState {
   /** False when something that the source held before can't be read: then it can't say what is unwanted. */
   readonly complete: boolean;
   /** Seconds for the stop of pods that were in the state before, by UID; otherwise their own grace. */
-  readonly graceSeconds?: ReadonlyMap<string, number>;
+  readonly graceSeconds?: ReadonlyMap<PodUid, number>;
 }
 
 /** What sources need of their surroundings. */

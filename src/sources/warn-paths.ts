@@ -13,18 +13,18 @@ export function* overlappingPaths(volumes: readonly Volume[]): Iterable<FieldErr
   for (const [index, volume] of volumes.entries()) {
     const path = ["spec", "volumes", index];
     const { name, configMap, secret, downwardAPI, projected } = volume;
-    const told = (of: string): ((overlap: string) => string) => {
+    const show = (of: string): ((overlap: string) => string) => {
       return (overlap) => `volume ${quote(name)} (${of}): overlapping paths: ${overlap}`;
     };
-    if (configMap) yield* overlaps(filesOf(configMap.items), path, told(`ConfigMap ${quote(configMap.name ?? "")}`));
-    if (secret) yield* overlaps(filesOf(secret.items), path, told(`Secret ${quote(secret.secretName ?? "")}`));
-    if (downwardAPI) yield* overlaps(filesOf(downwardAPI.items), path, told("DownwardAPI"));
+    if (configMap) yield* overlaps(filesOf(configMap.items), path, show(`ConfigMap ${quote(configMap.name ?? "")}`));
+    if (secret) yield* overlaps(filesOf(secret.items), path, show(`Secret ${quote(secret.secretName ?? "")}`));
+    if (downwardAPI) yield* overlaps(filesOf(downwardAPI.items), path, show("DownwardAPI"));
     if (!projected) continue;
     for (const source of projected.sources ?? []) {
       if (Object.keys(source).length > 0) continue;
       yield { path, detail: `volume ${quote(name)} (Projected) has no sources provided` };
     }
-    yield* overlaps((projected.sources ?? []).flatMap(projectedFiles), path, told("Projected"));
+    yield* overlaps((projected.sources ?? []).flatMap(projectedFiles), path, show("Projected"));
   }
 }
 
@@ -44,13 +44,13 @@ function filesOf(items: readonly { readonly path: string }[] = [], source = ""):
 function* overlaps(
   files: readonly VolumeFile[],
   path: FieldPath,
-  told: (overlap: string) => string,
+  show: (overlap: string) => string,
 ): Iterable<FieldError> {
   for (const [index, file] of files.entries()) {
     for (const other of files.slice(0, index)) {
       if (file.file === "" || other.file === "") continue;
       const isOverlap = `${file.file}/`.startsWith(`${other.file}/`) || `${other.file}/`.startsWith(`${file.file}/`);
-      if (isOverlap) yield { path, detail: told(`${shown(file)} with ${shown(other)}`) };
+      if (isOverlap) yield { path, detail: show(`${shown(file)} with ${shown(other)}`) };
     }
   }
 }

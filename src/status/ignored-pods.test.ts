@@ -5,6 +5,7 @@ import { runtimeStatus, statusInputs } from "../../test/support/runtime-status.t
 import { MemoryRecorder } from "../../test/support/sources.ts";
 import { apiPod } from "../../test/support/status-world.ts";
 import type { PodStatus } from "../api/status.ts";
+import { podUid } from "../base/ids.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { IgnoredPods } from "./ignored-pods.ts";
@@ -53,17 +54,17 @@ test("a pod whose name is taken says so until it has it, and is forgotten when i
       reason: "NameTaken",
       message: "a static pod of this node has the same name: this pod starts once it is gone",
     };
-    assert.deepEqual(statuses.get("uid-a"), told);
+    assert.deepEqual(statuses.get(podUid("uid-a")), told);
     await clock.advance(60_000);
-    assert.equal(statuses.getVersioned("uid-a")?.version, 1, "it is said once");
+    assert.equal(statuses.getVersioned(podUid("uid-a"))?.version, 1, "it is said once");
     const begun = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [], []), previous: told }));
     assert.deepEqual([begun.phase, begun.reason, begun.message], ["Pending", undefined, undefined]);
     world.here.add("uid-a");
-    pods.podGone("uid-a");
-    assert.ok(statuses.get("uid-a"), "its worker forgets it");
+    pods.podGone(podUid("uid-a"));
+    assert.ok(statuses.get(podUid("uid-a")), "its worker forgets it");
     world.here.delete("uid-a");
-    pods.podGone("uid-a");
-    assert.equal(statuses.get("uid-a"), undefined);
+    pods.podGone(podUid("uid-a"));
+    assert.equal(statuses.get(podUid("uid-a")), undefined);
   });
 });
 
@@ -77,7 +78,7 @@ test("a deleted pod whose name is taken may go once the node has nothing of it",
     here.delete("uid-a");
     await clock.advance(5000);
     assert.ok(released.includes("uid-a") && !released.includes("uid-c"));
-    assert.equal(statuses.get("uid-a"), undefined);
+    assert.equal(statuses.get(podUid("uid-a")), undefined);
   });
 });
 
@@ -90,7 +91,7 @@ test("a pod that has been Running while its name is taken stays so, and is not r
     ];
     ignored.push(apiPod("a", {}, { phase: "Running", conditions }));
     await clock.advance(60_000);
-    const { phase, reason, conditions: told = [] } = statuses.get("uid-a") ?? {};
+    const { phase, reason, conditions: told = [] } = statuses.get(podUid("uid-a")) ?? {};
     assert.deepEqual([phase, reason], ["Running", "NameTaken"]);
     assert.deepEqual(
       told.map(({ type, status, lastTransitionTime, ...more }) => [
@@ -105,7 +106,7 @@ test("a pod that has been Running while its name is taken stays so, and is not r
         ["Initialized", "True", true, undefined],
       ],
     );
-    assert.equal(statuses.getVersioned("uid-a")?.version, 1, "it is said once");
+    assert.equal(statuses.getVersioned(podUid("uid-a"))?.version, 1, "it is said once");
   });
 });
 
@@ -116,7 +117,7 @@ test("a pod that is over, or of which the node has something, is not said to wai
     pods.wake();
     await clock.advance(0);
     assert.deepEqual(
-      ["uid-a", "uid-b", "uid-c"].map((uid) => statuses.get(uid)),
+      ["uid-a", "uid-b", "uid-c"].map((uid) => statuses.get(podUid(uid))),
       [undefined, undefined, undefined],
     );
   });

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { PodCondition } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
@@ -14,9 +15,9 @@ export interface IgnoredPodDependencies {
   /** The API server's pods whose names are taken by static pods of the node. */
   readonly ignored: () => readonly ApiPod[];
   /** Whether the node holds, or may hold, resources of the pod of that UID. */
-  readonly mayHave: (uid: string) => boolean;
+  readonly mayHave: (uid: PodUid) => boolean;
   /** The server may remove the pod of that UID once it is deleted. */
-  readonly released: (uid: string) => void;
+  readonly released: (uid: PodUid) => void;
 }
 
 /** The status of a pod whose name is taken. */
@@ -50,7 +51,7 @@ export class IgnoredPods {
   }
 
   /** The server no longer has the pod of that UID. */
-  podGone(uid: string): void {
+  podGone(uid: PodUid): void {
     // Nothing else forgets the status of a pod without a worker.
     if (!this.#deps.mayHave(uid)) this.#deps.statuses.remove(uid);
   }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answer, apiPod, cause, ready, running, withWorld } from "../../test/support/status-world.ts";
 import type { PodStatus } from "../api/status.ts";
+import { podUid } from "../base/ids.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 
 test("conditions of others are as the server has them, those of the node as it wants them", () => {
@@ -24,7 +25,7 @@ test("that the node took a pod away is told with its end, whatever others have s
     const lost = await kube.next();
     // Of the pod while it ran: it is heard of before the end has been told.
     sync.podSeen(apiPod("a", { resourceVersion: "11" }, { ...running, conditions: [evicted, ready("True")] }));
-    assert.deepEqual(statuses.get("uid-a")?.conditions, [ours, ready("False")]);
+    assert.deepEqual(statuses.get(podUid("uid-a"))?.conditions, [ours, ready("False")]);
     await lost.json({ kind: "Status", reason: "Conflict", message: "it was modified", code: 409 }, 409);
     await kube.clock.advance(1000);
     const patch = await kube.next();
@@ -32,7 +33,7 @@ test("that the node took a pod away is told with its end, whatever others have s
     assert.deepEqual([told?.status, told?.reason], ["True", "TerminationByKubelet"]);
     await patch.json(answer(pod, failed, "12"));
     sync.podSeen(apiPod("a", { resourceVersion: "13" }, { ...failed, conditions: [evicted, ready("False")] }));
-    assert.deepEqual(statuses.get("uid-a")?.conditions, [evicted, ready("False")]);
+    assert.deepEqual(statuses.get(podUid("uid-a"))?.conditions, [evicted, ready("False")]);
     await kube.clock.advance(20_000);
     assert.ok(await kube.isQuiet(), "what others say of it later is theirs");
   });

@@ -61,11 +61,11 @@ export function publishStatus(
 }
 
 /** The Node's address has another family than a pod has reported: upstream's message. */
-function familyMismatch(told: string | undefined, now: string | undefined): string | undefined {
-  if (told === undefined || now === undefined || isV6(told) === isV6(now)) return undefined;
+function familyMismatch(reported: string | undefined, now: string | undefined): string | undefined {
+  if (reported === undefined || now === undefined || isV6(reported) === isV6(now)) return undefined;
   const shown = (address: string): string => `IPv${isV6(address) ? 6 : 4} node IP (${address})`;
   const advice = "pass an explicit `--node-ip` to kubelet to fix this.";
-  return `Kubelet detected an ${shown(told)}, but the cloud provider selected an ${shown(now)}; ${advice}`;
+  return `Kubelet detected an ${shown(reported)}, but the cloud provider selected an ${shown(now)}; ${advice}`;
 }
 
 /** Whether a container runs, or was created and may start. */

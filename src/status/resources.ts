@@ -30,7 +30,7 @@ export function resourceStatus(
  */
 export function actualResources(
   container: Container,
-  { state, resources: told }: Pick<RuntimeContainerStatus, "state" | "resources">,
+  { state, resources: reported }: Pick<RuntimeContainerStatus, "state" | "resources">,
   actuated: PodResources | undefined,
 ): ResourceStatus {
   const limits = new Map(parseList(container.resources?.limits));
@@ -38,9 +38,9 @@ export function actualResources(
   if (state === "running") {
     const given = actuated?.containers.get(container.name);
     const [givenLimits, givenRequests] = [parseList(given?.limits), parseList(given?.requests)];
-    const cpuRequest = told?.cpuRequest === undefined ? undefined : milliQuantity(told.cpuRequest);
-    const cpuLimit = told?.cpuLimit === undefined ? undefined : milliQuantity(told.cpuLimit);
-    const memoryLimit = told?.memoryLimit === undefined ? undefined : quantityOf(told.memoryLimit, "BinarySI");
+    const cpuRequest = reported?.cpuRequest === undefined ? undefined : milliQuantity(reported.cpuRequest);
+    const cpuLimit = reported?.cpuLimit === undefined ? undefined : milliQuantity(reported.cpuLimit);
+    const memoryLimit = reported?.memoryLimit === undefined ? undefined : quantityOf(reported.memoryLimit, "BinarySI");
     if (container.resources?.limits !== undefined) {
       show(limits, "cpu", cpuLimit ?? givenLimits.get("cpu"), leastMilliCpuLimit);
       show(limits, "memory", memoryLimit ?? givenLimits.get("memory"), 0n);

@@ -2,19 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answer, apiPod, cause, pending, running, withWorld } from "../../test/support/status-world.ts";
 import { podWith } from "../../test/support/pods.ts";
+import { podUid } from "../base/ids.ts";
 import { StaticNames } from "./static-names.ts";
 
 test("a static pod and its successor have one name until each is gone, the later one first", () => {
   const names = new StaticNames();
-  names.add("ns/a", "1");
-  names.add("ns/a", "2");
-  names.add("ns/a", "1");
-  names.add("ns/b", "3");
+  names.add("ns/a", podUid("1"));
+  names.add("ns/a", podUid("2"));
+  names.add("ns/a", podUid("1"));
+  names.add("ns/b", podUid("3"));
   assert.deepEqual(names.named("ns/a"), ["2", "1"]);
-  names.remove("2");
+  names.remove(podUid("2"));
   assert.deepEqual([names.named("ns/a"), names.named("ns/b")], [["1"], ["3"]]);
-  names.remove("1");
-  names.remove("unknown");
+  names.remove(podUid("1"));
+  names.remove(podUid("unknown"));
   assert.deepEqual(names.named("ns/a"), []);
 });
 
@@ -36,7 +37,7 @@ test("a static pod's name is kept as long as its status", async () => {
     sync.podSeen(mirror);
     statuses.set(own, running, cause);
     await (await kube.next()).json(answer(mirror, running, "11"));
-    statuses.remove("static-uid");
+    statuses.remove(podUid("static-uid"));
     hashes.clear();
     statuses.set(own, pending, cause);
     hashes.set("static-uid", "hash");

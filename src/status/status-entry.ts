@@ -12,7 +12,7 @@ export interface StatusEntry {
   found: PodStatus | undefined;
   foundVersion: string | undefined;
   /** Version of the status last sent; undefined: none, or it must be resent. */
-  told: number | undefined;
+  sentVersion: number | undefined;
   /** The cause of the latest status. */
   cause: Cause;
   /** It has stopped and released its resources: the server may delete it. */
@@ -44,7 +44,7 @@ export function newEntry(pod: ApiPod): StatusEntry {
     pod,
     found: pod.status,
     foundVersion: pod.metadata.resourceVersion,
-    told: undefined,
+    sentVersion: undefined,
     cause: unknown,
     released: false,
     deleted: false,

@@ -29,11 +29,11 @@ function setUp() {
 
 test("the latest status is kept, each with a greater version", () => {
   const { manager, changes } = setUp();
-  assert.equal(manager.get("u"), undefined);
+  assert.equal(manager.get(podUid("u")), undefined);
   assert.equal(manager.set(pod, pending, cause), true);
   assert.equal(manager.set(pod, runningStatus, cause), true);
-  assert.equal(manager.get("u"), runningStatus);
-  assert.equal(manager.getVersioned("u")?.version, 2);
+  assert.equal(manager.get(podUid("u")), runningStatus);
+  assert.equal(manager.getVersioned(podUid("u"))?.version, 2);
   assert.deepEqual(
     changes.map(({ version, previous, status }) => [version, previous?.phase, status.phase]),
     [
@@ -47,11 +47,11 @@ test("a pod that comes back under its UID has no version that it had before", ()
   const { manager } = setUp();
   manager.set(pod, pending, cause);
   manager.set(pod, runningStatus, cause);
-  manager.remove("u");
-  assert.equal(manager.getVersioned("u"), undefined);
+  manager.remove(podUid("u"));
+  assert.equal(manager.getVersioned(podUid("u")), undefined);
   manager.set(pod, pending, cause);
   manager.set(pod, runningStatus, cause);
-  assert.equal(manager.getVersioned("u")?.version, 4);
+  assert.equal(manager.getVersioned(podUid("u"))?.version, 4);
 });
 
 test("a status that says nothing new is no change", () => {
@@ -100,15 +100,15 @@ test("a container that has ended for good never runs again in a status", () => {
   const { manager, entries } = setUp();
   manager.set(pod, failed, cause);
   assert.equal(manager.set(pod, runningStatus, cause), false);
-  assert.equal(manager.get("u"), failed);
+  assert.equal(manager.get(podUid("u")), failed);
   assert.equal(entries.at(-1)?.what, "StatusRefused");
 });
 
 test("a pod is forgotten when it is removed, and a listener when it is disposed of", () => {
   const { manager, changes, subscription } = setUp();
   manager.set(pod, pending, cause);
-  manager.remove("u");
-  assert.equal(manager.get("u"), undefined);
+  manager.remove(podUid("u"));
+  assert.equal(manager.get(podUid("u")), undefined);
   subscription[Symbol.dispose]();
   manager.set(pod, runningStatus, cause);
   assert.equal(changes.length, 1);
@@ -119,11 +119,11 @@ test("who wants to know is told of each pod that is forgotten, once", () => {
   const removed: string[] = [];
   const subscription = manager.onRemove((uid) => removed.push(uid));
   manager.set(pod, pending, cause);
-  manager.remove("u");
-  manager.remove("u");
+  manager.remove(podUid("u"));
+  manager.remove(podUid("u"));
   subscription[Symbol.dispose]();
   manager.set(pod, pending, cause);
-  manager.remove("u");
+  manager.remove(podUid("u"));
   assert.deepEqual(removed, ["u"]);
 });
 
@@ -136,8 +136,8 @@ test("a status that was made before the server's was known takes over since when
     ...condition,
     ...(condition.type === "Ready" && { status: "Unknown" as const }),
   }));
-  manager.seed("u", { ...runningStatus, startTime: early, conditions: flipped });
-  const after = manager.get("u");
+  manager.seed(podUid("u"), { ...runningStatus, startTime: early, conditions: flipped });
+  const after = manager.get(podUid("u"));
   assert.equal(after?.startTime, early);
   const sinceOf = (type: string): string | null | undefined =>
     after?.conditions?.find((condition) => condition.type === type)?.lastTransitionTime;

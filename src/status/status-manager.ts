@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
@@ -30,9 +31,9 @@ export interface StatusChange extends VersionedStatus {
  */
 export class StatusManager {
   readonly #journal: Recorder;
-  readonly #statuses = new Map<string, VersionedStatus>();
+  readonly #statuses = new Map<PodUid, VersionedStatus>();
   readonly #changes = new Emitter<StatusChange>();
-  readonly #removals = new Emitter<string>();
+  readonly #removals = new Emitter<PodUid>();
   #lastVersion = 0;
 
   constructor(journal: Recorder) {
@@ -40,12 +41,12 @@ export class StatusManager {
   }
 
   /** The latest status of the pod of that UID; undefined when none. */
-  get(uid: string): PodStatus | undefined {
+  get(uid: PodUid): PodStatus | undefined {
     return this.#statuses.get(uid)?.status;
   }
 
   /** {@link get} with its version. */
-  getVersioned(uid: string): VersionedStatus | undefined {
+  getVersioned(uid: PodUid): VersionedStatus | undefined {
     return this.#statuses.get(uid);
   }
 
@@ -53,7 +54,7 @@ export class StatusManager {
    * The status of an earlier run, with others' changes since: the starting point of new ones. A status already made in
    * this run, without the API server, keeps its content and takes over transition times. Listeners are not called.
    */
-  seed(uid: string, status: PodStatus): void {
+  seed(uid: PodUid, status: PodStatus): void {
     const before = this.#statuses.get(uid);
     const version = before?.version ?? 0;
     const seeded = before === undefined || version === 0 ? status : following(before.status, status);
@@ -61,13 +62,13 @@ export class StatusManager {
   }
 
   /** Whether an earlier run, or someone else, reported the pod as ended, and this run has no status of it yet. */
-  hadEnded(uid: string): boolean {
+  hadEnded(uid: PodUid): boolean {
     const known = this.#statuses.get(uid);
     return known?.version === 0 && isTerminalPhase(known.status.phase);
   }
 
   /** Takes over others' conditions from the API server. True when they changed; listeners are not called. */
-  adopt(uid: string, found: PodStatus | undefined): boolean {
+  adopt(uid: PodUid, found: PodStatus | undefined): boolean {
     const before = this.#statuses.get(uid);
     if (before === undefined) return false;
     const conditions = mergedConditions(found, before.status);
@@ -103,7 +104,7 @@ export class StatusManager {
   }
 
   /** Forgets the pod. */
-  remove(uid: string): void {
+  remove(uid: PodUid): void {
     if (!this.#statuses.delete(uid)) return;
     this.#removals.emit(uid);
   }
@@ -114,11 +115,11 @@ export class StatusManager {
   }
 
   /** Calls `listener` with the UID of each forgotten pod, likewise. */
-  onRemove(listener: (uid: string) => void): Disposable {
+  onRemove(listener: (uid: PodUid) => void): Disposable {
     return this.#removals.on(listener);
   }
 
-  #checkRestarts(uid: string, before: PodStatus | undefined, after: PodStatus): void {
+  #checkRestarts(uid: PodUid, before: PodStatus | undefined, after: PodStatus): void {
     const counts = new Map(allStatuses(before).map(({ name, restartCount }) => [name, restartCount]));
     for (const { name, restartCount } of allStatuses(after)) {
       const last = counts.get(name) ?? 0;

@@ -3,10 +3,11 @@ import { beforeEach, describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { toldLog } from "../../test/support/told-log.ts";
 import { ApiError } from "../api-client/api-error.ts";
+import { podUid } from "../base/ids.ts";
 import { StatusNews } from "./status-news.ts";
 
-const a = { namespace: "ns", name: "a", uid: "1" };
-const b = { namespace: "ns", name: "b", uid: "2" };
+const a = { namespace: "ns", name: "a", uid: podUid("1") };
+const b = { namespace: "ns", name: "b", uid: podUid("2") };
 const away = new Error("connection refused");
 
 describe("StatusNews", () => {
@@ -25,7 +26,7 @@ describe("StatusNews", () => {
     for (let round = 0; round < 3; round++) {
       for (const pod of [a, b]) news.failed(pod, away, 500);
       news.arrived(b);
-      news.arrived({ ...b, uid: "3" });
+      news.arrived({ ...b, uid: podUid("3") });
       assert.deepEqual(told, [warning]);
     }
     await clock.advance(1000);
@@ -43,7 +44,7 @@ describe("StatusNews", () => {
     for (let round = 0; round < 3; round++) {
       news.failed(a, quota, 500);
       news.invalid(b, new ApiError(422, "Invalid", "not so"), 10_000);
-      news.arrived({ ...b, uid: "3" });
+      news.arrived({ ...b, uid: podUid("3") });
     }
     assert.deepEqual(told, [
       `warn: API server rejects a pod's status update or deletion {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,

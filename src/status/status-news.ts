@@ -1,5 +1,6 @@
 import { ApiError } from "../api-client/api-error.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogFields, Logger } from "../ports/log.ts";
 
@@ -7,7 +8,7 @@ import type { LogFields, Logger } from "../ports/log.ts";
 export interface Named {
   readonly namespace: string;
   readonly name: string;
-  readonly uid: string;
+  readonly uid: PodUid;
 }
 
 /**
@@ -61,7 +62,7 @@ export class StatusNews {
   }
 
   /** The server does not have the pod: nothing to update. */
-  ended(uid: string): void {
+  ended(uid: PodUid): void {
     this.#refused.delete(uid);
     this.#failing.delete(uid);
   }

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import { answer, apiPod, cause, pending, running, withWorld } from "../../test/support/status-world.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
+import { podUid } from "../base/ids.ts";
 
 const invalid = { kind: "Status", reason: "Invalid", message: "not so", code: 422 };
 
@@ -66,7 +67,7 @@ describe("StatusSync, when requests fail", () => {
   test("a load balancer that knows of no pod keeps no deleted one at the server", async () => {
     await withWorld(async ({ kube, sync }) => {
       sync.podSeen(apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" }));
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       for (const delayMs of [500, 1000]) {
         const removal = await kube.next();
         assert.equal(removal.request.method, "DELETE");
@@ -89,7 +90,7 @@ describe("StatusSync, when requests fail", () => {
       assert.ok(await kube.isQuiet(), "not at once");
       await kube.clock.advance(500);
       await (await kube.next()).json(answer(pod, running, "11"));
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       await (await kube.next()).json(missing, 404);
       await kube.clock.advance(60_000);
       assert.ok(await kube.isQuiet(), "nothing was heard of it");
@@ -161,7 +162,7 @@ describe("StatusSync, when requests fail", () => {
       await (await kube.next()).json(invalid, 422);
       await kube.clock.advance(5000);
       assert.ok(await kube.isQuiet(), "it has not stopped yet");
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       assert.equal((await kube.next()).request.method, "DELETE");
     });
   });
@@ -214,7 +215,7 @@ describe("StatusSync, when requests fail", () => {
         assert.equal(patch.url.pathname, `/api/v1/namespaces/ns/pods/${name}/status`);
         await patch.json(answer(pod, running, "11"));
         sync.podSeen(apiPod(name, { resourceVersion: "12", deletionTimestamp: "2026-11-20T14:02:00Z" }, running));
-        sync.released(`uid-${name}`);
+        sync.released(podUid(`uid-${name}`));
         assert.deepEqual(await told(1), [`DELETE ${name}`]);
       };
       await healthy("b");

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import { answer, apiPod, cause, pending, ready, running, withWorld } from "../../test/support/status-world.ts";
 import type { PodStatus } from "../api/status.ts";
+import { podUid } from "../base/ids.ts";
 
 /** So long what is not urgent waits. */
 const detailsMs = 40;
@@ -112,14 +113,14 @@ describe("StatusSync", () => {
       const done: PodStatus = { phase: "Succeeded" };
       statuses.set(pod, done, cause);
       const patch = await kube.next();
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       assert.ok(await kube.isQuiet());
       await patch.json(answer(pod, done, "11"));
       const removal = await kube.next();
       assert.deepEqual([removal.request.method, removal.url.pathname], ["DELETE", "/api/v1/namespaces/ns/pods/a"]);
       assert.deepEqual(removal.body, { gracePeriodSeconds: 0, preconditions: { uid: "uid-a" } });
       await removal.json({ kind: "Status", status: "Success" });
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       assert.ok(await kube.isQuiet(), "it is removed once");
     });
   });
@@ -131,7 +132,7 @@ describe("StatusSync", () => {
       statuses.set(pod, { phase: "Succeeded", message: "done" }, cause);
       await kube.clock.advance(detailsMs);
       await (await kube.next()).json(answer(pod, { phase: "Succeeded", message: "done" }, "11"));
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       assert.ok(await kube.isQuiet());
     });
   });
@@ -140,7 +141,7 @@ describe("StatusSync", () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a", {}, running);
       sync.podSeen(pod);
-      assert.deepEqual(statuses.get("uid-a"), running);
+      assert.deepEqual(statuses.get(podUid("uid-a")), running);
       assert.ok(await kube.isQuiet());
       statuses.set(pod, { ...running }, cause);
       assert.ok(await kube.isQuiet(), "it says the same");
@@ -152,7 +153,7 @@ describe("StatusSync", () => {
       const conditions = [{ ...ready("False"), lastTransitionTime: "2026-11-22T10:00:00Z" }];
       sync.podSeen(apiPod("a", {}, { phase: "Pending" }));
       sync.podSeen(apiPod("a", { resourceVersion: "11" }, { ...pending, conditions }));
-      assert.deepEqual(statuses.get("uid-a")?.conditions, conditions);
+      assert.deepEqual(statuses.get(podUid("uid-a"))?.conditions, conditions);
     });
   });
 
@@ -179,7 +180,7 @@ describe("StatusSync", () => {
       statuses.set(pod, running, cause);
       await (await kube.next()).json(answer(pod, running, "11"));
       sync.podSeen(apiPod("a", { resourceVersion: "12" }, { ...running, phase: "Failed", reason: "Fenced" }));
-      assert.equal(statuses.hadEnded("uid-a"), false);
+      assert.equal(statuses.hadEnded(podUid("uid-a")), false);
       await kube.clock.advance(10_000);
       const { status } = (await kube.next()).body as { status: PodStatus };
       assert.deepEqual([status.phase, status.reason], ["Running", null]);
@@ -254,7 +255,7 @@ describe("StatusSync", () => {
       await (await kube.next()).json(answer(apiPod("a"), running, "11"));
       sync.podSeen(apiPod("a", { resourceVersion: "12" }, { ...running, conditions: [gate, ready("True")] }));
       assert.deepEqual(changed, ["uid-a"]);
-      assert.deepEqual(statuses.get("uid-a")?.conditions, [gate, ready("True")]);
+      assert.deepEqual(statuses.get(podUid("uid-a"))?.conditions, [gate, ready("True")]);
       sync.podSeen(apiPod("a", { resourceVersion: "13" }, { ...running, conditions: [gate, ready("True")] }));
       assert.equal(changed.length, 1);
       assert.ok(await kube.isQuiet(), "it is not ours to tell");
@@ -270,7 +271,7 @@ describe("StatusSync", () => {
       const other = { ...gate, type: "example.org/other" };
       await (await kube.next()).json(answer(pod, { ...running, conditions: [other, ready("True")] }, "12"));
       assert.deepEqual(changed, ["uid-a"]);
-      assert.deepEqual(statuses.get("uid-a")?.conditions, [other, ready("True")]);
+      assert.deepEqual(statuses.get(podUid("uid-a"))?.conditions, [other, ready("True")]);
       await kube.clock.advance(20_000);
       assert.ok(await kube.isQuiet(), "nothing is put back");
     });
@@ -298,8 +299,8 @@ describe("StatusSync", () => {
         if (mirrorFirst) sync.podSeen(mirror);
         statuses.set(own, running, cause);
         if (!mirrorFirst) sync.podSeen(mirror);
-        assert.equal(statuses.get("static-uid")?.startTime, since);
-        assert.equal(statuses.get("static-uid")?.conditions?.[0]?.lastTransitionTime, since);
+        assert.equal(statuses.get(podUid("static-uid"))?.startTime, since);
+        assert.equal(statuses.get(podUid("static-uid"))?.conditions?.[0]?.lastTransitionTime, since);
         assert.ok(await kube.isQuiet(), "the server knows all that");
       });
     }
@@ -343,7 +344,7 @@ describe("StatusSync", () => {
       sync.podSeen(pod);
       statuses.set(pod, running, cause);
       await (await kube.next()).json({ kind: "Status", reason: "Invalid", message, code: 422 }, 422);
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       await kube.clock.advance(60_000);
       assert.ok(await kube.isQuiet(), "neither told again nor deleted");
       assert.deepEqual(refused, []);
@@ -359,7 +360,7 @@ describe("StatusSync", () => {
       await (await kube.next()).json(conflict, 409);
       await kube.clock.advance(500);
       await (await kube.next()).json(answer(pod, running, "11"));
-      sync.released("uid-a");
+      sync.released(podUid("uid-a"));
       await (await kube.next()).json(conflict, 409);
       await kube.clock.advance(500);
       assert.equal((await kube.next()).request.method, "DELETE");

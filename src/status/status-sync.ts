@@ -5,6 +5,7 @@ import type { ApiClient } from "../api-client/client.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
 import { onAbort } from "../base/abort.ts";
+import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
@@ -28,11 +29,11 @@ export interface StatusSyncDependencies {
   readonly log: Logger;
   readonly statuses: StatusManager;
   /** Others changed conditions of a pod: their dependents must be synced. */
-  readonly conditionsChanged: (uid: string, cause: Cause) => void;
+  readonly conditionsChanged: (uid: PodUid, cause: Cause) => void;
   /** The server rejects the status of the mirror pod of that UID: it shows an earlier instance of its pod. */
-  readonly mirrorRefused: (uid: string) => void;
+  readonly mirrorRefused: (uid: PodUid) => void;
   /** The hash of a static pod's manifest, which identifies its mirror pod; undefined: no such static pod. */
-  readonly manifestHash: (uid: string) => string | undefined;
+  readonly manifestHash: (uid: PodUid) => string | undefined;
 }
 
 interface Write {
@@ -64,11 +65,11 @@ const missingRetryMs = 120_000;
 export class StatusSync {
   readonly #deps: StatusSyncDependencies;
   readonly #news: StatusNews;
-  readonly #entries = new Map<string, StatusEntry>();
+  readonly #entries = new Map<PodUid, StatusEntry>();
   /** UIDs of the mirror pods, by full name. */
-  readonly #mirrors = new Map<string, string>();
+  readonly #mirrors = new Map<string, PodUid>();
   readonly #statics = new StaticNames();
-  readonly #dirty = new Set<string>();
+  readonly #dirty = new Set<PodUid>();
   readonly #places: WritePlaces;
   readonly #writes = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
@@ -124,7 +125,7 @@ export class StatusSync {
   }
 
   /** Readiness gates are set at the API server. Before this run's first status, all conditions belong to others. */
-  #adopt(uid: string, status: PodStatus | undefined): void {
+  #adopt(uid: PodUid, status: PodStatus | undefined): void {
     const { statuses, conditionsChanged } = this.#deps;
     const isNews = statuses.adopt(uid, status);
     if (status !== undefined && statuses.getVersioned(uid)?.version === 0) statuses.seed(uid, status);
@@ -145,7 +146,7 @@ export class StatusSync {
   }
 
   /** The pod of that UID has stopped and released its resources. */
-  released(uid: string): void {
+  released(uid: PodUid): void {
     const entry = this.#entries.get(uid);
     if (entry === undefined || entry.released) return;
     entry.released = true;
@@ -181,7 +182,7 @@ export class StatusSync {
   /** Someone else changed our part of the status. */
   #reconcile(entry: StatusEntry): void {
     const latest = this.#latest(entry);
-    if (entry.busy || latest === undefined || latest.version !== entry.told) return;
+    if (entry.busy || latest === undefined || latest.version !== entry.sentVersion) return;
     const differs = difference(entry, latest.status);
     if (differs === undefined || differs === entry.refused) return;
     entry.reconcileAtMs ??= this.#deps.clock.monotonic() + reconcileMs;
@@ -196,13 +197,13 @@ export class StatusSync {
   }
 
   /** The UID of a mirror pod's static pod. During a replacement both have their name, and each has its mirror. */
-  #staticOf({ metadata }: ApiPod): string | undefined {
+  #staticOf({ metadata }: ApiPod): PodUid | undefined {
     const hash = metadata.annotations?.[Annotation.configMirror];
     if (hash === undefined) return undefined;
     return this.#statics.named(fullName(metadata)).find((uid) => this.#deps.manifestHash(uid) === hash);
   }
 
-  #touch(uid: string): void {
+  #touch(uid: PodUid): void {
     if (!this.#entries.has(uid)) return;
     this.#dirty.add(uid);
     this.#pump();
@@ -210,13 +211,13 @@ export class StatusSync {
 
   /** The next status to send for a pod; undefined: none. */
   #next(entry: StatusEntry): Write | undefined {
-    const { pod, found, told } = entry;
+    const { pod, found, sentVersion } = entry;
     const latest = this.#latest(entry);
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
     const over = isDeleted && !entry.deleted && !isMirrorPod(pod) && entry.released;
     // An ended pod must not stay because the server rejects its status.
     const again = entry.reconcileAtMs !== undefined && !(over && entry.refusals > 0);
-    if (latest !== undefined && (latest.version !== told || again)) {
+    if (latest !== undefined && (latest.version !== sentVersion || again)) {
       return { kind: "patch", rank: isDeleted ? 0 : rankOf(found, latest.status) };
     }
     return over ? { kind: "delete", rank: 0 } : undefined;
@@ -224,7 +225,7 @@ export class StatusSync {
 
   #dueAtMs(entry: StatusEntry, { kind, rank }: Write): number {
     if (kind === "delete") return entry.notBeforeMs;
-    const isNews = this.#latest(entry)?.version !== entry.told;
+    const isNews = this.#latest(entry)?.version !== entry.sentVersion;
     const newsAtMs = rank === 2 ? entry.detailsAtMs : 0;
     return Math.max(entry.notBeforeMs, isNews ? newsAtMs : (entry.reconcileAtMs ?? 0));
   }
@@ -317,7 +318,7 @@ export class StatusSync {
     const { told = 0 } = entry;
     const detail = (): string => `${uid}: ${latest.version}, ${told}`;
     invariant("the API server is told no earlier status", latest.version >= told, detail);
-    entry.told = latest.version;
+    entry.sentVersion = latest.version;
     entry.reconcileAtMs = undefined;
     entry.refusals = 0;
     entry.refused = isPartOf(left, patch) ? JSON.stringify(left) : undefined;
@@ -356,7 +357,7 @@ export class StatusSync {
     entry.refusals++;
     const retryMs = Math.min(firstRefusalMs * 2 ** (entry.refusals - 1), longestRefusalMs);
     this.#news.invalid(pod.metadata, error, retryMs);
-    entry.told = version;
+    entry.sentVersion = version;
     entry.reconcileAtMs = this.#deps.clock.monotonic() + retryMs;
     const latest = this.#latest(entry);
     entry.refused = latest && difference(entry, latest.status);

@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { PodStatus } from "../api/status.ts";
+import { podUid } from "../base/ids.ts";
 import { statusEchoes, statusPatch } from "./status-write.ts";
 
 const running: PodStatus = { phase: "Running" };
 
 describe("the patch of a status", () => {
   test("is of the pod that is asked about, whatever was compared before", () => {
-    assert.deepEqual(statusPatch("mirror-1", undefined, running), {
+    assert.deepEqual(statusPatch(podUid("mirror-1"), undefined, running), {
       metadata: { uid: "mirror-1" },
       status: { phase: "Running" },
     });
-    assert.deepEqual(statusPatch("mirror-2", undefined, running), {
+    assert.deepEqual(statusPatch(podUid("mirror-2"), undefined, running), {
       metadata: { uid: "mirror-2" },
       status: { phase: "Running" },
     });
-    assert.equal(statusPatch("mirror-2", { phase: "Running" }, running), undefined);
-    assert.ok(statusPatch("mirror-2", { phase: "Pending" }, running));
-    assert.ok(statusPatch("mirror-2", undefined, running));
+    assert.equal(statusPatch(podUid("mirror-2"), { phase: "Running" }, running), undefined);
+    assert.ok(statusPatch(podUid("mirror-2"), { phase: "Pending" }, running));
+    assert.ok(statusPatch(podUid("mirror-2"), undefined, running));
   });
 });
 

@@ -3,6 +3,7 @@ import { metadataText, uidOf, versionOf } from "../api-client/collected.ts";
 import { type ApiObject, isRecord, type Resource } from "../api-client/resource.ts";
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
 import type { PodStatus } from "../api/status.ts";
+import type { PodUid } from "../base/ids.ts";
 import { apiPods, readPodStatus } from "../sources/api-pod.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 
@@ -38,7 +39,7 @@ const compared = new WeakMap<PodStatus, Compared>();
 
 interface Compared {
   /** Per static pod status: those of its mirror pods in turn. */
-  readonly uid: string;
+  readonly uid: PodUid;
   readonly found: PodStatus | undefined;
   readonly patch: object | undefined;
 }
@@ -47,7 +48,7 @@ interface Compared {
  * The patch that brings a status to the API server's pod; undefined when equal. Conditions of others are kept as on the
  * server. The UID restricts it to this pod. Pure.
  */
-export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
+export function statusPatch(uid: PodUid, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
   const last = compared.get(wanted);
   if (last?.uid === uid && last.found === found) return last.patch;
   const patch = makePatch(uid, found, wanted);
@@ -55,7 +56,7 @@ export function statusPatch(uid: string, found: PodStatus | undefined, wanted: P
   return patch;
 }
 
-function makePatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
+function makePatch(uid: PodUid, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
   const conditions = mergedConditions(found, wanted);
   const status = strategicPatch(picked(found ?? {}), picked({ ...wanted, conditions }), mergeKeys);
   return status && { metadata: { uid }, status };

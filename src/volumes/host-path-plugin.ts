@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
@@ -48,7 +49,7 @@ export class HostPathPlugin implements VolumePlugin {
   /** Nothing of it is in the pod's directory. */
   async reconstruct(): Promise<undefined> {}
 
-  forget(uid: string): void {
+  forget(uid: PodUid): void {
     this.#remarks.forget(uid);
   }
 }

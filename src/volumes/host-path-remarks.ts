@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -25,7 +26,7 @@ interface Remembered {
 export class HostPathRemarks {
   readonly #deps: { readonly volumeFiles: Pick<VolumeFiles, "kind">; readonly journal: Recorder };
   /** By pod and volume. */
-  readonly #known = new Map<string, Map<string, Remembered>>();
+  readonly #known = new Map<PodUid, Map<string, Remembered>>();
 
   constructor(deps: { readonly volumeFiles: Pick<VolumeFiles, "kind">; readonly journal: Recorder }) {
     this.#deps = deps;
@@ -38,7 +39,7 @@ export class HostPathRemarks {
     if (found !== "other") this.#judge(pod, name, hostPath.path, found);
   }
 
-  forget(uid: string): void {
+  forget(uid: PodUid): void {
     this.#known.delete(uid);
   }
 

@@ -253,13 +253,13 @@ test("what another kubelet's driver mounted in a pod stays mounted, with all tha
     mkdirSync(target, { recursive: true });
     execFileSync("mount", ["--bind", precious, target]);
     await volumes.restart().release(podRef(pod), { cause }, signal);
-    await removePodDirectory(systemFiles, { rootDirectory: volumes.root }, "u");
+    await removePodDirectory(systemFiles, { rootDirectory: volumes.root }, podUid("u"));
     assert.deepEqual(await mountsBelow(volumes.root), [target]);
     assert.equal(readFileSync(`${target}/file`, "utf8"), "kept");
     assert.deepEqual(readdirSync(`${volumes.root}/pods/u/volumes`), ["kubernetes.io~csi"]);
     await systemMounts.unmount(target);
     await volumes.manager.release(podRef(pod), { cause }, signal);
-    await removePodDirectory(systemFiles, { rootDirectory: volumes.root }, "u");
+    await removePodDirectory(systemFiles, { rootDirectory: volumes.root }, podUid("u"));
     assert.equal(existsSync(`${volumes.root}/pods/u`), false);
     assert.equal(readFileSync(`${precious}/file`, "utf8"), "kept");
   });

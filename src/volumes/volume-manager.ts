@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import { bothEnded } from "../base/side-by-side.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
@@ -76,7 +77,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   readonly name = "volumes";
   readonly until = "ended";
   readonly #deps: VolumeDependencies;
-  readonly #pods = new Map<string, PodMemory>();
+  readonly #pods = new Map<PodUid, PodMemory>();
   readonly #containerMounts: ContainerMounts;
   readonly #onDisk: VolumesOnDisk;
   readonly #unowned: UnownedVolumes;
@@ -173,7 +174,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   /** Whether the pod's directory holds volumes that no plugin owns: it must then be kept. */
-  async keeps(uid: string): Promise<boolean> {
+  async keeps(uid: PodUid): Promise<boolean> {
     return staying(await this.#onDisk.find(await this.#pathsOf(uid))).length > 0;
   }
 
@@ -212,7 +213,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     }
   }
 
-  async #layOut(uid: string, signal: AbortSignal): Promise<VolumePaths> {
+  async #layOut(uid: PodUid, signal: AbortSignal): Promise<VolumePaths> {
     const { files } = this.#deps;
     using _turn = await this.#memoryOf(uid).turn.acquire(signal);
     const paths = await this.#pathsOf(uid);
@@ -312,7 +313,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   /** The mount table has real paths, so they are used everywhere. */
-  async #pathsOf(uid: string): Promise<VolumePaths> {
+  async #pathsOf(uid: PodUid): Promise<VolumePaths> {
     const { files, node } = this.#deps;
     if (this.#root === undefined) {
       await files.makeDirectory(node.rootDirectory, 0o750);
@@ -321,7 +322,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return new VolumePaths(this.#root, uid);
   }
 
-  #memoryOf(uid: string): PodMemory {
+  #memoryOf(uid: PodUid): PodMemory {
     const known = this.#pods.get(uid);
     if (known !== undefined) return known;
     const memory = { turn: new Semaphore(1), contents: new Map<string, readonly unknown[]>() };

@@ -1,9 +1,10 @@
+import type { PodUid } from "../base/ids.ts";
 /** The paths of one pod's volumes below the node's root directory, in upstream's layout. */
 export class VolumePaths {
   /** `<root>/pods/<uid>`. */
   readonly pod: string;
 
-  constructor(rootDirectory: string, uid: string) {
+  constructor(rootDirectory: string, uid: PodUid) {
     this.pod = `${rootDirectory}/pods/${uid}`;
   }
 

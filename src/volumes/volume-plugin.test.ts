@@ -4,6 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import { podUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -114,7 +115,7 @@ test("a volume whose plugin is not there any more stays with its mount, and the 
   );
   assert.ok(await fixture.files.stat(`${place}/disk`));
   assert.deepEqual(await fixture.names("volumes"), ["example.org~disk"]);
-  assert.equal(await manager.keeps("u"), true);
+  assert.equal(await manager.keeps(podUid("u")), true);
   const notes = fixture.entries.filter(({ what }) => what === "VolumesLeft");
   assert.deepEqual(
     notes.map(({ message }) => message),
@@ -159,7 +160,7 @@ test("of an unknown plugin empty directories go, as soon as nothing is mounted t
   assert.deepEqual(await fixture.names("volumes/kubernetes.io~csi"), ["pvc-1"]);
   fixture.files.list = list;
   await fixture.mounts.unmount(target);
-  assert.equal(await fixture.manager.keeps("u"), false);
+  assert.equal(await fixture.manager.keeps(podUid("u")), false);
   await fixture.manager.release(pod, { cause }, signal);
   assert.deepEqual(await fixture.names("volumes"), []);
 });

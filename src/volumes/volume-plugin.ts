@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import type { PodUid } from "../base/ids.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 
@@ -18,7 +19,7 @@ export interface VolumePlugin {
    */
   reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined>;
   /** The pod's volumes are gone: forget what is stored about them. */
-  forget?(uid: string): void;
+  forget?(uid: PodUid): void;
 }
 
 /** One volume of one pod. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import type { RunningCommand } from "../support/command.ts";
 import { podManifest, politeSleep } from "../support/manifests.ts";
 import { actionsSince, instances, startsSince } from "../support/outages.ts";

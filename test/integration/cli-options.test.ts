@@ -3,8 +3,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { podUid } from "../../src/base/ids.ts";
 import { serveUnix } from "../../src/linux/servers/unix-server.ts";
-import { engineRoutes } from "../../src/server/routes.ts";
+import { localApiRoutes } from "../../src/server/routes.ts";
 import { CommandBench, type CommandEnd, webManifest } from "../support/command.ts";
 import { FakeEngine } from "../support/fake-engine.ts";
 import { runHere, shownOptions } from "../support/own-command.ts";
@@ -242,7 +243,7 @@ function documentedOptions(text: string, commands: readonly string[]): string[] 
 
 /** What a command may ask of the kubelet's API is refused: that it asks is what is looked at. */
 async function serveWorld(bench: CommandBench, world: World): Promise<AsyncDisposable> {
-  const routes = engineRoutes(world.engine);
+  const routes = localApiRoutes(world.engine);
   const containers = [{ name: "app", ports: [{ name: "http", containerPort: 80 }] }, { name: "side" }];
   const pod = { metadata: { name: "web", namespace: "default", uid: "uid-web" }, spec: { containers } };
   return await serveUnix(bench.layout.engineSocket, async (request) => {
@@ -299,7 +300,7 @@ test("every option does what it says, through the whole program", async () => {
     kind: "input",
     what: "PodAdded",
     message: "added",
-    pod: { namespace: "default", name: "web", uid: "uid-web" },
+    pod: { namespace: "default", name: "web", uid: podUid("uid-web") },
   });
   for (const row of rows) {
     await begin(world);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { podUid } from "../../src/base/ids.ts";
 import { webManifest, withEngine } from "../support/command.ts";
 import { FakeEngine } from "../support/fake-engine.ts";
 import { containerView, podView } from "../support/pod-views.ts";
@@ -220,12 +221,12 @@ test("an engine that dies while it is followed is told, and the next one is foll
     const command = bench.start(["run", path]);
     await command.prints(/Ctrl-C stops them/);
     const next = new FakeEngine({ stopMs: 10 });
-    next.views.set("uid-web-1", podView({ uid: "uid-web-1" }));
+    next.views.set("uid-web-1", podView({ uid: podUid("uid-web-1") }));
     // The journal goes on where it was: these were seen, or are about no pod.
     for (let count = 0; count < 4; count++) next.record({ kind: "note", what: "PodwrightStarted", message: "started" });
     await bench.replace(next);
     await command.prints(/the engine stopped; restarting it, its pods keep running/);
-    const pod = { namespace: "default", name: "web", uid: "uid-web-1" };
+    const pod = { namespace: "default", name: "web", uid: podUid("uid-web-1") };
     next.record({ kind: "note", what: "UserNamespaceAssigned", message: "adopted, its containers go on", pod });
     await command.prints(/· adopted, its containers go on/);
     command.child.kill("SIGINT");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Blame } from "../../src/journal/blame.ts";
-import type { Plan } from "../../src/server/engine.ts";
+import type { Plan } from "../../src/server/local-api.ts";
 import { CommandBench, withEngine } from "../support/command.ts";
 import { CriServer } from "../support/cri-server.ts";
 import { containerView, podView } from "../support/pod-views.ts";

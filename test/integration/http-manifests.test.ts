@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { withKubeletNode } from "../support/kubelet-node.ts";
 import { withPodwright } from "../support/podwright.ts";
 

@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { podUid } from "../../src/base/ids.ts";
 import { connectCri } from "../../src/cri/client.ts";
 import { ImageError, type ImageErrorReason } from "../../src/images/image-error.ts";
 import { defaultImageLimits, type EnsureImageRequest } from "../../src/images/image-manager.ts";
@@ -92,7 +93,7 @@ function world() {
   const ensure = (image: string, change: Partial<EnsureImageRequest> = {}, signal = new AbortController().signal) =>
     manager.ensureImageExists(
       {
-        pod: { namespace: "default", name: "web", uid: "uid-web" },
+        pod: { namespace: "default", name: "web", uid: podUid("uid-web") },
         container: "app",
         image,
         pullPolicy: "IfNotPresent",
@@ -151,7 +152,7 @@ test("many pods at once, some of them wanting the same image, get it", { skip },
   const wanted = images.flatMap((image) => [image, image]);
   const ensured = await Promise.all(
     wanted.map((image, index) =>
-      ensure(image, { pod: { namespace: "default", name: `pod-${index}`, uid: `uid-${index}` } }),
+      ensure(image, { pod: { namespace: "default", name: `pod-${index}`, uid: podUid(`uid-${index}`) } }),
     ),
   );
   assert.equal(new Set(ensured.map((one) => one.imageRef)).size, images.length);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { readMountInfo } from "../../src/linux/files/mountinfo.ts";
 import { runtimeLayout } from "../../src/private-runtime/layout.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import type { RunningCommand } from "../support/command.ts";
 import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
 import { sleep, until } from "../support/podwright.ts";

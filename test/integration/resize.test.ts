@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { podUid } from "../../src/base/ids.ts";
 import { decodeCheckpoint, type PodResources } from "../../src/resources/resource-checkpoint.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { machine } from "../support/machine.ts";
 import { politeSleep } from "../support/manifests.ts";
 import { type Podwright, until, withPodwright } from "../support/podwright.ts";
@@ -80,7 +81,7 @@ async function kernel(podwright: Podwright, { uid }: PodView, containerId: strin
 }
 
 async function recorded(podwright: Podwright, file: string, uid: string): Promise<PodResources | undefined> {
-  return decodeCheckpoint(await readFile(join(podwright.layout.kubeletRoot, file), "utf8")).get(uid);
+  return decodeCheckpoint(await readFile(join(podwright.layout.kubeletRoot, file), "utf8")).get(podUid(uid));
 }
 
 describe("resizing running pods", { concurrency: 2 }, () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { JournalEntry } from "../../src/journal/entry.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { podManifest, politeSleep } from "../support/manifests.ts";
 import { type Podwright, sleep, withPodwright } from "../support/podwright.ts";
 

@@ -6,8 +6,8 @@ import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { serveUnix } from "../../src/linux/servers/unix-server.ts";
 import type { ApiServer } from "../../src/ports/api-server.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
-import type { Engine } from "../../src/server/engine.ts";
-import { engineRoutes } from "../../src/server/routes.ts";
+import type { LocalApi } from "../../src/server/local-api.ts";
+import { localApiRoutes } from "../../src/server/routes.ts";
 import { FakeEngine, type FakeLife } from "./fake-engine.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";
 import { removeDirectories } from "./traces.ts";
@@ -65,18 +65,18 @@ export class CommandBench implements AsyncDisposable {
     return new CommandBench(runtimeLayout(directory, systemHashing));
   }
 
-  async serve(engine: Engine): Promise<void> {
+  async serve(engine: LocalApi): Promise<void> {
     await mkdir(this.layout.runDirectory, { recursive: true, mode: 0o700 });
-    this.#server = await serveUnix(this.layout.engineSocket, engineRoutes(engine), { closeGraceMs: 100 });
+    this.#server = await serveUnix(this.layout.engineSocket, localApiRoutes(engine), { closeGraceMs: 100 });
   }
 
   /**
    * Another engine answers from one moment to the next, and the connections to the one before break, as when that dies
    * and is started again. (A gap between the two would have the commands start a real engine.)
    */
-  async replace(engine: Engine): Promise<void> {
+  async replace(engine: LocalApi): Promise<void> {
     const path = `${this.layout.runDirectory}/next.sock`;
-    const next = await serveUnix(path, engineRoutes(engine), { closeGraceMs: 100 });
+    const next = await serveUnix(path, localApiRoutes(engine), { closeGraceMs: 100 });
     await rename(path, this.layout.engineSocket);
     await this.#server?.close();
     this.#server = next;

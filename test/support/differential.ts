@@ -4,7 +4,7 @@ import { EngineClient } from "../../src/cli/engine-client.ts";
 import { podView } from "../../src/engine/pod-view.ts";
 import type { JournalEntry } from "../../src/journal/entry.ts";
 import { unixTransport } from "../../src/linux/http/unix-client.ts";
-import type { ContainerView, PodView } from "../../src/server/engine.ts";
+import type { ContainerView, PodView } from "../../src/server/local-api.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";

@@ -1,4 +1,5 @@
 import { ExitCode, PodwrightError } from "../../src/base/errors.ts";
+import { podUid } from "../../src/base/ids.ts";
 import type { JournalEntry, JournalInput, PodRef } from "../../src/journal/entry.ts";
 import type {
   AppliedPod,
@@ -6,13 +7,13 @@ import type {
   ContainerView,
   DebugContainer,
   DebugRequest,
-  Engine,
+  LocalApi,
   EvictionPreview,
   GarbageReport,
   Health,
   Plan,
   PodView,
-} from "../../src/server/engine.ts";
+} from "../../src/server/local-api.ts";
 import { noSuchPod } from "../../src/server/pod-selector.ts";
 import { containerView, podPlan, podView } from "./pod-views.ts";
 
@@ -29,7 +30,7 @@ export interface FakeLife {
 const defaultLife: FakeLife = { becomes: "ready", afterMs: 50, stopMs: 50, graceSeconds: 30 };
 
 /** An engine without a runtime: pods live as the test says, and the journal tells of it as the real one does. */
-export class FakeEngine implements Engine {
+export class FakeEngine implements LocalApi {
   life: FakeLife;
   readonly views = new Map<string, PodView>();
   readonly applied: ApplyRequest[] = [];
@@ -70,14 +71,14 @@ export class FakeEngine implements Engine {
       const { name = "", namespace = "default" } = manifest.metadata;
       const known = [...this.views.values()].find((view) => view.name === name && view.namespace === namespace);
       if (known !== undefined) return { namespace, name, uid: known.uid, change: "unchanged" };
-      const ref: PodRef = { namespace, name, uid: `uid-${name}-${this.#nextUid++}` };
+      const ref: PodRef = { namespace, name, uid: podUid(`uid-${name}-${this.#nextUid++}`) };
       this.#begin(ref);
       return { ...ref, change: "added" };
     });
   }
 
   async plan(request: ApplyRequest | undefined): Promise<Plan> {
-    const running = this.pods().map(({ namespace, name, uid }) => podPlan({ namespace, name, uid }));
+    const running = this.pods().map(({ namespace, name, uid }) => podPlan({ namespace, name, uid: podUid(uid) }));
     const start = { text: "start container app, attempt 0", because: ["container app has not been started yet"] };
     const added = (request?.pods ?? []).map(({ metadata: { namespace = "default", name = "" } }) => {
       return podPlan({ namespace, name, change: "added", steps: [start] });
@@ -150,12 +151,12 @@ export class FakeEngine implements Engine {
     this.#after(`${uid} ${container}`, this.debugged.afterMs, () => {
       this.change(uid, { ephemeralContainers: [...ephemeralContainers, added] });
     });
-    return { pod: { namespace, name, uid }, container };
+    return { pod: { namespace, name, uid: podUid(uid) }, container };
   }
 
   podRefs(selector: string): readonly PodRef[] {
     const known = [...this.pods(), ...this.journal.flatMap(({ pod }) => pod ?? [])];
-    const refs = new Map(known.map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]));
+    const refs = new Map(known.map(({ namespace, name, uid }) => [uid, { namespace, name, uid: podUid(uid) }]));
     const found = [...refs.values()].filter(({ namespace, name, uid }) => {
       return [uid, name, `${namespace}/${name}`].includes(selector);
     });

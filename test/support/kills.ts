@@ -5,7 +5,7 @@ import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import { ContainerState, PodSandboxState } from "../../src/ports/gen/runtime/v1/api_pb.js";
 import { Label } from "../../src/runtime/config/labels.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import type { RunningCommand } from "./command.ts";
 import { recordProblems } from "./pod-records.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JournalEntry } from "../../src/journal/entry.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { podManifest, politeSleep } from "./manifests.ts";
 import { type Podwright, sleep, until } from "./podwright.ts";
 

@@ -1,4 +1,5 @@
-import type { ContainerView, PodPlan, PodView } from "../../src/server/engine.ts";
+import { podUid } from "../../src/base/ids.ts";
+import type { ContainerView, PodPlan, PodView } from "../../src/server/local-api.ts";
 
 /** A container that runs and is ready, for tests; what is given replaces. */
 export function containerView(change: Partial<ContainerView>): ContainerView {
@@ -26,7 +27,7 @@ export function podView(change: Partial<PodView>): PodView {
   return {
     namespace: "default",
     name,
-    uid: `uid-${name}`,
+    uid: podUid(`uid-${name}`),
     source: "run",
     state: "syncing",
     phase: "Running",
@@ -50,6 +51,6 @@ export function podView(change: Partial<PodView>): PodView {
 
 /** A pod for which nothing is to be done. */
 export function podPlan(more: Partial<PodPlan>): PodPlan {
-  const ref = { namespace: "default", name: "web", uid: "uid-web" };
+  const ref = { namespace: "default", name: "web", uid: podUid("uid-web") };
   return { ...ref, change: undefined, steps: [], waits: [], underWay: [], note: "", ...more };
 }

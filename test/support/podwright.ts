@@ -19,7 +19,7 @@ import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import { findContainerd } from "../../src/private-runtime/containerd-process.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
-import type { ContainerView, PodView } from "../../src/server/engine.ts";
+import type { ContainerView, PodView } from "../../src/server/local-api.ts";
 import { type CommandEnd, RunningCommand } from "./command.ts";
 import { machine } from "./machine.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";

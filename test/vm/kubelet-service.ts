@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
 import { engineAnswers, until } from "../support/podwright.ts";
 import { patienceMs, podThatIs, podwright, prepareLayout, run } from "./machine.ts";

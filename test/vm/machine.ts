@@ -10,7 +10,7 @@ import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { importBuiltInImages } from "../../src/private-runtime/image-import.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
 import { findPrograms } from "../../src/private-runtime/programs.ts";
-import type { PodView } from "../../src/server/engine.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { podObject, politeSleep } from "../support/manifests.ts";
 import { sleep } from "../support/podwright.ts";
 

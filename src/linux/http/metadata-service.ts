@@ -18,8 +18,8 @@ async function ask({ method, url, headers, maxBytes, signal }: MetadataRequest):
     });
     const tooLong = (): Error => new Error(`the response is longer than ${maxBytes} bytes`);
     const body = new Uint8Array(await readBody(response, maxBytes, tooLong));
-    const told = Object.entries(response.headers).map(([name, value]) => [name, String(value ?? "")]);
-    return { status: response.statusCode ?? 0, headers: Object.fromEntries(told) as Record<string, string>, body };
+    const received = Object.entries(response.headers).map(([name, value]) => [name, String(value ?? "")]);
+    return { status: response.statusCode ?? 0, headers: Object.fromEntries(received) as Record<string, string>, body };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw error;

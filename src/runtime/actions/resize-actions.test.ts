@@ -4,7 +4,14 @@ import type { Container } from "../../api/container.ts";
 import type { Pod, PodSpec } from "../../api/pod.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../../test/support/observed.ts";
 import { resourcesOf } from "../../resources/resizable.ts";
-import { asTold, decideResize, describeResize, isResizing, type PodResize, withCarriedOut } from "./resize-actions.ts";
+import {
+  asReported,
+  decideResize,
+  describeResize,
+  isResizing,
+  type PodResize,
+  withCarriedOut,
+} from "./resize-actions.ts";
 import type { ResizeFacts } from "./pod-actions-context.ts";
 
 const cause = { code: "Resync", message: "a test" } as const;
@@ -129,7 +136,7 @@ test("after a change that may have been carried out though it failed, the runtim
   const recorded = resourcesOf(testPod({ containers: [container("a", "200m", "1Gi"), container("b", "1", "1Gi")] }));
   const told = (resources: { cpuRequest?: bigint; cpuLimit?: bigint; memoryLimit?: bigint }) => {
     const amounts = { cpuRequest: undefined, cpuLimit: undefined, memoryLimit: undefined, ...resources };
-    return asTold(recorded, testStatus([testSandbox()], [testContainer({ name: "a", resources: amounts })]));
+    return asReported(recorded, testStatus([testSandbox()], [testContainer({ name: "a", resources: amounts })]));
   };
   const had = { limits: { cpu: "200m", memory: "1Gi" }, requests: { cpu: "200m", memory: "1Gi" } };
   assert.deepEqual(told({ cpuRequest: 200n, cpuLimit: 200n, memoryLimit: 1n << 30n }).containers.get("a"), had);

@@ -67,15 +67,18 @@ function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined
     if (running?.state !== "running") return [];
     const given = actuated?.containers.get(container.name);
     const to = amountsOf(container, pod.spec.resources);
-    const from = given === undefined ? toldAmounts(running, to) : amountsOf({ resources: given }, actuated?.pod);
+    const from = given === undefined ? reportedAmounts(running, to) : amountsOf({ resources: given }, actuated?.pod);
     return from === undefined || sameAmounts(from, to) ? [] : [{ container, running, from, to }];
   });
 }
 
 /** The runtime's values for a container; the allocated ones where both are equivalent in the kernel. */
-export function toldAmounts({ resources: told }: Pick<ContainerStatus, "resources">, to: Amounts): Amounts | undefined {
-  if (told === undefined) return undefined;
-  const { cpuRequest = 0n, cpuLimit = 0n, memoryLimit = 0n } = told;
+export function reportedAmounts(
+  { resources: reported }: Pick<ContainerStatus, "resources">,
+  to: Amounts,
+): Amounts | undefined {
+  if (reported === undefined) return undefined;
+  const { cpuRequest = 0n, cpuLimit = 0n, memoryLimit = 0n } = reported;
   // A container without a request has the CPU weight of its limit.
   const weight = milliCpuToShares(to.cpuRequest === 0n ? to.cpuLimit : to.cpuRequest);
   return {
@@ -90,23 +93,23 @@ export function toldAmounts({ resources: told }: Pick<ContainerStatus, "resource
  * The record, corrected by the runtime's values of running containers: used when it is unknown whether the last change
  * was carried out.
  */
-export function asTold(recorded: PodResources, status: PodStatus): PodResources {
+export function asReported(recorded: PodResources, status: PodStatus): PodResources {
   const containers = [...recorded.containers].map(([name, given]) => {
     const running = findContainer(status, name);
-    return [name, running?.state === "running" ? requirementsAsTold(given, recorded.pod, running) : given] as const;
+    return [name, running?.state === "running" ? requirementsAsReported(given, recorded.pod, running) : given] as const;
   });
   return { ...recorded, containers: new Map(containers) };
 }
 
 /** One container's record, corrected by the runtime's values; unchanged if equivalent. */
-export function requirementsAsTold(
+export function requirementsAsReported(
   given: ResourceRequirements,
   podResources: Pod["spec"]["resources"],
   container: Pick<ContainerStatus, "resources">,
 ): ResourceRequirements {
   const had = amountsOf({ resources: given }, podResources);
-  const told = toldAmounts(container, had);
-  return told === undefined || sameAmounts(had, told) ? given : withTold(given, had, told);
+  const reported = reportedAmounts(container, had);
+  return reported === undefined || sameAmounts(had, reported) ? given : withReported(given, had, reported);
 }
 
 /**
@@ -121,9 +124,9 @@ export function withCarriedOut(recorded: PodResources, status: PodStatus, grante
     if (running?.state !== "running" || container === undefined) return [name, given] as const;
     const had = amountsOf({ resources: given }, recorded.pod);
     const to = amountsOf(container, granted.spec.resources);
-    const told = toldAmounts(running, to);
+    const reported = reportedAmounts(running, to);
     const isDone = (resource: ResizableResource): boolean => {
-      if (told === undefined || !changes(resource, had, to) || changes(resource, told, to)) return false;
+      if (reported === undefined || !changes(resource, had, to) || changes(resource, reported, to)) return false;
       return resource === "cpu" || had.memoryLimit !== to.memoryLimit;
     };
     const done = resizableResources.filter(isDone);
@@ -148,15 +151,19 @@ function withResourcesOf(
 }
 
 /** What the runtime does not report stays as recorded. */
-function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
-  const differs = (name: keyof Amounts): boolean => told[name] > 0n && told[name] !== had[name];
+function withReported(
+  { limits, requests }: ResourceRequirements,
+  had: Amounts,
+  reported: Amounts,
+): ResourceRequirements {
+  const differs = (name: keyof Amounts): boolean => reported[name] > 0n && reported[name] !== had[name];
   return {
     limits: {
       ...limits,
-      ...(differs("cpuLimit") && { cpu: milliQuantity(told.cpuLimit).toString() }),
-      ...(differs("memoryLimit") && { memory: quantityOf(told.memoryLimit, "BinarySI").toString() }),
+      ...(differs("cpuLimit") && { cpu: milliQuantity(reported.cpuLimit).toString() }),
+      ...(differs("memoryLimit") && { memory: quantityOf(reported.memoryLimit, "BinarySI").toString() }),
     },
-    requests: { ...requests, ...(differs("cpuRequest") && { cpu: milliQuantity(told.cpuRequest).toString() }) },
+    requests: { ...requests, ...(differs("cpuRequest") && { cpu: milliQuantity(reported.cpuRequest).toString() }) },
   };
 }
 

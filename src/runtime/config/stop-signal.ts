@@ -44,8 +44,8 @@ export async function honoursStopSignal(cri: Cri, container: Container, id: stri
  */
 export function configuredSignal(info: Readonly<Record<string, string>>): Signal {
   const annotations = member(member(parsed(info["info"]), "runtimeSpec"), "annotations");
-  const told = member(annotations, stopSignalAnnotation);
-  return typeof told === "string" ? signalOf(told) : Signal.RUNTIME_DEFAULT;
+  const name = member(annotations, stopSignalAnnotation);
+  return typeof name === "string" ? signalOf(name) : Signal.RUNTIME_DEFAULT;
 }
 
 /** By name (`SIGUSR1`, `USR1`, `SIGRTMIN+1`, `SIGRTMINPLUS1`) or Linux number; the runtime's default for other text. */

@@ -4,6 +4,7 @@ import { fc } from "../../../test/support/fast-check.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { podWith } from "../../../test/support/pods.ts";
 import type { Pod } from "../../api/pod.ts";
+import { podUid } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
 import { FileError } from "../../ports/files.ts";
 import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
@@ -104,12 +105,12 @@ test("ids that were given back are given again, as late as possible", async () =
   const node = machine.node({ ids: { first: idUnit, length: 2 * idUnit, perPod: idUnit } });
   const [a, b] = [await rangeOf(node, "a"), await rangeOf(node, "b")];
   await assert.rejects(rangeOf(node, "c"), /could not find an empty slot/);
-  await node.release({ uid: "a" });
-  await node.release({ uid: "a" });
+  await node.release({ uid: podUid("a") });
+  await node.release({ uid: podUid("a") });
   assert.equal(await machine.files.stat(`${root}/pods/a/userns`), undefined);
   assert.deepEqual(await rangeOf(node, "c"), a);
-  await node.release({ uid: "b" });
-  await node.release({ uid: "c" });
+  await node.release({ uid: podUid("b") });
+  await node.release({ uid: podUid("c") });
   assert.deepEqual(await rangeOf(node, "d"), b, "a pod's ids are not the next pod's at once");
 });
 
@@ -151,7 +152,7 @@ test("a file that can't be used concerns its own pod only, until that has ended"
     const node = machine.node();
     await assert.rejects(rangeOf(node, "broken"), reason, text);
     assert.equal((await rangeOf(node, "other")).first, idUnit);
-    await node.release({ uid: "broken" });
+    await node.release({ uid: podUid("broken") });
     assert.equal((await rangeOf(node, "broken")).first, 2 * idUnit);
   }
 });
@@ -203,7 +204,7 @@ test("whatever pods come and go, and however often podwright restarts, no two ha
       for (const { what, uid } of steps) {
         if (what === "restart") node = machine.node({ ids });
         else if (what === "end") {
-          await node.release({ uid });
+          await node.release({ uid: podUid(uid) });
           held.delete(uid);
         } else if (held.has(uid) || held.size < 4) {
           const range = await rangeOf(node, uid);

@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { type PodUid, podUid } from "../../base/ids.ts";
 import { invariant } from "../../base/invariant.ts";
 import type { PodRef, Recorder } from "../../journal/entry.ts";
 import { FileError, type Files } from "../../ports/files.ts";
@@ -36,12 +37,12 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   readonly until = "ended";
   readonly #deps: UserNamespacesDependencies;
   /** By pod UID; a range being written is already taken. */
-  readonly #ranges = new Map<string, IdRange>();
+  readonly #ranges = new Map<PodUid, IdRange>();
   /** Pods whose file of an earlier run is unusable, with the reason. */
-  readonly #unusable = new Map<string, string>();
+  readonly #unusable = new Map<PodUid, string>();
   /** Pods whose file could not be read: their IDs are unknown. */
-  readonly #unread = new Set<string>();
-  readonly #writing = new Map<string, Promise<void>>();
+  readonly #unread = new Set<PodUid>();
+  readonly #writing = new Map<PodUid, Promise<void>>();
   #loaded: Promise<void> | undefined;
   /** Next slot to try: freed slots are reused as late as possible. */
   #next = 0;
@@ -110,7 +111,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   }
 
   /** Nothing may run with it before it is on disk. */
-  async #write(uid: string, range: IdRange): Promise<void> {
+  async #write(uid: PodUid, range: IdRange): Promise<void> {
     await this.#deps.files.makeDirectory(podDirectory(this.#deps.node, uid), 0o750);
     await this.#deps.files.writeAtomic(this.#pathOf(uid), writeRange(range), 0o600);
   }
@@ -128,7 +129,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     throw new ContainerConfigError("could not find an empty slot to allocate a user namespace");
   }
 
-  #ownerOf(range: IdRange): string | undefined {
+  #ownerOf(range: IdRange): PodUid | undefined {
     for (const [uid, taken] of this.#ranges) if (overlaps(taken, range)) return uid;
     return undefined;
   }
@@ -145,7 +146,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
   async #readAll(): Promise<void> {
     const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
     for (const { name: uid, type } of entries) {
-      if (type === "directory") await this.#readOne(uid);
+      if (type === "directory") await this.#readOne(podUid(uid));
     }
   }
 
@@ -153,7 +154,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     for (const uid of [...this.#unread]) await this.#readOne(uid);
   }
 
-  async #readOne(uid: string): Promise<void> {
+  async #readOne(uid: PodUid): Promise<void> {
     const path = this.#pathOf(uid);
     try {
       const text = new TextDecoder().decode(await this.#deps.files.read(path, maxFileBytes));
@@ -176,7 +177,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     }
   }
 
-  #pathOf(uid: string): string {
+  #pathOf(uid: PodUid): string {
     return `${podDirectory(this.#deps.node, uid)}/userns`;
   }
 }

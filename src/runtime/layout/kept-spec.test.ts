@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testPod } from "../../../test/support/observed.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { podUid } from "../../base/ids.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import { keepSpec, keptSpec } from "./kept-spec.ts";
 
@@ -20,7 +21,7 @@ test("a pod is known again as it was kept, and its file is root's alone", async 
   const sidecar = { name: "side", image: "busybox", restartPolicy: "Always" as const };
   const pod = testPod({ initContainers: [sidecar], terminationGracePeriodSeconds: 7 });
   await keepSpec(files, node, pod, "start");
-  assert.deepEqual(await keptSpec(files, node, "uid-1"), pod);
+  assert.deepEqual(await keptSpec(files, node, podUid("uid-1")), pod);
   assert.equal((await files.stat(path))?.mode, 0o600);
 });
 
@@ -28,12 +29,12 @@ test("a start and the record may keep a pod at the same time", async () => {
   const files = await filesWith();
   const pod = testPod({ terminationGracePeriodSeconds: 7 });
   await Promise.all([keepSpec(files, node, pod, "start"), keepSpec(files, node, pod, "record")]);
-  assert.deepEqual(await keptSpec(files, node, "uid-1"), pod);
+  assert.deepEqual(await keptSpec(files, node, podUid("uid-1")), pod);
 });
 
 test("what is missing, torn or another pod's is no pod", async () => {
   const other = JSON.stringify({ apiVersion: "v1", kind: "Pod", ...testPod({}, "uid-2") });
   for (const text of [undefined, "", '{"apiVersion":"v1","kind":"Pod","meta', "[]", other]) {
-    assert.equal(await keptSpec(await filesWith(text), node, "uid-1"), undefined, String(text));
+    assert.equal(await keptSpec(await filesWith(text), node, podUid("uid-1")), undefined, String(text));
   }
 });

@@ -1,4 +1,4 @@
-import { podUid } from "../../base/ids.ts";
+import { type PodUid, podUid } from "../../base/ids.ts";
 import { PodManifest, type Pod } from "../../api/pod.ts";
 import type { Files } from "../../ports/files.ts";
 import type { NodeContext } from "../node-context.ts";
@@ -30,7 +30,7 @@ export async function keepSpec(
 export async function keptSpec(
   files: Files,
   node: Pick<NodeContext, "rootDirectory">,
-  uid: string,
+  uid: PodUid,
 ): Promise<Pod | undefined> {
   try {
     const bytes = await files.read(pathOf(node, uid), maxBytes);
@@ -44,10 +44,10 @@ export async function keptSpec(
 }
 
 /** Removes what {@link keepSpec} stored. */
-export async function dropSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, uid: string): Promise<void> {
+export async function dropSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, uid: PodUid): Promise<void> {
   await files.remove(pathOf(node, uid));
 }
 
-function pathOf(node: Pick<NodeContext, "rootDirectory">, uid: string): string {
+function pathOf(node: Pick<NodeContext, "rootDirectory">, uid: PodUid): string {
   return `${podDirectory(node, uid)}/${fileName}`;
 }

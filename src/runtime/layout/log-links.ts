@@ -1,3 +1,4 @@
+import type { PodUid } from "../../base/ids.ts";
 import type { Files } from "../../ports/files.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { PodRef } from "../../journal/entry.ts";
@@ -78,7 +79,7 @@ function linkPath(node: LinkPlaces, pod: PodRef, container: { readonly name: str
 export async function removeLogLinks(
   files: LinkFiles,
   node: LinkPlaces,
-  pod: { readonly uid: string; readonly namespace: string; readonly name: string },
+  pod: { readonly uid: PodUid; readonly namespace: string; readonly name: string },
 ): Promise<void> {
   for (const { path, podUid } of await logLinks(files, node, `${pod.name}_${pod.namespace}_`)) {
     if (podUid === pod.uid) await files.remove(path);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { testPod } from "../../../test/support/observed.ts";
+import { podUid } from "../../base/ids.ts";
 import { FileError } from "../../ports/files.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import {
@@ -67,9 +68,9 @@ test("a pod goes although its logs could never have a directory, their name bein
   const removed: string[] = [];
   files.removeTree = async (path) => void removed.push(path);
   const all = { ...node, containerLogsRoot: "/var/log/containers" };
-  await removePodLogs(files, all, { uid: "uid-1", namespace: "default", name: "a".repeat(242) });
+  await removePodLogs(files, all, { uid: podUid("uid-1"), namespace: "default", name: "a".repeat(242) });
   assert.deepEqual(removed, []);
-  await removePodLogs(files, all, { uid: "uid-1", namespace: "default", name: "a".repeat(241) });
+  await removePodLogs(files, all, { uid: podUid("uid-1"), namespace: "default", name: "a".repeat(241) });
   assert.deepEqual(removed, [`/var/log/pods/default_${"a".repeat(241)}_uid-1`]);
 });
 
@@ -79,21 +80,21 @@ test("a pod's directory goes with all that is in it, but not with volumes that a
   await files.write(`${directory}/etc-hosts`, "", 0o644);
   for (const place of ["volumes/kubernetes.io~csi", "volumeDevices/kubernetes.io~csi"]) {
     await files.makeDirectory(`${directory}/${place}`, 0o750);
-    await removePodDirectory(files, node, "uid-1");
+    await removePodDirectory(files, node, podUid("uid-1"));
     assert.ok(await files.stat(`${directory}/etc-hosts`), `with ${place} nothing is removed`);
     await files.remove(`${directory}/${place}`);
   }
   const removeTree = files.removeTree.bind(files);
   files.removeTree = () => Promise.reject(new FileError("EBUSY", directory, "something is mounted"));
-  await removePodDirectory(files, node, "uid-1");
+  await removePodDirectory(files, node, podUid("uid-1"));
   files.removeTree = removeTree;
   assert.ok(await files.stat(`${directory}/etc-hosts`));
-  await removePodDirectory(files, node, "uid-1");
+  await removePodDirectory(files, node, podUid("uid-1"));
   assert.equal(await files.stat(directory), undefined);
 });
 
 test("the directory of a pod that comes back is made anew, so that its logs are found should it not come", async () => {
   const files = await scene();
-  await removePodDirectory(files, node, "uid-1", true);
+  await removePodDirectory(files, node, podUid("uid-1"), true);
   assert.deepEqual(await files.list("/var/lib/kubelet/pods/uid-1"), []);
 });

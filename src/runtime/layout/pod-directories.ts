@@ -1,3 +1,4 @@
+import type { PodUid } from "../../base/ids.ts";
 import { bothEnded, settleAll } from "../../base/side-by-side.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
@@ -12,7 +13,7 @@ import type { PodHolding } from "../pod-holdings.ts";
 type Directories = Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
 
 /** `<root>/pods/<uid>`: everything on disk of a pod except its logs. */
-export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: string): string {
+export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: PodUid): string {
   return `${node.rootDirectory}/pods/${uid}`;
 }
 
@@ -92,7 +93,7 @@ export async function removePodLogs(files: Files, node: LogPlaces, pod: PodRef, 
 export async function removePodDirectory(
   files: Files,
   node: Pick<NodeContext, "rootDirectory">,
-  uid: string,
+  uid: PodUid,
   comesBack = false,
 ): Promise<void> {
   const directory = podDirectory(node, uid);

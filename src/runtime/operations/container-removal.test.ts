@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { testContainer } from "../../../test/support/observed.ts";
+import { podUid } from "../../base/ids.ts";
 import { RemoveContainerResponseSchema } from "../../ports/gen/runtime/v1/api_pb.js";
 import { SimClock } from "../../sim/clock.ts";
 import { SimConnection } from "../../sim/cri.ts";
@@ -16,7 +17,7 @@ import { PreStopHooks } from "./pre-stop-hooks.ts";
 
 const journal = { record: () => 1 };
 const podLogsRoot = "/var/log/pods";
-const pod = { namespace: "default", name: "pod", uid: "uid-1" };
+const pod = { namespace: "default", name: "pod", uid: podUid("uid-1") };
 const podLogs = `${podLogsRoot}/default_pod_uid-1`;
 
 /** Removes the first instance of container `app`. Returns the containers that the runtime was told to remove. */

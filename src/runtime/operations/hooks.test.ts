@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { podUid } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
 import { CriError, type Cri } from "../../ports/cri.ts";
 import { type ExecSyncResponse, ExecSyncResponseSchema } from "../../ports/gen/runtime/v1/api_pb.js";
@@ -14,7 +15,7 @@ import { type HookContainer, HookRunner, type LifecycleHandler } from "./hooks.t
 
 const cause = { code: "ContainerMissing", message: "container web has not been started yet" } as const;
 const container: HookContainer = {
-  pod: { namespace: "default", name: "pod", uid: "uid-1" },
+  pod: { namespace: "default", name: "pod", uid: podUid("uid-1") },
   name: "web",
   id: "c1",
   ports: [{ name: "http", containerPort: 8080 }],

@@ -4,7 +4,7 @@ import type { ResourceRecord } from "../../resources/resource-record.ts";
 import { effectiveRequirements } from "../status/actuated.ts";
 import type { ContainerToStart } from "../actions/container-decision.ts";
 import { containerResources } from "../status/inspect.ts";
-import { requirementsAsTold } from "../actions/resize-actions.ts";
+import { requirementsAsReported } from "../actions/resize-actions.ts";
 
 /**
  * Records the resources of a container from an earlier request without a response: some runtimes (CRI-O) then return
@@ -24,6 +24,6 @@ export async function recordLateContainer(
   );
   const asked = effectiveRequirements(container, pod.spec.resources);
   const resources = containerResources(status?.resources?.linux);
-  const has = requirementsAsTold(asked, pod.spec.resources, { resources });
+  const has = requirementsAsReported(asked, pod.spec.resources, { resources });
   if (has !== asked) actuated.setPart(pod.metadata.uid, container.name, has);
 }

@@ -51,7 +51,7 @@ class Scene {
           name: "cgroup",
           until: "removed",
           release: async ({ uid }) => void this.destroyed.push(uid),
-          leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups },
+          leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups.map(podUid) },
         },
         {
           name: "nothing",
@@ -128,7 +128,7 @@ test("a pod that is removed takes along every link to its logs, and no other's",
   const scene = new Scene();
   await scene.link("pod_default_c-111111.log", `${logs}/default_pod_uid-1/c/0.log`, true);
   await scene.link("pod_default_c-222222.log", `${logs}/default_pod_uid-9/c/0.log`, true);
-  await removePodLogs(scene.files, scene.node, { uid: "uid-1", namespace: "default", name: "pod" });
+  await removePodLogs(scene.files, scene.node, { uid: podUid("uid-1"), namespace: "default", name: "pod" });
   assert.deepEqual(await scene.linkNames(), ["pod_default_c-222222.log"]);
   assert.equal(await scene.files.stat(`${logs}/default_pod_uid-1`), undefined);
 });

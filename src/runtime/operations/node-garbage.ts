@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/errors.ts";
-import { podUid } from "../../base/ids.ts";
+import type { PodUid } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import type { Effects } from "../effects.ts";
@@ -30,9 +30,9 @@ export interface NodeGarbageDependencies {
   /** Pods of this node, as last observed. */
   readonly pods: () => readonly PodStatus[];
   /** True for a pod that is desired, or still in the runtime. */
-  readonly known: (uid: string) => boolean;
+  readonly known: (uid: PodUid) => boolean;
   /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
-  readonly isOver: (uid: string) => boolean;
+  readonly isOver: (uid: PodUid) => boolean;
   /**
    * Whose the logs of unknown pods are: asked once a collection. Undefined: they are never this node's to remove, be it
    * because its own go with its pods' directories.
@@ -43,7 +43,7 @@ export interface NodeGarbageDependencies {
 /** Which pods other nodes of this machine have, whose logs may be in the same place. */
 export interface LogOwners {
   /** Whether some other node of this machine has something of the pod. */
-  has(uid: string): Promise<boolean>;
+  has(uid: PodUid): Promise<boolean>;
 }
 
 /**
@@ -78,12 +78,12 @@ export class NodeGarbage {
   async collect(signal: AbortSignal): Promise<void> {
     const { log, journal } = this.#deps.effects;
     const steps = [
-      { step: this.#containers.bind(this), isTold: true },
-      { step: this.#strayLogs.bind(this), isTold: true },
-      { step: this.#links.bind(this), isTold: true },
-      { step: this.#leftovers.bind(this), isTold: false },
+      { step: this.#containers.bind(this), hasEvent: true },
+      { step: this.#strayLogs.bind(this), hasEvent: true },
+      { step: this.#links.bind(this), hasEvent: true },
+      { step: this.#leftovers.bind(this), hasEvent: false },
     ];
-    for (const { step, isTold } of steps) {
+    for (const { step, hasEvent } of steps) {
       try {
         await step(signal);
       } catch (error) {
@@ -91,7 +91,7 @@ export class NodeGarbage {
         const message = errorMessage(error);
         log.warn("garbage collection failed", { error: message });
         // Upstream's event of the node, which has none for holdings.
-        if (isTold) journal.record({ kind: "note", what: "ContainerGCFailed", message });
+        if (hasEvent) journal.record({ kind: "note", what: "ContainerGCFailed", message });
       }
     }
   }
@@ -205,6 +205,6 @@ export class NodeGarbage {
 const youngLogsMs = 600_000;
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
-function refOf({ uid, namespace, name }: PodStatus): { uid: string; namespace: string; name: string } {
+function refOf({ uid, namespace, name }: PodStatus): { uid: PodUid; namespace: string; name: string } {
   return { uid, namespace, name };
 }

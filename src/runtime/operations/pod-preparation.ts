@@ -11,7 +11,7 @@ import type { NodeContext } from "../node-context.ts";
 import { podRef } from "../pod-ref.ts";
 import type { PodCgroupProvider } from "../providers.ts";
 import { recordActuated } from "../status/actuated.ts";
-import { tellFailure } from "./told-failure.ts";
+import { tellFailure } from "./tell-failure.ts";
 
 /** The kernel and the disk take some ms; beyond this the pod reports the wait, and it is retried. */
 const limitMs = 120_000;

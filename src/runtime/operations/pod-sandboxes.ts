@@ -19,7 +19,7 @@ import { remainsOf } from "../status/remains.ts";
 import type { StartSandbox } from "./container-start.ts";
 import { patiently } from "./patiently.ts";
 import type { PodStopper } from "./pod-stopper.ts";
-import { type FailingStep, tellFailure } from "./told-failure.ts";
+import { type FailingStep, tellFailure } from "./tell-failure.ts";
 
 export interface SandboxParts {
   readonly stopper: PodStopper;

@@ -31,7 +31,7 @@ import { PreStopHooks } from "./pre-stop-hooks.ts";
 import { Teardowns } from "./teardown.ts";
 
 const cause = { code: "ManifestRemoved", message: "its manifest was removed" } as const;
-const ref = { namespace: "default", name: "pod", uid: "uid-1" };
+const ref = { namespace: "default", name: "pod", uid: podUid("uid-1") };
 /** What the simulated runtime takes for its calls, beside what is waited for. */
 const callsMs = 100;
 

@@ -150,7 +150,8 @@ export class PodStopper {
     const { id, name } = container;
     const ips = podIPs(node, stop.pod, stop.sandboxIPs);
     const subject = { pod: ref, name, id, ports, ips, hide: hideSecrets(objects, stop.pod) };
-    const ended = preStops.once(id, (life) => runPreStop(hooks, journal, { container: subject, handler, cause }, life));
+    const hook = { container: subject, handler, cause };
+    const ended = preStops.once(id, (signal) => runPreStop(hooks, journal, hook, signal));
     if (await this.#untilGraceEnds(stop, `preStop hook of container ${name}`, ended)) return;
     journal.record({
       kind: "observation",

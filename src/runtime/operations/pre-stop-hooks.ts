@@ -13,7 +13,7 @@ interface Begun {
 export class PreStopHooks {
   readonly #begun = new Map<ContainerId, Begun>();
   /** Cause codes for which containers were already reported as being stopped. */
-  readonly #told = new Map<ContainerId, Set<string>>();
+  readonly #reported = new Map<ContainerId, Set<string>>();
   #closed: Error | undefined;
 
   /**
@@ -32,9 +32,9 @@ export class PreStopHooks {
 
   /** True the first time that the container is stopped for a cause of that code. */
   isNewKill(id: ContainerId, code: string): boolean {
-    const told = this.#told.get(id) ?? new Set();
-    if (told.has(code)) return false;
-    this.#told.set(id, told.add(code));
+    const codes = this.#reported.get(id) ?? new Set();
+    if (codes.has(code)) return false;
+    this.#reported.set(id, codes.add(code));
     return true;
   }
 
@@ -52,7 +52,7 @@ export class PreStopHooks {
   forget(id: ContainerId): void {
     this.stopped(id);
     this.#begun.delete(id);
-    this.#told.delete(id);
+    this.#reported.delete(id);
   }
 
   /** Ends every running hook: podwright stops. */

@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { testContainer, testStatus } from "../../../test/support/observed.ts";
+import { podUid } from "../../base/ids.ts";
 import { systemCompression } from "../../linux/files/compression.ts";
 import { systemFiles } from "../../linux/files/files.ts";
 import type { ContainerStatus } from "./pod-status.ts";
 import { type MessageDependencies, readTerminationMessages } from "./termination-messages.ts";
 
-const pod = { namespace: "default", name: "pod", uid: "uid-1" };
+const pod = { namespace: "default", name: "pod", uid: podUid("uid-1") };
 const bytes = (text: string): number => new TextEncoder().encode(text).length;
 
 /** A pod with one exited container on a real disk. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deaf, ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { podUid } from "../../base/ids.ts";
 import { keptSpec } from "../../runtime/layout/kept-spec.ts";
 import { userIdsOf } from "../../runtime/config/namespaces.ts";
 import { hookCommand } from "../behaviour.ts";
@@ -157,7 +158,7 @@ test("a pod that comes back to a sandbox which the runtime made late has its cgr
   assert.equal(scene.world.running("back", "c")?.sandboxId, late[0]);
   assert.equal(scene.entries("RunPodSandbox").filter(({ kind }) => kind === "action").length, 1);
   assert.ok([...scene.node.cgroups.applied.keys()].some((path) => path.endsWith("/podback")));
-  assert.equal((await keptSpec(scene.node.files, usualConfig.node, "back"))?.spec.containers[0]?.name, "c");
+  assert.equal((await keptSpec(scene.node.files, usualConfig.node, podUid("back")))?.spec.containers[0]?.name, "c");
 });
 
 test("a sandbox which the runtime made late, when its pod had ended, is stopped at once, and so before it is removed", async () => {

@@ -77,7 +77,7 @@ class Licences implements Room {
     },
     leftovers: {
       what: "RemoveLeftovers",
-      uids: async () => (await this.#files.list(directory)).map(({ name }) => name),
+      uids: async () => (await this.#files.list(directory)).map(({ name }) => podUid(name)),
     },
   };
 

@@ -97,7 +97,7 @@ test("a static pod waits for a pod of the API server that has its name, and says
   cluster.want(version("taken", "uid-static"));
   node.start();
   await world.pass(5000);
-  const waiting = node.statuses?.get("uid-static")?.containerStatuses?.[0]?.state.waiting;
+  const waiting = node.statuses?.get(podUid("uid-static"))?.containerStatuses?.[0]?.state.waiting;
   assert.deepEqual(waiting, {
     reason: "ContainerCreating",
     message: "waits until pod uid-taken of the same name is gone",

@@ -105,7 +105,7 @@ export class Agreement implements Rule {
 
   #unknown(): string[] {
     const { desired, pods } = { desired: this.#scene.node.desired, pods: this.#scene.node.pods() };
-    const known = new Set(pods.map(({ view }) => view.ref.uid));
+    const known = new Set<string>(pods.map(({ view }) => view.ref.uid));
     const forgotten = [...desired.keys()].filter((uid) => !known.has(uid) && !this.#rejected.has(uid));
     return forgotten.map((uid) => `podwright knows nothing of wanted pod ${uid}`);
   }

@@ -1,5 +1,6 @@
 import { isStaticPod } from "../../api/pod-kind.ts";
 import type { PodStatus } from "../../api/status.ts";
+import { podUid } from "../../base/ids.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { Served } from "../api-server/server.ts";
@@ -194,7 +195,7 @@ class ClusterRules implements Rule {
       const { uid } = stored.value.metadata;
       if (isMirror(stored)) return [];
       if (isDeleted(stored)) return [`${uid} is deleted and still at the server`];
-      const known = this.#scene.node.statuses?.get(uid);
+      const known = this.#scene.node.statuses?.get(podUid(uid));
       if (known === undefined) return [`podwright knows nothing of ${uid}`];
       return difference(uid, known, stored);
     });
@@ -210,7 +211,7 @@ class ClusterRules implements Rule {
       if (mirror === undefined) return [`static pod ${uid} has no mirror pod`];
       const isRight = mirror.value.metadata.annotations?.["kubernetes.io/config.mirror"] === uid;
       if (!isRight || isDeleted(mirror)) return [`the mirror pod of ${uid} is not its own`];
-      const known = this.#scene.node.statuses?.get(uid);
+      const known = this.#scene.node.statuses?.get(podUid(uid));
       return known === undefined ? [`podwright knows nothing of ${uid}`] : difference(uid, known, mirror);
     });
     return [...problems, ...[...mirrors.keys()].map((key) => `mirror pod ${key} has no static pod`)];

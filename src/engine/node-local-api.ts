@@ -1,5 +1,6 @@
 import type { EphemeralContainer } from "../api/container.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { EvictionManager } from "../eviction/manager.ts";
 import type { Cause, JournalEntry, PodRef } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -11,7 +12,7 @@ import type {
   ApplyRequest,
   DebugContainer,
   DebugRequest,
-  Engine,
+  LocalApi,
   EvictionPreview,
   GarbageReport,
   Health,
@@ -19,7 +20,7 @@ import type {
   Plan,
   PodSelector,
   PodView,
-} from "../server/engine.ts";
+} from "../server/local-api.ts";
 import { mendManifest, noSuchPod, rejectedAs } from "../server/pod-selector.ts";
 import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { originOf } from "../server/pod-words.ts";
@@ -29,7 +30,7 @@ import type { NodeCollection } from "./node-collection.ts";
 import { planPods } from "./plan-pods.ts";
 import { podView } from "./pod-view.ts";
 
-export interface EngineIdentity {
+export interface ServedNode {
   readonly version: string;
   readonly pid: number;
   /** `containerd 2.1.9` */
@@ -40,7 +41,7 @@ export interface EngineIdentity {
   readonly podLogsRoot: string;
 }
 
-export interface NodeEngineDependencies {
+export interface NodeLocalApiDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly journal: Journal;
@@ -59,12 +60,12 @@ export interface NodeEngineDependencies {
 }
 
 /** What the command line asks of a node, answered from its kubelet, its `run` source and its journal. */
-export class NodeEngine implements Engine {
-  readonly #deps: NodeEngineDependencies;
-  readonly #identity: EngineIdentity;
+export class NodeLocalApi implements LocalApi {
+  readonly #deps: NodeLocalApiDependencies;
+  readonly #identity: ServedNode;
   readonly #startedAt: number;
 
-  constructor(deps: NodeEngineDependencies, identity: EngineIdentity) {
+  constructor(deps: NodeLocalApiDependencies, identity: ServedNode) {
     this.#deps = deps;
     this.#identity = identity;
     this.#startedAt = deps.clock.now();
@@ -216,12 +217,12 @@ export class NodeEngine implements Engine {
     return found;
   }
 
-  entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[] {
+  entries(filter: { readonly uid?: PodUid; readonly sinceSeq?: number }): readonly JournalEntry[] {
     return this.#deps.journal.entries(journalFilter(filter));
   }
 
   follow(
-    filter: { readonly uid?: string; readonly sinceSeq?: number },
+    filter: { readonly uid?: PodUid; readonly sinceSeq?: number },
     signal: AbortSignal,
   ): AsyncIterable<JournalEntry> {
     return this.#deps.journal.follow(journalFilter(filter), signal);
@@ -276,8 +277,8 @@ export class NodeEngine implements Engine {
   }
 }
 
-function journalFilter({ uid, sinceSeq }: { readonly uid?: string; readonly sinceSeq?: number }): {
-  pod?: { uid: string };
+function journalFilter({ uid, sinceSeq }: { readonly uid?: PodUid; readonly sinceSeq?: number }): {
+  pod?: { uid: PodUid };
   withNode?: boolean;
   sinceSeq?: number;
 } {

@@ -2,7 +2,7 @@ import type { CgroupState } from "../../ports/cgroups.ts";
 import { quotaToMilliCpu, sharesToMilliCpu } from "../../resources/cpu.ts";
 import type { PodResources } from "../../resources/resource-checkpoint.ts";
 import type { ContainerResources, ContainerStatus, PodStatus } from "../status/pod-status.ts";
-import { amountsOf, sameAmounts, toldAmounts } from "./resize-actions.ts";
+import { amountsOf, sameAmounts, reportedAmounts } from "./resize-actions.ts";
 
 /** The kernel rounds memory to pages, and CPU to the granularity of a weight or quota. */
 const memoryTolerance = 65_536n;
@@ -17,8 +17,8 @@ export function disputed(recorded: PodResources | undefined, { containers }: Pod
     const given = recorded?.containers.get(container.name);
     if (container.state !== "running" || given === undefined) return false;
     const had = amountsOf({ resources: given }, recorded?.pod);
-    const told = toldAmounts(container, had);
-    return told !== undefined && !sameAmounts(had, told);
+    const reported = reportedAmounts(container, had);
+    return reported !== undefined && !sameAmounts(had, reported);
   });
 }
 
@@ -41,7 +41,7 @@ export function withCgroups(
 /** The cgroup's values; where one of the two sources agrees up to the kernel's rounding, that source's. */
 function held(
   { resources }: CgroupState,
-  told: ContainerResources | undefined,
+  reported: ContainerResources | undefined,
   had: { readonly cpuRequest: bigint; readonly cpuLimit: bigint; readonly memoryLimit: bigint },
 ): ContainerResources {
   const { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes } = resources;
@@ -50,13 +50,13 @@ function held(
   const memory = memoryLimitBytes > 0 ? BigInt(memoryLimitBytes) : 0n;
   const cpuLimit = quotaToMilliCpu(quota, BigInt(cpuPeriodMicroseconds));
   // A weight is too coarse for more than choosing between the two.
-  const requests = [had.cpuRequest, told?.cpuRequest ?? 0n].toSorted(
+  const requests = [had.cpuRequest, reported?.cpuRequest ?? 0n].toSorted(
     (a, b) => apart(a, cpuRequest) - apart(b, cpuRequest),
   );
   return {
     cpuRequest: positive(requests[0] ?? 0n),
-    cpuLimit: positive(nearest(cpuLimit, [had.cpuLimit, told?.cpuLimit], cpuTolerance)),
-    memoryLimit: positive(nearest(memory, [had.memoryLimit, told?.memoryLimit], memoryTolerance)),
+    cpuLimit: positive(nearest(cpuLimit, [had.cpuLimit, reported?.cpuLimit], cpuTolerance)),
+    memoryLimit: positive(nearest(memory, [had.memoryLimit, reported?.memoryLimit], memoryTolerance)),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 
 /** Objects of one `podwright run`, decoded and validated by the caller, validated again by the engine. */
@@ -216,7 +217,7 @@ export type PodSelector = string;
  * What the command line can ask of a running engine, over its Unix socket. Methods reject with `PodwrightError`
  * (bad input when a selector names no pod or several).
  */
-export interface Engine {
+export interface LocalApi {
   health(): Health;
   apply(request: ApplyRequest): Promise<readonly AppliedPod[]>;
   /** What would be done next for each pod, with manifests: if they were applied. Does nothing. */
@@ -239,10 +240,10 @@ export interface Engine {
   debug(selector: PodSelector, request: DebugRequest): Promise<DebugContainer>;
   /** Resolves a selector for pods that are gone but still in the journal. */
   podRefs(selector: PodSelector): readonly PodRef[];
-  entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[];
+  entries(filter: { readonly uid?: PodUid; readonly sinceSeq?: number }): readonly JournalEntry[];
   /** Entries from `sinceSeq` on, then new ones as they come, until the signal aborts. */
   follow(
-    filter: { readonly uid?: string; readonly sinceSeq?: number },
+    filter: { readonly uid?: PodUid; readonly sinceSeq?: number },
     signal: AbortSignal,
   ): AsyncIterable<JournalEntry>;
   /** Whom the node would evict for a signal, by what pods use now. @param signal undefined: the one that is most urgent */

@@ -4,7 +4,7 @@ import { runtimeContainer, runtimeStatus } from "../../../test/support/runtime-s
 import { testPod } from "../../../test/support/observed.ts";
 import type { PodResources } from "../../resources/resource-checkpoint.ts";
 import type { ContainerResources } from "../status/pod-status.ts";
-import { disputed, withCgroups } from "./told-resources.ts";
+import { disputed, withCgroups } from "./reported-resources.ts";
 
 const mebibyte = 1n << 20n;
 
