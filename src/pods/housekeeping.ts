@@ -26,7 +26,7 @@ export interface HousekeepingDependencies {
   readonly gate: Pick<StartUpGate, "hasPassedAll">;
   readonly pleg: Pick<Pleg, "isListed" | "listed">;
   readonly cache: Pick<PodCache, "uids" | "has" | "get" | "delete">;
-  readonly workers: Pick<PodWorkers, "get" | "has" | "removeOrphan">;
+  readonly workers: Pick<PodWorkers, "get" | "has" | "isUnseenSinceRemoval" | "removeOrphan">;
   readonly killer: Pick<PodKiller, "look">;
   readonly syncLoop: Pick<SyncLoop, "retry">;
   /** Where pod checkpoints are stored. */
@@ -87,7 +87,8 @@ export class Housekeeping {
   async #endOrphans(isAllWanted: boolean): Promise<void> {
     const { cache, checkpoint, endings, owns, workers } = this.#deps;
     for (const uid of cache.uids()) {
-      if (workers.has(uid)) continue;
+      // What was removed is in the cache until the next look at it.
+      if (workers.has(uid) || workers.isUnseenSinceRemoval(uid)) continue;
       const { status, error } = cache.get(uid);
       if (!isAllWanted && !this.#isDisowned(status)) continue;
       if (status.sandboxes.length > 0 || status.containers.length > 0) {

@@ -26,3 +26,16 @@ test("a pod that comes back under its UID before it is gone is counted as restar
   await scene.pass(30_000);
   assert.deepEqual(restarted().toSorted(), [" 1", "true 1"]);
 });
+
+test("a pod that was removed is not found again by looks at it that fail", async () => {
+  const scene = new Scene();
+  scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 1 }));
+  await scene.pass(5000);
+  scene.world.onChange(({ type }) => {
+    if (type === "sandboxRemoved") scene.faults.begin({ failBefore: 1 }, 8000);
+  });
+  scene.node.remove("uid-1");
+  await scene.pass(60_000);
+  const ends = scene.entries("PodTerminating", "PodFinished").map(({ what }) => what);
+  assert.deepEqual(ends, ["PodTerminating", "PodFinished"]);
+});

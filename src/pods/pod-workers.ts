@@ -86,6 +86,15 @@ export class PodWorkers {
     return this.#workers.has(uid);
   }
 
+  /** Whether the pod was removed in this life, and the runtime has not been asked since what it has of it. */
+  isUnseenSinceRemoval(uid: PodUid): boolean {
+    const removed = this.#removed.get(uid);
+    if (removed === undefined) return false;
+    const { error, observed } = this.#deps.cache.get(uid);
+    // A look that failed shows what was seen before it.
+    return error !== undefined || observed <= removed;
+  }
+
   list(): PodWorker[] {
     return [...this.#workers.values()];
   }
@@ -301,9 +310,8 @@ export class PodWorkers {
   }
 
   #noteRemoved(uid: PodUid): void {
-    const { cache, pleg } = this.#deps;
-    for (const [other, removed] of this.#removed) if (cache.get(other).observed > removed) this.#removed.delete(other);
-    this.#removed.set(uid, pleg.now());
+    for (const other of this.#removed.keys()) if (!this.isUnseenSinceRemoval(other)) this.#removed.delete(other);
+    this.#removed.set(uid, this.#deps.pleg.now());
   }
 }
 
