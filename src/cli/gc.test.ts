@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GarbageReport } from "../server/engine.ts";
+import type { GarbageReport } from "../server/local-api.ts";
 import { garbageLines } from "./gc.ts";
 import { Painter } from "./terminal.ts";
 

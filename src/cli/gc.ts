@@ -1,6 +1,6 @@
 import { ExitCode } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
-import type { GarbageItem, GarbageReport } from "../server/engine.ts";
+import type { GarbageItem, GarbageReport } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import { formatTable, plural } from "./format.ts";
 import type { Painter } from "./terminal.ts";

@@ -4,7 +4,7 @@ import type { KnownImage } from "../images/image-garbage.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
 import type { Cri } from "../ports/cri.ts";
-import type { GarbageItem, GarbageReport } from "../server/engine.ts";
+import type { GarbageItem, GarbageReport } from "../server/local-api.ts";
 
 export interface NodeCollectionDependencies {
   readonly cri: Pick<Cri, "runtime">;

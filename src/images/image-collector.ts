@@ -279,7 +279,7 @@ export class ImageCollector {
     const spec = { image: id, runtimeHandler };
     try {
       const isRemoved = await survey.remove(id, () =>
-        perform(journal, clock, { ...action, told: { reason } }, async () => {
+        perform(journal, clock, { ...action, outcomeData: { reason } }, async () => {
           await images.removeImage({ image: spec }, { signal, timeoutMs });
           const left = await images.imageStatus({ image: spec }, { signal, timeoutMs });
           if (left.image !== undefined) throw new Error("the runtime says that it removed the image, and still has it");

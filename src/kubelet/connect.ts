@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import { podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
 import type { Manager } from "./manager.ts";

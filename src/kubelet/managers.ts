@@ -129,7 +129,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const housekeeping = buildHousekeeping(deps, config, acting, knowing);
   const pods = new KnownPods({ workers, gate, syncLoop, statuses, cache, pleg });
   const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
-  return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods };
+  const garbage = buildGarbage(deps, config, { acting, gate, pods, workers });
+  return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods, garbage };
 }
 
 function buildHousekeeping(
@@ -138,7 +139,7 @@ function buildHousekeeping(
   { effects, holdings }: ActingParts,
   knowing: KnowingParts,
 ): Housekeeping {
-  const { files } = ports;
+  const { clock, files } = ports;
   const { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed } = knowing;
   return new Housekeeping({
     effects,

@@ -136,7 +136,7 @@ export class Housekeeping {
       try {
         const isGone = await leftovers.remove(uid, signal);
         // Its volumes would go while it makes them.
-        invariant("nothing is left over of a pod that is worked on", !workers.has(pod), () => uid);
+        invariant("nothing is left over of a pod that is worked on", !workers.has(uid), () => uid);
         if (!isGone) failed++;
       } catch (error) {
         signal.throwIfAborted();

@@ -25,9 +25,9 @@ export function localApiRoutes(api: LocalApi): ApiHandler {
     route("POST", "/v1/pods/*/stop", async (request, selector) => {
       return json(await api.stop(selector, graceSeconds(request.query)));
     }),
-    route("POST", "/v1/pods/*/retry", (_request, selector) => json(engine.retry(selector))),
-    route("GET", "/v1/garbage", async ({ signal }) => json(await engine.previewGarbage(signal))),
-    route("POST", "/v1/garbage/collect", async ({ signal }) => json(await engine.collectGarbage(signal))),
+    route("POST", "/v1/pods/*/retry", (_request, selector) => json(api.retry(selector))),
+    route("GET", "/v1/garbage", async ({ signal }) => json(await api.previewGarbage(signal))),
+    route("POST", "/v1/garbage/collect", async ({ signal }) => json(await api.collectGarbage(signal))),
     route("POST", "/v1/pods/*/debug", async (request, selector) => {
       return json(await api.debug(selector, debugRequest(await request.body())));
     }),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { type HealthInputs, kubeletHealth } from "./health.ts";
 
 const well: HealthInputs = {
@@ -27,7 +28,7 @@ test("a runtime that was not listed for three minutes is not well", () => {
 
 test("volumes that were left in place are a warning that names them and says what to do; without any nothing is said", () => {
   const left = (uid: string) => ({
-    pod: { uid, namespace: "default", name: uid },
+    pod: { uid: podUid(uid), namespace: "default", name: uid },
     directory: `/var/lib/kubelet/pods/${uid}`,
     list: "volumes/kubernetes.io~csi/pvc-1 (mounted)",
   });

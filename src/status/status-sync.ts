@@ -315,9 +315,9 @@ export class StatusSync {
       if (has(entry, after) && !isMirrorPod(pod)) this.#adopt(uid, after.status);
       left = statusPatch(uid, after.status, this.#latest(entry)?.status ?? latest.status);
     }
-    const { told = 0 } = entry;
-    const detail = (): string => `${uid}: ${latest.version}, ${told}`;
-    invariant("the API server is told no earlier status", latest.version >= told, detail);
+    const { sentVersion = 0 } = entry;
+    const detail = (): string => `${uid}: ${latest.version}, ${sentVersion}`;
+    invariant("the API server is told no earlier status", latest.version >= sentVersion, detail);
     entry.sentVersion = latest.version;
     entry.reconcileAtMs = undefined;
     entry.refusals = 0;

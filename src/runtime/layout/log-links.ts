@@ -14,7 +14,7 @@ type LinkPlaces = Pick<NodeContext, "containerLogsRoot" | "podLogsRoot">;
 export interface LogLink {
   readonly path: string;
   readonly target: string;
-  readonly podUid: string;
+  readonly podUid: PodUid;
   /** Undefined when the name was truncated. */
   readonly containerId: string | undefined;
 }

@@ -1,3 +1,4 @@
+import { type PodUid, podUid } from "../../base/ids.ts";
 import type { PodRef } from "../../journal/entry.ts";
 
 /** Longest file name of ext4 in bytes. */
@@ -14,15 +15,16 @@ export function podLogDirectory(podLogsRoot: string, pod: PodRef): string {
 }
 
 /** The pod UID of a log directory's name; also of the bare UIDs that old kubelets used. */
-export function podUidOfLogDirectory(directoryName: string): string {
-  return directoryName.slice(directoryName.lastIndexOf("_") + 1);
+export function podUidOfLogDirectory(directoryName: string): PodUid {
+  return podUid(directoryName.slice(directoryName.lastIndexOf("_") + 1));
 }
 
 /** The pod whose logs a directory holds, by its name alone; undefined for one that kubelets do not make. */
 export function podOfLogDirectory(directoryName: string): PodRef | undefined {
   const [namespace = "", name, uid, ...rest] = directoryName.split("_");
-  if (name === undefined) return bareUid.test(namespace) ? { uid: namespace, namespace: "", name: "" } : undefined;
-  return uid === undefined || uid === "" || rest.length > 0 ? undefined : { uid, namespace, name };
+  if (name === undefined)
+    return bareUid.test(namespace) ? { uid: podUid(namespace), namespace: "", name: "" } : undefined;
+  return uid === undefined || uid === "" || rest.length > 0 ? undefined : { uid: podUid(uid), namespace, name };
 }
 
 /** As old kubelets named them. */

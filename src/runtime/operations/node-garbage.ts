@@ -151,7 +151,7 @@ export class NodeGarbage {
   }
 
   /** One that has a directory of this node is removed with that. */
-  async #isSomebodys(uid: string, owners: LogOwners): Promise<boolean> {
+  async #isSomebodys(uid: PodUid, owners: LogOwners): Promise<boolean> {
     const { effects, known, node } = this.#deps;
     if (known(uid) || (await effects.files.stat(podDirectory(node, uid))) !== undefined) return true;
     return (await owners.has(uid)) || known(uid);
@@ -163,7 +163,7 @@ export class NodeGarbage {
     const owners = await logOwners?.();
     for (const link of await logLinks(files, node)) {
       // Only of pods of this node, and of those that nobody knows: logs may be in one place with those of another node.
-      const status = pods().find(({ uid }) => uid === link.podUid) ?? { ...unknownPod, uid: podUid(link.podUid) };
+      const status = pods().find(({ uid }) => uid === link.podUid) ?? { ...unknownPod, uid: link.podUid };
       const isOwn = status.name !== "";
       if (!isOwn && (owners === undefined || (await this.#isSomebodys(link.podUid, owners)))) continue;
       const mayWrite = (id: string | undefined): boolean =>
