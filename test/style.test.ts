@@ -47,50 +47,16 @@ describe("the sources", async () => {
   it("import in no circle", () => assertNone(circles(files)));
   it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
   it("log constant messages, short and of one form", () => assertNone(files.flatMap((file) => logMessages(file))));
-  it("say things in plain words", () => assertNone(plain.flatMap((file) => plainWords(file))));
+  it("say things in plain words, and so do the documents", async () => {
+    const documents = globSync(["*.md", "docs/**/*.md"], { cwd: root });
+    const texts = documents.map(async (path) => {
+      // What stands in backquotes is quoted: titles of tests, output.
+      const text = (await readFile(join(root, path), "utf8")).replaceAll(/`[^`\n]*`/g, "``");
+      return { path, text };
+    });
+    assertNone([...plain, ...(await Promise.all(texts))].flatMap((file) => plainWords(file)));
+  });
   it("make no markup of text in the page", () => assertNone([...project.values()].flatMap((file) => noMarkup(file))));
-});
-
-describe("the rule for log messages", () => {
-  const inFile = (text: string): string[] => rulesOf(logMessages({ path: "src/pods/x.ts", text }));
-
-  it("catches values, long and capital messages and full stops", () => {
-    const text = [
-      "log.warn(`pod ${name} failed`);",
-      `this.#log.info("${"a".repeat(81)}");`,
-      'deps.log.error("Pod failed");',
-      'log.debug("pod failed.", { name });',
-      "const message = `pod ${name} failed`;",
-      "log.info(message);",
-    ].join("\n");
-    assert.deepEqual(inFile(text), [
-      "1: log message: holds a value",
-      "2: log message: has 81 characters",
-      "3: log message: begins with a capital",
-      "4: log message: ends with a full stop",
-      "6: log message: holds a value",
-    ]);
-  });
-  it("lets constant clauses, abbreviations and flags pass", () => {
-    const text = ['log.warn("API server rejects a watch", { error });', 'log.info("--node-ip is unverified");'].join(
-      "\n",
-    );
-    assert.deepEqual(inFile(text), []);
-  });
-});
-
-describe("the rule for plain words", () => {
-  const inFile = (text: string): string[] => rulesOf(plainWords({ path: "src/pods/x.ts", text }));
-
-  it("catches what reads as translated, in texts and comments", () => {
-    assert.deepEqual(inFile('// It is made anew.\nthrow new Error("nobody tells of it");'), [
-      "2: plain words: “nobody tells”",
-      "1: plain words: “made anew”",
-    ]);
-  });
-  it("lets the field's words pass", () => {
-    assert.deepEqual(inFile("// The sandbox is recreated, and OOM kills will not be reported.\n"), []);
-  });
 });
 
 describe("the rule against circles", () => {

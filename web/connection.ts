@@ -87,7 +87,7 @@ export class Connection {
         const events = parser.push(decoder.decode(value, { stream: true }));
         for (const event of events) problem = this.#take(event) ?? problem;
       }
-      const { error = "podwright has ended, or the way to it.", remedy = "" } = problem ?? {};
+      const { error = "podwright has stopped or is unreachable.", remedy = "" } = problem ?? {};
       return { state: "lost", problem: error, remedy };
     } catch {
       return { state: "lost", problem: "podwright does not answer.", remedy: "" };
@@ -112,7 +112,7 @@ export class Connection {
 
 async function refusal(response: Response): Promise<Exclude<Link, { readonly state: "connecting" | "live" }>> {
   const { error, remedy = "" } = await told(response);
-  const problem = error ?? `The answer is ${response.status}.`;
+  const problem = error ?? `The response is ${response.status}.`;
   return { state: response.status === 401 || response.status === 403 ? "refused" : "lost", problem, remedy };
 }
 

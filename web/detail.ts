@@ -94,7 +94,7 @@ function lastText({ kind, text }: NonNullable<ProbeView["last"]>): string {
     success: "last passed",
     warning: "last passed with a warning",
     failure: "last failed",
-    error: "last could not be made",
+    error: "last could not run",
   };
   return text === "" || kind === "success" ? words[kind] : `${words[kind]}: ${text}`;
 }

@@ -54,7 +54,7 @@ export function notice({ link, lostAt, node }: State): Child {
           {},
           lostAt === undefined || node === undefined
             ? " Trying again."
-            : ` This is how it was at ${format.time(lostAt)}. Trying again.`,
+            : ` Showing the state of ${format.time(lostAt)}. Trying again.`,
         ),
     );
   }
@@ -63,7 +63,7 @@ export function notice({ link, lostAt, node }: State): Child {
   return h(
     "div",
     { class: "notice failing" },
-    h("strong", {}, "The node is not well. "),
+    h("strong", {}, "The node is unhealthy. "),
     failing.map(({ name, detail }) => `${name}: ${detail}`).join("; "),
   );
 }
@@ -164,7 +164,7 @@ export function footer({ node }: State): Child {
   return h(
     "details",
     {},
-    h("summary", {}, node.healthy ? "All parts of podwright are well" : "Some part of podwright is not well"),
+    h("summary", {}, node.healthy ? "All parts of podwright are healthy" : "Some part of podwright is unhealthy"),
     h(
       "dl",
       { class: "checks" },

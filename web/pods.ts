@@ -15,7 +15,7 @@ export function podList(state: State): Child {
       "div",
       { class: "empty" },
       h("p", {}, "No pod runs here."),
-      h("p", {}, "One that is started shows up by itself, e.g. ", h("code", {}, "podwright run examples/hello.yaml")),
+      h("p", {}, "A new pod appears automatically, e.g. ", h("code", {}, "podwright run examples/hello.yaml")),
     );
   }
   if (shown.length === 0) {
@@ -37,7 +37,7 @@ export function podList(state: State): Child {
 }
 
 function waitingText({ link }: State): string {
-  return link.state === "refused" ? "Nothing to see without access." : "Waiting for the node …";
+  return link.state === "refused" ? "No access." : "Waiting for the node …";
 }
 
 function clearButton(): Element {

@@ -9,12 +9,12 @@ import type { NodeApiDependencies } from "../node-api/routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Ports } from "../ports/ports.ts";
 
-/** What the kubelet's API shows of the process that serves it. */
+/** What the kubelet's API shows of its process. */
 export interface ApiSubject {
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
   readonly rootDirectory: string;
-  /** Undefined where the log's verbosity can't be changed. */
+  /** Undefined when the log's verbosity is fixed. */
   readonly setVerbosity: ((verbosity: number) => void) | undefined;
 }
 
@@ -24,7 +24,7 @@ interface ApiParts {
   readonly subject: ApiSubject;
 }
 
-/** Pages that feature gates turn on. */
+/** Pages enabled by feature gates. */
 const gatedPages = [
   ["statusz", "ComponentStatusz"],
   ["flagz", "ComponentFlagz"],
@@ -32,8 +32,8 @@ const gatedPages = [
 ] as const;
 
 /**
- * What the handlers of the kubelet's API work with, wherever it is served.
- * @param servesPage whether the node page is served beside them
+ * The dependencies of the kubelet API's handlers.
+ * @param servesPage whether the node page is served too
  */
 export function apiDependencies(
   { ports, cri, subject }: ApiParts,

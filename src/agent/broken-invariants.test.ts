@@ -12,8 +12,8 @@ test("a node tells of each broken invariant once, and goes on", () => {
   assert.deepEqual(
     told.map(({ what, message }) => [what, message]),
     [
-      ["InvariantBroken", "a defect of podwright: a is b: it is not"],
-      ["InvariantBroken", "a defect of podwright: b is c: it is not"],
+      ["InvariantBroken", "broken invariant: a is b: it is not"],
+      ["InvariantBroken", "broken invariant: b is c: it is not"],
     ],
   );
 });

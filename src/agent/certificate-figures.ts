@@ -2,7 +2,7 @@ import type { CertificateManager } from "../certificates/certificate-manager.ts"
 import { certificateFamilies } from "../certificates/metrics.ts";
 import type { NodeFigures } from "../node-api/stats-routes.ts";
 
-/** Adds what monitoring asks of the node's certificates to its metrics. */
+/** Adds metrics of the node's certificates. */
 export function withCertificates(
   figures: NodeFigures,
   client: CertificateManager | undefined,

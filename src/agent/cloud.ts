@@ -14,8 +14,8 @@ import type { Clock } from "../ports/clock.ts";
 const providers = { ec2: Ec2Metadata, gce: GceMetadata, azure: AzureMetadata };
 
 /**
- * How a node and its cloud go together, by the flags.
- * @throws PodwrightError (bad input) for flags that mean nothing
+ * The cloud settings of the flags.
+ * @throws PodwrightError (bad input) for inconsistent flags
  */
 export function cloudSetup(
   flags: NodeFlagValues,

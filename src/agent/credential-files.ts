@@ -2,9 +2,9 @@ import { homedir } from "node:os";
 import { isAbsolute } from "node:path/posix";
 
 /**
- * Where the node's own credentials for registries are looked for, as upstream does: in the kubelet's root directory, of
- * its user and of the whole machine, of `docker login` today and of long ago. Besides, where `docker login` was told to
- * keep them; not the working directory, which says nothing about a node.
+ * The files with the node's own registry credentials, as upstream: in the kubelet's root directory, of its user and of
+ * the machine, in the current and the old format of `docker login`. Also in Docker's configured directory; not in the
+ * working directory, which is arbitrary for a node.
  */
 export function credentialFiles(rootDirectory: string): string[] {
   const docker = process.env["DOCKER_CONFIG"] ?? "";

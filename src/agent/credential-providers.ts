@@ -10,8 +10,8 @@ const maxConfigBytes = 10 * 1024 * 1024;
 const executable = 0o111;
 
 /**
- * The plugins that the flags name; undefined: none.
- * @throws PodwrightError when the configuration is wrong, or a program is missing
+ * The credential provider plugins of the flags; undefined: none.
+ * @throws PodwrightError for an invalid configuration, or a missing executable
  */
 export async function credentialPlugins(
   files: Files,
@@ -41,7 +41,7 @@ export async function credentialPlugins(
   return { providers, directory, configHash: hashOf(read.map(({ bytes }) => bytes)) };
 }
 
-/** As upstream's metric has it, to compare nodes by: of each file its length, as 8 bytes, and what it holds. */
+/** As in upstream's metric, to compare nodes: each file's length, as 8 bytes, and content. */
 function hashOf(contents: readonly Uint8Array[]): string {
   const parts = contents.flatMap((bytes) => {
     const length = Buffer.alloc(8);

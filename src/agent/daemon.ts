@@ -19,14 +19,14 @@ export interface Daemon {
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
-  /** How its API is served; undefined: it is not. */
+  /** How its API is served; undefined: not at all. */
   readonly served: ServingSettings | undefined;
   readonly setVerbosity: (verbosity: number) => void;
-  /** Aborts when the process is to end. */
+  /** Aborts when the process is asked to stop. */
   readonly termination: AbortSignal;
 }
 
-/** What it has once it holds its locks. */
+/** The parts that need its locks. */
 export interface PreparedDaemon {
   readonly settings: KubeletSettings;
   readonly nodeName: string;
@@ -34,7 +34,7 @@ export interface PreparedDaemon {
   readonly rootDirectory: string;
   readonly layout: RuntimeLayout;
   readonly plugins: CredentialPlugins | undefined;
-  /** Undefined: it stands alone. */
+  /** Undefined: standalone. */
   readonly credentials: NodeCredentials | undefined;
   readonly metrics: NodeMetrics;
   readonly recorder: FlightRecorder | undefined;

@@ -3,12 +3,12 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 
-/** A port that is taken, a certificate that is not there yet: tried again after this. */
+/** Retry interval, e.g. for a port in use or a missing certificate. */
 const retryMs = 5000;
 
 /**
- * Serves as soon as that can be done, until the signal aborts. What keeps it from being served is logged and tried again:
- * it keeps no pod from running.
+ * Serves an API as soon as possible, until the signal aborts. Failures are logged and retried: they keep no pod from
+ * running.
  * @param what the name of the API, for the log
  */
 export async function keepServing(

@@ -9,12 +9,12 @@ import type { Ports } from "../ports/ports.ts";
 
 const maxKubeconfigBytes = 1024 * 1024;
 
-/** A kubeconfig that can be used, and the certificate of its user; or what keeps it from being used. */
+/** A usable kubeconfig with its user's certificate; or why it is unusable. */
 export type FoundKubeconfig =
   | {
       readonly access: KubeAccess;
       readonly pair: KeyPair | undefined;
-      /** Of the pair: its own certificate first. */
+      /** The pair's chain: its own certificate first. */
       readonly chain: readonly CertificateInfo[];
       readonly problem: string | undefined;
     }
@@ -25,7 +25,7 @@ export async function readKubeconfig(ports: Ports, path: string): Promise<FoundK
   try {
     const bytes = await ports.files.read(path, maxKubeconfigBytes);
     access = decodeKubeconfig(new TextDecoder().decode(bytes), path) ?? inClusterAccess(process.env);
-    // A proxy that can't be one is bad input here, before anything is connected.
+    // An invalid proxy is bad input here, before anything connects.
     proxyOf(access, process.env);
   } catch (error) {
     return { access: undefined, problem: errorMessage(error), cause: error };
@@ -37,7 +37,7 @@ export async function readKubeconfig(ports: Ports, path: string): Promise<FoundK
     const chain = systemCertificateTools.certificates(pair.certificate);
     const nowMs = ports.clock.now();
     if (chain.length === 0) throw new Error("it holds no certificate");
-    // One of the future is perhaps good by the server's clock, which counts.
+    // A future one may be valid by the server's clock, which decides.
     const problem = stateOf(chain, nowMs) === "expired" ? timeProblem(chain, nowMs) : undefined;
     return { access, pair, chain, problem: problem && `client certificate: ${problem}` };
   } catch (error) {

@@ -16,14 +16,14 @@ import type { NodeCredentials } from "./node-credentials.ts";
 import { nodeTransport } from "./node-transport.ts";
 import { architecture } from "./platform.ts";
 
-/** What a node's place in a cluster depends on besides the daemon. */
+/** The cluster's dependencies besides the daemon. */
 export interface ClusterFacts {
   readonly credentials: NodeCredentials;
   readonly machine: MachineInfo;
   readonly runtime: RuntimeInfo;
 }
 
-/** A node's place in the cluster; connections are closed when the result is disposed of. */
+/** The connection to the cluster; it is closed when the result is disposed of. */
 export async function openCluster(
   { ports, log, configuration, flags }: Daemon,
   { nodeName, addresses, settings, metrics, rootDirectory }: PreparedDaemon,

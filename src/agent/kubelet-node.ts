@@ -26,7 +26,7 @@ import { nodeRooms } from "./node-rooms.ts";
 import { servePodsApis } from "./pods-apis.ts";
 import { type CertificateParts, servingCertificates } from "./serving-certificates.ts";
 
-/** Runs the kubelet's node, with all that it serves, until it has to end. */
+/** Runs the kubelet's node and its servers, until it is asked to stop. */
 export async function runKubeletNode(
   daemon: Daemon,
   prepared: PreparedDaemon,
@@ -61,7 +61,7 @@ export async function runKubeletNode(
     config,
     subject,
     sources: sourcesOf(configuration),
-    // As upstream: whatever of the runtime's pods no source wants is an orphan.
+    // As upstream: every pod of the runtime that no source has is an orphan.
     owns: async () => true,
     checks: accessChecks(served),
     cluster,
@@ -92,7 +92,7 @@ interface Served {
   readonly client: ApiClient | undefined;
 }
 
-/** What serves a node's APIs, on its port and on sockets of its machine. */
+/** The servers of a node's APIs, on its port and on local sockets. */
 function serveApis(
   { ports, log, configuration, flags, served }: Daemon,
   { prepared, runtime, subject, from, serving, client }: Served,

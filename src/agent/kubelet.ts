@@ -35,7 +35,7 @@ import { nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
 
-/** From this `-v` on upstream logs what helps to find a fault. */
+/** From this `-v` on upstream logs debug information. */
 const debugVerbosity = 4;
 
 /**
@@ -65,7 +65,7 @@ export async function runKubelet(flags: KubeletFlags): Promise<void> {
 
 async function operate(daemon: Daemon): Promise<void> {
   const { ports, log, configuration, flags } = daemon;
-  // How long the node takes to start is counted from here.
+  // The node's start-up time counts from here.
   const metrics = new NodeMetrics(ports.clock);
   const settings = kubeletSettings(configuration, flags);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
@@ -92,7 +92,7 @@ async function operate(daemon: Daemon): Promise<void> {
   if (credentials === undefined) await tellPodCidr(cri, log, configuration.podCIDR ?? "");
   let node: Node | undefined;
   await using _healthz = serveHealthz(daemon, () => node?.health() ?? []);
-  // What makes up a node is most of this program, and nothing so far needed it.
+  // The node is most of this program, and nothing before needed it.
   const { runKubeletNode } = await import("./kubelet-node.ts");
   const { termination } = lockFile;
   const own = { settings, nodeName, addresses, rootDirectory, layout, plugins, credentials, metrics, recorder };
@@ -151,7 +151,7 @@ async function makeDirectories({
   return { rootDirectory, layout };
 }
 
-/** Comes after all that a wrong input keeps from starting: the directory stays mounted on itself, as upstream leaves it. */
+/** After all checks of the input: the directory stays mounted on itself, as upstream. */
 async function shareRoot({ ports, log }: Daemon, rootDirectory: string): Promise<void> {
   if (await shareDirectory(ports.mounts, await canonicalPath(ports.files, rootDirectory))) return;
   log.warn("cannot make the root directory a shared mount: pods have mounts in it", { rootDirectory });

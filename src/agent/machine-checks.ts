@@ -6,7 +6,7 @@ import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/processes/
 import type { Daemon } from "./daemon.ts";
 import { readClientAuthorities } from "./serving-certificates.ts";
 
-/** What has to be so before anything is done, and what this process does to itself. */
+/** Checks before the start, and settings of this process. */
 export async function checkMachine({ ports, log, configuration, flags, served }: Daemon): Promise<void> {
   cloudOptions(flags);
   if (served !== undefined) await readClientAuthorities(ports.files, served);

@@ -1,7 +1,7 @@
 import { type MachineInfo, readMachineInfo } from "../engine/machine.ts";
 import type { AgentPorts } from "./process-start.ts";
 
-/** What this machine has for pods whose directories lie there. */
+/** This machine's properties for pods with directories there. */
 export async function machineInfo(
   { files, cgroups, statsFiles }: AgentPorts,
   rootDirectory: string,

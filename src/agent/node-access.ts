@@ -11,20 +11,20 @@ import type { NodeHandler } from "../ports/node-server.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { Health } from "../server/local-api.ts";
 
-/** Who knows of clients and of what they may. */
+/** Sources of authentication and authorization. */
 export interface AccessParts {
   readonly ports: Pick<Ports, "clock" | "files">;
   readonly log: Logger;
   readonly nodeName: string;
-  /** Tokens of clients, for a node without a cluster; undefined: none. */
+  /** Client tokens of a node without a cluster; undefined: none. */
   readonly tokenFile: string | undefined;
-  /** The API server, which knows clients and what they may; undefined: there is none. */
+  /** The API server for reviews; undefined: none. */
   readonly apiClient: Pick<ApiClient, "create"> | undefined;
 }
 
 const maxFileBytes = 1024 * 1024;
 
-/** Of a node that somebody has opened so. */
+/** The warning for a node that is open to everyone. */
 export const openToEverybody = {
   name: "access",
   ok: true,
@@ -34,12 +34,12 @@ export const openToEverybody = {
   remedy: "set authorization.mode to Webhook, or authentication.anonymous.enabled to false",
 } as const satisfies Health["checks"][number];
 
-/** What `podwright doctor` tells of who gets in. */
+/** Access checks of `podwright doctor`. */
 export function accessChecks(served: ServingSettings | undefined): Health["checks"] {
   return served?.everybody === true ? [openToEverybody] : [];
 }
 
-/** @throws PodwrightError when nobody can say who clients are or what they may */
+/** @throws PodwrightError when authorization is impossible */
 export async function guarded(
   parts: AccessParts,
   settings: ServingSettings,

@@ -16,27 +16,24 @@ import { keepServing } from "./keep-serving.ts";
 import { type AccessParts, guarded, openToEverybody } from "./node-access.ts";
 import { sameMaterial, type ServingParts, tlsMaterial, warnOfExpired, watchMaterial } from "./serving-certificates.ts";
 
-/** What the API is served from. */
+/** The dependencies of the API. */
 export interface NodeApiParts {
   readonly subject: ApiSubject;
   readonly certificates: ServingParts;
   readonly access: Pick<AccessParts, "tokenFile" | "apiClient">;
   readonly cri: Cri;
-  /** How it is served; undefined: it is not. */
+  /** How it is served; undefined: not at all. */
   readonly served: ServingSettings | undefined;
   /** Whether the node page is served too. */
   readonly servesPage: boolean;
-  /** What the node shows to monitoring. */
+  /** The node's monitoring endpoints. */
   readonly figures: NodeFigures;
   readonly metrics: NodeMetrics;
 }
 
 const maxFileBytes = 1024 * 1024;
 
-/**
- * Serves the kubelet's API until the signal aborts. What keeps it from being served is logged and tried again: it keeps
- * no pod from running.
- */
+/** Serves the kubelet's API until the signal aborts. Failures are logged and retried: they keep no pod from running. */
 export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: AbortSignal): Promise<void> {
   const { served: settings, subject, cri } = parts;
   const { ports, log } = parts.certificates.from;
@@ -90,7 +87,7 @@ async function servePrivately(
   let server: HttpsServer | undefined;
   let material: TlsMaterial | undefined;
   const reload = async (): Promise<void> => {
-    // Before there is a server its start reads the files, and may be making them.
+    // Without a server yet, its start reads the files, and may be creating them.
     if (server === undefined) return;
     const next = await tlsMaterial(certificates, settings);
     if (sameMaterial(material, next)) return;

@@ -18,15 +18,15 @@ import type { Ports } from "../ports/ports.ts";
 import { type FoundKubeconfig, readKubeconfig } from "./kubeconfig-file.ts";
 import { clientCertificate, transportOf } from "./node-transport.ts";
 
-/** How often a certificate that nobody renews is looked at. */
+/** Interval of checking a certificate that is not renewed. */
 const lookMs = 10 * 60_000;
 
-/** How the node reaches the API server, and as whom. */
+/** The node's connection and identity at the API server. */
 export interface NodeCredentials {
   readonly access: KubeAccess;
-  /** Gets and renews the client certificate; undefined: the kubeconfig alone says who asks. */
+  /** Gets and renews the client certificate; undefined: the kubeconfig's is used. */
   readonly certificates: CertificateManager | undefined;
-  /** Keeps what there is to prove who asks, until the signal aborts. Never rejects. */
+  /** Maintains the credentials until the signal aborts. Never rejects. */
   run(journal: Recorder, signal: AbortSignal): Promise<void>;
 }
 
@@ -45,9 +45,9 @@ export function certificateDirectory({ certDir }: NodeFlagValues): string {
 }
 
 /**
- * What `--kubeconfig` and `--bootstrap-kubeconfig` say; undefined without the first, and the node stands alone. With the
- * second a node without a valid client certificate asks for one, beside everything else.
- * @throws PodwrightError (bad input) when the files can't be used
+ * The credentials of `--kubeconfig` and `--bootstrap-kubeconfig`; undefined without the first: standalone. With the
+ * second a node without a valid client certificate requests one in the background.
+ * @throws PodwrightError (bad input) for unusable files
  */
 export async function nodeCredentials(parts: CredentialParts): Promise<NodeCredentials | undefined> {
   const { ports, log, flags, renews } = parts;
@@ -85,7 +85,7 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   return await managed(parts, { access: begin.access, found: undefined, bootstrap, kubeconfig: path });
 }
 
-/** What is easily missed of the way to the server. */
+/** Logs easily missed properties of the connection. */
 function tellWay(log: Logger, access: KubeAccess, path: string): void {
   const { server } = access;
   if (server.startsWith("http:")) {
@@ -101,7 +101,7 @@ function tellWay(log: Logger, access: KubeAccess, path: string): void {
   log.info("connecting to the API server through a proxy", { path, server, proxy: proxyName(proxy), from });
 }
 
-/** Who comes with another node's certificate is let in, and refused nearly all that a node does. */
+/** With another node's certificate authentication succeeds, and nearly every request is forbidden. */
 function warnOfOther({ log, nodeName }: CredentialParts, [first]: readonly CertificateInfo[], path: string): void {
   const certificateOf = first && otherNodeOf(first, nodeName);
   if (certificateOf === undefined) return;
@@ -113,13 +113,13 @@ function warnOfOther({ log, nodeName }: CredentialParts, [first]: readonly Certi
   });
 }
 
-/** What the kubeconfig says counts, and nobody renews it. */
+/** The kubeconfig's certificate, which is not renewed here. */
 function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: string): NodeCredentials {
   return {
     access,
     certificates: undefined,
     run: async (_journal, signal) => {
-      // Whoever comes with an expired certificate is refused without a reason.
+      // The server rejects an expired certificate without a reason.
       while (!signal.aborted) {
         const found = await readKubeconfig(ports, path);
         const { problem } = found;
@@ -152,7 +152,7 @@ function unusable({ problem, cause }: Extract<FoundKubeconfig, { access: undefin
 interface ManagedBy {
   /** How the server is reached. */
   readonly access: KubeAccess;
-  /** The kubeconfig, where it counts; undefined: it is to be written. */
+  /** The kubeconfig in use; undefined: it will be written. */
   readonly found: FoundKubeconfig | undefined;
   /** Path of the bootstrap kubeconfig. */
   readonly bootstrap: string | undefined;
@@ -175,7 +175,7 @@ async function managed(parts: CredentialParts, by: ManagedBy): Promise<NodeCrede
   const inline = certificate?.cert.kind === "inline" ? found?.access && found.pair : undefined;
   const writes = found === undefined;
   const write = (): void => {
-    // One that has expired is no use to refer to.
+    // An expired one must not be referenced.
     if (writes && certificates.current !== undefined) void writeKubeconfig(ports, log, by, store.currentPath);
   };
   const certificates = new CertificateManager(
@@ -199,19 +199,19 @@ async function managed(parts: CredentialParts, by: ManagedBy): Promise<NodeCrede
 
 async function writeKubeconfig(ports: Ports, log: Logger, by: ManagedBy, pairPath: string): Promise<void> {
   try {
-    // What writes YAML is loaded for it alone.
+    // The YAML writer is loaded only here.
     const { kubeconfigText } = await import("../certificates/kubeconfig-text.ts");
     await ports.files.makeDirectory(dirname(by.kubeconfig), 0o755);
     await ports.files.writeAtomic(by.kubeconfig, kubeconfigText(by.access, pairPath), 0o600);
     log.info("kubeconfig written", { path: by.kubeconfig });
   } catch (error) {
     const problem = error instanceof FileError ? error.message : String(error);
-    // The next start finds the certificate where it lies, and how the server is reached in the other kubeconfig alone.
+    // The next start finds the certificate in its directory, and the server only in the other kubeconfig.
     log.error("cannot write the kubeconfig; a restart still needs --bootstrap-kubeconfig", { error: problem });
   }
 }
 
-/** Asks with the present certificate, or as what the node began with. */
+/** Requests with the current certificate, or the initial credentials. */
 async function openRequests(ports: Ports, by: ManagedBy, current: StoredPair | undefined): Promise<RequestClient> {
   if (current !== undefined) {
     const access = { ...by.access, user: {} };

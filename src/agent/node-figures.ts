@@ -28,7 +28,7 @@ export interface FiguresParts {
   readonly subject: ApiSubject;
 }
 
-/** What measures a node and its pods on this machine. @param signal ends what is being measured */
+/** Measures a node and its pods on this machine. @param signal ends a measurement */
 export function buildStats(parts: FiguresParts, signal: AbortSignal): NodeStats {
   const { ports, cri, config, runtimeName, metrics } = parts;
   const { clock, processes, statsFiles: files } = ports;
@@ -38,7 +38,7 @@ export function buildStats(parts: FiguresParts, signal: AbortSignal): NodeStats 
   return new NodeStats(deps, config.node, runtimeName, statsSettings(parts.subject), signal);
 }
 
-/** What a node shows of itself to monitoring. */
+/** The node's monitoring endpoints. */
 export function buildFigures(parts: FiguresParts, stats: NodeStats, node: Node): NodeFigures {
   const { ports, config, metrics, subject } = parts;
   const { clock, statsFiles: files } = ports;

@@ -47,11 +47,11 @@ export interface NodeProcess {
   readonly config: KubeletConfig;
   readonly subject: ApiSubject;
   readonly sources: NodeSources;
-  /** Which pods of the runtime may be removed when no source wants them. */
+  /** Which pods of the runtime may be removed as orphans. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
-  /** What is known of the node before it starts, for `podwright doctor`. */
+  /** Checks known before the node starts, for `podwright doctor`. */
   readonly checks: Health["checks"];
-  /** Undefined: the node stands alone. */
+  /** Undefined: standalone. */
   readonly cluster: ClusterSetup | undefined;
   readonly eviction: EvictionSettings;
   /** What the node has beyond what every kubelet has. */
@@ -62,9 +62,9 @@ export interface NodeProcess {
   readonly ownsPodLogs: boolean;
   /** Ends the node when it aborts. */
   readonly termination: AbortSignal;
-  /** Whether it ends by itself once it has had no pod for a while. */
+  /** Whether it stops by itself after a while without pods. */
   readonly endsWhenIdle: boolean;
-  /** What else runs while the node does, until the signal aborts. */
+  /** Further tasks while the node runs, until the signal aborts. */
   readonly beside: (node: Node, figures: NodeFigures, signal: AbortSignal, journal: Recorder) => Promise<void>;
 }
 
@@ -163,7 +163,7 @@ async function buildNode(
   );
 }
 
-/** Answers commands at the socket of the state directory. */
+/** Serves commands at the socket of the state directory. */
 async function serveEngine(parts: NodeProcess, node: Node, figures: NodeFigures): Promise<ApiServer> {
   const { ports, log, layout, runtime, config, subject } = parts;
   const { cri, info, endpoint } = runtime;
@@ -178,9 +178,9 @@ async function serveEngine(parts: NodeProcess, node: Node, figures: NodeFigures)
   return server;
 }
 
-/** Podwright's own API below `/v1/`, and beside it the kubelet's: who may open the socket may do everything. */
+/** Podwright's own API below `/v1/`, and the kubelet's: access to the socket allows everything. */
 function besideKubeletApi(own: ApiHandler, deps: NodeApiDependencies): NodeHandler {
-  // The switches of the configuration are about the network.
+  // The configuration's switches apply to the network only.
   const kubelet = nodeApi({ ...deps, debugging: true });
   const owns = new Set(registeredRoutes(deps).map(({ name }) => name));
   return async (request) => {

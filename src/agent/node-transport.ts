@@ -11,7 +11,7 @@ import { platform } from "./platform.ts";
 
 const userAgent = `podwright/${version} (${platform})`;
 
-/** As what a node with this pair comes to the server. */
+/** The node's identity at the server with this pair. */
 export function clientCertificate({ certificate, key }: KeyPair): { readonly cert: string; readonly key: string } {
   return { cert: certificate, key };
 }
@@ -26,10 +26,10 @@ export function transportOf(
   return openKubeTransport(access, certificate === undefined ? deps : { ...deps, clientCertificate: certificate });
 }
 
-/** Who has no certificate soon is better told why than left waiting: less than any request waits. */
+/** Without a certificate soon, an error is better than a wait: less than any request's timeout. */
 const certificateWaitMs = 8000;
 
-/** The way to the API server for all that the node does there. What comes before there is a certificate waits for it. */
+/** The node's transport to the API server. Requests before there is a certificate wait for it. */
 export function nodeTransport(
   ports: Ports,
   access: KubeAccess,

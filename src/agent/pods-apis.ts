@@ -26,8 +26,8 @@ export interface PodsApisParts {
 const limit = { perSecond: 100, burst: 10 };
 
 /**
- * Serves the gRPC APIs for programs of this machine that watch over pods, on sockets below the root directory, until the
- * signal aborts. What keeps one from being served is logged and tried again: it keeps no pod from running.
+ * Serves the gRPC APIs for monitoring agents on sockets below the root directory, until the signal aborts. Failures are
+ * logged and retried: they keep no pod from running.
  */
 export async function servePodsApis(parts: PodsApisParts, node: Node, signal: AbortSignal): Promise<void> {
   const { metrics } = parts;

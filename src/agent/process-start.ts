@@ -25,7 +25,7 @@ import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 
-/** The machine itself, with the files that statistics are read from. */
+/** The machine, with its statistics files. */
 export interface AgentPorts extends Ports {
   readonly statsFiles: StatsFiles;
 }
@@ -50,8 +50,8 @@ export async function openPorts(): Promise<AgentPorts> {
 }
 
 /**
- * `--record`: undefined without it. To be opened before anything is started: a wrong path is told at once.
- * @throws PodwrightError when the file can't be written, or is something else than a recording
+ * `--record`: undefined without it. To be opened before anything is started, so that a wrong path fails immediately.
+ * @throws PodwrightError when the file is not writable, or not a recording
  */
 export async function openRecorder(
   { files, clock }: Ports,
@@ -62,7 +62,7 @@ export async function openRecorder(
   return await FlightRecorder.open({ files, clock, log, path: resolve(process.cwd(), path), version });
 }
 
-/** Two nodes on one state directory would fight over its manifests and its journal. */
+/** Two nodes on one state directory would conflict over its manifests and journal. */
 export async function lockStateDirectory(
   ports: Ports,
   layout: RuntimeLayout,
@@ -89,7 +89,9 @@ async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable>
   );
 }
 
-/** The runtime as this process' own. Like the lock of the state directory, it is waited for while the process before ends. */
+/**
+ * Claims the runtime for this process. Like the state directory's lock, it is awaited while the previous process stops.
+ */
 export async function claim(ports: Ports, endpoint: string, log: Logger, signal: AbortSignal): Promise<Disposable> {
   const { clock, files, processes } = ports;
   const deps = { files, processes, hashing: systemHashing, locks: systemLocks };
@@ -97,12 +99,12 @@ export async function claim(ports: Ports, endpoint: string, log: Logger, signal:
   return await whenFree({ clock, log }, "the container runtime to have no other node agent", take, signal);
 }
 
-/** Less than service managers wait before they kill, and say nothing of why. */
+/** Less than the time after which service managers kill, without a reason. */
 const endLimitMs = 30_000;
 
 /**
- * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as
- * the next one does. A process that has not ended a while after it was told to says what holds it, and ends.
+ * Aborts at the first termination signal. To be called early: before, a signal kills the process, as does the second
+ * one. A process that does not stop in time logs what it waits for, and exits.
  */
 export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const termination = new AbortController();

@@ -16,19 +16,19 @@ import { FileError, type Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 
-/** Files that were replaced are noticed at once where the kernel tells, and after this in any case. */
+/** Replaced files are noticed immediately through inotify, and after this in any case. */
 const reloadMs = 60_000;
 const maxFileBytes = 1024 * 1024;
 const generatedName = "kubelet";
 
-/** What a serving certificate is made or got from. */
+/** The inputs of a serving certificate. */
 export interface CertificateParts {
   readonly ports: Ports;
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly nodeName: string;
   readonly addresses: HostAddresses;
-  /** Where certificates that podwright makes and gets are kept; upstream's `--cert-dir`. */
+  /** The directory of generated and issued certificates; upstream's `--cert-dir`. */
   readonly certificateDirectory: string;
 }
 
@@ -38,7 +38,7 @@ export interface ServingParts {
   readonly manager: CertificateManager | undefined;
 }
 
-/** What gets the serving certificate from the cluster's signer (serverTLSBootstrap); undefined: nothing has to. */
+/** The manager of a serving certificate from the cluster's signer (serverTLSBootstrap); undefined: not used. */
 export async function servingCertificates(
   parts: CertificateParts,
   client: ApiClient | undefined,
@@ -66,8 +66,8 @@ export async function servingCertificates(
 }
 
 /**
- * The certificates of those whose clients are known, PEM; undefined: nobody's are.
- * @throws PodwrightError (bad input) when there is no file, or a file with none: every client would be a stranger
+ * The client authorities, PEM; undefined: none.
+ * @throws PodwrightError (bad input) for a missing or empty file: every client would be unknown
  */
 export async function readClientAuthorities(
   files: Pick<Files, "read">,
@@ -94,8 +94,8 @@ export async function readClientAuthorities(
 }
 
 /**
- * From the cluster's signer, from the files of the configuration, or from a pair in the certificate directory, which is
- * made when it is missing.
+ * From the cluster's signer, from configured files, or from a self-signed pair in the certificate directory, created if
+ * missing.
  */
 export async function tlsMaterial({ from, manager }: ServingParts, settings: ServingSettings): Promise<TlsMaterial> {
   const { ports, certificateDirectory, nodeName, addresses } = from;
@@ -127,7 +127,7 @@ export async function tlsMaterial({ from, manager }: ServingParts, settings: Ser
   return { certificate: await read(paths.certificate), key: await read(paths.key), clientAuthorities };
 }
 
-/** Of a pair that podwright made itself, and nobody renews: said once, at the start. */
+/** Warns of an expired self-signed pair, once at the start. */
 export function warnOfExpired(
   { from, manager }: ServingParts,
   { serving }: ServingSettings,
@@ -150,7 +150,7 @@ export function sameMaterial(a: TlsMaterial | undefined, b: TlsMaterial): boolea
 }
 
 /**
- * Calls back when the material may have changed. Directories are watched, not files: whoever replaces a file whole would blind a watch
+ * Calls back when the material may have changed. Directories are watched, not files: replacing a file would end a watch
  * on it.
  */
 export function watchMaterial(parts: ServingParts, settings: ServingSettings, onChange: () => void): Disposable {

@@ -8,7 +8,7 @@ const cgroupV1Warning =
   "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to " +
   "cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1";
 
-/** The machine, and what the configuration says of names. */
+/** The machine, and the configured names. */
 export interface StartFacts {
   readonly cgroupVersion: 1 | 2;
   readonly resolvConf: string;

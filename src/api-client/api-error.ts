@@ -6,7 +6,7 @@ const Status = z.looseObject({
   kind: z.literal("Status"),
   message: z.string().nullish(),
   reason: z.string().nullish(),
-  // Whoever gives a wrong one says why all the same.
+  // A wrong one still reports why.
   code: z.number().nullish().catch(undefined),
   details: z.looseObject({ retryAfterSeconds: z.number().nullish() }).nullish(),
 });
@@ -20,7 +20,7 @@ export class ApiError extends Error {
   readonly code: number;
   /** metav1.Status.reason, or empty. */
   readonly reason: string;
-  /** How long the server asks to wait, milliseconds. */
+  /** The pause that the server requests, milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, reason: string, message: string, retryAfterMs?: number) {
@@ -42,17 +42,17 @@ export function isOtherUid(error: unknown): boolean {
   return error instanceof ApiError && error.code === 422 && /\bmetadata\.uid: /u.test(error.message);
 }
 
-/** A server that asks for a longer pause is asked again nevertheless. */
+/** A longer requested pause is cut to this. */
 const longestPauseMs = 60_000;
 
-/** How long the server asks who met this error to wait before the next try, milliseconds; 0: it does not ask. */
+/** The pause that the server requested with this error, milliseconds; 0: none. */
 export function askedPauseMs(error: unknown): number {
   if (!(error instanceof ApiError) || error.retryAfterMs === undefined) return 0;
   const isBusy = error.code === 429 || error.code >= 500;
   return isBusy ? Math.min(error.retryAfterMs, longestPauseMs) : 0;
 }
 
-/** Whether the resource version that was asked for is too old (410): only a list helps. */
+/** Whether the requested resource version is too old (410): only a list helps. */
 export function isExpired(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 410 || isApiError(error, "Expired", "Gone"));
 }
@@ -115,7 +115,7 @@ export function headText({ status, headers }: AnswerHead): string {
   return parts.join(", ");
 }
 
-/** Without what may be secret: who asks, and the query. */
+/** Without potential secrets: user and query. */
 function placeOf(location: string): string {
   const url = URL.parse(location, "relative://");
   if (url === null) return "nowhere";

@@ -60,9 +60,9 @@ export interface ApiClientDependencies {
 }
 
 /**
- * Requests to the API server, with the limits of the configuration. Statuses go before what is read. Nothing is sent
- * twice here, as every caller looks again by itself: not before the server wants it to (`askedPauseMs`), and nobody else
- * waits for that, or one pod that is refused would stop the node.
+ * Requests to the API server, with the limits of the configuration. Statuses have priority over reads. Nothing is
+ * retried here, as every caller does so itself: not before the server allows it (`askedPauseMs`), and without blocking
+ * others, or one rejected pod would stop the node.
  */
 export class ApiClient {
   readonly #transport: KubeTransport;
@@ -130,7 +130,7 @@ export class ApiClient {
     // For as long as the stream lives; its signal is its caller's own, so that no listener needs removal.
     onAbort(call.signal, () => controller.abort(call.signal.reason));
     const response = await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, async (deadline) => {
-      // Until the head has come; then the stream lives as long as the caller wants.
+      // Until the head has arrived; then the stream lives as long as the caller wants.
       using _deadline = onAbort(deadline, () => controller.abort(deadline.reason));
       return await this.#transport.send({ ...request, signal: controller.signal });
     });
@@ -157,7 +157,7 @@ export class ApiClient {
     });
   }
 
-  /** @param goesOn told of each piece that comes */
+  /** @param goesOn called for each received piece */
   async #answer(what: string, request: KubeRequest, goesOn?: () => void): Promise<unknown> {
     const response = await this.#transport.send(request);
     if (isFailure(response)) throw await failureOf(what, response);
@@ -187,7 +187,7 @@ export class ApiClient {
   }
 }
 
-/** The API server redirects nobody: somebody before it does. */
+/** The API server never redirects: a proxy before it does. */
 function isFailure({ status }: KubeResponse): boolean {
   return status >= 300;
 }

@@ -1,10 +1,7 @@
 import { ApiDecodeError } from "./api-error.ts";
 import { type ApiObject, isRecord } from "./resource.ts";
 
-/**
- * All of a collection, as it comes. An object that can't be read is there all the same, as it last could be: that one
- * can't be read must not pass for its end.
- */
+/** A whole collection, as it arrives. An undecodable object stays in its last version: it must not count as deleted. */
 export class Collected<T extends ApiObject> {
   readonly objects = new Map<string, T>();
   readonly #before: ReadonlyMap<string, T>;

@@ -23,8 +23,8 @@ export interface ReflectorTarget<T extends ApiObject> {
 /** Takes what there is; must not throw. */
 export interface ReflectorHandler<T extends ApiObject> {
   /**
-   * All that there is, in place of what there was before.
-   * @param unread UIDs of objects that are there too, and that could be read neither now nor before
+   * Replaces all objects.
+   * @param unread UIDs of further objects that have never been decodable
    */
   replaced(objects: readonly T[], unread: readonly string[]): void;
   changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
@@ -52,7 +52,7 @@ const goodWatchMs = 1000;
 /** What a watch begins with comes at once. */
 const initialSilenceMs = 30_000;
 const firstDelayMs = 800;
-/** No node asks more often for that than it sends heartbeats. */
+/** No node requests that more often than it sends heartbeats. */
 const longestDelayMs = 10_000;
 
 const List = z.looseObject({
@@ -61,10 +61,10 @@ const List = z.looseObject({
   items: z.array(z.unknown()).nullish(),
 });
 
-/** The stream said nothing for too long: perhaps nobody is there any more. */
+/** The stream was silent for too long: perhaps the peer is gone. */
 class SilentStream extends Error {}
 
-/** What the stream would go on from is a state that the server has no more. */
+/** The server no longer has the resource version to continue from. */
 class RestoredStore extends Error {}
 
 /** How long to wait after so many failures in a row, ×1 to ×2. Pure. */
@@ -73,10 +73,10 @@ export function reflectorDelayMs(failures: number, uniform: number): number {
 }
 
 /**
- * Keeps up with a collection of the API: takes all of it (by a watch that begins with everything, where the server has
- * that, otherwise by a list in pages), then watches from there on. A watch that ends goes on where it was; only when the
- * server has forgotten that place (410), says nothing more of it, was set back, or sent what can't be read, everything is
- * taken anew.
+ * Lists and watches a collection of the API: gets all of it (by a watch with initial events if the server supports it,
+ * otherwise by a paged list), then watches from there. A closed watch continues from its last version; only when the
+ * server has dropped that version (410), is silent, was restored, or sent something undecodable, everything is
+ * relisted.
  */
 export class Reflector<T extends ApiObject> {
   readonly #deps: ReflectorDependencies;
@@ -140,14 +140,14 @@ export class Reflector<T extends ApiObject> {
     const askedMs = askedPauseMs(problem);
     const delayMs = Math.max(reflectorDelayMs(Math.max(1, short), random.uniform()), askedMs);
     if (!calm) news.failed(this.#target, problem, this.#problems, delayMs);
-    // Nobody keeps up by such watches, however well each of them ends.
+    // Such watches deliver nothing, however well each of them ends.
     else if (!lived) news.failed(this.#target, new Error("the server ends the watch immediately"), short, delayMs);
     await news.pause(this.#target, { delayMs, askedMs }, signal);
   }
 
   /**
-   * A server that is back after it was away for long has forgotten every place. It answers, so what it is asked next does
-   * not wait as long as nobody answered. (One that forgets again and again is asked less and less often.)
+   * After a long outage the server has dropped every version. It answers, so the next request does not wait like one
+   * without an answer. (If it keeps dropping versions, requests become less frequent.)
    */
   #isForgottenAnew(problem: unknown, lived: boolean): boolean {
     const isForgotten = this.#version !== undefined && isExpired(problem);
@@ -156,7 +156,7 @@ export class Reflector<T extends ApiObject> {
     return isNew;
   }
 
-  /** Judges an end: true for one that is part of life. Otherwise notes what has to be done differently. */
+  /** Judges an end: true for a normal one. Otherwise notes what must be done differently. */
   #isCalm(problem: unknown): boolean {
     if (problem === undefined) return true;
     if (problem instanceof SilentStream || problem instanceof RestoredStore) {
@@ -288,8 +288,8 @@ export class Reflector<T extends ApiObject> {
   }
 
   /**
-   * One object that can't be read is reported, and does not keep the others from being seen.
-   * @throws ApiDecodeError when nobody can tell which it is: one that is there must not pass for gone
+   * An undecodable object is reported, and does not hide the others.
+   * @throws ApiDecodeError when it cannot be identified: an existing object must not count as deleted
    */
   #decode(value: unknown): T | undefined {
     const { decode, kind } = this.#target.resource;

@@ -75,10 +75,7 @@ export function misfit(whole: string, { issues: [issue] }: z.ZodError): string {
   return `${issue?.path.join(".") || whole} does not fit (${issue?.code ?? ""})`;
 }
 
-/**
- * An object as it came, without metadata.managedFields: nobody here reads who set which field, and it is often half of
- * the object.
- */
+/** An object without metadata.managedFields: unused here, and often half of its size. */
 export function withoutManagedFields(value: unknown): unknown {
   const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
   if (isRecord(metadata)) Reflect.deleteProperty(metadata, "managedFields");

@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { ApiDecodeError, ApiError, isExpired } from "./api-error.ts";
 
-/** A server that has forgotten the place so often in a row forgets whatever it is asked for. */
+/** A server that drops the version so often in a row drops any version. */
 const forgetfulProblems = 5;
 const notOfOneWatch: ReadonlySet<number> = new Set([401, 408, 410, 429]);
 
@@ -16,14 +16,14 @@ export interface Watched {
 }
 
 /**
- * What all watches of one API server know together. The log says once that it can't be kept up with and once that it can
- * again, and once of each watch that it refuses or answers with what can't be read, however many watches try how often;
- * the single tries are told for debugging. The first that finds the server back ends the pauses of the others.
+ * The shared state of all watches of one API server. Logs once that it is unreachable and once that it is back, and
+ * once for each watch that it rejects or answers undecodably, however many watches retry how often; single retries are
+ * logged at debug level. The first success ends the pauses of the others.
  */
 export class WatchNews {
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** Watches that nobody answers. */
+  /** Watches without an answer. */
   readonly #unanswered = new Set<Watched>();
   /** Watches that the server answers with a no, or with what can't be read. */
   readonly #refused = new Set<Watched>();
@@ -63,8 +63,8 @@ export class WatchNews {
   }
 
   /**
-   * The time until the next try, as long as nobody else finds the server back. Never rejects.
-   * @param pause.askedMs what the server asked this watch to wait, however well others do
+   * The pause before the next try, unless another watch finds the server back. Never rejects.
+   * @param pause.askedMs the pause that the server requested for this watch, however others do
    */
   async pause(
     watched: Watched,
@@ -107,9 +107,9 @@ function ofOneWatch(problem: unknown): string | undefined {
 }
 
 /**
- * Whether the server is well, and says no to this watch alone. Too many requests (429) and timeouts (408) are no such
- * answers. Nor is one without a Status, which somebody before the server gives, that it does not know who asks (401), or
- * that it remembers nothing (410): these meet all watches.
+ * Whether the server is healthy and rejects only this watch. Too many requests (429) and timeouts (408) are no such
+ * rejections. Nor is one without a Status, which a proxy sent, unknown credentials (401), or a dropped version (410):
+ * these affect all watches.
  */
 function isRefusal(problem: unknown): boolean {
   return (

@@ -45,8 +45,8 @@ export function eitherSignal(a: AbortSignal, b: AbortSignal): { readonly signal:
 }
 
 /**
- * A signal that aborts `delayMs` after the given one: for work that soon ends by itself, and of which nobody knows what
- * it did when it is cut off. Dispose of it when the work is over.
+ * A signal that aborts `delayMs` after the given one: for short work whose effect would be unknown if interrupted.
+ * Dispose of it when the work is over.
  */
 export function delayedSignal(
   clock: Clock,

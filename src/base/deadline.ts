@@ -14,9 +14,9 @@ export class DeadlineError extends Error {
 }
 
 /**
- * Runs `work` with a signal that aborts when `signal` does or, with a {@link DeadlineError}, after `limitMs`.
- * Settles at that moment even when `work` does not listen to the signal. Work that is seen to go on may say so, and then
- * has `limitMs` anew: a deadline for silence.
+ * Runs `work` with a signal that aborts when `signal` does or, with a {@link DeadlineError}, after `limitMs`. Settles
+ * at that moment even if `work` ignores the signal. Work may report progress, which restarts `limitMs`: a deadline for
+ * silence.
  */
 export async function withDeadline<T>(
   clock: Clock,

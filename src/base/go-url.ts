@@ -65,7 +65,7 @@ export function asPath(text: string): GoUrl {
   return { scheme: "", opaque: "", user: undefined, host: "", path: escapePath(text), query: undefined };
 }
 
-/** The URL that a reference means where `base` was asked for (RFC 3986, 5.2). `base` has a scheme and a host. */
+/** Resolves a reference against `base` (RFC 3986, 5.2), which has a scheme and a host. */
 export function resolveGoUrl(base: GoUrl, reference: GoUrl): GoUrl {
   const whole = { ...reference, scheme: reference.scheme || base.scheme };
   if (reference.scheme !== "" || reference.host !== "" || reference.user !== undefined) {
@@ -77,7 +77,7 @@ export function resolveGoUrl(base: GoUrl, reference: GoUrl): GoUrl {
   return { ...whole, host, user, path: withoutDots(path), query };
 }
 
-/** What a request line asks for. */
+/** The target of a request line. */
 export function requestTarget({ path, query }: GoUrl): string {
   return `${path.startsWith("/") ? "" : "/"}${path}${query === undefined ? "" : `?${query}`}`;
 }
@@ -93,7 +93,7 @@ export function authorityOf(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** True for a host that can be asked: a name, or an address without brackets, whose zone follows a percent sign. */
+/** True for a valid host: a name, or an address without brackets, whose zone follows a percent sign. */
 export function isHost(host: string): boolean {
   const written = host.replaceAll("%", "%25");
   return host !== "" && (host.includes(":") ? isLiteral(`[${written}]`) : hostName.test(written));

@@ -16,10 +16,10 @@ function refuse(name: string, detail: string): void {
 let broken: BrokenInvariant = refuse;
 
 /**
- * Says what always holds, and what it means for podwright when it does not. A broken one throws, unless somebody has said
- * otherwise ({@link onBrokenInvariant}): who runs pods goes on.
- * @param name a sentence, once in the sources; the remark beside a use says why it holds
- * @param detail is made for a broken one only
+ * States what always holds, and what a violation means. A violation throws, unless a handler is set ({@link
+ * onBrokenInvariant}): a production node continues.
+ * @param name a sentence, once in the sources; the comment beside a use says why it holds
+ * @param detail is evaluated only for a violation
  */
 export function invariant(name: string, holds: boolean, detail: () => string): void {
   if (!holds) broken(name, detail());

@@ -1,4 +1,4 @@
-/** An IPv6 address as RFC 5952 writes it, so that two texts of one address are the same; anything else as it is. Pure. */
+/** An IPv6 address in RFC 5952 form, so that equal addresses have equal texts; other text unchanged. Pure. */
 export function canonicalIp(address: string): string {
   if (!isV6(address)) return address;
   return URL.parse(`http://[${address}]`)?.hostname.slice(1, -1) ?? address;

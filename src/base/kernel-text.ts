@@ -25,7 +25,7 @@ export interface PressureShare {
   readonly avg300: number;
 }
 
-/** Pressure stall information: how long some, or all, tasks had to wait for a resource. */
+/** Pressure stall information: how long some, or all, tasks were stalled on a resource. */
 export interface Pressure {
   readonly some: PressureShare;
   readonly full: PressureShare;
@@ -33,7 +33,7 @@ export interface Pressure {
 
 const noPressure: PressureShare = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
 
-/** Undefined without PSI: also where its file is there but says nothing. Old kernels have no `full` for the CPU. */
+/** Undefined without PSI: also when its file exists but is empty. Old kernels have no `full` for the CPU. */
 export function parsePressure(text: string | undefined): Pressure | undefined {
   const shares = new Map<string, PressureShare>();
   for (const line of text?.split("\n") ?? []) {
@@ -118,7 +118,7 @@ export interface ProcessUsage {
   readonly startedMs: number;
 }
 
-/** USER_HZ: the kernel tells programs ticks of a hundredth of a second on every architecture of today. */
+/** USER_HZ: the kernel reports ticks of a hundredth of a second on every current architecture. */
 export const tickNanoseconds = 10_000_000;
 const pageBytes = 4096;
 

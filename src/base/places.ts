@@ -15,18 +15,18 @@ export interface PlacesDependencies {
   readonly stalls?: PressureStall;
 }
 
-/** Why nobody's patience is needed any more; a reason made for each would cost more than the wait. */
+/** The abort reason when waiting is over; a new one for each would cost more than the wait. */
 const over = new Error("the work goes on, or is done");
 
-/** While the machine is busy patience begins anew so many times at most: others may keep it busy, and the work hang. */
+/** How often the patience restarts while the machine is busy: others may keep it busy while the work hangs. */
 const maxRenewals = 4;
 
 /**
- * How much work of one kind is done at a time: what keeps the processors busy is over no sooner all at once, and half of
- * it sooner in turn. What hangs, or waits for a network plugin, keeps none busy: past the patience its place is for
- * another, and where so many hang that they would fill every place, all others get a tenth of the patience until some
- * end. So nobody waits long for what waits itself. What takes long because the machine is busy, and half of the time
- * something waited for it, keeps its place for several patiences: on a slow machine, too, work goes on in turn.
+ * Limits concurrent work of one kind: CPU-bound work ends no earlier all at once, and half of it earlier in turn. Work
+ * that hangs, or waits for a network plugin, uses no CPU: after the patience its slot is released, and if enough work
+ * hangs to fill every slot, all others get a tenth of the patience until some ends. So nothing waits long for work that
+ * waits itself. Work that is slow because the machine is busy, and was stalled half of the time, keeps its slot for
+ * several patiences: slow machines work in turn, too.
  */
 export class Places {
   readonly #clock: Clock;
@@ -51,7 +51,7 @@ export class Places {
     this.#semaphore = new Semaphore(limit);
   }
 
-  /** Places given, those who wait for one, and works that go on without. */
+  /** Slots in use, waiters, and overdue works. */
   get load(): { readonly held: number; readonly waiting: number; readonly overdue: number } {
     return { ...this.#semaphore.load, overdue: this.#overdue };
   }

@@ -1,5 +1,5 @@
 /**
- * Work that is done side by side. Settles when both have ended, so that nothing goes on behind a failure's back.
+ * Runs two works concurrently. Settles when both have ended, so that nothing continues after a failure.
  * @throws the first one's error before the second's
  */
 export async function bothEnded<A, B>(first: Promise<A>, second: B | Promise<B>): Promise<[A, B]> {

@@ -1,6 +1,6 @@
 import { invariant } from "./invariant.ts";
 
-/** Allows `burst` at once and then `perSecond` a second; a rate of 0 allows everything. Starts full. */
+/** Allows a burst of `burst` and then `perSecond` per second; a rate of 0 allows everything. Starts full. */
 export class TokenBucket {
   readonly #perSecond: number;
   readonly #burst: number;

@@ -6,7 +6,7 @@ export function unfinishedName(unique: string): string {
   return `.${unique}.tmp`;
 }
 
-/** Removes what a life before was writing when it was killed. Only for directories in which nobody else writes. */
+/** Removes files whose write was interrupted by a kill. Only for directories without other writers. */
 export async function removeUnfinished(files: Pick<Files, "list" | "remove">, directory: string): Promise<void> {
   for (const { name, type } of await files.list(directory)) {
     if (type === "file" && /^\.[0-9a-f]+\.tmp$/.test(name)) await files.remove(`${directory}/${name}`);

@@ -16,7 +16,9 @@ export class WaitingLine {
     return this.#waiting.length;
   }
 
-  /** Puts somebody in. `granted` rejects with the signal's reason when it aborts first; dispose of it once it has settled. */
+  /**
+   * Adds a waiter. `granted` rejects with the signal's reason when it aborts first; dispose of it once it has settled.
+   */
   join(signal: AbortSignal | undefined, turn: Turn): Disposable & { readonly granted: Promise<void> } {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { grant: resolve, turn };
@@ -31,7 +33,7 @@ export class WaitingLine {
     return { granted: promise, [Symbol.dispose]: () => abort[Symbol.dispose]() };
   }
 
-  /** Grants the next one its turn; false: nobody waits. */
+  /** Grants the next one its turn; false: no waiters. */
   grantNext(): boolean {
     const next = this.#waiting.shift();
     next?.grant();

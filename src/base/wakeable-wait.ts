@@ -1,7 +1,7 @@
 import { onAbort } from "./abort.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** A wait that a hint can end early. A hint that comes while nobody waits ends the next wait at once. */
+/** A wait that a wake-up can end early. A wake-up without a waiter ends the next wait immediately. */
 export class WakeableWait {
   readonly #clock: Clock;
   readonly #name: string;

@@ -28,16 +28,16 @@ export interface ManagerDependencies {
   readonly random: Random;
   readonly log: Logger;
   /**
-   * Who asks for the certificate.
+   * The credentials for the request.
    * @param current undefined when there is none, or it has expired
-   * @throws Error that says why nobody can ask, and what to do
+   * @throws Error with why a request is impossible, and the remedy
    */
   readonly open: (current: StoredPair | undefined) => Promise<RequestClient>;
 }
 
 export interface ManagerConfig {
   readonly purpose: Purpose;
-  /** What is wanted now; undefined: nothing can be asked for yet. */
+  /** The desired certificate; undefined: none can be requested yet. */
   readonly template: () => RequestTemplate | undefined;
   /** Whether a certificate is renewed before it expires (rotateCertificates), or not before then. */
   readonly renews: boolean;
@@ -48,9 +48,9 @@ export interface ManagerConfig {
 const firstRetryMs = 2000;
 const longestRetryMs = 32_000;
 const jitter = 0.1;
-/** The wall clock may jump, and files may be replaced: at least so often both are looked at. */
+/** The wall clock may jump, and files may be replaced: both are checked at least this often. */
 const longestWaitMs = 60_000;
-/** A request that is decided sooner waited for nobody. */
+/** A request decided sooner needed no manual approval. */
 const quietMs = 5000;
 
 /** Gets a certificate of the node from the API server, keeps it, and renews it in time (upstream's certificate.Manager). */
@@ -65,18 +65,18 @@ export class CertificateManager {
   /** Random, for the time of the next renewal: the same for as long as the certificate is. */
   #uniform: number;
   #renewNow = false;
-  /** What the present certificate was issued for: a signer may leave out what it was asked for, and would do so again. */
+  /** The template of the current certificate: a signer may omit requested parts, and would do so again. */
   #issuedFor = "";
   #journal: Recorder | undefined;
-  /** The entry of asking, while that goes on. */
+  /** The entry of the current request. */
   #action: number | undefined;
   readonly #changes = new Emitter();
   #failures = 0;
-  /** What the server asked for when the last request failed, milliseconds. */
+  /** The pause that the server requested at the last failure, milliseconds. */
   #askedMs = 0;
   #renewErrors = 0;
   #lastProblem = "";
-  /** What the journal was told last: it need not hear the same of each try. */
+  /** The last journal message: retries do not repeat it. */
   #reportedProblem = "";
   #asking: { readonly template: RequestTemplate; readonly abort: AbortController } | undefined;
 
@@ -125,7 +125,7 @@ export class CertificateManager {
     return { ttlSeconds: Math.trunc(leftMs / 1000), renewErrors: this.#renewErrors, ages: this.#ages };
   }
 
-  /** Reads what is there; to be called before anything else. Never rejects: what can't be read is asked for anew. */
+  /** Reads the stored certificate; to be called first. Never rejects: an unreadable one is requested again. */
   async load(): Promise<void> {
     const { log, clock } = this.#deps;
     const { initial, purpose } = this.#config;
@@ -140,7 +140,7 @@ export class CertificateManager {
     else log.warn("certificate of this node has a problem", { ...fields, problem });
   }
 
-  /** What is wanted may have changed. */
+  /** The template may have changed. */
   wake(): void {
     const asking = this.#asking;
     if (asking !== undefined && JSON.stringify(asking.template) !== JSON.stringify(this.#config.template())) {
@@ -168,7 +168,7 @@ export class CertificateManager {
     }
   }
 
-  /** Somebody may have put another one in place. */
+  /** Someone may have installed another one. */
   async #reload(): Promise<void> {
     const { store, log } = this.#deps;
     try {
@@ -209,7 +209,7 @@ export class CertificateManager {
     return this.#config.renews ? renewalMs(own, this.#uniform, this.#storedMs) : own.notAfterMs + 1;
   }
 
-  /** Why a certificate has to be asked for now; undefined: it need not. */
+  /** Why a certificate must be requested now; undefined: not needed. */
   #causeToAsk(template: RequestTemplate): Cause | undefined {
     const pair = this.#pair;
     if (pair === undefined) return { code: "NoCertificate", message: "no usable certificate exists" };
@@ -229,7 +229,7 @@ export class CertificateManager {
     };
   }
 
-  /** @returns whether to go on at once */
+  /** @returns whether to continue immediately */
   async #ask(template: RequestTemplate, cause: Cause, signal: AbortSignal): Promise<boolean> {
     const { log } = this.#deps;
     const { purpose } = this.#config;
@@ -244,7 +244,7 @@ export class CertificateManager {
       await this.#get(template, abort.signal);
       return true;
     } catch (error) {
-      // Called off, because the node ends or something else is wanted now.
+      // Canceled, because the node stops or the template changed.
       if (abort.signal.aborted) return !signal.aborted;
       this.#failures++;
       this.#renewErrors++;
@@ -290,7 +290,7 @@ export class CertificateManager {
       });
     };
     const { current } = this;
-    // A node that is not known yet asks with one key until somebody decides otherwise.
+    // A node without a certificate keeps its key until the request is decided.
     const isFirst = purpose === "client" && current === undefined;
     const afterRefusal = isFirst
       ? `to request again, delete it (kubectl delete csr ${name})`
@@ -301,7 +301,7 @@ export class CertificateManager {
       const certificate = await requestCertificate({ client: channel.client, clock, onWaiting }, spec, signal);
       await this.#take({ certificate, key }, template, name);
     } catch (error) {
-      // Approvers say no for reasons that pass, and of what was decided nobody decides again.
+      // Approvers may refuse for temporary reasons, and a decided request is final.
       if (error instanceof RequestRefusedError && !isFirst) await store.dropPendingKey();
       throw error;
     } finally {

@@ -5,7 +5,7 @@ const boundsSeconds = [
   60, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000,
 ] as const;
 
-/** What monitoring asks of one of the node's certificates. */
+/** The metrics of one of the node's certificates. */
 export interface CertificateFacts {
   /** Seconds until it expires, whole; infinite when there is none that is valid. */
   readonly ttlSeconds: number;
@@ -42,7 +42,7 @@ const rotation: Head = {
   help: "Histogram of the number of seconds the previous certificate lived before being rotated.",
 };
 
-/** Upstream's metrics of the certificates that are asked for; of one that comes from files there are none. Pure. */
+/** Upstream's metrics of managed certificates; none for certificates from files. Pure. */
 export function certificateFamilies(
   client: CertificateFacts | undefined,
   serving: CertificateFacts | undefined,

@@ -29,13 +29,13 @@ export function otherNodeOf({ commonName }: Pick<CertificateInfo, "commonName">,
   return isOther ? commonName.slice(nodeUserPrefix.length) : undefined;
 }
 
-/** What a node asks for to be known at the API server. Pure. */
+/** The template of a node's client certificate. Pure. */
 export function clientTemplate(nodeName: string): RequestTemplate {
   return { commonName: userOf(nodeName), organizations: [nodesGroup], dnsNames: [], ipAddresses: [] };
 }
 
 /**
- * What a node asks for to serve its API with; undefined while it has no address that a certificate could name. Pure.
+ * The template of a node's serving certificate; undefined without an address for it. Pure.
  * @param dnsOnly whether names suffice (feature gate AllowDNSOnlyNodeCSR)
  */
 export function servingTemplate(
@@ -72,7 +72,7 @@ export function lackOf(certificate: CertificateInfo, template: RequestTemplate):
   return groups.length > 0 ? `it lacks the group ${groups.join(", ")}` : undefined;
 }
 
-/** Key usages that a request asks for, in upstream's order: only RSA keys can encipher others. Pure. */
+/** The requested key usages, in upstream's order: only RSA keys support encipherment. Pure. */
 export function usagesOf(purpose: Purpose, key: Pick<PublicKey, "kind">): readonly string[] {
   const auth = purpose === "client" ? "client auth" : "server auth";
   return ["digital signature", auth, ...(key.kind === "rsa" ? ["key encipherment"] : [])];
@@ -84,8 +84,8 @@ function encoded(data: Uint8Array | string): string {
 }
 
 /**
- * The name of the request for a key and a template, so that asking again finds what was asked for before. For client
- * certificates the same as upstream's, whose digest leaves out alternative names, as those have none. Pure.
+ * The request's name for a key and a template, so that a retry finds the earlier request. For client certificates the
+ * same as upstream's, whose digest omits alternative names, as those have none. Pure.
  */
 export function requestName(
   key: PublicKey,

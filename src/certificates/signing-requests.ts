@@ -16,7 +16,7 @@ const SigningRequest = z.object({
   spec: z.object({ signerName: z.string().nullish() }),
   status: z.object({ conditions: z.array(Condition).nullish(), certificate: z.string().nullish() }).nullish(),
 });
-/** certificates.k8s.io/v1 CertificateSigningRequest, as far as who asks reads it. */
+/** certificates.k8s.io/v1 CertificateSigningRequest, as far as the requester reads it. */
 export type SigningRequest = z.infer<typeof SigningRequest>;
 
 const signingRequests: Resource<SigningRequest> = {
@@ -29,7 +29,7 @@ const signingRequests: Resource<SigningRequest> = {
 /** What was made of a request. */
 export type Decision =
   | { readonly kind: "issued"; readonly certificate: string }
-  /** Somebody or the signer said no. */
+  /** The request was denied or failed. */
   | { readonly kind: "refused"; readonly why: string }
   | { readonly kind: "approved" }
   | { readonly kind: "pending" };
@@ -59,7 +59,7 @@ export interface RequestSpec {
   readonly afterRefusal: string;
 }
 
-/** Somebody or the signer said no: nothing more will come of the request. */
+/** The request was denied or failed: it is final. */
 export class RequestRefusedError extends Error {
   /** Without the request's name: `was denied (…)`. */
   readonly why: string;
@@ -74,22 +74,22 @@ export class RequestRefusedError extends Error {
 export interface RequestDependencies {
   readonly client: ApiClient;
   readonly clock: Clock;
-  /** The request is there and waits for others; called again when what it waits for changes. */
+  /** The request waits for others; called again when the reason changes. */
   readonly onWaiting: (decision: Decision) => void;
 }
 
 /** How long one wait for a decision lasts, as upstream's. */
 const decisionLimitMs = 15 * 60_000;
-/** So long a watch goes on before the request is looked at again. */
+/** How long a watch runs before the request is read again. */
 const watchSeconds = 60;
 const watchLimitMs = 75_000;
-/** Between a watch that ended and the next look. */
+/** Pause between a closed watch and the next read. */
 const restMs = 1000;
 
 /**
- * Asks for a certificate and waits until it is issued. A request of that name that is there already is taken up.
+ * Requests a certificate and waits until it is issued. An existing request of that name is reused.
  * @returns the certificate, PEM
- * @throws RequestRefusedError, Error that says what else became of the request, and as {@link ApiClient}
+ * @throws RequestRefusedError, Error for any other end of the request, and as {@link ApiClient}
  */
 export async function requestCertificate(
   deps: RequestDependencies,
@@ -181,7 +181,7 @@ async function untilDecided(
       );
       if (watched !== undefined) return watched;
     } catch (error) {
-      // A watch is no more than a hint to look again.
+      // A watch is only a hint to read again.
       if (!isDeadlineOf(news, error) && !isExpired(error)) throw error;
     }
     await clock.sleep(`recheck of request ${name}`, restMs, signal);

@@ -7,8 +7,8 @@ type Validity = Pick<CertificateInfo, "notBeforeMs" | "notAfterMs">;
 const restMs = 5000;
 
 /**
- * When a certificate is renewed: after 70 to 90 % of its life, so that nodes that came together don't ask together.
- * Wall clock, milliseconds. Pure.
+ * When a certificate is renewed: after 70 to 90 % of its lifetime, so that nodes that joined together do not renew
+ * together. Wall clock, milliseconds. Pure.
  * @param uniform random, in [0, 1)
  * @param storedMs when it was taken into use; undefined: in an earlier run
  */
@@ -31,7 +31,7 @@ function endMs(chain: readonly Validity[]): number {
   return Math.min(...chain.map(({ notAfterMs }) => notAfterMs));
 }
 
-/** How long until a chain that is looked at expires, at most the longest pause, which also holds when it has. Pure. */
+/** How long until a checked chain expires, at most the longest pause, which also applies after its expiry. Pure. */
 export function nextLookMs(chain: readonly Validity[], nowMs: number, longestMs: number): number {
   const leftMs = endMs(chain) - nowMs;
   return leftMs < 0 ? longestMs : Math.min(longestMs, leftMs + 1);

@@ -12,7 +12,7 @@ export async function blameCommand(
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
   const { entries, engineRuns } = await readPodJournal(context, selector);
-  // Without an engine nothing goes on: what it last recorded is as far as anybody knows.
+  // Without an engine nothing runs: its last records are all that is known.
   const now = engineRuns ? clock.now() : (entries.at(-1)?.time ?? 0);
   const startUp = blame(entries, selectPod(entries, selector), now);
   if (startUp === undefined) return ExitCode.failed;

@@ -4,7 +4,7 @@ import { exitCodeOf, printError } from "./error-output.ts";
 import { buildProgram } from "./program.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Runs one command line to its exit code. Never rejects: what is wrong is told on the terminal. */
+/** Runs one command line to its exit code. Never rejects: problems are printed on the terminal. */
 export async function runCommandLine(
   terminal: Terminal,
   arguments_: readonly string[],
@@ -15,7 +15,7 @@ export async function runCommandLine(
     const program = buildProgram(terminal, (code) => (exitCode = code));
     await program.parseAsync([...arguments_], { from: "user" });
   } catch (error) {
-    // commander has told what was wrong, or printed the help that was asked for.
+    // commander has printed the problem, or the requested help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.badInput;
     terminal.live([]);
     printError(terminal, error, debug);

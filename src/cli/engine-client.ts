@@ -17,8 +17,8 @@ import type {
 } from "../server/local-api.ts";
 
 /**
- * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers, the
- * engine goes away, or it says nothing for `silenceMs` (`ETIMEDOUT`).
+ * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when there is no engine, it
+ * stops, or it sends nothing for `silenceMs` (`ETIMEDOUT`).
  */
 export interface EngineTransport {
   request(
@@ -134,7 +134,7 @@ export class EngineClient {
     return entries;
   }
 
-  /** Ends quietly when the signal aborts; rejects with {@link EngineGone} when the engine does not go on. */
+  /** Ends quietly when the signal aborts; rejects with {@link EngineGone} when the engine stops. */
   async *follow(filter: JournalFilter, signal: AbortSignal): AsyncGenerator<JournalEntry> {
     yield* this.#journal(filter, true, signal);
     if (!signal.aborted) throw this.#gone(undefined);

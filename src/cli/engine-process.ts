@@ -43,9 +43,9 @@ export async function findEngine(context: Pick<MachineContext, "engine" | "clock
 }
 
 /**
- * Makes sure that an engine runs for the state directory: looks whether the machine can run pods, starts the engine in a
- * session of its own and waits for its first answer. Rejects with PodwrightError: environment when the machine is not
- * fit, failed with the end of the engine's log when it does not come up.
+ * Ensures that an engine runs for the state directory: checks the machine, starts the engine in its own session and
+ * waits for its first response. Rejects with PodwrightError: environment when the machine is unsuitable, failed with
+ * the end of the engine's log when it does not start.
  */
 export async function ensureEngine(context: MachineContext, start: EngineStart, signal: AbortSignal): Promise<Health> {
   const running = await findEngine(context);

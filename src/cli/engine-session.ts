@@ -42,7 +42,7 @@ export class EngineSession {
     while (!signal.aborted) {
       try {
         for await (const entry of this.#context.engine.follow({ sinceSeq: next }, signal)) {
-          // An entry is told again when its count of repetitions has grown.
+          // An entry is sent again when its repetition count has grown.
           if (entry.seq < next) continue;
           next = entry.seq + 1;
           yield entry;

@@ -96,7 +96,7 @@ async function carry(
     );
   } finally {
     terminal?.[Symbol.dispose]();
-    // What is typed from now on is somebody else's; an open terminal would keep this process alive.
+    // Further input is not ours; an open terminal would keep this process alive.
     if (stdin) process.stdin.destroy();
   }
 }

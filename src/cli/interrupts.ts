@@ -9,7 +9,7 @@ export interface SignalSource {
 }
 
 /**
- * Ctrl-C, a closed terminal and polite kills, counted: the first asks to stop, the second to hurry, the third to leave.
+ * Ctrl-C, a closed terminal and SIGTERM, counted: the first requests a stop, the second a fast one, the third leaves.
  * While it exists none of them ends the process.
  */
 export class Interrupts implements Disposable {
@@ -20,7 +20,7 @@ export class Interrupts implements Disposable {
   /** Called at each one, with how many there were. */
   onInterrupt: ((count: number) => void) | undefined;
 
-  /** @param closed counts as one when it aborts: nobody reads the output any more */
+  /** @param closed counts as one when it aborts: the output has no reader any more */
   constructor(source: SignalSource, closed: AbortSignal) {
     this.#source = source;
     for (const signal of SIGNALS) source.on(signal, this.#listener);

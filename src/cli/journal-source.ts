@@ -75,8 +75,8 @@ export async function readJournalFromDisk({ files, layout }: JournalContext): Pr
 }
 
 /**
- * The pod that a person means by a name, `namespace/name` or UID, among those that the journal tells of.
- * @throws PodwrightError (bad input) when there is none, or the name stands for pods of several namespaces
+ * The pod in the journal for a name, `namespace/name` or UID.
+ * @throws PodwrightError (bad input) for no pod, or pods of several namespaces
  */
 export function selectPod(entries: readonly JournalEntry[], selector: string): Partial<PodRef> {
   const pods = [

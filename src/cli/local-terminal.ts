@@ -9,8 +9,8 @@ export interface TerminalSize {
 const endings = ["SIGTERM", "SIGHUP"] as const;
 
 /**
- * The terminal in which this command runs, handed to a process elsewhere: every key goes there as it is, Ctrl-C too.
- * Disposing of it gives the terminal back as it was.
+ * This command's terminal in raw mode, for a remote process: every key is passed on, Ctrl-C too. Disposing of it
+ * restores the terminal.
  */
 export class LocalTerminal implements Disposable {
   readonly #restore = (): void => void process.stdin.setRawMode(false);

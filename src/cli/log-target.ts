@@ -86,7 +86,7 @@ async function logOfView(
   return { path, uid: pod.uid, container: name };
 }
 
-/** The container asked for, or the pod's default; says so when there are others. */
+/** The given container, or the pod's default; with a notice when there are others. */
 function chooseContainer(
   { terminal }: TargetContext,
   names: readonly string[],

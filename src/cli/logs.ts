@@ -22,7 +22,7 @@ export interface LogsOptions {
 }
 
 const FLUSH_BYTES = 64 * 1024;
-/** While following, the engine is asked no more often whether the container has ended. */
+/** While following, the minimum interval of asking the engine whether the container has ended. */
 const ENDED_CHECK_MS = 1000;
 
 /** `podwright logs POD [CONTAINER]`: what the container wrote; its standard error to standard error. */

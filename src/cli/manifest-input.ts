@@ -26,7 +26,7 @@ export async function loadInput(
   return { request, errors, warnings, origins };
 }
 
-/** What the engine finds wrong with objects, told with the files in which they stand. */
+/** The engine's problems with objects, shown with their files. */
 export function located(error: unknown, origins: LoadedInput["origins"]): unknown {
   if (!(error instanceof PodwrightError) || error.problems.length === 0) return error;
   const lines = error.problems.map(({ object, path, detail }) => {
@@ -46,7 +46,7 @@ async function readAll(input: NodeJS.ReadStream, maxBytes: number, signal: Abort
   const onAbort = (): void => void input.destroy();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    // Not for…await alone: a terminal that nobody types at must not keep Ctrl-C waiting.
+    // Not with a plain for…await: a terminal without input must not block Ctrl-C.
     for await (const chunk of input) {
       const bytes = Buffer.from(chunk as Uint8Array);
       length += bytes.length;

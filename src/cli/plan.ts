@@ -37,7 +37,7 @@ export async function planCommand(
   return ExitCode.done;
 }
 
-/** Manifests tell what they would do before any engine has run. */
+/** Manifests can be planned before any engine has run. */
 async function withoutEngine(context: MachineContext, request: ApplyRequest): Promise<Plan> {
   // It loads most of a node, which no other plan needs.
   const { planWithoutEngine } = await import("./plan-without-engine.ts");

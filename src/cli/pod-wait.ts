@@ -12,10 +12,7 @@ export interface WaitResult {
   readonly missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[];
 }
 
-/**
- * Whether the pods have got to where `--wait` wants them. A pod that has succeeded has been there; one that is being
- * resized is not there yet.
- */
+/** Whether the pods have reached the state of `--wait`. A succeeded pod has; one that is being resized has not. */
 export function waitResult(refs: readonly PodRef[], views: readonly PodView[], wait: WaitFor): WaitResult {
   const byUid = new Map(views.map((view) => [view.uid, view]));
   const all = refs.map((ref) => ({ ref, view: byUid.get(ref.uid) }));
@@ -45,7 +42,7 @@ export function runEnd(
     // What has ended is at its end when its sandbox is stopped too.
     const atWork = view !== undefined && !(hasEnded(view) && view.state === "terminated");
     if (last === undefined || atWork) return undefined;
-    // Gone without having ended: somebody else stopped it.
+    // Gone without having ended: it was stopped by someone else.
     if (last.phase !== "Succeeded" && (view !== undefined || hasEnded(last))) wellEnded = false;
   }
   return wellEnded ? "well" : "badly";

@@ -9,11 +9,11 @@ import { askForStreams } from "./remote-streams.ts";
 import { remotePath, remotePod } from "./remote-target.ts";
 
 export interface PortForwardOptions {
-  /** Addresses of this machine, with commas; `localhost` is both of its own. */
+  /** Addresses of this machine, comma-separated; `localhost` means both loopback addresses. */
   readonly address: string;
 }
 
-/** What failed is told on a stream of its own, which may end after the data's. */
+/** Errors arrive on their own stream, which may end after the data's. */
 const lastWordMs = 5000;
 
 interface ForwardedPort {
@@ -100,7 +100,7 @@ async function listen(
   return listeners;
 }
 
-/** One connection: streams of its own, so that a slow one holds up no other. */
+/** One connection with its own streams, so that a slow one delays no other. */
 async function forward(context: CommandContext, pod: Pod, port: number, connection: Socket): Promise<void> {
   const { clock } = context;
   const { session, head } = await askForStreams(context, remotePath("portForward", pod), "portforward.k8s.io");

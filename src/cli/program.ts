@@ -24,7 +24,7 @@ export function buildProgram(terminal: Terminal, setExitCode: (code: number) => 
   program
     .description("Runs pods on this machine through a container runtime, and explains everything it does.")
     .version(`podwright ${version}`, "--version", "print the version")
-    // Behind a command's name stand that command's options only: the kubelet has a --version of its own.
+    // Options after a command's name belong to that command: the kubelet has its own --version.
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("(see --help)")
@@ -68,7 +68,7 @@ interface Define {
   readonly setExitCode: (code: number) => void;
 }
 
-/** Opens the context of the state directory asked for and gives it to the command. */
+/** Opens the context of the given state directory and passes it to the command. */
 function withContext<O extends StateOptions>(
   { terminal, setExitCode }: Define,
   work: (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>,

@@ -13,7 +13,7 @@ export interface PsOptions {
   readonly json?: true;
 }
 
-/** `podwright ps`: the engine's pods; without an engine, those that the journal tells of, and exit code 1. */
+/** `podwright ps`: the engine's pods; without an engine, those in the journal, and exit code 1. */
 export async function psCommand(context: CommandContext, options: PsOptions): Promise<ExitCode> {
   const { terminal, clock } = context;
   const json = options.json === true || options.output === "json";
@@ -32,7 +32,7 @@ export async function psCommand(context: CommandContext, options: PsOptions): Pr
   return ExitCode.done;
 }
 
-/** Of manifests that are there and have no row. */
+/** Of ignored manifests without a row. */
 function ignoredLines(pods: readonly PodView[]): string[] {
   return pods.flatMap(({ name, ignoredManifests }) =>
     ignoredManifests.map((place) => `${printable(place)} is ignored: it also has a pod of the name ${printable(name)}`),

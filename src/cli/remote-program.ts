@@ -10,7 +10,7 @@ type Action = (...given: unknown[]) => Promise<void>;
 
 interface Define {
   readonly program: Command;
-  /** Opens the context of the state directory asked for and gives it to the command. */
+  /** Opens the context of the given state directory and passes it to the command. */
   readonly run: <O extends StateOptions>(work: Work<O>) => Action;
 }
 

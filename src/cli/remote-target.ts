@@ -19,8 +19,8 @@ export async function remotePod({ engine }: TargetContext, selector: string): Pr
 }
 
 /**
- * The container asked for, or the pod's default; says so when there are others.
- * @throws PodwrightError (bad input) with the names that there are
+ * The given container, or the pod's default; with a notice when there are others.
+ * @throws PodwrightError (bad input) with the existing names
  */
 export function remoteContainer({ terminal }: TargetContext, { metadata, spec }: Pod, asked?: string): Container {
   const all = listedContainers(spec);

@@ -6,7 +6,7 @@ import type { EngineSession } from "./engine-session.ts";
 import { listPods } from "./listing.ts";
 import type { RunProgress } from "./run-progress.ts";
 
-/** Views are read soon after the journal told of something, and now and then without. */
+/** Views are read soon after a journal entry, and periodically. */
 const VIEW_DELAY_MS = 60;
 const VIEW_PERIOD_MS = 1000;
 /** The live region's clock. */
@@ -41,7 +41,7 @@ export async function followPods<T>(
     for await (const entry of session.follow(follow.sinceSeq, both)) {
       if (entry.what === lifeStarted) progress?.engineRestarted();
       const lines = progress?.entry(entry) ?? [];
-      // What the lines say is over goes from the live region first: printing draws that anew.
+      // Finished items leave the live region first: printing redraws it.
       if (progress !== undefined && lines.length > 0) terminal.live(progress.live(clock.now()));
       print(terminal, lines);
       if (entry.pod !== undefined) hints.give();
@@ -87,7 +87,7 @@ function print(terminal: CommandContext["terminal"], lines: readonly string[]): 
   for (const line of lines) terminal.print(line);
 }
 
-/** Wakes a waiter; a hint given while nobody waits is not lost. */
+/** Wakes a waiter; a hint without a waiter is not lost. */
 class Hint {
   #given = false;
   #waiter: AbortController | undefined;

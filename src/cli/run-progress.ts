@@ -7,7 +7,7 @@ import { hasEnded } from "../server/pod-words.ts";
 import { addressLines, notReadyLines } from "./pod-text.ts";
 import type { Painter } from "./terminal.ts";
 
-/** Cleaning up after what is over: of no interest to somebody who watches a pod come up, unless it fails. */
+/** Clean-up actions: shown only on failure. */
 const quietActions: ReadonlySet<EntryName> = new Set(["RemoveContainer", "RemovePodSandbox"]);
 
 /** Decisions with an end that is shown elsewhere: whoever stops a pod sees its countdown. */
@@ -35,11 +35,11 @@ export class RunProgress {
   readonly #startedAt: number;
   readonly #open = new Map<number, OpenAction>();
   readonly #shown = new Map<string, Shown>();
-  /** Last decision told for each container, so that a repeated one is told once. */
+  /** Last shown decision of each container, so that a repeated one is shown once. */
   readonly #decisions = new Map<string, string>();
   #waits: { readonly key: string; readonly text: string; readonly until: number }[] = [];
 
-  /** @param startedAt wall-clock milliseconds at which the run was asked for */
+  /** @param startedAt wall-clock milliseconds of the command's start */
   constructor(pods: readonly PodRef[], startedAt: number, paint: Painter) {
     this.#pods = new Map(pods.map((pod) => [pod.uid, pod]));
     this.#startedAt = startedAt;
@@ -86,7 +86,7 @@ export class RunProgress {
     return [...actions, ...waits];
   }
 
-  /** Actions under way in a life of the engine that is over will have no outcome. */
+  /** Actions in progress of a stopped engine will have no outcome. */
   engineRestarted(): void {
     this.#open.clear();
   }
@@ -163,7 +163,7 @@ export class RunProgress {
     }
   }
 
-  /** Containers that started anew since they were looked at last. The journal told why; this tells how often. */
+  /** Containers restarted since the last view. The journal has the reason; this shows how often. */
   #restarts(pod: PodView, before: Shown | undefined): string[] {
     if (before === undefined) return [];
     return pod.containers
@@ -192,7 +192,7 @@ function shownOf(pod: PodView | undefined, before: Shown | undefined): Shown {
   const resize = state === "InProgress" ? "" : `${state}: ${message}`;
   if (hasEnded(pod)) return { state: "ended", restarts, resize };
   if (pod.ready) return { state: "ready", restarts, resize };
-  // A pod that is being stopped is not told as unready: the countdown says more.
+  // A stopping pod is not shown as unready: the countdown says more.
   const wasUp = before !== undefined && before.state !== "starting" && pod.state === "syncing";
   return { state: wasUp ? "unready" : (before?.state ?? "starting"), restarts, resize };
 }

@@ -46,9 +46,9 @@ interface Run {
 }
 
 /**
- * `podwright run`: hands the manifests to the engine, which it starts when none runs, and shows how the pods come up.
- * In the foreground it stays until the pods have ended or Ctrl-C stops them. Broken manifests are told, the others run,
- * and the exit code is 2.
+ * `podwright run`: sends the manifests to the engine, which it starts if none runs, and shows how the pods start. In
+ * the foreground it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others
+ * run, and the exit code is 2.
  */
 export async function runCommand(
   context: MachineContext,
@@ -99,7 +99,7 @@ function nothingStored({ layout }: MachineContext): PodwrightError {
   });
 }
 
-/** Hands the objects over. A pod that ran to its end before, from the same manifest, runs anew: it was asked for. */
+/** Sends the objects. A pod that has completed before, from the same manifest, runs again. */
 async function apply(
   context: MachineContext,
   session: EngineSession,
@@ -116,7 +116,7 @@ async function apply(
   return session.call((engine) => engine.apply(request));
 }
 
-/** `--detach`: returns once the pods are where `--wait` wants them, or can't get there in time. */
+/** `--detach`: returns once the pods have reached the state of `--wait`, or cannot in time. */
 async function detached(run: Run): Promise<ExitCode> {
   const { context, options, session, pods, interrupts } = run;
   const { terminal, clock } = context;
@@ -176,7 +176,7 @@ async function explainMissing(
   }
 }
 
-/** Stays until the pods have ended by themselves or somebody interrupts. */
+/** Stays until the pods have ended by themselves or it is interrupted. */
 async function foreground(run: Run): Promise<ExitCode> {
   const { context, options, session, pods, interrupts } = run;
   const { terminal } = context;

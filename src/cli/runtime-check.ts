@@ -7,7 +7,7 @@ import { discoverRuntime, type RuntimeInfo } from "../runtime-service/features.t
 
 const answerLimitMs = 5000;
 
-/** Whether somebody else's container runtime answers, and says of itself that it can run pods. */
+/** Whether a given container runtime answers, and reports that it can run pods. */
 export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Promise<Check[]> {
   let runtime: RuntimeInfo;
   try {

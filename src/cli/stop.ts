@@ -13,8 +13,8 @@ export interface StopOptions {
 }
 
 /**
- * `podwright stop POD…`: asks for the stop of each, then waits until all are gone. What can't be stopped is told and the
- * others are stopped.
+ * `podwright stop POD…`: requests the stop of each, then waits until all are gone. Failures are reported and the others
+ * are stopped.
  */
 export async function stopCommand(
   context: MachineContext,

@@ -30,7 +30,7 @@ export async function requestStop(
 
 /**
  * Waits until the pods are gone and shows the countdown of their grace periods: in place on a terminal, otherwise one
- * line when a pod's countdown begins. Rejects with the signal's reason when it aborts first; the stop goes on then.
+ * line when a pod's countdown begins. Rejects with the signal's reason when it aborts first; the stop then continues.
  */
 export async function waitUntilGone(
   context: Pick<CommandContext, "terminal" | "clock">,

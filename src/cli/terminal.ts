@@ -4,7 +4,7 @@ import type { Paint } from "../journal/text.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours, when they are wanted; the text itself otherwise. */
+/** Colours, if enabled; otherwise the text itself. */
 export class Painter implements Paint {
   readonly enabled: boolean;
 
@@ -75,12 +75,12 @@ export class Terminal implements Disposable {
     return this.#out.columns || 80;
   }
 
-  /** Aborts when nobody reads standard output any more (`podwright … | head`). */
+  /** Aborts when standard output is closed (`podwright … | head`). */
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
 
-  /** Nobody reads any more: what is written from now on goes nowhere, quietly. */
+  /** The output is closed: later output is discarded. */
   close(): void {
     this.#closed.abort();
   }

@@ -62,13 +62,13 @@ function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandle
 
 async function streamed(transport: UnixTransport, { path, signal }: ApiRequest): Promise<ApiResponse> {
   const lines = transport.lines(path, { signal })[Symbol.asyncIterator]();
-  // Before the answer begins: afterwards it can't say any more that there is nothing to be told.
+  // Before the response begins: afterwards no error status is possible.
   const first = await lines.next();
   async function* body(): AsyncGenerator<string> {
     try {
       for (let next = first; next.done !== true; next = await lines.next()) yield `${next.value}\n`;
     } catch {
-      // The engine went away: the page sees the end, and asks again.
+      // The engine stopped: the page sees the end, and reconnects.
     } finally {
       await lines.return?.();
     }

@@ -22,8 +22,8 @@ export interface DecodedConfiguration {
 }
 
 /**
- * Reads a KubeletConfiguration from YAML or JSON. Unknown and repeated fields are warnings, as upstream falls back from
- * strict to lenient decoding for v1beta1; wrong types are errors, all of them told at once with file, line and field.
+ * Decodes a KubeletConfiguration from YAML or JSON. Unknown and repeated fields are warnings, as upstream falls back
+ * from strict to lenient decoding for v1beta1; wrong types are errors, reported together with file, line and field.
  * @throws PodwrightError (bad input)
  */
 export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedConfiguration {
@@ -46,7 +46,7 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const unknown = issues.filter((issue) => issue.code === "unrecognized_keys");
   warnings.push(...describe(unknown).map((error) => error.message));
   const paths = unknown.flatMap((issue) => issue.keys.map((key) => [...issue.path.map(String), key]));
-  // Unknown fields of items of lists stay; whoever reads the items does not look at them.
+  // Unknown fields of list items stay; readers ignore them.
   const known = paths.reduce(withoutPath, patch);
   return { configuration: lenient(goValues(kubeletConfigurationSchema, known)), patch: known, warnings, origin };
 }

@@ -15,10 +15,10 @@ export const defaultEvictionHard: Readonly<Record<string, string>> = {
 export type KubeletConfiguration = ReturnType<typeof defaulted>;
 
 /**
- * Fills in the defaults (pkg/kubelet/apis/config/v1beta1/defaults.go of Kubernetes 1.36). Where upstream can't tell an
- * empty text, a zero or a duration of zero from a field that isn't there, those mean the default too. Pure.
- * @param flagGates feature gates of the command line, which come before those of the configuration: two fields have
- * defaults only while their gates are on
+ * Fills in the defaults (pkg/kubelet/apis/config/v1beta1/defaults.go of Kubernetes 1.36). Where upstream cannot
+ * distinguish an empty text, a zero or a zero duration from a missing field, those mean the default too. Pure.
+ * @param flagGates feature gates of the command line, which take precedence over the configuration's: two defaults
+ * depend on gates
  */
 export function withDefaults(
   given: PartialConfiguration,
@@ -117,7 +117,7 @@ function frequencies(given: PartialConfiguration) {
     httpCheckFrequency: unlessZero(given.httpCheckFrequency, "20s"),
     streamingConnectionIdleTimeout: unlessZero(given.streamingConnectionIdleTimeout, "4h0m0s"),
     nodeStatusUpdateFrequency: unlessZero(given.nodeStatusUpdateFrequency, "10s"),
-    // As often as it is computed when that is set: older releases had only the one field.
+    // Defaults to the other period if that is set: older releases had only one field.
     nodeStatusReportFrequency: unlessZero(
       given.nodeStatusReportFrequency,
       unlessZero(given.nodeStatusUpdateFrequency, "5m0s"),

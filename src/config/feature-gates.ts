@@ -282,7 +282,7 @@ function settingWarning(settings: Settings, name: string, value: boolean): strin
   return [looked.length === 0 ? without : `${without} beyond ${looked.join(", ")}`];
 }
 
-/** A gate as it is set. */
+/** A configured gate. */
 export interface FeatureState {
   readonly name: string;
   /** As upstream's metrics spell it: nothing for what is generally available. */

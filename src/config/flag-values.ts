@@ -9,8 +9,8 @@ class FlagValueError extends Error {}
 
 /**
  * The JSON value of a flag of the kind.
- * @param before what the flag gave the last time, when it is repeated: lists and maps go on with it
- * @returns undefined when it says nothing: an empty text leaves an address, or reserved memory, as it was
+ * @param before the value of the flag's earlier occurrence: lists and maps are merged
+ * @returns undefined for no change: an empty text leaves an address, or reserved memory, as it was
  * @throws FlagValueError
  */
 export function flagValue(kind: FlagKind, text: string, before: unknown): unknown {

@@ -3,8 +3,8 @@ import { Int32 } from "../api/meta.ts";
 import { durationProblem, parseGoDuration } from "../base/go-duration.ts";
 
 /**
- * KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 as it is written, without apiVersion and kind:
- * types only, every field optional. What values mean and which are allowed is said elsewhere (defaults.ts, validate.ts).
+ * KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 as written, without apiVersion and kind:
+ * types only, every field optional. Meaning and validation are elsewhere (defaults.ts, validate.ts).
  */
 
 const text = z.string();
@@ -35,7 +35,7 @@ const outputRouting = z.strictObject({
 
 const logging = z.strictObject({
   format: text.optional(),
-  /** A duration, or nanoseconds; which text is none is told by validate-ignored.ts. */
+  /** A duration, or nanoseconds; invalid text is reported by validate-ignored.ts. */
   flushFrequency: z
     .union([text, z.number()])
     .refine((value) => value !== "", { error: ({ input }) => durationProblem(input) })

@@ -20,11 +20,11 @@ export interface ServingSettings {
   /** Undefined: client certificates count for nothing. */
   readonly clientAuthoritiesFile: string | undefined;
   readonly anonymous: boolean;
-  /** Bearer tokens are asked of the API server, whose answers count for so long; undefined: they are not. */
+  /** Bearer tokens are reviewed by the API server, with this cache lifetime; undefined: not accepted. */
   readonly tokenReview: { readonly ttlMs: number } | undefined;
-  /** Whoever asks may do everything, known or not: somebody has written so. */
+  /** Everyone may do everything, authenticated or not: explicitly configured. */
   readonly everybody: boolean;
-  /** Access is asked of the API server; undefined: whoever is known may do everything. */
+  /** Access is reviewed by the API server; undefined: authenticated clients may do everything. */
   readonly accessReview: { readonly allowedMs: number; readonly deniedMs: number } | undefined;
   readonly debugging: boolean;
   readonly systemLogs: boolean;
@@ -32,11 +32,11 @@ export interface ServingSettings {
 }
 
 /**
- * @param isWritten whether somebody gave a field its value (`LoadedConfiguration`): what opens the node to everybody has to
- * be wanted, and is by default where there are flags alone
- * @returns undefined when the API is turned off (enableServer)
- * @throws PodwrightError (bad input) for an address, an authorization mode, cipher suites and versions that are none, and
- * half a key pair
+ * @param isWritten whether a field was set explicitly (`LoadedConfiguration`): opening the node to everyone must be
+ * explicit, and is the default with flags only
+ * @returns undefined when the API is disabled (enableServer)
+ * @throws PodwrightError (bad input) for an invalid address, authorization mode, cipher suite or version, and half a
+ * key pair
  */
 export function servingSettings(
   configuration: KubeletConfiguration,
@@ -97,7 +97,7 @@ export function streamingIdleMs({ streamingConnectionIdleTimeout }: KubeletConfi
   return Math.max(0, milliseconds(streamingConnectionIdleTimeout));
 }
 
-/** TLS 1.0 and 1.1 are not spoken, whoever asks for them: what is older than 1.2 means 1.2. */
+/** TLS 1.0 and 1.1 are not supported: anything older than 1.2 means 1.2. */
 function minVersion(name: string): ServingSettings["minVersion"] {
   if (["", "VersionTLS10", "VersionTLS11", "VersionTLS12"].includes(name)) return "TLSv1.2";
   if (name === "VersionTLS13") return "TLSv1.3";
@@ -132,7 +132,7 @@ const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
 };
 
-/** What Go serves unless told otherwise: no key exchange without forward secrecy, which OpenSSL's own choice has. */
+/** Go's defaults: only key exchanges with forward secrecy, unlike OpenSSL's defaults. */
 const defaultSuites = [
   "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
   "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",

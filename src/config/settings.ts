@@ -61,7 +61,7 @@ export interface KubeletSettings {
   readonly maxPods: number;
   /** 0: no limit by processors. */
   readonly podsPerCore: number;
-  /** Ids of a pod with a user namespace of its own. */
+  /** Number of IDs for a pod with a user namespace. */
   readonly idsPerPod: number;
   readonly syncFrequencyMs: number;
   readonly maxContainerRestartPeriodMs: number;

@@ -21,7 +21,7 @@ export function shownConfiguration(configuration: KubeletConfiguration): object 
   };
 }
 
-/** Every flag with its value, whether it was given, a file says so or it is the default; secrets are masked. */
+/** Every flag with its effective value, from the command line, a file or the default; secrets are masked. */
 export function shownFlags(configuration: KubeletConfiguration, given: NodeFlagValues): Map<string, string> {
   const shown = shownConfiguration(configuration);
   const values = new Map<string, string>();

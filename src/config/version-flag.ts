@@ -1,7 +1,7 @@
 /** The release of Kubernetes whose kubelet podwright stands in for; what podwright is comes behind it. */
 export const kubernetesVersion = "v1.36.2";
 
-/** What `--version` asks for, as component-base's flag of that name does. */
+/** The value of `--version`, as component-base's flag of that name. */
 export interface VersionFlag {
   /** Print it, in one line or with all that it is made of, and end. */
   readonly print: "no" | "line" | "raw";
@@ -32,12 +32,14 @@ export function versionFlag(
   return { print: "no", reported: text };
 }
 
-/** The version that the Node and the metrics tell. @param own podwright's */
+/** The version of the Node and the metrics. @param own podwright's */
 export function reportedVersion(flag: VersionFlag | undefined, own: string): string {
   return flag?.reported ?? `${kubernetesVersion}+podwright.${own}`;
 }
 
-/** What `--version` prints: kubeadm reads the line, `raw` is spelled as Go spells the structure. Undefined: it asks for none. */
+/**
+ * The output of `--version`: kubeadm parses the line, `raw` is formatted like Go's structure. Undefined: not requested.
+ */
 export function versionText(flag: VersionFlag | undefined, platform: string): string | undefined {
   if (flag === undefined || flag.print === "no") return undefined;
   const version = flag.reported ?? kubernetesVersion;

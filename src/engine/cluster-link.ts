@@ -4,7 +4,7 @@ import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import type { ClusterObjects } from "./cluster-objects.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** A kubelet's side of its cluster, which is built after the kubelet. */
+/** A kubelet's connection to its cluster, which is built after the kubelet. */
 export class ClusterLink implements ClusterHooks {
   readonly #objects: ClusterObjects;
   #cluster: Cluster | undefined;
@@ -13,7 +13,7 @@ export class ClusterLink implements ClusterHooks {
     this.#objects = objects;
   }
 
-  /** To be called once, before the first pod is wanted. */
+  /** To be called once, before the first pod is delivered. */
   connect(cluster: Cluster): void {
     this.#cluster = cluster;
   }
@@ -43,12 +43,12 @@ export class ClusterLink implements ClusterHooks {
     this.#cluster?.podReleased(uid);
   }
 
-  /** What is wanted of the node has changed. */
+  /** The desired pods changed. */
   wantedChanged(): void {
     this.#cluster?.wantedChanged();
   }
 
-  /** Nothing of the pod is left on the node. */
+  /** The pod is removed from the node. */
   podRemoved(uid: PodUid): void {
     this.#objects.released(uid);
     this.#cluster?.wantedChanged();

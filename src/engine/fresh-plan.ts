@@ -15,8 +15,8 @@ export interface FreshPlanDependencies {
 }
 
 /**
- * What a node that has no pod would do with the manifests. Nothing is read and nothing is written.
- * @throws PodwrightError (bad input) for manifests that a node would refuse
+ * What a node without pods would do with the manifests. Reads and writes nothing.
+ * @throws PodwrightError (bad input) for manifests that a node would reject
  */
 export function freshPlan(deps: FreshPlanDependencies, request: ApplyRequest): Plan {
   const source = new RunSource(

@@ -1,11 +1,11 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** A client that has just started the engine gets this long to bring its pods. */
+/** Time for a client that has just started the engine to deliver its pods. */
 const firstWaitMs = 30_000;
 /** Between two pods there may be a moment without any (`stop` and `run` again): that is no reason to end. */
 const waitMs = 2_000;
 
-/** Tells when an engine has had nothing to do for a while. */
+/** Reports when an engine has been idle for a while. */
 export class IdleExit {
   readonly #clock: Clock;
   #node: { readonly isEmpty: boolean } | undefined;
@@ -23,7 +23,7 @@ export class IdleExit {
     this.#wait(firstWaitMs);
   }
 
-  /** A pod is gone: perhaps it was the last. */
+  /** A pod was removed: perhaps the last one. */
   podGone(): void {
     if (this.#node?.isEmpty === true) this.#wait(waitMs);
   }

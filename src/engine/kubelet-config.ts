@@ -16,13 +16,13 @@ import type { MachineInfo } from "./machine.ts";
 /** As upstream (ContainerGCPeriod). */
 const garbagePeriodMs = 60_000;
 
-/** What the node is called, where things are, and which ids its pods may have. */
+/** The node's name, paths, and user namespace IDs. */
 export interface NodeIdentity {
   readonly nodeName: string;
   readonly rootDirectory: string;
   readonly hostIPs: readonly string[];
   readonly podIds: PodIds;
-  /** Paths of files that may hold the node's own credentials for registries, the first goes first. */
+  /** Paths of files with the node's own registry credentials, in order of precedence. */
   readonly credentialFiles: readonly string[];
   /** Undefined: none. */
   readonly credentialPlugins?: CredentialPlugins | undefined;
@@ -39,7 +39,7 @@ function mostPods({ podsPerCore, maxPods }: KubeletSettings, processors: number)
   return podsPerCore > 0 ? Math.min(processors * podsPerCore, maxPods) : maxPods;
 }
 
-/** @throws PodwrightError (bad input) when more is reserved than this machine has */
+/** @throws PodwrightError (bad input) when the reservations exceed the machine's resources */
 function checkReservations(settings: KubeletSettings, machine: MachineInfo): void {
   const problems = reservationProblems(podCapacity(settings, machine), settings.reservations);
   if (problems.length === 0) return;
@@ -49,8 +49,8 @@ function checkReservations(settings: KubeletSettings, machine: MachineInfo): voi
 }
 
 /**
- * The configuration of a kubelet with these settings on this machine and its runtime. Pure.
- * @throws PodwrightError (bad input) when more is reserved than this machine has
+ * The kubelet's configuration from these settings, this machine and its runtime. Pure.
+ * @throws PodwrightError (bad input) when the reservations exceed the machine's resources
  */
 export function kubeletConfig(
   { podIds, credentialFiles, credentialPlugins, ...node }: NodeIdentity,
@@ -59,7 +59,7 @@ export function kubeletConfig(
   runtime: Pick<RuntimeInfo, "name" | "cgroupDriver" | "supplementalGroupsPolicy">,
 ): KubeletConfig {
   const cpu = { cpuQuota: settings.cpuQuota, cpuPeriodMicroseconds: settings.cpuPeriodMicroseconds };
-  // Runtime and kubelet must name cgroups alike, and it is the runtime that can't be told (KEP-4033).
+  // Runtime and kubelet must use the same cgroup driver, and the runtime's cannot be set from here (KEP-4033).
   const cgroupDriver = runtime.cgroupDriver ?? settings.cgroupDriver;
   const { cgroupVersion, memoryBytes, processors } = machine;
   checkReservations(settings, machine);
@@ -101,7 +101,7 @@ export function kubeletConfig(
     worker: {
       syncFrequencyMs: settings.syncFrequencyMs,
       errorBackOffMs: 10_000,
-      // A call may hang for its whole time before a fresh look is possible.
+      // A call may hang for its whole timeout before a fresh observation is possible.
       observeLimitMs: settings.runtimeRequestTimeoutMs + 30_000,
       maxContainerRestartPeriodMs: settings.maxContainerRestartPeriodMs,
       garbage: settings.garbage,
@@ -110,7 +110,7 @@ export function kubeletConfig(
     garbage: { ...settings.garbage, periodMs: garbagePeriodMs },
     images: { ...settings.images, verification: settings.imageVerification, credentialFiles, credentialPlugins },
     podIds,
-    // docs/performance.md: so many finish as early as all at once, and half of them much sooner.
+    // docs/performance.md: with this limit all are as early as with all at once, and half of them much earlier.
     parallelStarts: processors + 4,
     housekeepingPeriodMs: 2000,
     runtimeName: runtime.name,

@@ -13,8 +13,8 @@ export interface LockFileDependencies {
 }
 
 /**
- * `--lock-file`: waits until no other kubelet has the file locked (flock(2), as upstream's), and locks it. Rejects with
- * the signal's reason.
+ * `--lock-file`: waits until no other kubelet holds the lock (flock(2), as upstream), and takes it. Rejects with the
+ * signal's reason.
  */
 export async function takeLockFile(
   { clock, locks, log }: Pick<LockFileDependencies, "clock" | "log"> & { readonly locks: Locks },
@@ -31,8 +31,8 @@ export async function takeLockFile(
 }
 
 /**
- * `--exit-on-lock-contention`: aborts when another process waits for the lock, or with `signal`. Upstream sees through
- * inotify that the file is opened, which Node.js can't; who waits for the lock stands in /proc/locks.
+ * `--exit-on-lock-contention`: aborts when another process waits for the lock, or with `signal`. Upstream notices
+ * through inotify that the file is opened, which Node.js cannot; /proc/locks shows the waiters.
  */
 export function lockFileContention(deps: LockFileDependencies, path: string, signal: AbortSignal): AbortSignal {
   const contended = new AbortController();
@@ -61,8 +61,8 @@ async function isContended({ files, log }: LockFileDependencies, path: string): 
 }
 
 /**
- * Whether somebody waits for a lock of the file (proc_locks(5): `1: -> FLOCK ADVISORY WRITE 42 fe:00:1234 0 EOF`). On
- * file systems whose files show another device than their mount (btrfs) nobody is ever seen. Pure.
+ * Whether a process waits for a lock of the file (proc_locks(5): `1: -> FLOCK ADVISORY WRITE 42 fe:00:1234 0 EOF`). On
+ * file systems whose files have another device than their mount (btrfs) waiters are never seen. Pure.
  */
 export function hasWaiter(table: string, { device, inode }: Pick<FileInfo, "device" | "inode">): boolean {
   const hex = (part: number): string => part.toString(16).padStart(2, "0");

@@ -24,7 +24,7 @@ export interface MachineObservationsDependencies {
 const askAgainMs = 60_000;
 const runtimeLimitMs = 5000;
 
-/** What is left of the machine: memory, disks and processes. */
+/** The machine's free memory, disk space and process IDs. */
 export class MachineObservations {
   readonly #deps: MachineObservationsDependencies;
   readonly #collector: StatsCollector;
@@ -42,7 +42,7 @@ export class MachineObservations {
     });
   }
 
-  /** @param wanted only for what is wanted of it the runtime is asked */
+  /** @param wanted the runtime is only queried for these */
   async look(wanted: ReadonlySet<Signal>, signal: AbortSignal): Promise<MachineLook> {
     const { files, node } = this.#deps;
     const disksAreWanted = [...wanted].some((name) => /^(?:node|image|container)fs\./u.test(name));
@@ -110,7 +110,7 @@ export class MachineObservations {
   }
 }
 
-/** Undefined where there is no limit: nothing can be said to be left of it. */
+/** Undefined without a limit: there is no remaining amount. */
 function memoryOf({ memory }: CgroupSample): Observation | undefined {
   if (memory?.limit === undefined) return undefined;
   return left(Math.max(0, memory.limit - memory.workingSet), memory.limit);
@@ -120,7 +120,7 @@ function bytesOf({ availableBytes, capacityBytes }: FileSystemUsage): Observatio
   return left(availableBytes, capacityBytes);
 }
 
-/** File systems that make inodes as they need them tell of none. */
+/** File systems with dynamic inodes report none. */
 function inodesOf({ inodesFree, inodes }: FileSystemUsage): Observation | undefined {
   return inodes === 0 ? undefined : left(inodesFree, inodes);
 }

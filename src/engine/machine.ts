@@ -1,19 +1,19 @@
 import type { Cgroups } from "../ports/cgroups.ts";
 import type { Files } from "../ports/files.ts";
 
-/** What this machine has, as far as pods' resources depend on it. */
+/** The machine's properties that pods' resources depend on. */
 export interface MachineInfo {
   readonly processors: number;
   readonly memoryBytes: bigint;
   readonly cgroupVersion: 1 | 2;
-  /** Sizes of huge pages that the kernel offers, ascending, in bytes. */
+  /** Huge page sizes supported by the kernel, ascending, in bytes. */
   readonly hugePageSizes: readonly bigint[];
-  /** Bytes set aside for huge pages, by their size. */
+  /** Bytes reserved for huge pages, by size. */
   readonly hugePages: ReadonlyMap<bigint, bigint>;
   readonly swapBytes: bigint;
   /** Of the file system of pods' directories; undefined: unknown. */
   readonly ephemeralStorageBytes?: bigint | undefined;
-  /** Processes and threads that the kernel allows; undefined: it does not say. */
+  /** The kernel's limit of processes and threads; undefined: unknown. */
   readonly pids: bigint | undefined;
   /** Whether cgroups can limit swap. */
   readonly swapAccounting: boolean;
@@ -23,7 +23,7 @@ export interface MachineInfo {
   readonly appArmor: boolean;
   /** Whether SELinux is on. */
   readonly seLinux: boolean;
-  /** Counters of each processor that tell one container what others do: hidden from pods. */
+  /** Per-CPU counters that reveal other containers' activity: masked in pods. */
   readonly maskedPaths: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export async function readMachineInfo(files: Files, cgroups: Pick<Cgroups, "vers
   };
 }
 
-/** Both files name a limit of the whole machine. */
+/** Both files have a limit of the whole machine. */
 async function mostTasks(files: Files, text: (path: string) => Promise<string>): Promise<bigint | undefined> {
   let least: bigint | undefined;
   for (const path of ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"]) {
@@ -73,7 +73,7 @@ function kibibytes(match: RegExpExecArray | null): bigint {
   return BigInt(match?.[1] ?? 0) * 1024n;
 }
 
-/** On v2 the root has no such file; every cgroup below it has, when the controller is on. */
+/** On v2 the root has no such file; every cgroup below it has, when the controller is enabled. */
 async function hasSwapAccounting(files: Files, version: 1 | 2): Promise<boolean> {
   if (version === 1) return (await files.stat("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")) !== undefined;
   for (const { name, type } of await files.list("/sys/fs/cgroup")) {

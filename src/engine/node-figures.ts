@@ -20,7 +20,7 @@ export interface NodeFiguresDependencies {
   readonly files: StatsFiles;
   readonly log: Logger;
   readonly ownPid: number;
-  /** Counts what is kept of how images came to the node. */
+  /** Counts the stored image pull records. */
   readonly imageRecords: () => Promise<ImageRecordCounts>;
 }
 
@@ -28,7 +28,7 @@ export interface NodeFiguresSettings extends CadvisorSettings {
   readonly facts: NodeFacts;
 }
 
-/** What a node shows of itself to monitoring. */
+/** The node's monitoring endpoints. */
 export function nodeFigures(deps: NodeFiguresDependencies, settings: NodeFiguresSettings): NodeFigures {
   const { stats, metrics, node, files, log, ownPid } = deps;
   const attempt = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {

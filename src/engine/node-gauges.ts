@@ -12,12 +12,12 @@ export interface NodeGaugesDependencies {
 }
 
 export interface NodeGaugesSettings {
-  /** Its file system is the disk that is shown. */
+  /** The file system shown as the disk. */
   readonly directory: string;
   readonly maxPods: number;
 }
 
-/** The node page's gauges out of the node's statistics; without pods they read nothing but the machine's own files. */
+/** The node page's gauges from the node's statistics; without pods only the machine's own files are read. */
 export function nodeGauges(
   { clock, files, stats }: NodeGaugesDependencies,
   { directory, maxPods }: NodeGaugesSettings,

@@ -17,34 +17,34 @@ export interface NodePartsDependencies extends Omit<
   "journal" | "objects" | "sourcesReady" | "cluster"
 > {
   readonly journal: Pick<Journal, "record" | "follow">;
-  /** Told of each pod of which nothing is left. */
+  /** Called with each removed pod. */
   readonly onPodGone: (uid: PodUid) => void;
-  /** Told of each change of what is wanted, after everybody else. */
+  /** Called for each change of the desired pods, after all others. */
   readonly onUpdate?: ((update: PodUpdate) => void) | undefined;
 }
 
 export interface NodePartsSetup {
   readonly config: KubeletConfig;
-  /** Sources besides the API server; it is one where there is a cluster. */
+  /** Sources besides the API server; which is one in a cluster. */
   readonly sources: readonly SourceName[];
   /** Of a node without a cluster: ConfigMaps and Secrets. */
   readonly objects: ObjectLookup;
-  /** Undefined: the node stands alone. */
+  /** Undefined: standalone. */
   readonly cluster: ClusterSetup | undefined;
 }
 
-/** What belongs to every node, however it is reached and wherever its manifests come from. */
+/** The parts of every node, whatever its sources and connections. */
 export interface NodeParts {
   readonly kubelet: Kubelet;
   readonly mux: PodMux;
   readonly cluster: Cluster | undefined;
-  /** Takes what a source wants. */
+  /** Receives the pods of a source. */
   readonly deliver: (source: SourceName, state: SourceState) => void;
-  /** Runs pods, and keeps the node's place in its cluster, until the signal aborts. Rejects only for a defect. */
+  /** Runs pods, and the cluster connection, until the signal aborts. Rejects only for a defect. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Puts a kubelet, the merged stream of what is wanted and the node's place in a cluster together. */
+/** Connects a kubelet, the merged sources and the cluster. */
 export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): NodeParts {
   const { ports, cri, journal, log, owns, features, pressure, logOwners, rooms, recorder, observer } = deps;
   const { clock, random, files } = ports;

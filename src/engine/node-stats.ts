@@ -25,13 +25,13 @@ export interface NodeStatsDependencies {
   readonly files: StatsFiles;
   readonly cri: Cri;
   readonly log: Logger;
-  /** Tells how long measuring a volume took. */
+  /** Observes the duration of volume measurements. */
   readonly volumeMeasured?: (durationMs: number) => void;
 }
 
 /** The configuration for statistics. */
 export interface StatsSettings {
-  /** Empty: found out. */
+  /** Empty: detected. */
   readonly kubeletCgroups: string;
   readonly runtimeCgroups: string;
   /** Empty: none. */
@@ -46,7 +46,7 @@ export type StatsContext = Pick<
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
 >;
 
-/** What a node and its pods use. Nothing is read while nobody asks. */
+/** Usage statistics of a node and its pods. Nothing is read without a request. */
 export class NodeStats {
   readonly #nodeName: string;
   #node: Pick<Node, "nodePods"> | undefined;
@@ -54,7 +54,7 @@ export class NodeStats {
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
 
-  /** @param signal ends what is being measured */
+  /** @param signal ends a measurement */
   constructor(
     deps: NodeStatsDependencies,
     node: StatsContext,
@@ -90,7 +90,7 @@ export class NodeStats {
     this.#storage = new StorageStats({ clock, files, cri, log, volumes, rootDirectory, podLogsRoot, runtime }, signal);
   }
 
-  /** Tells whose pods are measured. To be called once. */
+  /** Sets the pods to measure. To be called once. */
   connect(node: Pick<Node, "nodePods">): void {
     this.#node = node;
   }
@@ -117,7 +117,7 @@ export class NodeStats {
     return await this.#storage.ofPods(pods, ask);
   }
 
-  /** What containers' logs take, for `/metrics`. */
+  /** Disk usage of containers' logs, for `/metrics`. */
   async logFamily(): Promise<Family> {
     return await this.#storage.logFamily(this.#pods());
   }

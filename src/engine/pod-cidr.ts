@@ -8,8 +8,8 @@ interface RuntimeToTell {
 }
 
 /**
- * Tells the runtime of a node that stands alone which addresses its pods have (podCIDR); in a cluster the Node says so.
- * A runtime with a network configuration of its own takes no notice. Never rejects: pods may get addresses all the same.
+ * Sends the pod CIDR to the runtime of a standalone node; in a cluster the Node's is used. A runtime with its own
+ * network configuration ignores it. Never rejects: pods may get addresses nevertheless.
  */
 export async function tellPodCidr(
   { runtime }: { readonly runtime: RuntimeToTell },

@@ -6,7 +6,7 @@ const onlinePath = "/sys/devices/system/cpu/online";
 const maxBytes = 64 * 1024;
 
 /**
- * Checks that the processors of reservedSystemCPUs, a valid list, are this machine's.
+ * Checks that reservedSystemCPUs, a valid list, are CPUs of this machine.
  * @throws PodwrightError (bad input) in upstream's words
  */
 export async function checkReservedProcessors(files: Pick<Files, "read">, reserved = ""): Promise<void> {
@@ -15,7 +15,7 @@ export async function checkReservedProcessors(files: Pick<Files, "read">, reserv
   try {
     online = new TextDecoder().decode(await files.read(onlinePath, maxBytes)).trim();
   } catch (error) {
-    // A kernel that does not say counts none as missing.
+    // Without information from the kernel none counts as missing.
     if (error instanceof FileError) return;
     throw error;
   }

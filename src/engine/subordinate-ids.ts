@@ -4,7 +4,7 @@ import { defaultPodIds, type PodIds } from "../runtime/config/id-ranges.ts";
 
 const user = "kubelet";
 const askLimitMs = 30_000;
-/** getent(1): the user is not there. */
+/** getent(1): no such user. */
 const noSuchUser = 2;
 
 /**
@@ -28,7 +28,7 @@ export async function subordinateIds(
   return { first, length, perPod };
 }
 
-/** The user's entry may come from elsewhere than this machine: then ids are not to be made up when that can't be reached. */
+/** The user's entry may come from a directory service: when that is unreachable, IDs must not be made up. */
 async function userIsKnown(processes: Pick<Processes, "run">): Promise<boolean> {
   const outcome = await ask(processes, "getent", ["passwd", user]);
   if (outcome === undefined || outcome.exitCode === noSuchUser) return false;

@@ -6,12 +6,12 @@ import { discoverRuntime, type RuntimeInfo } from "../runtime-service/features.t
 
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
-/** While nothing changes, it is said again after so long that the runtime is away. */
+/** Interval of repeating the log line while the runtime is away. */
 const remindMs = 5 * 60_000;
 
 /**
- * Asks the runtime who it is until it answers: it may be starting, or be started last. Never gives up, and says so.
- * @throws PodwrightError when it answers but can't be used, the signal's reason when that aborts
+ * Queries the runtime's version until it answers: it may still be starting. Never gives up, and logs the wait.
+ * @throws PodwrightError when it answers but is unusable, the signal's reason when that aborts
  */
 export async function waitForRuntime(
   cri: Cri,

@@ -8,13 +8,13 @@ import type { StatusManager } from "../status/status-manager.ts";
 export interface PodWatchDependencies {
   readonly statuses: Pick<StatusManager, "onChange">;
   readonly pod: (uid: PodUid) => Pod | undefined;
-  /** The pods that there are now. */
+  /** The current pods. */
   readonly refs: readonly PodRef[];
-  /** UIDs of pods that are gone from the node. */
+  /** UIDs of removed pods. */
   readonly gone: Emitter<PodUid>;
 }
 
-/** Tells of pods as their statuses change and as they go, until disposed of. The listener must not throw. */
+/** Reports pods as their statuses change and as they are removed, until disposed of. The listener must not throw. */
 export function watchPods(
   { statuses, pod, refs, gone }: PodWatchDependencies,
   listener: (news: PodNews) => void,

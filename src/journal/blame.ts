@@ -28,10 +28,10 @@ interface End {
 type Data = NonNullable<JournalEntry["data"]>;
 
 /**
- * What the newest pod that `pod` names (a UID, or namespace and name) spent its start-up on. Undefined when no entry is
- * about such a pod.
+ * What the newest pod matching `pod` (a UID, or namespace and name) spent its start-up on. Undefined without an entry
+ * about it.
  * @param entries in ascending order
- * @param now wall-clock milliseconds up to which what has not ended goes on
+ * @param now wall-clock milliseconds up to which unfinished phases are counted
  */
 export function blame(entries: readonly JournalEntry[], pod: Partial<PodRef>, now: number): Blame | undefined {
   const [incarnation] = incarnations(entries, pod);
@@ -76,7 +76,7 @@ class StartUp {
   readonly #firstTime: number;
   readonly #endTime: number;
 
-  /** @param entries also those of the node: they tell of podwright's lives */
+  /** @param entries including those of the node: they show podwright's restarts */
   constructor(entries: readonly JournalEntry[], own: readonly JournalEntry[], firstTime: number, endTime: number) {
     this.#own = own;
     this.#bySeq = new Map(own.map((entry) => [entry.seq, entry]));
@@ -108,7 +108,7 @@ class StartUp {
     const pullMs =
       isIn && ending.seq !== undefined ? numberOf(this.#bySeq.get(ending.seq)?.data?.["pullMs"]) : undefined;
     if (pullMs !== undefined) {
-      // The pull's own time is told by its outcome; what came before was the wait for a place.
+      // The pull's own duration is in its outcome; the time before was the wait for a slot.
       return { ...this.#phase(kind, label, step, ranMs, result), ...queued(ranMs - pullMs) };
     }
     const before = Math.round(numberOf(data["queuedMs"]) ?? 0);

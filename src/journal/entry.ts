@@ -62,7 +62,7 @@ export interface Repeated {
   readonly lastTime: number;
 }
 
-/** `what` of the note that opens each life of podwright on one journal: actions before it without an outcome have none. */
+/** `what` of the note at each start of podwright on one journal: actions before it without an outcome have none. */
 export const lifeStarted = "PodwrightStarted" satisfies EntryName;
 
 /** `what` of the note that stands where entries were skipped for a follower that reads too slowly. */

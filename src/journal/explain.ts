@@ -4,7 +4,7 @@ import { manifestReturn } from "./manifest-return.ts";
 import { type CauseLink, endSeq, linkOf, type Step, stepsOf } from "./steps.ts";
 import { type CauseCode, factOf, isEntryName, termOf } from "./vocabulary.ts";
 
-/** One life of a pod name: a pod that is deleted and made again has a new UID. Times are wall-clock milliseconds. */
+/** One incarnation of a pod name: a recreated pod has a new UID. Times are wall-clock milliseconds. */
 export interface Incarnation {
   readonly pod: PodRef;
   readonly firstTime: number;
@@ -27,7 +27,7 @@ export interface Subject {
   readonly next?: Step;
 }
 
-/** The answer to "why is this pod as it is". JSON-able. */
+/** The explanation of a pod's state. JSON-able. */
 export interface Explanation {
   readonly incarnation: Incarnation;
   /** The pod itself, then its containers in the order in which they came up. */
@@ -204,7 +204,7 @@ export function isUpkeep({ what, cause }: Pick<JournalEntry, "what" | "cause">):
   return termOf(what).why === "upkeep" || (cause !== undefined && isTidyingFor(cause.code));
 }
 
-/** Housekeeping, and what is seen of it: true, and no answer to why a pod is as it is. */
+/** Housekeeping, and observations of it: no explanation of a pod's state. */
 function isTidying(step: Step): boolean {
   const { why: role } = termOf(step.what);
   return (
@@ -218,7 +218,7 @@ function isTidyingFor(code: CauseCode): boolean {
   return factOf(code)?.why === "tidying";
 }
 
-/** A cause that only says that something was seen: why it came to that is told by the action before. */
+/** A cause that is only an observation: the action before explains it. */
 function isSeen(code: CauseCode): boolean {
   return factOf(code)?.why === "seen" || (isEntryName(code) && termOf(code).seen === true);
 }

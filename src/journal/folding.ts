@@ -48,7 +48,7 @@ export class Folding {
   }
 }
 
-/** What the input tells the state of. About manifests that have no pod there is nothing but what each one said. */
+/** The subject whose state the input reports. Without a pod, entries about manifests have only their messages. */
 function subjectOf(input: JournalInput): string {
   if (input.pod === undefined && input.kind !== "note") return saidBy(input);
   return input.container ?? "";

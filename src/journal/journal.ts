@@ -37,7 +37,7 @@ export interface JournalOptions {
   /** Absolute path of a directory of the journal's own; made when missing. */
   readonly directory: string;
   readonly limits?: Partial<JournalLimits>;
-  /** Told of each entry as it is recorded, repetitions too. Returns at once and throws nothing. */
+  /** Called with each recorded entry, repetitions included. Must return immediately and not throw. */
   readonly observe?: ((input: JournalInput) => void) | undefined;
 }
 
@@ -52,7 +52,7 @@ export class Journal implements Recorder {
   readonly #folding: Folding;
   readonly #writer: JournalWriter | undefined;
   readonly #followers = new Set<{ readonly filter: EntryFilter; readonly follower: Follower }>();
-  /** Entries whose count has grown since they were written and told. */
+  /** Entries whose count has grown since they were written and reported. */
   readonly #grown = new Set<number>();
   #growthTimer: Disposable | undefined;
   readonly #observe: JournalOptions["observe"];
@@ -102,9 +102,8 @@ export class Journal implements Recorder {
   }
 
   /**
-   * Records what happened and returns its sequence number: a new one, or that of the entry which already said the
-   * same a moment ago ({@link Folding}). An action without a cause is a defect; it is recorded with the cause
-   * `MissingCause` and a note that tests look for.
+   * Records an entry and returns its sequence number: a new one, or that of an equal recent entry ({@link Folding}). An
+   * action without a cause is a defect; it is recorded with the cause `MissingCause` and a note that tests check for.
    */
   record(input: JournalInput): number {
     if (input.kind === "action" && input.cause === undefined) return this.#recordWithoutCause(input);
@@ -114,7 +113,7 @@ export class Journal implements Recorder {
     if (folded !== undefined) return folded;
     const seq = this.#nextSeq++;
     const { of = 0 } = input;
-    // Whoever tells of an outcome has the action's number from here.
+    // Callers record an outcome with the action's number from here.
     invariant("an outcome follows its action", of < seq, () => `${input.what} ${seq} is of ${of}`);
     const { entry, line } = encodeEntry({ ...input, seq, time: this.#clock.now() });
     this.#memory.add(entry, line.length);
@@ -123,7 +122,7 @@ export class Journal implements Recorder {
     return seq;
   }
 
-  /** Entries in memory that the filter wants, by ascending sequence number. */
+  /** Entries in memory that match the filter, by ascending sequence number. */
   entries(filter: EntryFilter = {}): JournalEntry[] {
     return this.#memory.select(filter);
   }

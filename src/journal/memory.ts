@@ -10,13 +10,13 @@ export interface EntryFilter {
   readonly withNode?: boolean;
   readonly container?: string;
   readonly kinds?: readonly JournalKind[];
-  /** The smallest sequence number wanted. */
+  /** The smallest sequence number. */
   readonly sinceSeq?: number;
   /** At most so many, the newest of them. */
   readonly limit?: number;
 }
 
-/** True when the filter wants the entry (`limit` aside). */
+/** True when the entry matches the filter (`limit` aside). */
 export function matches(filter: EntryFilter, entry: JournalEntry): boolean {
   if (filter.sinceSeq !== undefined && entry.seq < filter.sinceSeq) return false;
   if (filter.kinds !== undefined && !filter.kinds.includes(entry.kind)) return false;
@@ -94,7 +94,7 @@ export class JournalMemory {
     stored.bytes = bytes;
   }
 
-  /** The entries wanted, by ascending sequence number. */
+  /** The matching entries, by ascending sequence number. */
   select(filter: EntryFilter): JournalEntry[] {
     const found: JournalEntry[] = [];
     for (const { entry } of this.#candidates(filter)) {

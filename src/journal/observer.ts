@@ -15,11 +15,11 @@ export type StepState = "syncing" | "terminating" | "terminated" | "finished";
 export interface AskedImage {
   /** The runtime has it. */
   present?: boolean;
-  /** A registry has to be asked. */
+  /** The registry must be contacted. */
   pulls?: boolean;
 }
 
-/** Why a pod may use an image that is on the node, or why its registry is asked: upstream's words. */
+/** Why a pod may use a present image, or why its registry is contacted: upstream's values. */
 export type AccessJudgement =
   | "credentialPolicyAllowed"
   | "credentialRecordFound"
@@ -27,30 +27,30 @@ export type AccessJudgement =
   /** The records or the pod's credentials can't be read. */
   | "error";
 
-/** Told of what is not in the journal, for metrics. Returns at once, throws nothing, decides nothing. */
+/** Observes what is not in the journal, for metrics. Returns immediately, throws nothing, decides nothing. */
 export interface Observer {
   /** A unary CRI call has ended. @param method as CRI spells it */
   called(method: string, durationMs: number, failed: boolean): void;
   /** The runtime was listed. */
   relisted(durationMs: number): void;
-  /** One pod was looked at. */
+  /** One pod was inspected. */
   inspected(durationMs: number): void;
   probed(probe: ProbeName, outcome: "success" | "warning" | "failure" | "error", durationMs: number): void;
   /** It is not probed any more. */
   probeEnded(probe: ProbeName): void;
   /** A worker has done a step for its pod. */
   stepped(pod: PodRef, state: StepState, durationMs: number): void;
-  /** A pod begins under the UID of one that had still to end when it was wanted. */
+  /** A pod starts under the UID of one that was still stopping when it arrived. */
   podReturned(isStatic: boolean): void;
-  /** The node was looked through for what pods left that are gone. @param failed those of which it can't be removed */
+  /** Leftovers of removed pods were searched. @param failed those that could not be removed */
   leftoversSwept(found: number, failed: number): void;
-  /** A container asked for its image, and has it or does not get it. */
+  /** A container requested its image, with the result. */
   imageAsked(policy: string, asked: AskedImage): void;
   /** Whether a pod may use an image that is on the node was judged. */
   accessJudged(judgement: AccessJudgement): void;
 }
 
-/** Awaits a worker's step and tells how long it took, however it ended. */
+/** Awaits a worker's step and measures it, however it ends. */
 export async function measureStep(
   observer: Observer | undefined,
   clock: Clock,

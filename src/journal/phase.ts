@@ -8,7 +8,7 @@ export interface Phase {
   readonly container?: string;
   /** Milliseconds since the pod's first entry. */
   readonly offsetMs: number;
-  /** With `queuedMs`; of what goes on: so far. */
+  /** With `queuedMs`; for unfinished phases: so far. */
   readonly durationMs: number;
   /** The part of it that was spent waiting for a place among the starts or the pulls. */
   readonly queuedMs?: number;

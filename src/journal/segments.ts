@@ -19,7 +19,7 @@ interface Segment {
 
 /** What {@link SegmentLog.open} found on disk. */
 export interface ReadBack {
-  /** By ascending sequence number, each number once, the newest only when there are more than wanted. */
+  /** By ascending sequence number, each number once; only the newest if there are more than requested. */
   readonly entries: JournalEntry[];
   /** Above every number that was ever written here. */
   readonly nextSeq: number;
@@ -54,8 +54,8 @@ export class SegmentLog implements LineLog {
   }
 
   /**
-   * Reads the newest segments back until `wantEntries` are found. Lines that are no entries are counted and skipped.
-   * Rejects with FileError when the directory can't be made or listed; a segment that can't be read is a problem told.
+   * Reads the newest segments back until `wantEntries` are found. Invalid lines are counted and skipped. Rejects with
+   * FileError when the directory cannot be created or listed; an unreadable segment is reported as a problem.
    */
   async open(wantEntries: number): Promise<ReadBack> {
     await this.#files.makeDirectory(this.#directory, 0o700);
@@ -101,7 +101,7 @@ export class SegmentLog implements LineLog {
     }
   }
 
-  /** Makes the directory again, after somebody removed it. */
+  /** Recreates the directory if it was removed. */
   async repair(): Promise<void> {
     await this.#files.makeDirectory(this.#directory, 0o700);
   }
@@ -143,7 +143,7 @@ export class SegmentLog implements LineLog {
     }
   }
 
-  /** Numbers go on above all that an unreadable segment can hold, and nothing more is appended to it. */
+  /** Numbering continues above everything that an unreadable segment can hold, and nothing more is appended to it. */
   async #passUnread(segment: Segment): Promise<void> {
     const size = await this.#files.stat(segment.path).then(
       (info) => info?.size ?? 0,

@@ -10,8 +10,8 @@ export interface CauseLink {
 }
 
 /**
- * How an action ended. running: it has not. interrupted: podwright stopped before it ended, so nobody knows from here. The
- * other words are the outcome's own.
+ * How an action ended. running: not yet. interrupted: podwright stopped first, so the outcome is unknown here. The
+ * other values are the outcome's own.
  */
 export interface Ending {
   readonly result: "done" | "failed" | "unknown" | "running" | "interrupted";
@@ -40,7 +40,7 @@ export interface Step {
 
 const maxCauses = 16;
 
-/** The steps that the entries (by ascending sequence number) tell of, each action with its outcome, in order of begin. */
+/** The steps in the entries (by ascending sequence number), each action with its outcome, in order of their start. */
 export function stepsOf(entries: readonly JournalEntry[]): Step[] {
   const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
   const outcomes = new Map<number, JournalEntry>();
@@ -97,7 +97,7 @@ function endingOf(entry: JournalEntry, outcome: JournalEntry | undefined, lastLi
   };
 }
 
-/** The entry's chain of causes; where it ends at evidence that has causes of its own, the chain goes on there. */
+/** The entry's chain of causes; where it ends at an entry with causes of its own, the chain continues there. */
 function causesOf(entry: JournalEntry, bySeq: ReadonlyMap<number, JournalEntry>): CauseLink[] {
   const links: CauseLink[] = [];
   const visited = new Set([entry.seq]);

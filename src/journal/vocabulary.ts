@@ -13,7 +13,7 @@ import { statusFacts, statusTerms } from "./vocabulary/status.ts";
 import type { Fact, Facts, JournalKind, Term, Terms } from "./vocabulary/term.ts";
 import { volumeFacts, volumeTerms } from "./vocabulary/volumes.ts";
 
-/** Every name that an entry of the journal can have. A room that has something new to tell adds its lines here. */
+/** Every name of an entry. A room with new entries adds its lines here. */
 export const terms = {
   ...journalTerms,
   ...sourceTerms,
@@ -102,7 +102,7 @@ export function causeCodeOf(text: string): CauseCode {
   return isCauseCode(text) ? text : "UnknownCause";
 }
 
-/** Whether a pod was refused, by the reason it was told. */
+/** Whether a pod was rejected, by its reason. */
 export function isRejection(text: string): text is RejectionReason {
   return isEntryName(text) && termOf(text).refuses !== undefined;
 }

@@ -145,7 +145,7 @@ export class JournalWriter {
       this.#pendingCharacters += line.text.length;
     }
     if (this.#pendingCharacters <= this.#limits.maxPendingCharacters) return;
-    // Half of it goes at once, so that a flood during an outage does not shift the array line by line.
+    // Half of it is dropped at a time, so that a flood during an outage does not shift the array line by line.
     let given = 0;
     while (this.#pendingCharacters > this.#limits.maxPendingCharacters / 2 && given < this.#pending.length) {
       this.#pendingCharacters -= this.#pending[given]?.text.length ?? 0;

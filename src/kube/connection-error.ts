@@ -7,7 +7,7 @@ interface Server {
   readonly ca: string | undefined;
 }
 
-/** What the errors of TLS mean to who wrote the kubeconfig, and which of its fields to look at. */
+/** TLS errors in terms of the kubeconfig, with the fields to check. */
 const explanations: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "its certificate has expired, or this machine's clock is ahead",
   CERT_NOT_YET_VALID: "its certificate is not valid yet, or this machine's clock is behind",
@@ -26,7 +26,7 @@ const explanations: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there: check server of the kubeconfig's cluster",
 };
 
-/** The server's certificate leads to nobody who is trusted. */
+/** The server's certificate chain leads to no trusted authority. */
 const untrusted: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -36,7 +36,7 @@ const untrusted: ReadonlySet<string> = new Set([
   "CERT_SIGNATURE_FAILURE",
 ]);
 
-/** An error of a connection in words that name the server, what is wrong with it, and what to look at. */
+/** A connection error that names the server, the problem and what to check. */
 export function connectionError({ url, ca }: Server, error: unknown): KubeConnectionError {
   if (error instanceof KubeConnectionError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -62,7 +62,7 @@ function distrust(ca: string | undefined): string {
   return `the kubeconfig's certificate authority did not sign its certificate: check ${fields}`;
 }
 
-/** Node.js tells programmers how they could start it; who runs a node has a kubeconfig. */
+/** Node.js's hint is for programmers; a node's administrator has a kubeconfig. */
 function withoutNodeAdvice(reason: string): string {
   return reason.replace(/; if the root CA is installed locally.*$/su, "");
 }

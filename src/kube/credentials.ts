@@ -21,15 +21,14 @@ export interface Identity {
 }
 
 /**
- * A client certificate that is renewed while podwright runs. What the kubeconfig says of who asks then counts for
- * nothing: a token that is sent along would go wherever the certificate is known.
- * It may wait for one, no longer than the signal lets it. @throws KubeConnectionError while there is none
+ * A client certificate that is renewed while podwright runs. It replaces the kubeconfig's credentials: a token must not
+ * be sent along. Waits for one within the signal's limit. @throws KubeConnectionError while there is none
  */
 export type CertificateSource = (signal: AbortSignal) => Promise<NonNullable<Identity["certificate"]>>;
 
 const maxFileBytes = 1024 * 1024;
 
-/** Who podwright is to the API server, as its kubeconfig says: files are read again, plugins asked again. */
+/** podwright's credentials for the API server, by its kubeconfig: files are reread, plugins rerun. */
 export class Credentials {
   readonly #url: URL;
   readonly #files: Files;
@@ -71,18 +70,18 @@ export class Credentials {
     return await this.#authority?.get();
   }
 
-  /** The server answered 401: what may have changed is looked at again. */
+  /** The server answered 401: credentials are reread. */
   refused({ given }: Identity): void {
     if (given !== undefined) this.#exec?.refused(given);
     for (const each of [this.#token, this.#certificate, this.#authority]) each?.expire();
   }
 
-  /** A connection failed, or the server took us for somebody who may not: perhaps for what files held for a moment. */
+  /** A connection failed, or was forbidden: perhaps because files were inconsistent for a moment. */
   doubted(): void {
     for (const each of [this.#token, this.#certificate, this.#authority]) each?.doubt();
   }
 
-  /** Nobody asks any more. */
+  /** No more requests. */
   close(): void {
     this.#exec?.close();
   }

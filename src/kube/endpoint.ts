@@ -22,7 +22,7 @@ export interface Endpoint {
   readonly proxy?: URL;
 }
 
-/** For a socket that says nothing: the kernel asks for a sign of life after so long, then every second. */
+/** The server no longer has the pod of that UID. */
 const keepAliveMs = 10_000;
 /** So long a connection is waited for. */
 export const connectTimeoutMs = 10_000;
@@ -112,7 +112,7 @@ export function connectionsThrough(
     return () => connectProxy(endpoint, proxy).setNoDelay(true).setKeepAlive(true, keepAliveMs);
   }
   return (_options, callback) => {
-    // Node.js wants no socket beside an error, whatever its types say.
+    // Node.js expects no socket beside an error, whatever its types say.
     const made = callback as (error: Error | null, socket?: TLSSocket) => void;
     const open = (signal: AbortSignal): Promise<TLSSocket> => openTls(endpoint, identity, signal, ["http/1.1"]);
     withinConnectTime(clock, endpoint, closed, open).then(

@@ -28,10 +28,13 @@ const Answer = z.looseObject({
 });
 
 const pluginTimeoutMs = 60_000;
-/** A request waits no longer: it fails with the plugin's name then, before its own time is up, and the plugin goes on. */
+/**
+ * The maximum wait of a request: it then fails with the plugin's name, before its own deadline, and the plugin
+ * continues.
+ */
 const patienceMs = 5000;
 
-/** The credentials of a plugin, asked for when there are none, they are over, or the server refused them. */
+/** A plugin's credentials, requested when missing, expired or rejected. */
 export class ExecCredentials {
   readonly #plugin: ExecPlugin;
   readonly #clock: Clock;
@@ -61,7 +64,7 @@ export class ExecCredentials {
     const { expiresAtMs } = this.#current ?? {};
     if (expiresAtMs !== undefined && expiresAtMs <= this.#clock.now()) this.#current = undefined;
     if (this.#current !== undefined) return this.#current;
-    // Whoever asks meanwhile waits for the same answer.
+    // Concurrent requests wait for the same result.
     this.#asking ??= this.#renew();
     return await this.#patiently(this.#asking);
   }
@@ -138,7 +141,7 @@ export class ExecCredentials {
   }
 }
 
-/** A command as somebody would try it by hand, without what may be a secret in its arguments. Pure. */
+/** A command to try by hand, without potential secrets in its arguments. Pure. */
 function shownCommand(command: string, args: readonly string[]): string {
   const shown = args.map((arg, index) => {
     const [name = ""] = arg.split("=", 1);

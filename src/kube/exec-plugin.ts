@@ -9,7 +9,7 @@ export interface ExecPlugin {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly installHint: string | undefined;
-  /** spec.cluster of the plugin's input, where it asks for it, but for certificate-authority-data. */
+  /** spec.cluster of the plugin's input, if requested, except certificate-authority-data. */
   readonly cluster: Readonly<Record<string, unknown>> | undefined;
 }
 

@@ -11,7 +11,7 @@ import { proxyHeaders } from "./proxy.ts";
 /** As many connections to the server as a lane may have: each carries one request or watch at a time. */
 const maxSockets = 256;
 /**
- * After so long without a byte what can't be asked for a sign of life is dead: requests have deadlines, and the server
+ * Without a byte for this long a connection that cannot be pinged is dead: requests have deadlines, and the server
  * sends each watch a bookmark about once a minute.
  */
 export const silentMs = 75_000;
@@ -77,7 +77,7 @@ export class Http1Connections {
     }
   }
 
-  /** What is under way goes on; no connection is kept for another request. */
+  /** Current requests continue; no connection is kept for another. */
   retire(): void {
     this.#agent.maxFreeSockets = 0;
     this.#dropIdle();

@@ -13,19 +13,19 @@ const windowBytes = 4 * 1024 * 1024;
 const assumedStreams = 100;
 
 export interface Liveness {
-  /** So long after the server answered it is asked for a sign of life again. */
+  /** The next ping after this time since the last response. */
   readonly quietMs: number;
-  /** When not a byte comes for so long after it was asked, the connection is dropped. */
+  /** Without a byte for this long after a ping, the connection is dropped. */
   readonly answerMs: number;
 }
 
 /** Noticed within one heartbeat (10 s): by then a lease has to be renewed over a connection that works. */
 export const defaultLiveness: Liveness = { quietMs: 5000, answerMs: 4000 };
 
-/** The server has not looked at the request: it may be sent again, whatever it asks for (RFC 9113, 8.7). */
+/** The server has not processed the request: it may be resent, whatever it does (RFC 9113, 8.7). */
 export class RefusedStreamError extends KubeConnectionError {}
 
-/** One HTTP/2 connection that is dropped as soon as it gives no sign of life. */
+/** One HTTP/2 connection that is dropped when it stops responding. */
 export class Http2Connection {
   readonly #endpoint: Endpoint;
   readonly #session: ClientHttp2Session;
@@ -111,7 +111,7 @@ export class Http2Connection {
     }
   }
 
-  /** Takes no more requests; those under way go on. @param ended called when the last of them is over */
+  /** Accepts no more requests; current ones continue. @param ended called when the last of them is done */
   retire(ended: () => void): void {
     this.#retired = true;
     if (this.#session.destroyed) return ended();
@@ -164,7 +164,7 @@ export class Http2Connection {
 
   #ask(): void {
     this.#await();
-    // One that takes no more requests can't be asked any more.
+    // A closing connection cannot be pinged.
     if (this.#session.closed) return;
     const sent = this.#session.ping((error) => {
       if (error !== null || this.#session.destroyed) return;

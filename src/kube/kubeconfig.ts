@@ -12,14 +12,14 @@ export type TextSource =
   | { readonly kind: "inline"; readonly text: string }
   | { readonly kind: "file"; readonly path: string };
 
-/** Who asks. */
+/** The user. */
 export interface KubeUser {
   readonly certificate?: { readonly cert: TextSource; readonly key: TextSource };
   readonly token?: TextSource;
   readonly exec?: ExecPlugin;
 }
 
-/** A cluster and who asks there: all that a connection needs. */
+/** A cluster and its user: everything that a connection needs. */
 export interface KubeAccess {
   /** `https://host:port` and perhaps a path, without a slash at its end. */
   readonly server: string;
@@ -106,7 +106,7 @@ export function decodeKubeconfig(text: string, path: string): KubeAccess | undef
   const access = clusterAccess(cluster, hasCertificate, directory, (field, problem) =>
     refuse(`${clusterField}.${field}`, problem),
   );
-  // As client-go: nobody's credentials go over the wire in clear.
+  // As client-go: credentials are never sent in clear.
   if (!access.server.startsWith("https:")) return { ...access, user: {} };
   return {
     ...access,
@@ -147,7 +147,7 @@ function named(list: z.infer<typeof Named>, name: string, part: string): unknown
   return list?.find((item) => item.name === name)?.[part];
 }
 
-/** @param hasCertificate whether the user has one: nobody can show it to a server without TLS */
+/** @param hasCertificate whether the user has one: it is useless without TLS */
 function clusterAccess(
   cluster: z.infer<typeof Cluster>,
   hasCertificate: boolean,

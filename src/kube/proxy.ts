@@ -3,7 +3,7 @@ import { domainToASCII } from "node:url";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { hostOf } from "../base/host.ts";
 
-/** The machine itself: Go asks no proxy of the environment for it. */
+/** The machine itself: Go uses no environment proxy for it. */
 const loopback = ["127.0.0.0/8", "::1/128"];
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -57,7 +57,7 @@ export function proxyName({ protocol, host }: URL): string {
   return `${protocol}//${host}`;
 }
 
-/** What the proxy wants to know of who asks. */
+/** The proxy's credentials. */
 export function proxyHeaders({ username, password }: URL): Record<string, string> {
   if (username === "" && password === "") return {};
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;

@@ -6,8 +6,8 @@ const rereadMs = 60_000;
 const soonMs = 1000;
 
 /**
- * What files hold that somebody replaces now and then, and not always in one step: while they are no good (empty, half
- * written, a certificate without its key) the last that was good counts.
+ * Contents of files that are replaced occasionally, and not always atomically: while they are invalid (empty, half
+ * written, a certificate without its key) the last valid ones count.
  */
 export class Reread<T> {
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class Reread<T> {
   /** @throws what reading throws, as long as nothing was ever good */
   async get(): Promise<T> {
     if (this.#good !== undefined && this.#clock.monotonic() < this.#againMs) return this.#good.value;
-    // Whoever asks meanwhile gets the same.
+    // Concurrent requests get the same.
     return await (this.#reading ??= this.#renew().finally(() => (this.#reading = undefined)));
   }
 
@@ -34,7 +34,7 @@ export class Reread<T> {
     this.#againMs = 0;
   }
 
-  /** Something failed that may be due to it: read again within a second, so that many failures cost one look. */
+  /** A failure that may be due to it: reread within a second, so that many failures cost one read. */
   doubt(): void {
     this.#againMs = Math.min(this.#againMs, this.#clock.monotonic() + soonMs);
   }

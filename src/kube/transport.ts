@@ -24,7 +24,7 @@ export interface TransportDependencies {
   readonly userAgent: string;
   /** Where a proxy may be named. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Instead of what the kubeconfig says of who asks. */
+  /** Instead of the kubeconfig's credentials. */
   readonly clientCertificate?: CertificateSource;
 }
 
@@ -69,7 +69,7 @@ export function openKubeTransport(
       try {
         const response = await lane(request.lane).send(whole, headers, endpoint, identity);
         if (response.status === 401) credentials.refused(identity);
-        // Without a credential that it knows a server may take us for nobody (system:anonymous).
+        // Without a known credential a server may treat the request as anonymous (system:anonymous).
         else if (response.status === 403) credentials.doubted();
         return response;
       } catch (error) {
@@ -122,7 +122,7 @@ class Lane {
     }
   }
 
-  /** Also what is just being connected: a connection that nobody knows of would keep the process from ending. */
+  /** Including those being opened: an untracked connection would keep the process alive. */
   close(): void {
     this.#closed.abort(new KubeConnectionError("the connections to the API server are closed"));
     for (const connection of [...this.#http2, ...this.#retired]) connection.close();

@@ -14,7 +14,7 @@ interface Behind {
   readonly insecure: boolean;
 }
 
-/** A connection to the proxy, over TLS where its URL says so; it is being made, and tells of errors by its events. */
+/** A connection to the proxy, over TLS if its URL says so; it is being opened, and reports errors by its events. */
 export function connectProxy({ ca, insecure }: Behind, proxy: URL): Socket {
   const secure = proxy.protocol === "https:";
   const host = hostOf(proxy);
@@ -42,7 +42,7 @@ export async function openTunnel(behind: Behind, proxy: URL, signal: AbortSignal
   });
   asked.on("error", reject);
   asked.once("connect", ({ statusCode: status = 0 }, socket: Socket, head) => {
-    // Until somebody else listens: an error without a listener would end the process.
+    // Until another listener is added: an error without a listener would end the process.
     socket.on("error", () => {});
     if (head.length > 0) socket.unshift(head);
     if (status >= 200 && status < 300) return resolve(socket);

@@ -160,7 +160,7 @@ test("rotations are told with their cause, but not each one of a container that 
     scene.entries.map(({ kind, what }) => `${kind} ${what}`),
     ["action RotateLog", "outcome RotateLog"],
   );
-  assert.match(scene.entries[0]?.cause?.message ?? "", /^it has \d+ bytes, the limit is 100$/);
+  assert.match(scene.entries[0]?.cause?.message ?? "", /^the log has \d+ bytes, the limit is 100$/);
   await scene.clock.advance(11 * 60_000);
   await round();
   assert.match(scene.entries[2]?.cause?.message ?? "", /4 earlier rotations were not recorded$/);

@@ -127,7 +127,7 @@ export class LogRotation {
       message: `rotate the log of container ${log.container}`,
       cause: {
         code: "LogSize",
-        message: `it has ${size} bytes, the limit is ${this.#config.maxSizeBytes}${before}`,
+        message: `the log has ${size} bytes, the limit is ${this.#config.maxSizeBytes}${before}`,
       },
       data: { size, rotatedTo: plan.rotatedName, removed: plan.remove.length },
     };

@@ -2,7 +2,7 @@ import type { KubeRequest, KubeTransport } from "../ports/kube-api.ts";
 import { clientBounds, sizeBounds } from "./buckets.ts";
 import type { Registry } from "./registry.ts";
 
-/** What the API server is asked, and how it answers. */
+/** Requests to the API server, and their responses. */
 export class ClientMetrics {
   readonly #clock: { monotonic(): number };
   readonly #requests;
@@ -76,7 +76,7 @@ function isWatch({ path }: KubeRequest): boolean {
   return /[?&]watch=(?:1|true)\b/u.test(path);
 }
 
-/** The same, and tells in the end how many bytes there were. */
+/** The same, and reports the total bytes at the end. */
 async function* weighed(body: AsyncIterable<Uint8Array>, observe: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body) {

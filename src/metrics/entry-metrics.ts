@@ -11,7 +11,7 @@ import type { Registry } from "./registry.ts";
 import { volumePlugins } from "./volume-plugins.ts";
 
 export interface EntryMetricsDependencies {
-  /** A pod that the node has; undefined: it is gone, or was never wanted. */
+  /** A pod of the node; undefined: removed, or never delivered. */
   readonly pod: (uid: PodUid) => Pod | undefined;
   /** Wall clock ms. */
   readonly now: () => number;
@@ -23,7 +23,7 @@ const sleeps = /: sleep \d+ s$/u;
 
 type ContainerType = "container" | "init_container" | "ephemeral_container";
 
-/** What the journal tells, counted: starts, ends, pulls, sandboxes, volumes, statuses. It reads entries and nothing else. */
+/** The journal, counted: starts, ends, pulls, sandboxes, volumes, statuses. It only reads entries. */
 export class EntryMetrics {
   readonly #deps: EntryMetricsDependencies;
   readonly #starts: PodStartMetrics;
@@ -102,7 +102,7 @@ export class EntryMetrics {
     }
   }
 
-  /** A plugin that was asked for credentials. */
+  /** A called credential provider plugin. */
   #asked({ data = {} }: JournalInput, seconds: number, failed: boolean): void {
     const { provider } = data;
     if (typeof provider !== "string") return;

@@ -8,7 +8,7 @@ export const contentTypes: Readonly<Record<Format, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** The format that a client likes best (Accept); the text format unless it asks for the other. */
+/** The client's preferred format (Accept); by default the text format. */
 export function negotiate(accept: string | undefined): Format {
   let best: { readonly format: Format; readonly weight: number } = { format: "text", weight: 0 };
   for (const range of (accept ?? "").split(",")) {

@@ -3,7 +3,7 @@ import type { Forward, NodeHandler } from "../ports/node-server.ts";
 import { defaultBounds } from "./buckets.ts";
 import type { Registry } from "./registry.ts";
 
-/** Paths that may be told apart; anything else is `other`, so that nobody can make as many series as there are paths. */
+/** Known paths; anything else is `other`, so that clients cannot create unlimited series. */
 const buckets = new Set([
   "attach",
   "checkpoint",
@@ -31,7 +31,7 @@ const longRunning = new Set(["exec", "attach", "portForward", "debug"]);
 
 type ServerType = "readonly" | "readwrite";
 
-/** What the kubelet's API is asked, and how long it takes. */
+/** Requests to the kubelet's API, and their duration. */
 export class HttpMetrics {
   readonly #clock: { monotonic(): number };
   readonly #requests;
@@ -55,7 +55,7 @@ export class HttpMetrics {
     ]);
   }
 
-  /** Counts what a handler of the API is asked. */
+  /** Counts the requests of a handler. */
   measured(handler: NodeHandler): NodeHandler {
     return async (request) => {
       const [, name = ""] = request.path.split("/");
@@ -65,7 +65,7 @@ export class HttpMetrics {
     };
   }
 
-  /** Counts what a handler of the read-only API is asked. */
+  /** Counts the requests of the read-only API's handler. */
   measuredReadOnly(handler: NodeHandler): NodeHandler {
     return async (request) => await this.#measure("readonly", request, () => handler(request));
   }

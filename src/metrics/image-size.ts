@@ -16,7 +16,7 @@ const ranges: readonly (readonly [number, string])[] = [
   [100 * gibi, "60GB-100GB"],
 ];
 
-/** The label of an image's size; `N/A` where the runtime does not tell it. */
+/** The label of an image's size; `N/A` if unknown. */
 export function imageSizeRange(bytes: number): string {
   if (!(bytes > 0)) return "N/A";
   return ranges.find(([bound]) => bytes < bound)?.[1] ?? "GT100GB";

@@ -27,13 +27,13 @@ export interface NodeFacts {
   readonly features: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
 }
 
-/** What metrics look at when they are asked for. */
+/** What metrics read when they are scraped. */
 export interface MetricsSources {
   readonly pods: () => PodCounts;
   readonly pod: (uid: PodUid) => Pod | undefined;
 }
 
-/** Everything that is counted of a node for `/metrics`. It is told, or looks; it decides nothing and is in nobody's way. */
+/** All metrics of a node for `/metrics`. They observe and decide nothing. */
 export class NodeMetrics {
   readonly registry = new Registry();
   readonly #probes = new Registry();
@@ -68,7 +68,7 @@ export class NodeMetrics {
     );
   }
 
-  /** To be called once, when there is a node to look at. */
+  /** To be called once, when the node exists. */
   attach(sources: MetricsSources): void {
     this.#sources = sources;
   }

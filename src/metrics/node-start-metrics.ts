@@ -34,7 +34,7 @@ export class NodeStartMetrics {
     };
   }
 
-  /** @param bootedMs wall clock; undefined: nobody knows, and what is counted from then stays 0 */
+  /** @param bootedMs wall clock; undefined: unknown, and what counts from then stays 0 */
   booted(bootedMs: number | undefined): void {
     this.#bootedMs = bootedMs;
   }

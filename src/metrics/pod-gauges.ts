@@ -9,11 +9,11 @@ export interface CountedPod {
   /** Undefined: only the runtime knows it. */
   readonly pod: Pod | undefined;
   readonly isStatic: boolean;
-  /** A source wants it. */
+  /** A source has it. */
   readonly wanted: boolean;
   readonly state: WorkerState["kind"];
   readonly observed: PodStatus;
-  /** Why a wanted resize is not made yet, as upstream words it. */
+  /** Why a resize is pending, in upstream's words. */
   readonly pendingResize: string | undefined;
   readonly resizing: boolean;
 }

@@ -14,10 +14,10 @@ interface Start {
   initMs: number;
 }
 
-/** Pods that nobody sees start are forgotten beyond this many, the oldest first. */
+/** Beyond this many, pods that never started are forgotten, the oldest first. */
 const maxStarting = 10_000;
 
-/** How long pods take from being wanted until they run, as the journal tells. */
+/** Start-up durations of pods, from the journal. */
 export class PodStartMetrics {
   readonly #deps: { readonly pod: (uid: PodUid) => Pod | undefined; readonly now: () => number };
   readonly #starting = new Map<PodUid, Start>();

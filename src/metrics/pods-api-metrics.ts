@@ -3,7 +3,7 @@ import type { Registry } from "./registry.ts";
 
 export type PodResourcesMethod = "list" | "get" | "get_allocatable";
 
-/** What the gRPC APIs of pods are asked. */
+/** Requests to the gRPC APIs of pods. */
 export class PodsApiMetrics {
   readonly #all: Counter<["server_api_version"]>;
   readonly #requests: Readonly<Record<PodResourcesMethod, Counter<["server_api_version"]>>>;

@@ -37,7 +37,7 @@ const steps: Readonly<Record<StepState, string>> = {
 const probeTypes = { liveness: "Liveness", readiness: "Readiness", startup: "Startup" } as const;
 const probeResults = { success: "successful", warning: "successful", failure: "failed", error: "unknown" } as const;
 
-/** What managers tell besides the journal: calls, listings, probes, steps, images, what is cleaned up. */
+/** Observations beside the journal: calls, relists, probes, steps, images, clean-ups. */
 export class RuntimeMetrics implements Observer {
   readonly #clock: { now(): number; monotonic(): number };
   readonly #calls;

@@ -7,7 +7,7 @@ export interface CheckedHealth {
   readonly ok: boolean;
 }
 
-/** `/metrics/slis` (KEP-3466): how checks of health came out, each time that it was asked. */
+/** `/metrics/slis` (KEP-3466): results of health checks at each scrape. */
 export class SliMetrics {
   readonly #checks: () => readonly CheckedHealth[];
   #counts = new Counts();

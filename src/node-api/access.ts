@@ -5,21 +5,21 @@ import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { type Attributes, attributesOf } from "./attributes.ts";
 import { plain } from "./answers.ts";
 
-/** Who asks. */
+/** The client. */
 export interface Identity {
   readonly name: string;
   readonly groups: readonly string[];
 }
 
 /**
- * Finds out who asks. Undefined: this way knows nothing of the client; `invalid`: the client has shown something that
- * is wrong, so no other way may take it for somebody else.
+ * Authenticates the client. Undefined: no credentials for this method; `invalid`: invalid credentials, so no other
+ * method may be tried.
  */
 export type Authenticator = (request: NodeRequest) => Promise<Identity | "invalid" | undefined>;
 
 /**
- * Says whether somebody may do one of the things ({@link Attributes.subresources}).
- * @throws when that can't be found out; the answer is 500 then, never yes
+ * Authorizes one of the subresources ({@link Attributes.subresources}).
+ * @throws when that is impossible; the response is then 500, never success
  */
 export type Authorizer = (who: Identity, what: Attributes) => Promise<boolean>;
 

@@ -1,6 +1,6 @@
-/** What a request wants, as an authorizer is asked: the resource is always `nodes`, the name this node's. */
+/** A request's attributes for an authorizer: the resource is always `nodes`, the name this node's. */
 export interface Attributes {
-  /** Empty for a method without a verb, which nobody may use but who may do everything. */
+  /** Empty for a method without a verb, which only unrestricted clients may use. */
   readonly verb: string;
   /** In the order in which they are tried: one that is allowed suffices. */
   readonly subresources: readonly string[];
@@ -14,7 +14,9 @@ const verbs: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** Fine-grained ones first (KEP-2862): who may only look at pods need not be given `proxy`, which is `exec` as well. */
+/**
+ * Fine-grained ones first (KEP-2862): a client that may only read pods need not have `proxy`, which includes `exec`.
+ */
 const byPath: readonly { readonly path: string; readonly subresources: readonly string[] }[] = [
   { path: "/stats", subresources: ["stats"] },
   { path: "/metrics", subresources: ["metrics"] },

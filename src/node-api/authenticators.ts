@@ -28,10 +28,7 @@ export function orAnonymous(authenticators: readonly Authenticator[]): Authentic
   };
 }
 
-/**
- * By a bearer token from a list, the last word on tokens when `alone`. Tokens are compared by their digests, so that the time of an answer tells nothing of
- * how much of a guess was right.
- */
+/** By a bearer token from a list, final when `alone`. Tokens are compared by digest, so that timing reveals nothing. */
 export function byToken(
   hashing: Pick<Hashing, "sha256">,
   identities: ReadonlyMap<string, Identity>,

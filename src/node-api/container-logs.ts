@@ -15,7 +15,7 @@ export interface LogDependencies {
   readonly pods: () => readonly NodePod[];
 }
 
-/** While following, how often it is looked whether the container has ended. */
+/** While following, the interval of checking whether the container has ended. */
 const endedCheckMs = 1000;
 
 /**
@@ -98,13 +98,13 @@ function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: PodUid)
     const pod = pods().find((candidate) => candidate.pod.metadata.uid === uid);
     const own = containerStatus(pod?.status, target.container);
     const isInit = pod?.pod.spec.initContainers?.some(({ name }) => name === target.container) === true;
-    // An init container that has ended well is over while its pod goes on.
+    // A completed init container has ended while its pod keeps running.
     ended = pod === undefined || pod.ended || (isInit && own?.state.terminated?.exitCode === 0);
     return ended;
   };
 }
 
-/** No more than the client asked for. */
+/** No more than the client requested. */
 async function* limited(text: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {
   let left = limitBytes ?? Number.POSITIVE_INFINITY;
   try {
@@ -115,7 +115,7 @@ async function* limited(text: AsyncIterable<Uint8Array>, limitBytes: number | un
       if (left <= 0) return;
     }
   } catch (error) {
-    // Removed with its container between the look and the reading.
+    // Removed with its container between stat and read.
     if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
   }
 }

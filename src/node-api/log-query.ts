@@ -3,7 +3,7 @@ import { parseTime } from "../base/time.ts";
 /** The requested part of the node's logs (KEP-2258): of services by name, or one file below /var/log. */
 export interface LogQuery {
   readonly services: readonly string[];
-  /** Undefined: services are asked for. */
+  /** Undefined: a query for services. */
   readonly file: string | undefined;
   readonly options: LogQueryOptions;
 }

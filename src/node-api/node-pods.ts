@@ -8,7 +8,7 @@ import { ApiError } from "./api-error.ts";
 /** A pod as the kubelet's API needs it. */
 export interface NodePod {
   readonly pod: Pod;
-  /** Undefined before the first look at the pod. */
+  /** Undefined before the first observation of the pod. */
   readonly status: ApiPodStatus | undefined;
   /** What the runtime shows. */
   readonly observed: PodStatus;

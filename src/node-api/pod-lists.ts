@@ -12,7 +12,7 @@ export function desiredPods(pods: readonly NodePod[]): ApiResponse {
   return podList(pods.map(({ pod, status }) => ({ metadata: pod.metadata, spec: pod.spec, status: status ?? {} })));
 }
 
-/** `/runningpods/`: what the runtime runs, with no more of a spec than it tells. */
+/** `/runningpods/`: the runtime's pods, with the part of their spec that it knows. */
 export function runningPods(pods: readonly NodePod[]): ApiResponse {
   const running = pods.map(({ pod, observed }) => ({
     pod,

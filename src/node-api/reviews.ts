@@ -52,7 +52,7 @@ export function byTokenReview({ client, clock, hashing }: ReviewDependencies, tt
   };
 }
 
-/** Asks the API server whether somebody may do something to this node (authorization.mode Webhook). */
+/** Authorizes by a SubjectAccessReview at the API server (authorization.mode Webhook). */
 export function byAccessReview(
   { client, clock }: ReviewDependencies,
   nodeName: string,
@@ -84,7 +84,7 @@ function kindOf(apiVersion: string, kind: string): { readonly apiVersion: string
   return { apiVersion, kind };
 }
 
-/** A user without a name is nobody. */
+/** A user without a name is invalid. */
 function identityOf(user: unknown): Identity | "invalid" {
   const name = isRecord(user) ? user["username"] : undefined;
   const groups: unknown = isRecord(user) ? user["groups"] : undefined;

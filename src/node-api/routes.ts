@@ -19,7 +19,7 @@ import { figurePaths } from "./stats-routes.ts";
 import { attach, exec, portForward } from "./streaming.ts";
 import type * as Zpages from "./zpages.ts";
 
-/** What writes YAML is loaded when it is asked for. */
+/** The YAML writer is loaded on demand. */
 const zpages = async (): Promise<typeof Zpages> => await import("./zpages.ts");
 
 export interface NodeApiDependencies extends DebugDependencies, HealthDependencies, ServiceLogDependencies {

@@ -6,7 +6,7 @@ import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import type { Summary } from "../stats/summary-types.ts";
 import { json, plain } from "./answers.ts";
 
-/** What a node tells of what it uses and does. */
+/** A node's monitoring endpoints. */
 export interface NodeFigures {
   summary(onlyCpuAndMemory: boolean): Promise<Summary>;
   /** By path: `/metrics`, `/metrics/resource` … */
@@ -15,7 +15,7 @@ export interface NodeFigures {
   resetSlis(): void;
 }
 
-/** Where figures are told, for the list of all paths. */
+/** Paths of metrics, for the list of all paths. */
 export const figurePaths: readonly string[] = [
   ...["/metrics", "/metrics/cadvisor", "/metrics/probes", "/metrics/resource", "/metrics/slis"],
   "/stats/summary",

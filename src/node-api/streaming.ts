@@ -25,7 +25,7 @@ export async function exec(deps: StreamingDependencies, target: PodTarget, reque
 export async function attach(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
   const asked = streamsOf(request);
   const containerId = runningContainer(deps, target);
-  // Whether a process has a terminal is decided when it starts, whatever a client asks for.
+  // A process's terminal is decided at its start, whatever a client requests.
   const all = allContainers(findPod(deps.pods(), target).pod.spec);
   const tty = all.find(({ name }) => name === target.container)?.tty === true;
   const streams = { ...asked, tty, stderr: asked.stderr && !tty };

@@ -1,6 +1,6 @@
 import type { NodeObject } from "../api/node.ts";
 
-/** Resources of devices: names with a domain that is not Kubernetes' own. */
+/** Extended resources: names with a domain that is not Kubernetes' own. */
 export function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
 }
@@ -19,7 +19,7 @@ export function withoutStale(
   return zeros.length > 0 ? Object.fromEntries(zeros) : undefined;
 }
 
-/** Extended resources that somebody, a device plugin or a person, has given the node to share out. Pure. */
+/** Extended resources that a device plugin or a person has added to the node. Pure. */
 export function extendedResources({ status }: NodeObject): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => isExtended(name)));
 }

@@ -2,16 +2,16 @@ import { ApiError, askedPauseMs } from "../api-client/api-error.ts";
 import { DeadlineError } from "../base/deadline.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 
-/** Before the second, third … try of a period. */
+/** Delays before the second, third … attempt of a period. */
 const pausesMs = [100, 200, 400, 800];
-/** A connection that broke says nothing of the server: the next one may be good. */
+/** A broken connection says nothing about the server: the next one may work. */
 const pausesOfConnectionsMs = [0, ...pausesMs.slice(0, -1)];
 
 /**
- * How long to wait before a heartbeat is tried again within its period; undefined: it has to wait for the next one, as the
- * server asks for that, or would say the same again. A lease that is not renewed for four periods makes a node NotReady:
- * a server that answers only some requests must not do that. Pure.
- * @param tries made so far in this period
+ * How long to wait before a heartbeat is retried within its period; undefined: not before the next period, since the
+ * server requests that, or would repeat its answer. A lease that is not renewed for four periods makes a node NotReady:
+ * a server that answers only some requests must not cause that. Pure.
+ * @param tries attempts so far in this period
  */
 export function heartbeatRetryMs(error: unknown, tries: number): number | undefined {
   if (askedPauseMs(error) > 0) return undefined;

@@ -1,30 +1,30 @@
 import { isV6 } from "../base/ip.ts";
 
-/** What `--node-ip` says. */
+/** The parsed `--node-ip`. */
 export interface NodeIps {
-  /** Addresses, at most one of each family; none: one of the machine's is found. */
+  /** Addresses, at most one of each family; none: detected. */
   readonly given: readonly string[];
-  /** `::`: one of IPv6 goes before those of IPv4. */
+  /** `::`: prefers IPv6. */
   readonly prefersV6: boolean;
 }
 
-/** The machine's network, as far as it decides what the node is reached by. */
+/** The machine's network, for address detection. */
 export interface HostNetwork {
   /** In the machine's order, without link-local and loopback addresses. */
   readonly interfaces: readonly { readonly name: string; readonly addresses: readonly string[] }[];
   /** Names of interfaces with a default route, in the kernel's order. */
   readonly defaultRoutes: { readonly v4: readonly string[]; readonly v6: readonly string[] };
-  /** What DNS, or the machine's hosts file, says of the node's name. */
+  /** The name's addresses by DNS or the hosts file. */
   readonly resolved: readonly string[];
 }
 
 const loopback = "lo";
 
 /**
- * The addresses of a node, the primary one first, as upstream finds them (nodestatus.NodeAddress): those of `--node-ip`; else
- * one: the node's name if it is an address; an address of the machine that the name leads to; one of the interface with the
- * default route, or of the loopback interface where that has none; without a default route the first that there is. None:
- * the machine has no address now. Pure.
+ * The addresses of a node, the primary one first, as upstream detects them (nodestatus.NodeAddress): those of
+ * `--node-ip`; else one: the node's name if it is an address; an address of the machine that the name resolves to; one
+ * of the interface with the default route, or of the loopback interface if that has none; without a default route the
+ * first one. None: the machine has no address now. Pure.
  */
 export function hostAddresses(
   { given, prefersV6 }: NodeIps,

@@ -12,9 +12,9 @@ import { defaultRoutes, hostAddresses, type HostNetwork, type NodeIps, podHostAd
 
 /** The addresses of this node while it runs. */
 export interface NodeHostAddresses {
-  /** Looks what they are now. Never rejects. */
+  /** Detects the current addresses. Never rejects. */
   look(signal: AbortSignal): Promise<readonly string[]>;
-  /** The Node says these: pods are told them as their host's. */
+  /** The Node's addresses: pods see them as their host's. */
   published(addresses: readonly Address[]): void;
 }
 
@@ -25,16 +25,16 @@ interface HostAddressesDependencies {
   readonly log: Logger;
 }
 
-/** A resolver that hangs keeps no status from being told. */
+/** A hanging resolver must not delay statuses. */
 const lookUpLimitMs = 2000;
 const maxRouteBytes = 4 << 20;
 
 /**
- * The machine's addresses, looked at with each status of the node: a machine that gets another address, as those at the edge
- * do, is known by it without a restart (upstream's NodeAddress setter).
+ * The machine's addresses, detected with each node status: a changed address is reported without a restart (upstream's
+ * NodeAddress setter).
  */
 export class HostAddresses implements NodeHostAddresses {
-  /** What pods are told, the primary one first. The same list for as long as podwright runs; what is in it changes. */
+  /** The addresses for pods, the primary one first. One list object while podwright runs; its content changes. */
   readonly list: readonly string[];
   readonly #list: string[];
   readonly #deps: HostAddressesDependencies;
@@ -43,7 +43,7 @@ export class HostAddresses implements NodeHostAddresses {
   #found: readonly string[] = [];
   #resolved: readonly string[] = [];
   #ofNode: readonly Address[] = [];
-  /** Addresses of `--node-ip` that the machine has not, as the log was told. */
+  /** Addresses of `--node-ip` that the machine does not have, already logged. */
   #foreign: readonly string[] = [];
   #onChange: () => void = () => {};
 
@@ -70,7 +70,7 @@ export class HostAddresses implements NodeHostAddresses {
       resolved: this.#resolved,
     };
     const found = hostAddresses(this.#nodeIps, isName, around);
-    // For a moment a machine may have none, while it gets another one.
+    // A machine may briefly have none while its address changes.
     if (found.length === 0 && this.#found.length > 0) return this.#found;
     if (isDeepStrictEqual(found, this.#found)) return this.#found;
     if (this.#found.length > 0) log.warn("node address changed", { before: this.#found, now: found });
@@ -87,17 +87,17 @@ export class HostAddresses implements NodeHostAddresses {
     this.#onChange();
   }
 
-  /** What the Node says, names too; nothing before it has said something. */
+  /** The Node's addresses, host names included; empty before the first status. */
   get ofNode(): readonly Address[] {
     return this.#ofNode;
   }
 
-  /** @param listener told when the Node says other addresses */
+  /** @param listener called when the Node's addresses change */
   onChange(listener: () => void): void {
     this.#onChange = listener;
   }
 
-  /** It may be an address that another machine passes on here; more often it is a slip, or one that is gone. */
+  /** It may be forwarded by another machine; more often it is a typo, or outdated. */
   #warnOfForeign(given: readonly string[]): void {
     const own = new Set(this.#deps.network.interfaces().flatMap(({ addresses }) => addresses.map(canonicalIp)));
     const foreign = given.filter((address) => !own.has(canonicalIp(address)));

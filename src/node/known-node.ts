@@ -1,27 +1,24 @@
 import type { NodeObject } from "../api/node.ts";
 import { isNewer } from "../api-client/resource-version.ts";
 
-/**
- * The Node as the server had it last. Answers and the watch come by connections of their own, so that what is older may
- * come later.
- */
+/** The Node's last version. Responses and the watch use different connections, so older versions may arrive later. */
 export class KnownNode {
   #node: NodeObject | undefined;
-  /** Of what is known of it, also that it is gone. */
+  /** The last version, also of its deletion. */
   #version: string | undefined;
 
   get node(): NodeObject | undefined {
     return this.#node;
   }
 
-  /** An answer, or news of the watch; false when something newer is known. */
+  /** A response, or a watch event; false when something newer is known. */
   take(node: NodeObject): boolean {
     if (!this.#isNews(node)) return false;
     this.#node = node;
     return true;
   }
 
-  /** What the server has, whatever was known: its store may have an earlier state than it had. */
+  /** The server's version, whatever was known: its store may have been restored. */
   listed(node: NodeObject | undefined): void {
     this.#version = node?.metadata.resourceVersion;
     this.#node = node;
@@ -35,7 +32,7 @@ export class KnownNode {
     return true;
   }
 
-  /** Versions of a kind grow, also from a Node that is gone to the next one of its name (KEP-5504). */
+  /** resourceVersions of a kind grow, also from a deleted Node to its successor (KEP-5504). */
   #isNews({ metadata: { resourceVersion } }: NodeObject): boolean {
     const isNews = resourceVersion === this.#version || isNewer(resourceVersion, this.#version);
     if (isNews) this.#version = resourceVersion;

@@ -15,24 +15,26 @@ export interface LeaseDependencies {
   readonly random: Random;
   readonly log: Logger;
   readonly nodeName: string;
-  /** The server's store has an earlier state than it had. */
+  /** The server's store was restored to an earlier state. */
   readonly onStoreRestored: () => void;
-  /** The Node's UID, once it is registered: the lease goes with it. */
+  /** The Node's UID, once registered: the lease is deleted with it. */
   readonly nodeUid: () => string | undefined;
 }
 
-/** As upstream: a quarter of the lease. Two renewals in a row may be lost; after a third the next one comes too late. */
+/**
+ * As upstream: a quarter of the lease duration. Two consecutive renewals may fail; after a third the next one is late.
+ */
 const renewals = 0.25;
 const jitter = 0.04;
 const triesAtOnce = 5;
 
-/** The node's sign of life (KEP-589): a Lease in kube-node-lease, renewed on a lane of its own. */
+/** The node's heartbeat (KEP-589): a Lease in kube-node-lease, renewed on its own lane. */
 export class NodeLease {
   readonly #deps: LeaseDependencies;
   readonly #durationSeconds: number;
   readonly #wait: WakeableWait;
   #last: Lease | undefined;
-  /** What the server said last that the version of the lease is. */
+  /** The lease's last resourceVersion. */
   #version = 0n;
   #renewedAtMs: number | undefined;
   #failing = false;
@@ -43,31 +45,31 @@ export class NodeLease {
     this.#wait = new WakeableWait(deps.clock, "the next renewal of the node's lease");
   }
 
-  /** When it was renewed last; monotonic. */
+  /** Its last renewal; monotonic. */
   get renewedAtMs(): number | undefined {
     return this.#renewedAtMs;
   }
 
-  /** Renews until the signal aborts. Never rejects. */
+  /** Renews it until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#deps;
     const periodMs = this.#durationSeconds * 1000 * renewals;
     while (!signal.aborted) {
       const began = clock.monotonic();
       const problem = await this.#renew(began + periodMs, signal);
-      // From beginning to beginning: a slow server must not stretch the time between two signs of life, and none that
-      // asks for more than that time is left without one.
+      // Measured from start to start: a slow server must not stretch the interval of heartbeats, and a longer requested
+      // pause must not suppress them.
       const waitMs = periodMs * (1 + jitter * random.uniform()) - (clock.monotonic() - began);
       const askedMs = Math.min(askedPauseMs(problem), periodMs);
       const delayMs = Math.max(0, waitMs, askedMs);
       if (problem !== undefined && !signal.aborted) this.#tell(problem, delayMs);
-      // No hint shortens a pause that the server asks for.
+      // No wake-up shortens a pause that the server requested.
       if (askedMs > 0) await clock.sleep("the pause that the API server requests", askedMs, signal).catch(() => {});
       await this.#wait.for(delayMs - askedMs, signal);
     }
   }
 
-  /** The node is registered: its lease can be made. */
+  /** The node is registered: its lease can be created. */
   wake(): void {
     if (this.#last === undefined) this.#wait.wake();
   }
@@ -109,7 +111,7 @@ export class NodeLease {
     this.#deps.log.warn("cannot renew the node lease", fields);
   }
 
-  /** Takes over what is there, or creates it; undefined while the node is not registered. */
+  /** Takes over the existing lease, or creates it; undefined while the node is not registered. */
   async #ensure(signal: AbortSignal): Promise<Lease | undefined> {
     const { client, nodeName } = this.#deps;
     const place = { namespace: leaseNamespace, name: nodeName };
@@ -120,7 +122,7 @@ export class NodeLease {
     } catch (error) {
       if (!isApiError(error, "NotFound")) throw error;
     }
-    // Without its owner nobody would ever remove it. It comes with the node's registration.
+    // Without its owner it would never be deleted. The owner is set at registration.
     if (this.#deps.nodeUid() === undefined) return undefined;
     const collection = { namespace: leaseNamespace };
     const created = this.#object({ metadata: { name: nodeName, namespace: leaseNamespace } });
@@ -138,8 +140,8 @@ export class NodeLease {
   }
 
   /**
-   * Versions of a collection are numbers that grow (KEP-5504). The lease is written more often than anything else of the
-   * node, so that a store that was set back is noticed by it within a renewal.
+   * resourceVersions of a collection grow (KEP-5504). The lease is the node's most frequent write, so a restored store
+   * is noticed within one renewal.
    */
   #seen(lease: Lease): Lease {
     const text = lease.metadata.resourceVersion ?? "";

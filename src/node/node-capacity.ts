@@ -6,18 +6,18 @@ import type { NodeFacts } from "./node-facts.ts";
 /** The machine's resources that pods may use. */
 export interface CapacitySettings {
   readonly maxPods: number;
-  /** 0: no limit by processors. */
+  /** 0: unlimited per core. */
   readonly podsPerCore: number;
   /** systemReserved and kubeReserved: quantities by resource. */
   readonly reserved: readonly Readonly<Record<string, string>>[];
-  /** reservedSystemCPUs: counts in place of the processors of the lists; empty: none. */
+  /** reservedSystemCPUs: overrides the CPUs of the reservations; empty: none. */
   readonly reservedSystemCpus: string;
   readonly eviction?: EvictionReserve | undefined;
 }
 
 type Resources = Readonly<Record<string, string>>;
 
-/** What the machine has, as resources of a Node. Pure. */
+/** The machine's capacity as Node resources. Pure. */
 export function nodeCapacity(facts: NodeFacts, { maxPods, podsPerCore }: CapacitySettings): Resources {
   const pods = podsPerCore > 0 ? Math.min(facts.processors * podsPerCore, maxPods) : maxPods;
   return {
@@ -36,7 +36,7 @@ export function nodeCapacity(facts: NodeFacts, { maxPods, podsPerCore }: Capacit
   };
 }
 
-/** Capacity less what is reserved, and less what hard eviction thresholds keep free. Pure. */
+/** Capacity minus reservations and hard eviction thresholds. Pure. */
 export function allocatable(facts: NodeFacts, capacity: Resources, settings: CapacitySettings): Resources {
   const { memoryBytes, ephemeralStorageBytes } = facts;
   const hugePages = new Map(facts.hugePages.map(({ sizeBytes, count }) => [sizeBytes, sizeBytes * count]));

@@ -1,12 +1,12 @@
 import type { Files } from "../ports/files.ts";
 import { parseBootTime } from "../base/kernel-text.ts";
 
-/** What a Node object says of its machine. */
+/** A Node's facts about its machine. */
 export interface NodeFacts {
   readonly processors: number;
   readonly memoryBytes: bigint;
   readonly swapBytes: bigint;
-  /** Of the file system of pods' directories; undefined: pods' storage is not counted. */
+  /** Of the file system of pods' directories; undefined: ephemeral storage is not counted. */
   readonly ephemeralStorageBytes?: bigint | undefined;
   readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
   /** `uname -r` */
@@ -19,9 +19,9 @@ export interface NodeFacts {
   readonly bootId: string;
 }
 
-/** Where the machine's id is, the first that says something. */
+/** Files of the machine ID, in order of precedence. */
 export const machineIdFiles = ["/etc/machine-id", "/var/lib/dbus/machine-id"] as const;
-/** Of its hardware, as cAdvisor finds it: virtual machines without firmware tables have the machine's id only. */
+/** The system UUID as cAdvisor reads it: without firmware tables the machine ID is used. */
 export const systemUuidFiles = [
   "/sys/class/dmi/id/product_uuid",
   "/proc/device-tree/system-id",
@@ -29,10 +29,10 @@ export const systemUuidFiles = [
   "/etc/machine-id",
 ] as const;
 const maxFileBytes = 64 * 1024;
-/** With a number for each interrupt of a machine of many processors. */
+/** Large on machines with many CPUs, because of its interrupt counters. */
 const maxProcStatBytes = 4 * 1024 * 1024;
 
-/** Reads /proc, /sys and /etc. What is not there is left empty. */
+/** Reads /proc, /sys and /etc. Missing values are empty. */
 export async function readNodeFacts(
   files: Pick<Files, "read">,
   machine: {
@@ -72,13 +72,13 @@ export async function readNodeFacts(
   };
 }
 
-/** When the machine was started, wall clock ms; undefined: the kernel does not say. */
+/** Boot time of the machine, wall clock ms; undefined: unknown. */
 export async function readBootTime(files: Pick<Files, "read">): Promise<number | undefined> {
   const bytes = await files.read("/proc/stat", maxProcStatBytes).catch(() => undefined);
   return bytes && parseBootTime(new TextDecoder().decode(bytes));
 }
 
-/** Without space around it; texts of a device tree end as those of C. Pure. */
+/** Trimmed; device tree strings end with a zero byte. Pure. */
 export function trimmedText(text: string): string {
   return text.replace(/\0+$/u, "").trim();
 }

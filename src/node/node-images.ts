@@ -5,13 +5,13 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeImage } from "./node-status.ts";
 
-/** As upstream: images are listed for the node's status so often at most. */
+/** As upstream: the minimum interval of listing images for the node's status. */
 const periodMs = 30_000;
 /** As upstream (MaxNamesPerImageInNodeStatus). */
 const namesPerImage = 5;
 const timeoutMs = 30_000;
 
-/** The images that a Node's status names, the largest first. */
+/** The images in a Node's status, the largest first. */
 export class NodeImages {
   readonly #clock: Clock;
   readonly #images: Pick<Cri["images"], "listImages">;
@@ -22,8 +22,8 @@ export class NodeImages {
   #listed: { readonly images: readonly NodeImage[]; readonly atMs: number } | undefined;
 
   /**
-   * @param limit how many are named; -1: all
-   * @param onChange called when there are others than were told last
+   * @param limit the maximum number; -1: all
+   * @param onChange called when the list changed
    */
   constructor(
     deps: { readonly clock: Clock; readonly images: Pick<Cri["images"], "listImages">; readonly log: Logger },
@@ -38,9 +38,9 @@ export class NodeImages {
   }
 
   /**
-   * As they were listed last. Only the first time the runtime is waited for: one that hangs or fails keeps no status from
-   * being told, nor are its images gone.
-   * @throws CriError while they were never listed
+   * The last list. Only the first one is awaited: a hanging or failing runtime must neither delay statuses nor clear
+   * the list.
+   * @throws CriError while there is no list
    */
   async list(signal: AbortSignal): Promise<readonly NodeImage[]> {
     const isDue = this.#listed === undefined || this.#clock.monotonic() - this.#listed.atMs >= periodMs;
@@ -56,7 +56,7 @@ export class NodeImages {
     const atMs = this.#clock.monotonic();
     const { images } = await this.#images.listImages({}, { signal, timeoutMs });
     const all = images
-      // Of one size in an order that stays, or each listing would be news.
+      // A stable order for equal sizes, or each list would be a change.
       .toSorted((a, b) => Number(b.size - a.size) || (a.id < b.id ? 1 : -1))
       .map(({ repoDigests, repoTags, size }) => ({
         names: [...repoDigests, ...repoTags].slice(0, namesPerImage),

@@ -1,12 +1,12 @@
 import type { NodeObject } from "../api/node.ts";
 
-/** What a Node should have; null: what it should not. */
+/** A Node's desired metadata; null: to be removed. */
 export interface WantedMetadata {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string | null>>;
 }
 
-/** The patch that gives a Node what it lacks, and takes from it what it should not have; undefined: nothing. Pure. */
+/** The patch from current to desired metadata; undefined: none. Pure. */
 export function metadataPatch(
   { metadata }: Pick<NodeObject, "metadata">,
   { labels, annotations }: WantedMetadata,

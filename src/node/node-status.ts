@@ -10,7 +10,7 @@ import { allocatable, type CapacitySettings, nodeCapacity } from "./node-capacit
 import type { NodeFacts } from "./node-facts.ts";
 import { metadataPatch, type WantedMetadata } from "./node-metadata.ts";
 
-/** What does not change while podwright runs. */
+/** Constant while podwright runs. */
 export interface NodeIdentity {
   readonly name: string;
   readonly facts: NodeFacts;
@@ -21,17 +21,17 @@ export interface NodeIdentity {
   /** `v1.36.2+podwright.0.1.0` */
   readonly kubeletVersion: string;
   readonly capacity: CapacitySettings;
-  /** `--cloud-provider=external`: a cloud controller manager says what the addresses are. */
+  /** `--cloud-provider=external`: a cloud controller manager sets the addresses. */
   readonly externalCloud?: ExternalCloud;
 }
 
-/** What a Node says of its runtime. */
+/** The Node's runtime information. */
 export type RuntimeFacts = Pick<RuntimeInfo, "name" | "version" | "handlers" | "supplementalGroupsPolicy">;
 
 export interface ExternalCloud {
-  /** Addresses of `--node-ip`, the unspecified ones left out: a hint for the controller. */
+  /** Specific addresses of `--node-ip`: a hint for the controller. */
   readonly nodeIps: readonly string[];
-  /** `--node-ip` is given: the node says its addresses until the controller does. */
+  /** `--node-ip` is set: the node reports its addresses until the controller does. */
   readonly saysAddresses: boolean;
 }
 
@@ -40,23 +40,23 @@ export interface NodeImage {
   readonly sizeBytes: number;
 }
 
-/** What does. */
+/** The changing part. */
 export interface NodeObservation {
   /** Wall clock, milliseconds. */
   readonly now: number;
   /** The machine's, or those of `--node-ip`. */
   readonly addresses: readonly string[];
   readonly runtime: RuntimeFacts;
-  /** Why the node can't run pods; none: it is ready. */
+  /** Why the node is not ready; empty: ready. */
   readonly problems: readonly string[];
   readonly images: readonly NodeImage[];
-  /** What the machine runs short of. */
+  /** The pressure conditions. */
   readonly pressures?: readonly Pressure[] | undefined;
-  /** What the cloud's metadata say, where they are asked and have answered. */
+  /** The cloud's metadata, if available. */
   readonly cloud?: CloudFacts | undefined;
 }
 
-/** Lists of NodeStatus that the server merges; addresses may repeat their key, so they are replaced. */
+/** NodeStatus lists that the server merges; addresses may repeat their key, so they are replaced. */
 const mergeKeys: MergeKeys = {
   conditions: { key: "type", anyOrder: true },
   addresses: { key: "type", replace: true },
@@ -73,10 +73,7 @@ interface WrittenStatus {
   readonly addresses?: readonly Address[] | undefined;
 }
 
-/**
- * What a node is reached by: as a cloud says, else as the machine does. What a cloud controller manager has written stays.
- * Pure.
- */
+/** A node's addresses: the cloud's, else the machine's. Those of a cloud controller manager are kept. Pure. */
 export function nodeAddresses(
   { name, externalCloud }: Pick<NodeIdentity, "name" | "externalCloud">,
   addresses: readonly string[],
@@ -92,7 +89,7 @@ export function nodeAddresses(
 
 export type NodeStatus = Readonly<Record<string, unknown>> & { readonly addresses: readonly Address[] };
 
-/** The status that a kubelet writes of its node; conditions of others are not in it. Pure. */
+/** The kubelet's part of a node status; conditions of others are excluded. Pure. */
 export function nodeStatus(
   identity: NodeIdentity,
   observed: NodeObservation,
@@ -130,7 +127,7 @@ export function nodeStatus(
   };
 }
 
-/** What pods may ask of this node that not every kubelet can (KEP-5328), in the order of the alphabet. */
+/** Declared features of this node (KEP-5328), sorted. */
 const declaredFeatures = [
   "ExtendWebSocketsToKubelet",
   "InPlacePodLevelResourcesVerticalScaling",
@@ -144,7 +141,7 @@ interface Finding {
   readonly message: string;
 }
 
-/** What a node says of a pressure, and the event when that begins or ends. */
+/** The texts of a pressure condition and its events. */
 const pressureWords = {
   MemoryPressure: {
     under: ["KubeletHasInsufficientMemory", "kubelet has insufficient memory available", "NodeHasInsufficientMemory"],
@@ -165,7 +162,7 @@ function pressureFinding(pressure: Pressure, isUnder: boolean): Finding {
   return { status: isUnder ? "True" : "False", reason, message };
 }
 
-/** Events of what a Node says anew of its pressure and readiness, in the order of its conditions. Pure. */
+/** Events for changed pressure and readiness conditions, in the order of the conditions. Pure. */
 export function conditionEvents(before: NodeObject | undefined, after: NodeObject): NameOf<"note">[] {
   const statusOf = (node: NodeObject | undefined, type: string): string | undefined =>
     node?.status?.conditions?.find((condition) => condition.type === type)?.status;
@@ -176,7 +173,7 @@ export function conditionEvents(before: NodeObject | undefined, after: NodeObjec
   });
   const readiness = statusOf(after, "Ready");
   const was = statusOf(before, "Ready");
-  // Of a new Node only that it is ready is news: before that it was nothing else.
+  // For a new Node only its readiness is an event.
   if (readiness === was || (was === undefined && readiness !== "True")) return events;
   return [...events, readiness === "True" ? "NodeReady" : "NodeNotReady"];
 }
@@ -208,8 +205,8 @@ function ready(problems: readonly string[]): Finding {
 }
 
 /**
- * What pods the machine can run at all, and the hint for its cloud's controller: put right with each status (upstream's
- * updateNode and its setter of addresses). Pure.
+ * OS and architecture labels and the cloud controller's hint: corrected with each status (upstream's updateNode and its
+ * address setter). Pure.
  */
 export function machineMetadata({
   architecture,
@@ -224,8 +221,8 @@ export function machineMetadata({
 const providedNodeIp = "alpha.kubernetes.io/provided-node-ip";
 
 /**
- * A patch of the node's status and whether it says more than that the node still lives. Pure.
- * @param machine what the Node has beside it in any case
+ * A patch of the node's status and whether it is more than a heartbeat. Pure.
+ * @param machine the Node's metadata in any case
  */
 export function nodeStatusPatch(
   found: NodeObject,
@@ -233,7 +230,7 @@ export function nodeStatusPatch(
   machine: WantedMetadata,
 ): { readonly patch: object | undefined; readonly news: boolean } {
   const before = Object.fromEntries(Object.entries(found.status ?? {}).filter(([name]) => Object.hasOwn(status, name)));
-  // Devices' capacity is kept, and so are the conditions of others.
+  // Device capacity and conditions of others are kept.
   const kept = { ...status, ...keptResources(found, status), conditions: withForeign(found, status) };
   const patch = strategicPatch(before, kept, mergeKeys);
   const metadata = metadataPatch(found, machine);
@@ -256,7 +253,7 @@ function withForeign(found: NodeObject, status: Readonly<Record<string, unknown>
 }
 
 function keptResources(found: NodeObject, status: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  // Somebody gives the node capacity alone: all of that is for pods (upstream's MachineInfo).
+  // Capacity added by others is allocatable as a whole (upstream's MachineInfo).
   const extended = Object.entries(found.status?.capacity ?? {}).filter(([resource]) => isExtended(resource));
   const withExtended = (own: unknown): Record<string, string> => ({
     ...Object.fromEntries(extended),

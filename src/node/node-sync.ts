@@ -30,13 +30,13 @@ export interface NodeSyncDependencies {
   readonly random: Random;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** Looks at the node; resolves only once the runtime has answered. */
+  /** Collects the node's facts; resolves only once the runtime has answered. */
   readonly observe: (signal: AbortSignal) => Promise<NodeObservation>;
-  /** Tells the runtime which addresses pods have (the Node's podCIDRs, with commas). @throws CriError */
+  /** Sends the pod CIDRs (the Node's podCIDRs, comma-separated) to the runtime. @throws CriError */
   readonly podCidr: (podCidr: string, signal: AbortSignal) => Promise<void>;
-  /** The Node's addresses, each time its status is made. */
+  /** The Node's addresses, each time its status is built. */
   readonly addressesPublished: (addresses: readonly Address[]) => void;
-  /** The Node is registered, or was found. */
+  /** The Node is registered, or found. */
   readonly onRegistered: (node: NodeObject) => void;
 }
 
@@ -51,9 +51,9 @@ export interface NodeSyncConfig {
 
 const firstRetryMs = 100;
 const longestRetryMs = 7000;
-/** However long the server asks for: a node that says nothing is taken for dead. */
+/** Maximum pause at the server's request: a silent node counts as dead. */
 const longestPauseMs = 10_000;
-/** As often the Node is asked for before a pod is refused, when the server asks to come back later. */
+/** How often the Node is requested before a pod is rejected, while the server throttles. */
 const maxLookUps = 3;
 const jitter = 0.04;
 /** As upstream (nodeReadyGracePeriod, and the period of fastStatusUpdateOnce). */
@@ -61,8 +61,8 @@ const eagerMs = 120_000;
 const eagerPeriodMs = 100;
 
 /**
- * The node's Node: registers it, keeps its status, and sees what others make of it (upstream's registerWithAPIServer,
- * syncNodeStatus and fastStatusUpdateOnce). Nothing is said of a node before its runtime has answered.
+ * The node's Node: registers it, maintains its status, and observes changes by others (upstream's
+ * registerWithAPIServer, syncNodeStatus and fastStatusUpdateOnce). Nothing is reported before the runtime has answered.
  */
 export class NodeSync {
   readonly #deps: NodeSyncDependencies;
@@ -71,20 +71,20 @@ export class NodeSync {
   readonly #known = new KnownNode();
   readonly #isKnown = Promise.withResolvers<void>();
   #registered = false;
-  /** The watch has told of the Node. */
+  /** A watch event of the Node. */
   #watched = false;
-  /** When the server was told of the status last; monotonic. */
+  /** Last successful status update; monotonic. */
   #reportedAtMs = Number.NEGATIVE_INFINITY;
-  /** Before this the server does not want to be asked for the Node again. */
+  /** Until then the server throttles requests for the Node. */
   #lookUpAtMs = 0;
-  /** Moves the reports of nodes that changed together apart. */
+  /** Spreads the reports of nodes that changed together. */
   #reportOffsetMs = 0;
   #failing = false;
-  /** Until the node was ready for the first time it is looked at all the time. */
+  /** Until the node is ready for the first time its status is computed more often. */
   #wasReady = false;
-  /** What was told last of it. */
+  /** The last reported state. */
   #unschedulable = false;
-  /** What the runtime was told last. */
+  /** The pod CIDR last sent to the runtime. */
   #podCidr = "";
 
   constructor(deps: NodeSyncDependencies, config: NodeSyncConfig) {
@@ -93,12 +93,12 @@ export class NodeSync {
     this.#wait = new WakeableWait(deps.clock, "the next node status");
   }
 
-  /** The Node's UID once it is registered. */
+  /** The Node's UID once registered. */
   get uid(): string | undefined {
     return this.#registered ? this.#known.node?.metadata.uid : undefined;
   }
 
-  /** As the server had it last; before, as it is to be registered. */
+  /** The server's version; before the registration, the version to register. */
   place(): NodePlace {
     const { identity, registration } = this.#config;
     const { name } = identity;
@@ -108,19 +108,19 @@ export class NodeSync {
     return { name, labels: metadata.labels ?? {}, taints: spec?.taints ?? [], extended: extendedResources(node) };
   }
 
-  /** Something of the node has changed: its status is looked at now. */
+  /** Something about the node changed: its status is recomputed now. */
   wake(): void {
     this.#wait.wake();
   }
 
-  /** Resolves once the server has said whether it has the Node, or the signal aborts. */
+  /** Resolves once it is known whether the server has the Node, or the signal aborts. */
   async known(signal: AbortSignal): Promise<void> {
     await orAborted(this.#isKnown.promise, signal);
   }
 
   /**
-   * Asks the server for the Node: a pod may have been given to it for what the watch has yet to tell. A server that asks
-   * to come back later is asked again then: who waits for this is refused for good without it. Never rejects.
+   * Gets the Node from the server: a pod may depend on changes that the watch has yet to deliver. A throttling server
+   * is asked again later: the pod would be rejected for good otherwise. Never rejects.
    */
   async refresh(): Promise<void> {
     const { signal } = new AbortController();
@@ -139,7 +139,7 @@ export class NodeSync {
     const [node] = objects;
     this.#isKnown.resolve();
     const before = this.#known.node;
-    // What was listed before the registration has no Node yet.
+    // A list from before the registration does not contain the Node.
     if (node === undefined && !this.#watched) return;
     this.#known.listed(node);
     this.#watched = node !== undefined;
@@ -152,7 +152,7 @@ export class NodeSync {
     else if (this.#known.gone(node)) this.#gone();
   }
 
-  /** Registers the node, then keeps its status, until the signal aborts. Never rejects. */
+  /** Registers the node, then maintains its status, until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#deps;
     await this.#register(signal);
@@ -177,7 +177,7 @@ export class NodeSync {
         const { node, how } = await this.#tryRegister(signal);
         this.#known.take(node);
         this.#registered = true;
-        // One that was there may not have been heard of for long: it is told at once that this node lives.
+        // An existing Node may have been silent for long: report immediately that it lives.
         if (how === "registered") this.#reportedAtMs = clock.monotonic();
         log.info("node registered", { node: name, how });
         journal.record({
@@ -219,7 +219,7 @@ export class NodeSync {
     return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was already registered" };
   }
 
-  /** The Node as the server has it: several may ask for it, and all of them wait when one is asked to. */
+  /** The server's Node: several may request it, and all of them wait while the server throttles. */
   async #lookUp(signal: AbortSignal): Promise<NodeObject> {
     const { client, clock } = this.#deps;
     const place = { name: this.#config.identity.name };
@@ -234,7 +234,7 @@ export class NodeSync {
     }
   }
 
-  /** How long the server asks to wait, milliseconds. */
+  /** The pause that the server requests, milliseconds. */
   async #sync(signal: AbortSignal): Promise<number> {
     const { clock, log } = this.#deps;
     const untilMs = clock.monotonic() + this.#config.updatePeriodMs;
@@ -281,7 +281,10 @@ export class NodeSync {
     this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
   }
 
-  /** Without it a runtime that makes its network's configuration from it never has a network (upstream's updatePodCIDR). */
+  /**
+   * A runtime that builds its network configuration from it would never get a network otherwise (upstream's
+   * updatePodCIDR).
+   */
   async #tellPodCidr(signal: AbortSignal): Promise<void> {
     const podCidr = this.#known.node === undefined ? "" : podCidrOf(this.#known.node);
     if (podCidr === "" || podCidr === this.#podCidr) return;
@@ -296,7 +299,7 @@ export class NodeSync {
     }
   }
 
-  /** Labels and id of a cloud that answered, or changed its mind, after the node was registered. */
+  /** Labels and ID of a cloud that answered, or changed, after the registration. */
   async #tellCloud({ cloud }: NodeObservation, signal: AbortSignal): Promise<void> {
     const { identity, registration } = this.#config;
     const { node } = this.#known;
@@ -324,7 +327,7 @@ export class NodeSync {
   #seen(before: NodeObject | undefined, node: NodeObject): void {
     const changed = before !== undefined && readiness(before) !== readiness(node);
     if (this.#registered) this.#tellSchedulable(node);
-    // The node controller says Unknown of a node that it has not heard of: that it lives is to be said at once.
+    // The node controller sets Unknown for a silent node: report immediately that it lives.
     if (this.#registered && (changed || podCidrOf(node) !== this.#podCidr)) this.wake();
   }
 

@@ -15,5 +15,5 @@ export const leases: Resource<Lease> = {
   decode: decoder(Lease, "Lease"),
 };
 
-/** Where the nodes' leases are. */
+/** The namespace of node leases. */
 export const leaseNamespace = "kube-node-lease";

@@ -10,16 +10,16 @@ import type { RuntimeFacts } from "./node-status.ts";
 const periodMs = 5000;
 /** Status queries for each version query, since version changes are not reported. */
 const asksPerVersion = 12;
-/** While the network is not up: pods wait for it. */
+/** While the network is not ready: pods wait for it. */
 const withoutNetworkMs = 1000;
-/** For so long a runtime that said that it was ready is believed, and so long may it take to answer. */
+/** How long a ready status stays valid without another answer. */
 const believedMs = 30_000;
 
-/** What the runtime said of itself last. */
+/** The runtime's last status. */
 interface Report {
   /** Why it is not ready, in upstream's words. */
   readonly problems: readonly string[];
-  /** The one of its network, where it has one. */
+  /** The network's reason, if any. */
   readonly network: string | undefined;
 }
 
@@ -35,15 +35,15 @@ export class RuntimeState {
   #report: Report | undefined;
   #facts: RuntimeFacts;
   #asks = 0;
-  /** It may have come back as another version. */
+  /** It may have returned as another version. */
   #wasAway = false;
   readonly #answered = Promise.withResolvers<void>();
   #answeredAtMs: number | undefined;
 
   /**
-   * @param facts as it was found
-   * @param onChange called when what is to be said of the runtime has changed
-   * @param onNetwork called when pods get a network that they did not get before
+   * @param facts as detected at the start
+   * @param onChange called when the runtime's reported state changed
+   * @param onNetwork called when the network became ready
    */
   constructor(
     deps: { readonly clock: Clock; readonly runtime: Pick<Cri["runtime"], "status" | "version">; readonly log: Logger },
@@ -79,17 +79,17 @@ export class RuntimeState {
     return [...(down ? ["container runtime is down"] : []), ...checks, ...this.#report.problems];
   }
 
-  /** What the runtime is and can do: another version may have taken its place since the start. */
+  /** The runtime's version and features: it may have been replaced since the start. */
   get facts(): RuntimeFacts {
     return this.#facts;
   }
 
-  /** Why pods get no network, in upstream's words; undefined when they do, or nothing is known. */
+  /** Why the network is not ready, in upstream's words; undefined when ready, or unknown. */
   get networkProblem(): string | undefined {
     return this.#report?.network;
   }
 
-  /** Asks until the signal aborts. Never rejects. */
+  /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const before = [...this.problems(), JSON.stringify(this.#facts)].join();
@@ -104,7 +104,7 @@ export class RuntimeState {
   }
 
   async #askVersion(signal: AbortSignal): Promise<void> {
-    // Whoever started podwright has just asked.
+    // The caller has just queried it.
     const isDue = this.#asks > 0 ? this.#asks % asksPerVersion === 0 : this.#wasAway;
     this.#asks++;
     if (!isDue) return;
@@ -129,7 +129,7 @@ export class RuntimeState {
       const runtime = unmet("RuntimeReady", "container runtime not ready");
       const network = unmet("NetworkReady", "container runtime network not ready");
       this.#report = { problems: [...runtime, ...network], network: network[0] };
-      // One that says that it is not ready counts as one that does not answer, once it has said so for a while.
+      // A runtime that reports not ready for a while counts as unresponsive.
       if (runtime.length === 0 || this.#answeredAtMs === undefined) this.#answeredAtMs = this.#clock.monotonic();
       this.#facts = { ...this.#facts, ...statedFeatures(answer) };
       this.#answered.resolve();

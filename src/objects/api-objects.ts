@@ -33,7 +33,7 @@ interface StoredObject extends ApiObject {
   readonly immutable?: boolean | undefined;
 }
 
-/** Keeps up with a collection until the signal aborts (a reflector). */
+/** Watches a collection until the signal aborts (a reflector). */
 export type Watcher = <T extends ApiObject>(
   target: ReflectorTarget<T>,
   handler: ReflectorHandler<T>,
@@ -43,7 +43,7 @@ export type Watcher = <T extends ApiObject>(
 export interface ApiObjectsDependencies {
   readonly journal: Recorder;
   readonly watch: Watcher;
-  /** Told of objects that pods may have read already, or wait for. */
+  /** Called for objects that pods may have read already, or wait for. */
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
 }
 
@@ -60,8 +60,8 @@ interface Watched {
 type Kind = ChangedObject["kind"];
 
 /**
- * The ConfigMaps and Secrets that the node's pods refer to, each watched for as long as a pod does (upstream's
- * watch-based managers). One that is immutable is watched no longer once it is known.
+ * The ConfigMaps and Secrets of the node's pods, each watched while a pod refers to it (upstream's watch-based
+ * managers). An immutable one is no longer watched once known.
  */
 export class ApiObjects {
   readonly #deps: ApiObjectsDependencies;
@@ -73,12 +73,12 @@ export class ApiObjects {
     this.#deps = deps;
   }
 
-  /** Objects that are watched or known, for diagnostics. */
+  /** Watched or known objects, for diagnostics. */
   get size(): number {
     return this.#watched.size;
   }
 
-  /** The pod as it is now: what it refers to is kept up with from here on. */
+  /** The pod as it is now: its objects are watched from here on. */
   add(pod: Pod): void {
     if (this.#stopped) return;
     const { uid, namespace } = pod.metadata;
@@ -91,7 +91,7 @@ export class ApiObjects {
     for (const key of before) if (!keys.has(key)) this.#letGo(key, uid);
   }
 
-  /** The pod is gone, or has ended for good. */
+  /** The pod is removed, or has ended for good. */
   remove(uid: PodUid): void {
     for (const key of this.#keysOf.get(uid) ?? []) this.#letGo(key, uid);
     this.#keysOf.delete(uid);
@@ -102,12 +102,12 @@ export class ApiObjects {
     return this.#keysOf.has(uid);
   }
 
-  /** Resolves once it is known of all that a part of a pod's spec refers to what it holds, or that it is not there. */
+  /** Resolves once the content, or absence, of all objects in a part of a pod's spec is known. */
   async known(namespace: string, part: Partial<PodSpec>): Promise<void> {
     for (const key of keysIn(namespace, referencedObjects(part))) await this.#watched.get(key)?.known.promise;
   }
 
-  /** @throws NotKnownYetError while the API server has not said yet whether there is one */
+  /** @throws NotKnownYetError while the API server has not answered */
   configMap(namespace: string, name: string): ConfigMapContent | undefined {
     const content = this.#content("ConfigMap", namespace, name);
     return content !== undefined && "binaryData" in content ? content : undefined;
@@ -119,7 +119,7 @@ export class ApiObjects {
     return content === undefined || "binaryData" in content ? undefined : content;
   }
 
-  /** Watches nothing any more. */
+  /** Ends all watches. */
   stop(): void {
     this.#stopped = true;
     for (const { stop } of this.#watched.values()) stop.abort(new Error("the node is stopping"));
@@ -170,7 +170,7 @@ export class ApiObjects {
       fieldSelector: `metadata.name=${name}`,
     };
     const handler: ReflectorHandler<T> = {
-      // One that can't be read is not missing.
+      // An unreadable object is not missing.
       replaced: ([stored], unread) => void (unread.length === 0 && set(stored)),
       changed: (type, stored) => set(type === "DELETED" ? undefined : stored),
     };
@@ -179,13 +179,13 @@ export class ApiObjects {
 
   #set(object: ChangedObject, watched: Watched, content: Watched["content"]): void {
     const isFirst = !watched.isKnown;
-    // The same content stays the same object: who has read it looks at nothing then.
+    // Equal content keeps the same object, so readers can skip it.
     if (!isFirst && isDeepStrictEqual(watched.content, content)) return;
     watched.content = content;
     watched.isKnown = true;
     watched.known.resolve();
     const { kind, namespace, name } = object;
-    const what = content === undefined ? "does not exist" : isFirst ? "is known" : "has changed";
+    const what = content === undefined ? "does not exist" : isFirst ? "is available" : "has changed";
     const message = `${kind} ${namespace}/${name} ${what}`;
     const entry = this.#deps.journal.record({ kind: "input", what: "ObjectsChanged", message });
     this.#deps.objectsChanged([object], { code: "ObjectsChanged", message, entry });

@@ -1,7 +1,7 @@
 import type { ReflectorHandler } from "../api-client/reflector.ts";
 import type { ApiObject } from "../api-client/resource.ts";
 
-/** All objects of a kind, as a reflector tells of them. */
+/** All objects of a kind, from a reflector. */
 export class Collection<T extends ApiObject> implements ReflectorHandler<T> {
   readonly #objects = new Map<string, T>();
   #isKnown = false;

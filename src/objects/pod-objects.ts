@@ -14,14 +14,14 @@ import { Collection } from "./collection.ts";
 import type { RuntimeClass } from "./runtime-classes.ts";
 import { type Service, serviceVariables } from "./service-variables.ts";
 
-/** How long a start waits for what it needs of its pod's objects; after that it says what is missing, and is tried again. */
+/** How long a start waits for its pod's objects; after that it reports what is missing, and is retried. */
 const settleLimitMs = 5000;
 /** As upstream's first retry of a volume. */
 const firstTokenRetryMs = 500;
 
-/** All that pods refer to at the API server. */
+/** Everything that pods refer to at the API server. */
 export class PodObjects implements ObjectLookup {
-  /** The pod's service account, for who knows credentials of registries. */
+  /** The pod's service account, for credential providers. */
   readonly account: (pod: Pod) => PullAccount | undefined;
   readonly services: Collection<Service>;
   readonly #remembered: Pick<ServiceMemory, "all" | "known">;
@@ -60,7 +60,7 @@ export class PodObjects implements ObjectLookup {
     return found;
   }
 
-  /** @throws NotKnownYetError while the API server has not said which services there are; static pods run without */
+  /** @throws NotKnownYetError while the services are unknown; static pods run without */
   serviceVariables(pod: Pod): readonly { readonly name: string; readonly value: string }[] {
     const services = this.#remembered.all();
     if (services === undefined && !isStaticPod(pod)) {
@@ -95,8 +95,7 @@ export class PodObjects implements ObjectLookup {
   }
 
   /**
-   * A server that refuses one at first, as it does until it knows whose pod it is, is asked again after a moment, unless the
-   * pod has ended meanwhile.
+   * A server rejects a token until it knows the pod's node: retry after a moment, unless the pod has ended meanwhile.
    */
   async #haveTokens(pod: Pod, volumes: readonly Volume[], signal: AbortSignal): Promise<void> {
     for (let pauseMs = firstTokenRetryMs; this.#objects.has(pod.metadata.uid); pauseMs *= 2) {

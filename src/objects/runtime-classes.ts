@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { decoder, type Resource } from "../api-client/resource.ts";
 
-/** node.k8s.io/v1 RuntimeClass (KEP-585), as far as nodes need it. */
+/** node.k8s.io/v1 RuntimeClass (KEP-585), the part for nodes. */
 const RuntimeClass = z.object({
   metadata: z.object({ name: z.string(), namespace: z.string().optional(), resourceVersion: z.string().optional() }),
   handler: z.string(),

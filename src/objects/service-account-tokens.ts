@@ -15,26 +15,26 @@ import type { Random } from "../ports/random.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 
 type Projection = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
-/** What a projected volume asks for. */
+/** The token request of a projected volume. */
 export type TokenSource = NonNullable<Projection["serviceAccountToken"]> & {
-  /** Of the account: another one of its name is not meant. Only image credential providers know it. */
+  /** Of the account: excludes another one of its name. Only for credential providers. */
   readonly accountUid?: string;
 };
 
-/** Times are counted from when the token was asked for: the server's clock may be another than ours. */
+/** Times count from the request: the server's clock may differ. */
 interface Token {
   readonly token: string;
   /** Monotonic ms. */
   readonly expiresAtMs: number;
   /** Monotonic ms. */
   readonly renewAtMs: number;
-  /** Wall clock ms: a machine that slept has aged by that clock alone. */
+  /** Wall clock ms: after a suspend only that clock has advanced. */
   readonly renewAtWallMs: number;
 }
 
 interface TokenAnswer extends ApiObject {
   readonly token: string;
-  /** How long it is good for; undefined: as long as was asked for. */
+  /** Its lifetime; undefined: as requested. */
   readonly lifeSeconds: number | undefined;
 }
 
@@ -57,7 +57,7 @@ const tokenRequests: Resource<TokenAnswer> = {
 };
 
 const defaultExpirationSeconds = 3600;
-/** As upstream: a token is renewed after 80 % of its life or a day, a little earlier or later than others. */
+/** As upstream: a token is renewed after 80 % of its lifetime or a day, with jitter. */
 const usedPart = 0.8;
 const longestUseMs = 24 * 3_600_000;
 const jitterMs = 10_000;
@@ -68,20 +68,20 @@ export interface TokenDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly journal: Recorder;
-  /** Told of a pod that has got what was asked for while nobody waited. */
+  /** Called with a pod that got a token while nobody waited. */
   readonly renewed: (pod: Pod, cause: Cause) => void;
 }
 
-/** Tokens of pods' service accounts, each bound to its pod, asked for when they are needed and renewed in time. */
+/** Service account tokens of pods, each bound to its pod, requested on demand and renewed in time. */
 export class ServiceAccountTokens {
   readonly #deps: TokenDependencies;
   readonly #tokens = new Map<string, Token>();
   readonly #problems = new Map<string, string>();
   readonly #failedAtMs = new Map<string, number>();
-  /** Monotonic ms until when the server asks not to be asked. */
+  /** Monotonic ms until when the server throttles requests. */
   readonly #pausedUntilMs = new Map<string, number>();
   readonly #renewing = new Set<string>();
-  /** By pod: aborts with the pod, and all that is asked for it. */
+  /** By pod: aborts all its requests when the pod is removed. */
   readonly #aborts = new Map<PodUid, AbortController>();
   #stopped = false;
 
@@ -89,7 +89,7 @@ export class ServiceAccountTokens {
     this.#deps = deps;
   }
 
-  /** The token, or why there is none; undefined: nothing is known. Never throws. */
+  /** The token, or why there is none; undefined: unknown. Never throws. */
   get(pod: Pod, source: TokenSource): { readonly token: string } | { readonly problem: string } | undefined {
     const key = keyOf(pod, source);
     const found = this.#tokens.get(key);
@@ -98,12 +98,12 @@ export class ServiceAccountTokens {
     return problem === undefined ? undefined : { problem };
   }
 
-  /** Asks for those of the volumes' tokens that the pod has not, or that have to be renewed. Rejects only for the signal. */
+  /** Requests missing tokens of the volumes, and those due for renewal. Rejects only for the signal. */
   async refresh(pod: Pod, volumes: readonly Volume[], signal: AbortSignal): Promise<void> {
     await Promise.all(sourcesOf(volumes).map((source) => this.#refresh(pod, source, signal)));
   }
 
-  /** The same for all of the pod, and waits for nothing. */
+  /** The same for the whole pod, without waiting. */
   renew(pod: Pod): void {
     for (const source of sourcesOf(pod.spec.volumes ?? [])) {
       const key = keyOf(pod, source);
@@ -114,17 +114,17 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** Whether the pod has all that the volumes ask for. */
+  /** Whether the pod has all tokens of the volumes. */
   has(pod: Pod, volumes: readonly Volume[]): boolean {
     return sourcesOf(volumes).every((source) => "token" in (this.get(pod, source) ?? {}));
   }
 
-  /** Asks for one token, unless there is one that is good. Rejects only for the signal. */
+  /** Requests one token, unless a valid one exists. Rejects only for the signal. */
   async ask(pod: Pod, source: TokenSource, signal: AbortSignal): Promise<void> {
     await this.#refresh(pod, source, signal);
   }
 
-  /** The pod is gone, or has ended for good, and its tokens with it, also those that are on their way. */
+  /** The pod is removed, or has ended for good: its tokens and requests are dropped. */
   remove(uid: PodUid): void {
     this.#aborts.get(uid)?.abort(new Error("the pod is gone"));
     this.#aborts.delete(uid);
@@ -133,7 +133,7 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** Asks for nothing any more. */
+  /** Ends all requests. */
   stop(): void {
     this.#stopped = true;
     for (const abort of this.#aborts.values()) abort.abort(new Error("the node is stopping"));
@@ -165,7 +165,7 @@ export class ServiceAccountTokens {
     const key = keyOf(pod, source);
     const found = this.#tokens.get(key);
     if (found !== undefined && found.renewAtMs > clock.monotonic() && found.renewAtWallMs > clock.now()) return;
-    // One that is still good can wait for a server that is away.
+    // A valid one can wait for a server that is away.
     const failedAtMs = this.#failedAtMs.get(key);
     if (found !== undefined && failedAtMs !== undefined && clock.monotonic() - failedAtMs < retryMs) return;
     if ((this.#pausedUntilMs.get(key) ?? 0) > clock.monotonic()) return;
@@ -174,7 +174,7 @@ export class ServiceAccountTokens {
     using either = eitherSignal(signal, podEnd);
     try {
       const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, either.signal);
-      // Nobody would take away what is remembered of a pod that is gone.
+      // Nothing would remove the entry of a removed pod later.
       if (podEnd.aborted) return;
       const lifeMs = (lifeSeconds ?? source.expirationSeconds ?? defaultExpirationSeconds) * 1000;
       const useMs = Math.min(lifeMs * usedPart, longestUseMs) - random.uniform() * jitterMs;
@@ -188,7 +188,7 @@ export class ServiceAccountTokens {
     } catch (error) {
       signal.throwIfAborted();
       if (podEnd.aborted) return;
-      // A token that is still good is used on.
+      // A token that is still valid stays in use.
       const nowMs = clock.monotonic();
       const pauseMs = askedPauseMs(error);
       this.#failedAtMs.set(key, nowMs);
@@ -220,7 +220,7 @@ export class ServiceAccountTokens {
       : { code: "TokenWanted", message: `${who} needs a token` };
     const action: ActionInput = {
       what: "RequestToken",
-      message: `request a token of service account ${account}`,
+      message: `request a token for service account ${account}`,
       pod: ref,
       cause,
     };

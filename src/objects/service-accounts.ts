@@ -23,7 +23,7 @@ const serviceAccounts: Resource<ServiceAccount> = {
   decode: decoder(ServiceAccount, "ServiceAccount"),
 };
 
-/** The service account of a pod as image credential providers want to know it; undefined: the pod has none. */
+/** The pod's service account for credential providers; undefined: none. */
 export function pullAccount(
   { client, tokens }: { readonly client: ApiClient; readonly tokens: ServiceAccountTokens },
   pod: Pod,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { decoder, type Resource } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
 
-/** corev1.Service, as far as it becomes variables of containers. */
+/** corev1.Service, the part for container variables. */
 export const Service = z.object({
   metadata: z.object({ name: z.string(), namespace: z.string().optional(), resourceVersion: z.string().optional() }),
   spec: z
@@ -29,8 +29,8 @@ interface Variable {
 }
 
 /**
- * The variables by which a pod's containers find services: those of its namespace unless enableServiceLinks is false,
- * and in any case the API server's own (`kubernetes` of namespace default; one of the pod's namespace wins). Pure.
+ * A pod's service variables: the services of its namespace unless enableServiceLinks is false, and always the API
+ * server's own (`kubernetes` of namespace default; one of the pod's namespace wins). Pure.
  */
 export function serviceVariables({ metadata, spec }: Pod, all: Iterable<Service>): Variable[] {
   const links = spec.enableServiceLinks ?? true;
@@ -64,7 +64,7 @@ function variablesOf({ metadata, spec }: Service): Variable[] {
     const scheme = protocol.toLowerCase();
     const url = `${scheme}://${host}:${port}`;
     const link = `${prefix}_PORT_${port}_${protocol.toUpperCase()}`;
-    // As Docker's links had them.
+    // In the format of Docker links.
     if (index === 0) variables.push({ name: `${prefix}_PORT`, value: url });
     variables.push({ name: link, value: url }, { name: `${link}_PROTO`, value: scheme });
     variables.push({ name: `${link}_PORT`, value: String(port) }, { name: `${link}_ADDR`, value: clusterIP });

@@ -25,7 +25,7 @@ const longestCode = 200;
  */
 export class PageGuard {
   readonly #parts: GuardParts;
-  /** Digests, so that comparing them tells nothing of the secrets by its duration. */
+  /** Digests, so that the comparison's timing reveals nothing. */
   #codeDigest: string | undefined;
   #sessionDigest: string | undefined;
   /** What the link holds. */

@@ -17,14 +17,14 @@ export interface NodePageDependencies {
   readonly log: Logger;
   readonly nodeName: string;
   readonly localApi: Pick<LocalApi, "health" | "pods" | "entries" | "follow">;
-  /** The pods that the engine tells of, with their specs. */
+  /** The engine's pods, with their specs. */
   readonly known: () => readonly { readonly pod: Pod; readonly status: PodStatus | undefined }[];
   readonly probes: ProbeReports;
 }
 
 /** More pages at a time are turned away. */
 const maxStreams = 16;
-/** What the journal tells comes in bursts; so long is waited for the rest of one. */
+/** Journal entries come in bursts: how long to wait for the rest of one. */
 const burstMs = 150;
 /** What no journal entry tells of (probes that go on as before, the age of a listing) is looked at so often. */
 const lookMs = 2000;
@@ -40,7 +40,7 @@ export class NodePage {
   readonly #gaugeWait: WakeableWait;
   /** Called with each new reading. */
   readonly #onGauges = new Set<(event: GaugesEvent) => void>();
-  /** When a page last looked, monotonic ms. */
+  /** Last request of a page, monotonic ms. */
   #lookedAtMs: number | undefined;
   #gauges: NodeGauges | undefined;
 
@@ -59,7 +59,7 @@ export class NodePage {
     this.#gauges = gauges;
   }
 
-  /** Collects gauges until the signal aborts: the node's always, which is cheap, pods' while somebody looks. */
+  /** Collects gauges until the signal aborts: the node's always, which is cheap, pods' while a page is open. */
   async run(signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#deps;
     const gauges = this.#gauges;
@@ -89,7 +89,7 @@ export class NodePage {
     return this.#lookedAtMs !== undefined && now - this.#lookedAtMs < interestMs;
   }
 
-  /** A pod's life; undefined when the journal tells of no such pod. */
+  /** A pod's life; undefined when the journal has no such pod. */
   life(uid: PodUid): LifeView | undefined {
     return lifeView(this.#deps.localApi.entries({ uid }), uid, this.#deps.clock.now());
   }
@@ -162,7 +162,7 @@ export class NodePage {
   }
 }
 
-/** What one page has been told, to tell it only what is new. */
+/** The state sent to one page, to send only changes. */
 class SentState {
   #node = "";
   #pods = new Map<string, string>();

@@ -22,7 +22,7 @@ export interface ProbeReports {
 export interface PagePod {
   readonly view: PodView;
   readonly pod: Pod;
-  /** Undefined before the first look at the pod. */
+  /** Undefined before the first observation of the pod. */
   readonly status: PodStatus | undefined;
   /** Journal entries about it so far, counted from any moment on. */
   readonly entries: number;

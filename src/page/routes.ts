@@ -27,8 +27,8 @@ export function isPagePath(path: string): boolean {
 }
 
 /**
- * The node page below `/ui/`: its files, and what it is told.
- * @param assets read when they are first asked for
+ * The node page below `/ui/`: its files and data.
+ * @param assets read on first use
  */
 export function pageRoutes(page: NodePage, assets: () => Promise<PageAssets>): ApiHandler {
   const data = pageData(page);

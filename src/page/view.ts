@@ -181,7 +181,7 @@ export interface PhaseView {
   readonly critical: boolean;
 }
 
-/** A pod's life, as `podwright why`, `timeline` and `blame` tell it. */
+/** A pod's life, as in `podwright why`, `timeline` and `blame`. */
 export interface LifeView {
   readonly uid: string;
   readonly subjects: readonly SubjectView[];

@@ -3,7 +3,7 @@ import type { Cause } from "../journal/entry.ts";
 /** The step was canceled because the desired state changed. */
 export class CalledOff extends Error {
   constructor(cause: Cause) {
-    super(`canceled: ${cause.message}`);
+    super(cause.message);
     this.name = "AbortError";
   }
 }

@@ -203,7 +203,7 @@ test("a pod whose checkpoint can't be read runs on, and that is said", async () 
   scene.files.list = () => Promise.reject(new Error("input/output error"));
   assert.equal(await scene.end(), undefined);
   assert.deepEqual(scene.warnings, [
-    "cannot read whether a pod had ended before the start",
-    "cannot read which pods had ended before the start",
+    "cannot read how a pod ended in an earlier run",
+    "cannot read which pods ended in an earlier run",
   ]);
 });

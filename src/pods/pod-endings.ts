@@ -22,7 +22,7 @@ export class PodEndings {
       const uids = (await files.list(`${node.rootDirectory}/pods`)).map(({ name }) => podUid(name));
       await Promise.all(uids.map(async (uid) => this.#read(uid)));
     } catch (error) {
-      log.warn("cannot read which pods had ended before the start", { error: errorMessage(error) });
+      log.warn("cannot read which pods ended in an earlier run", { error: errorMessage(error) });
     }
   }
 
@@ -42,7 +42,7 @@ export class PodEndings {
       const end = await rememberedEnd(this.#deps, uid);
       if (end !== undefined) this.#ends.set(uid, end);
     } catch (error) {
-      this.#deps.log.warn("cannot read whether a pod had ended before the start", { uid, error: errorMessage(error) });
+      this.#deps.log.warn("cannot read how a pod ended in an earlier run", { uid, error: errorMessage(error) });
     }
   }
 }

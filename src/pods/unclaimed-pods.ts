@@ -66,7 +66,7 @@ export class UnclaimedPods {
         if (pod?.metadata.annotations?.[Annotation.configSource] === "api") this.#pods.set(pod.metadata.uid, pod);
       });
     } catch (error) {
-      log.warn("cannot read which pods an earlier run had", { error: errorMessage(error) });
+      log.warn("cannot read the pods of an earlier run", { error: errorMessage(error) });
     }
   }
 }

@@ -37,7 +37,7 @@ export type ApiHandler = (request: ApiRequest) => Promise<ApiResponse>;
 export interface ApiErrorBody {
   readonly error: string;
   readonly remedy?: string;
-  /** Exit code for the command that asked (`ExitCode`). */
+  /** Exit code for the requesting command (`ExitCode`). */
   readonly exitCode?: number;
   /** What is wrong with the objects of the request. */
   readonly problems?: readonly FieldProblem[];

@@ -10,7 +10,7 @@ export interface CertificateInfo {
   readonly notAfterMs: number;
 }
 
-/** What a certificate is asked for. */
+/** The content of a certificate request. */
 export interface RequestTemplate {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -39,7 +39,7 @@ export interface CertificateTools {
   signingRequest(key: string, template: RequestTemplate): string;
   /** The certificates of a text, in their order; what else there is in it is passed over. */
   certificates(text: string): readonly CertificateInfo[];
-  /** The text's certificates and its first private key, each written anew; undefined what is not there. */
+  /** The text's certificates and its first private key, normalized; undefined if missing. */
   split(text: string): { readonly certificate: string | undefined; readonly key: string | undefined };
   /** Whether the key is that of the first certificate. */
   belong(pair: KeyPair): boolean;

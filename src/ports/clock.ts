@@ -4,7 +4,7 @@
 export interface Clock {
   /** Wall clock in milliseconds since the Unix epoch: for people and for the API, never for ordering (it jumps). */
   now(): number;
-  /** Milliseconds on a clock that never jumps or goes back: for durations, deadlines and ordering within one life. */
+  /** Milliseconds on a monotonic clock: for durations, deadlines and ordering within one run. */
   monotonic(): number;
   /**
    * Runs `callback` once, `delayMs` from now (0 means "soon", never synchronously). Disposing it before then

@@ -5,9 +5,9 @@ export interface CommandOutputOptions {
 }
 
 /**
- * What a program prints, standard error included, as it comes: read only as fast as it is taken. Ends with the program,
- * whatever its exit code; leaving the loop kills it. Rejects when it can't be started, passes its time or the signal
- * aborts.
+ * A program's output, standard error included, as it arrives: read only as fast as it is consumed. Ends with the
+ * program, whatever its exit code; leaving the loop kills it. Rejects when it cannot be started, exceeds its time limit
+ * or the signal aborts.
  */
 export type CommandOutput = (
   program: string,

@@ -1,4 +1,4 @@
-/** What is wrong with one field of an object that somebody gave. */
+/** A problem of one field of a given object. */
 export interface FieldProblem {
   /** `Pod default/web` */
   readonly object: string;

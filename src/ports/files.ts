@@ -31,7 +31,7 @@ export class FileError extends Error {
 export interface ReadOptions {
   /** Rejects with code `ELOOP` when the path's last part is a symbolic link: for files that a pod may have put there. */
   readonly noFollow?: true;
-  /** For {@link Files.readRange}: may be filled instead of memory that is got anew, and the result lies in it then. */
+  /** For {@link Files.readRange}: a buffer that may be used instead of a new one; the result is then a view of it. */
   readonly into?: Uint8Array;
 }
 
@@ -78,8 +78,8 @@ export interface Files {
    */
   watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable;
   /**
-   * As `watch`, and tells which names were taken away since the last call, deleted or moved elsewhere, whether or not they
-   * are there again. One that another file was moved onto was not.
+   * Like `watch`, and reports names that were deleted or moved away since the last call, whether or not they exist
+   * again. A name that another file was renamed onto is not reported.
    */
   watchEntries(
     directory: string,

@@ -5,7 +5,7 @@
  */
 export type KubeLane = "heartbeats" | "status" | "events" | "objects";
 
-/** A request to the Kubernetes API server; who asks is the transport's business. */
+/** A request to the Kubernetes API server; authentication is the transport's responsibility. */
 export interface KubeRequest {
   readonly lane: KubeLane;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -35,7 +35,10 @@ export interface KubeTransport {
   send(request: KubeRequest): Promise<KubeResponse>;
 }
 
-/** The API server can't be reached, the connection broke, or who asks can't be proven. What was asked may have been done. */
+/**
+ * The API server is unreachable, the connection broke, or authentication is impossible. The request may have been
+ * processed.
+ */
 export class KubeConnectionError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -8,6 +8,6 @@ export interface Locks {
    * Undefined when another process holds it; dispose of the result to give it back.
    */
   tryLock(path: string): Promise<Disposable | undefined>;
-  /** The process that holds the lock at this moment; undefined when nobody does, or when it can't be told. */
+  /** The current holder of the lock; undefined when free, or unknown. */
   holder(path: string): Promise<number | undefined>;
 }

@@ -3,7 +3,7 @@ export interface MountPoint {
   readonly source: string;
   readonly fileSystem: string;
   readonly options: readonly string[];
-  /** Whether what is mounted below is seen in other mount namespaces; left out where it was not asked for. */
+  /** Whether mounts below propagate to other mount namespaces; omitted if not requested. */
   readonly isShared?: boolean;
 }
 

@@ -30,7 +30,7 @@ export type GrpcHealthAnswer =
  * (`connection refused`).
  */
 export class ProbeTargetError extends Error {
-  /** It was asked over TLS and answered with something else, as a server of plain HTTP does. */
+  /** It was contacted over TLS and answered otherwise, e.g. in plain HTTP. */
   readonly plainText: boolean;
   constructor(message: string, options: ErrorOptions & { readonly plainText?: boolean } = {}) {
     super(message, options);

@@ -14,11 +14,11 @@ export interface NodeRequest extends ApiRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** Undefined: none was shown, or the client CA has not signed it, or there is no client CA. */
   readonly certificate: ClientCertificate | undefined;
-  /** The client asks to change to another protocol (HTTP/1.1 Upgrade), so its request may be forwarded. */
+  /** The client requests a protocol switch (HTTP/1.1 Upgrade), so its request may be forwarded. */
   readonly upgrade: boolean;
 }
 
-/** Which streams of a command are wanted. */
+/** The requested streams of a command. */
 export interface StreamChoice {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -27,9 +27,8 @@ export interface StreamChoice {
 }
 
 /**
- * Hands a request that asks for an upgrade on to another server, with its headers; what follows is passed both ways as
- * it comes. Only a change of protocol is passed back: a redirect would send the client to a place of the other's choice
- * (CVE-2020-8559).
+ * Forwards an upgrade request to another server, with its headers; afterwards data is passed in both directions. Only a
+ * protocol switch is passed back: a redirect would send the client to an address of the other's choice (CVE-2020-8559).
  */
 export interface Forward {
   /** Of a command; undefined: ports are forwarded. */

@@ -4,7 +4,7 @@ export type CgroupLayout =
   /** Directories of the hierarchies by controller: `memory` → `/sys/fs/cgroup/memory`. */
   | { readonly version: 1; readonly controllers: Readonly<Record<string, string>> };
 
-/** What a file system holds, as statfs(2) tells. */
+/** A file system's usage, from statfs(2). */
 export interface FileSystemUsage {
   readonly capacityBytes: number;
   /** What users other than root may still write. */
@@ -35,8 +35,8 @@ export interface OpenFiles {
 }
 
 /**
- * Cheap reading of what the kernel and the disk say of their use. Nothing here rejects: what is gone, or was never there,
- * is undefined, as containers end while they are looked at.
+ * Cheap reads of kernel and disk statistics. Nothing rejects: missing files are undefined, as containers exit while
+ * they are measured.
  */
 export interface StatsFiles {
   readonly cgroups: CgroupLayout;

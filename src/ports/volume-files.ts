@@ -15,7 +15,7 @@ export interface GroupAccess {
   readonly gid: number;
   /** The group may read only. */
   readonly readOnly: boolean;
-  /** Leave everything alone when the top directory is as wanted (fsGroupChangePolicy OnRootMismatch). */
+  /** Skip everything when the top directory already matches (fsGroupChangePolicy OnRootMismatch). */
   readonly onlyOnRootMismatch: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface GroupAccess {
  * links never lead out of the volume. Paths are absolute. Every method rejects with FileError.
  */
 export interface VolumeFiles {
-  /** What is there, with symbolic links followed; undefined when nothing is. */
+  /** What exists there, following symbolic links; undefined: nothing. */
   kind(path: string): Promise<PathKind | undefined>;
   /**
    * Opens a relative path in a volume. Links are followed only within the volume. Missing parts are created:
@@ -40,9 +40,9 @@ export interface VolumeFiles {
    */
   readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined>;
   /**
-   * Gives a tree to a group, the top directory last, so that it tells whether all is done. Links themselves get the
-   * group, what they point to does not; other file systems mounted in the tree are left alone.
-   * @returns how many files were changed
+   * Changes the group of a tree, the top directory last, as the marker of completion. Links get the group themselves,
+   * their targets do not; other file systems mounted in the tree are left alone.
+   * @returns the number of changed files
    */
   giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number>;
 }

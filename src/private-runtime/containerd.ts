@@ -136,7 +136,7 @@ async function startContainerd(
   return { pid, logOffset };
 }
 
-/** Keeps one old log. Only while containerd is down: it would go on writing to the old one. */
+/** Keeps one old log. Only while containerd is down: it would keep writing to the old one. */
 async function rotateLog({ files }: PrivateRuntimeDeps, layout: RuntimeLayout): Promise<number> {
   const { log } = layout.containerd;
   const size = (await files.stat(log))?.size ?? 0;

@@ -4,7 +4,7 @@ import type { Logger } from "../ports/log.ts";
 
 /** Another process has what this one needs to begin. */
 export class HeldError extends PodwrightError {
-  /** Undefined when it can't be told. */
+  /** Undefined if unknown. */
   readonly pid: number | undefined;
 
   constructor(message: string, pid: number | undefined, remedy: string) {

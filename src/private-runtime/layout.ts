@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Hashing } from "../ports/hashing.ts";
 
-/** Where `podwright run` keeps its state unless told otherwise. */
+/** The default state directory of `podwright run`. */
 export const DEFAULT_STATE_DIRECTORY = "/var/lib/podwright";
 /** Parent of everything that need not outlive a reboot, of all state directories of the machine. */
 export const RUN_ROOT = "/run/podwright";

@@ -90,7 +90,7 @@ async function findCniPlugins(files: Files): Promise<string | undefined> {
   return undefined;
 }
 
-/** True for a file, or a link to one, that somebody may execute. */
+/** True for an executable file, or a link to one. */
 async function isExecutable(files: Files, path: string): Promise<boolean> {
   try {
     const info = await files.stat(await files.realPath(path));

@@ -9,7 +9,7 @@ export interface RuntimeUser {
   readonly endpoint: string;
 }
 
-/** A kind of node agent: how to know it, and the runtime that it uses unless told otherwise. */
+/** A kind of node agent: how to recognise it, and its default runtime. */
 interface NodeAgent {
   readonly isIt: (program: string, firstArgument: string | undefined) => boolean;
   readonly endpointFlags: readonly string[];
@@ -73,10 +73,7 @@ async function nodeAgentEndpoint(files: Files, process: ProcessInfo): Promise<st
   return (await configuredEndpoint(files, process)) ?? agent.defaultEndpoint;
 }
 
-/**
- * The runtime that another podwright was told to use. One that uses its private runtime is not looked for: nobody else
- * is offered that.
- */
+/** The configured runtime of another podwright. Private runtimes are not checked: they are not shared. */
 async function podwrightEndpoint(files: Files, process: ProcessInfo): Promise<string | undefined> {
   const [command, ...rest] = process.arguments;
   const program = baseName(command ?? "");

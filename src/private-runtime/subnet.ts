@@ -10,7 +10,7 @@ export interface Route {
   readonly network: Ipv4Network;
 }
 
-/** Where pod subnets are looked for: the range that CNI's own examples and Podman use, and two quieter ones. */
+/** Candidate ranges for pod subnets: that of CNI's examples and Podman, and two less used ones. */
 const candidateSubnets: readonly Ipv4Network[] = ["10.88.0.0", "10.89.0.0", "172.30.0.0"].flatMap((range) =>
   Array.from({ length: 256 }, (_, third) => ({ address: ipv4Address(range) + third * 256, prefix: 24 })),
 );

@@ -5,7 +5,7 @@ import type { Logger } from "../ports/log.ts";
 
 const periodMs = 5_000;
 const answerLimitMs = 10_000;
-/** So long it may be that somebody restarts it on purpose, as an upgrade does. */
+/** Grace time for a deliberate restart, as by an upgrade. */
 const patienceMs = 30_000;
 
 export interface WatchDeps {

@@ -47,7 +47,7 @@ export function probeTimes(probe: Probe): ProbeTimes {
   };
 }
 
-/** Containers that may have probes: regular ones and sidecars, not other init or ephemeral containers. */
+/** Observes the rate limiter's waits. @param host of the API server */
 export function probedContainers(pod: Pod): Container[] {
   return lastingContainers(pod.spec);
 }

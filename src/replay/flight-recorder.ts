@@ -37,7 +37,7 @@ export function recordingLine(decision: Decision, time: number): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** The line that stands before the decisions of one life. */
+/** The header line before the decisions of one run. */
 export function recordingHeader(podwright: string, time: number): string {
   return `${JSON.stringify({ format: recordingFormat, version: recordingVersion, podwright, time })}\n`;
 }

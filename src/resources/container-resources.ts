@@ -49,7 +49,7 @@ export function containerResources(
   };
 }
 
-/** `linux.resources` of a sandbox: what the pod asks for as a whole, without its overhead. */
+/** `linux.resources` of a sandbox: the pod's total, without its overhead. */
 export function sandboxResources(pod: Pod, settings: ResourceSettings): LinuxResources {
   const limits = podLimits(pod, { excludeOverhead: true });
   return {

@@ -8,7 +8,7 @@ import { hasPodLevelResources } from "./qos.ts";
 import type { ResourceManager } from "./resource-manager.ts";
 import { swapLimit } from "./swap.ts";
 
-/** What the node's settings say of the memory of every container: huge pages, swap, and who dies of want of it. */
+/** The node's memory settings for every container: huge pages, swap, and OOM groups. */
 export function memoryLimits(settings: ResourceSettings): ResourceManager {
   return {
     name: "memory limits",
@@ -29,7 +29,7 @@ function swapOf(pod: Pod, container: Container, limits: Quantities, settings: Re
   return { unified: { ...oomGroup(settings), "memory.swap.max": String(swapLimit(pod, container, settings)) } };
 }
 
-/** A limit for every page size of the machine, 0 where none is asked for: otherwise there would be no limit. */
+/** A limit for every page size of the machine, 0 by default: otherwise it would be unlimited. */
 function hugePageLimits(
   pod: Pod,
   limits: Quantities,

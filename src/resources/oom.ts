@@ -39,7 +39,7 @@ function isInitSidecar(pod: Pod, container: Container): boolean {
   return isSidecar(container) && (pod.spec.initContainers ?? []).some(({ name }) => name === container.name);
 }
 
-/** Each container's part of the pod's own memory request that no container asks for (KEP-2837). */
+/** Each container's share of the pod-level memory request that no container requests (KEP-2837). */
 function unclaimedRequest(pod: Pod): bigint {
   const requests = parseList(pod.spec.resources?.requests);
   if (![...requests.keys()].some(isSupportedPodResource)) return 0n;

@@ -43,7 +43,7 @@ export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): Cgrou
   };
 }
 
-/** What the pod asks for of each page size that the machine has: 0 where it asks for none, or there would be no limit. */
+/** The pod's request for each page size of the machine: 0 if unset, or it would be unlimited. */
 function hugePageLimits(pod: Pod, sizes: readonly bigint[]): Pick<CgroupResources, "hugePageLimitBytes"> {
   if (sizes.length === 0) return {};
   const wanted = hugePageAmounts(podRequests(pod));

@@ -48,7 +48,7 @@ function combine(lists: readonly Quantities[], merge: (a: Quantity, b: Quantity)
   return result;
 }
 
-/** What each phase of a pod's life uses: all regular containers and sidecars, then each init container's turn. */
+/** The usage in each phase of a pod: all regular containers and sidecars, then each init container. */
 interface Usage {
   readonly running: Quantities;
   readonly initializing: readonly Quantities[];
@@ -82,10 +82,10 @@ export function containerLimits(pod: Pick<Pod, "spec">): Quantities {
   return maxLists([running, ...initializing]);
 }
 
-/** Of each pod that comes, all others are asked. */
+/** Called with every other pod for each new pod. */
 const requestsBySpec = new WeakMap<Pod["spec"], Quantities>();
 
-/** What the pod asks for as a whole. */
+/** The pod's total request. */
 export function podRequests(pod: Pod, options: PodTotalOptions = {}): Quantities {
   if (options.excludeOverhead) return sumRequests(pod, options);
   const known = requestsBySpec.get(pod.spec);

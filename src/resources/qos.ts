@@ -38,7 +38,7 @@ function computeResources(list: Readonly<Record<string, string | number>> | unde
   return new Map(quantities);
 }
 
-/** Whether the pod asks for resources as a whole (KEP-2837). */
+/** Whether the pod has pod-level resources (KEP-2837). */
 export function hasPodLevelResources(pod: Pod): boolean {
   const { requests, limits } = pod.spec.resources ?? {};
   return [requests, limits].some((list) => Object.keys(list ?? {}).some(isSupportedPodResource));

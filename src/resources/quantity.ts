@@ -117,7 +117,7 @@ export function parseQuantity(text: string | number): Quantity {
   const [, sign, whole = "", fraction = "", suffix = ""] = match;
   const { base, exponent, format } = interpretSuffix(written, suffix);
   const digits = BigInt(whole + fraction);
-  // Upstream's slow path, which these take, wants a digit where its fast one reads a zero.
+  // Upstream's slow path, which these take, requires a digit where its fast path reads a zero.
   const isFine = base === 2 ? exponent <= 40 : exponent >= -9;
   if (!isFine && whole + fraction === "") throw new QuantityError(written, "it has no digits");
   const scaled = base === 2 ? digits * 2n ** BigInt(exponent) * nanosPerUnit : digits;
@@ -140,7 +140,7 @@ export function readQuantity(text: string | number): Quantity | undefined {
   }
 }
 
-/** Whether upstream's parser takes a text for canonical, by what it can tell without computing. */
+/** Whether upstream's parser treats a text as canonical, as far as it can tell without computing. */
 function keepsText({ whole, fraction, exponent, format }: Parts): boolean {
   const shifted = (whole.replace(/^0+/u, "") || "0") + fraction;
   if (format === "BinarySI") {

@@ -11,7 +11,7 @@ export type ResizableResource = (typeof resizableResources)[number];
 
 type List = ResourceRequirements["limits"];
 
-/** What a pod's manifest asks for, as it is recorded once it is granted. */
+/** The recorded resources of a pod's manifest, once allocated. */
 export function resourcesOf(pod: Pick<Pod, "spec">): PodResources {
   const containers = containersOf(pod.spec);
   return {
@@ -20,7 +20,7 @@ export function resourcesOf(pod: Pick<Pod, "spec">): PodResources {
   };
 }
 
-/** The pod with these resources instead of those that its manifest asks for. Containers not named keep their own. */
+/** The pod with these resources instead of its manifest's. Other containers keep their own. */
 export function withResources(pod: Pod, resources: PodResources | undefined): Pod {
   if (resources === undefined) return pod;
   const granted = (container: Container): Container => {

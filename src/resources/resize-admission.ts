@@ -16,10 +16,10 @@ export interface PendingReason {
 export type ResizeNode = Pick<ResourceSettings, "allocatable"> & SwapSettings;
 
 /**
- * Whether a running pod may have the resources that its manifest asks for now; undefined: it may. Resources that do not
- * grow are always granted. Pure.
- * @param granted the pod with what it has
- * @param others every other pod that holds resources of the node, with what it has
+ * Why a running pod cannot be allocated its manifest's resources now; undefined: it can. Decreases are always
+ * allocated. Pure.
+ * @param granted the pod with its allocation
+ * @param others every other pod that holds resources, with its allocation
  */
 export function judgeResize(
   wanted: Pod,

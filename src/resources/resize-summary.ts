@@ -12,8 +12,8 @@ const beginnings: Readonly<Record<string, string>> = {
 };
 
 /**
- * The message of an event of a resize, as upstream's: which it is, then as JSON what each container is to have, the
- * generation of the pod's spec that asks for it, and what is in the way. Pure.
+ * A resize event's message, as upstream's: the kind, then as JSON each container's desired resources, the generation,
+ * and the obstacle. Pure.
  * @param reason of the event
  * @param pod with the resources that the event is about
  */

@@ -121,7 +121,7 @@ export class ResourceRecord {
     try {
       await this.#files.rename(this.#path, aside);
     } catch (renaming) {
-      this.#log.warn("cannot set the unreadable record of allocated resources aside", {
+      this.#log.warn("cannot set aside the unreadable allocated resources", {
         path: this.#path,
         error: errorMessage(renaming),
       });

@@ -22,7 +22,7 @@ function usesSwap(pod: Pod, container: Container, settings: SwapSettings): boole
   return qosClass(pod) === "Burstable" && !(request.isZero && limit.isZero) && request.compare(limit) !== 0;
 }
 
-/** memory.swap.max of a container: as much of the machine's swap as the container asks for of its memory, or none. */
+/** memory.swap.max of a container: a share of the machine's swap in proportion to its memory request, or none. */
 export function swapLimit(pod: Pod, container: Container, settings: ResourceSettings): bigint {
   if (!usesSwap(pod, container, settings)) return 0n;
   const { memoryCapacityBytes, swapCapacityBytes = 0n } = settings;

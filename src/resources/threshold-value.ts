@@ -3,7 +3,7 @@ import { type Quantity, quantityOf } from "./quantity.ts";
 /** An amount, or a part of all there is. */
 export type ThresholdValue = { readonly amount: Quantity } | { readonly part: number };
 
-/** What a threshold is where so much is there in all. As upstream: percentages are numbers of 32 bits. */
+/** A threshold's amount at this capacity. As upstream: percentages are 32-bit floats. */
 export function thresholdAmount(value: ThresholdValue, capacity: bigint): bigint {
   return thresholdQuantity(value, capacity).value();
 }

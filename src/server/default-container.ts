@@ -1,15 +1,15 @@
-/** The annotation by which a pod says which of its containers is meant when none is named. */
+/** The annotation with a pod's default container. */
 export const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container";
 
 export interface ContainerChoice {
   readonly name: string;
-  /** What the person should know of the choice; undefined when there was none. */
+  /** A note for the user about the choice; undefined: none needed. */
   readonly note?: string;
 }
 
 /**
- * Which container is meant when none is named, as kubectl chooses: the one of the annotation, else the first; undefined of
- * a pod without containers. Pure.
+ * The default container, as kubectl chooses it: that of the annotation, else the first; undefined without containers.
+ * Pure.
  * @param names of all its containers, regular ones first
  */
 export function defaultContainer(names: readonly string[], annotated: string | undefined): ContainerChoice | undefined {

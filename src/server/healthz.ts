@@ -1,6 +1,6 @@
 import type { ApiHandler, ApiResponse } from "../ports/api-server.ts";
 
-/** A check of the node, from the engine's health. */
+/** A node check, from the engine's health. */
 export interface HealthzCheck {
   readonly name: string;
   readonly ok: boolean;
@@ -8,8 +8,8 @@ export interface HealthzCheck {
 }
 
 /**
- * What upstream serves on port 10248: `/healthz` and `/healthz/ping` say only that the process answers. Besides,
- * `/healthz/syncloop` fails when the node's loops are stuck, which upstream has on its own port 10250.
+ * Upstream's endpoints on port 10248: `/healthz` and `/healthz/ping` only report that the process answers. In addition
+ * `/healthz/syncloop` fails when the node's loops are stuck, which upstream serves on port 10250.
  */
 export function healthzRoutes(checks: () => readonly HealthzCheck[]): ApiHandler {
   return async ({ path, query }) => {

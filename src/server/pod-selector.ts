@@ -2,28 +2,28 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { didYouMean } from "../base/did-you-mean.ts";
 
-/** More names than these are too many to read in an error. */
+/** Maximum number of names in an error. */
 const shownNames = 8;
 
-/** The name, and before it the namespace where that is not `default`: what a person may type to mean the pod. */
+/** The name, prefixed with the namespace unless `default`: what a person may type for the pod. */
 export function podLabel(pod: Pick<PodRef, "namespace" | "name">): string {
   return pod.namespace === "default" || pod.namespace === "" ? pod.name : `${pod.namespace}/${pod.name}`;
 }
 
-/** What to do about a manifest that is not taken. */
+/** The remedy for a rejected manifest. */
 export const mendManifest = "fix the manifest, or remove it";
 
-/** A manifest that is not taken, and why. */
+/** A rejected manifest, and why. */
 interface RejectedManifest {
-  /** The name of what it asks for, where anybody can say. */
+  /** The name of its object, if known. */
   readonly object?: string | undefined;
   readonly place: string;
   readonly message: string;
 }
 
 /**
- * What is wrong with manifests that ask for a pod which would go by that name, with its node's name behind it or without.
- * Where nobody can say what a file asks for, its own name counts.
+ * Problems of rejected manifests that would define a pod of that name, with or without the node's name appended. If a
+ * file's object is unknown, the file's name counts.
  */
 export function rejectedAs(selector: string, rejected: readonly RejectedManifest[], nodeName: string): string[] {
   const wanted = selector.slice(selector.indexOf("/") + 1);
@@ -37,9 +37,8 @@ function stem(place: string): string {
 }
 
 /**
- * The error for a selector that means no pod: that its manifest is rejected, and for what; else with those whose names
- * begin with it, as a static pod's does that has its node's name behind its own, else with one that is spelled nearly
- * so, else with all that there are.
+ * The error for a selector that matches no pod: that its manifest is rejected, and why; else with the pods of that
+ * prefix, such as a static pod with the node's name appended, else with a similar name, else with all pods.
  */
 export function noSuchPod(selector: string, pods: readonly PodRef[], rejected: readonly string[] = []): PodwrightError {
   const [first, ...others] = rejected;

@@ -1,7 +1,10 @@
 import { printable } from "../journal/text.ts";
 import type { ContainerView, PodView } from "./local-api.ts";
 
-/** One word for how a pod is, by the rules of `kubectl get pods`: what a container waits for tells more than the phase. */
+/**
+ * One word for a pod's state, by the rules of `kubectl get pods`: a container's waiting reason takes precedence over
+ * the phase.
+ */
 export function podStatusWord(pod: PodView): string {
   if (pod.state === "terminating") return "Terminating";
   const initializing = initWord(pod);
@@ -18,7 +21,7 @@ export function podStatusWord(pod: PodView): string {
   return printable(word);
 }
 
-/** `Init:1/3`, `Init:CrashLoopBackOff` …; undefined once every init container has done its part. */
+/** `Init:1/3`, `Init:CrashLoopBackOff` …; undefined once every init container is done. */
 function initWord({ initContainers }: PodView): string | undefined {
   const index = initContainers.findIndex((container) => !container.done);
   const container = initContainers[index];
@@ -28,7 +31,7 @@ function initWord({ initContainers }: PodView): string | undefined {
   return waits ? `Init:${container.reason}` : `Init:${index}/${initContainers.length}`;
 }
 
-/** What counts as ready or not: the regular containers and the sidecars beside them. */
+/** Containers that count for readiness: regular ones and sidecars. */
 export function lastingContainers(pod: PodView): readonly ContainerView[] {
   return [...pod.containers, ...pod.initContainers.filter((container) => container.sidecar)];
 }
@@ -38,12 +41,12 @@ export function hasEnded(pod: PodView): boolean {
   return pod.phase === "Succeeded" || pod.phase === "Failed";
 }
 
-/** In a pod that was rejected, say, a container's waiting tells nothing: it is over. */
+/** In a rejected pod, a container's waiting reason is meaningless. */
 export function neverStarts(pod: PodView, container: ContainerView): boolean {
   return hasEnded(pod) && container.state === "waiting";
 }
 
-/** How a pod fares. starting: not ready, and nothing has gone wrong so far. */
+/** A pod's condition. starting: not ready, without a problem so far. */
 export type PodMood = "failed" | "ended" | "stopping" | "good" | "trouble" | "starting";
 
 export function podMood(pod: PodView): PodMood {
@@ -59,7 +62,7 @@ function isInTrouble(container: ContainerView): boolean {
   return container.state === "terminated" || /BackOff|Err|Error/.test(container.reason);
 }
 
-/** Where a pod comes from that `run` did not start, after its name. @param source `file`, `http`, `api` */
+/** The origin of a pod that `run` did not start, after its name. @param source `file`, `http`, `api` */
 export function originOf(source: string): string {
   return source === "api" ? "comes from the API server" : `comes from a ${source} manifest`;
 }

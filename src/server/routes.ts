@@ -8,12 +8,12 @@ type RouteHandler = (request: ApiRequest, selector: string) => ApiResponse | Pro
 
 interface Route {
   readonly method: "GET" | "POST";
-  /** `*` stands for one segment, given to the handler decoded. */
+  /** `*` matches one segment, passed decoded to the handler. */
   readonly path: readonly string[];
   readonly handle: RouteHandler;
 }
 
-/** What the engine's Unix socket serves: each request is one call of {@link LocalApi}. */
+/** The engine's Unix socket: each request is one call of {@link Engine}. */
 export function localApiRoutes(api: LocalApi): ApiHandler {
   const routes: readonly Route[] = [
     route("GET", "/v1/health", () => json(api.health())),
@@ -133,7 +133,7 @@ function shutdownMode(query: URLSearchParams): "keep" | "stop" {
   return mode;
 }
 
-/** Newline-delimited JSON: what there is from `since` on, and with `follow=true` what comes. */
+/** Newline-delimited JSON: existing entries from `since` on, and with `follow=true` new ones. */
 function journal(api: LocalApi, request: ApiRequest): ApiResponse {
   const uid = request.query.get("uid");
   const sinceSeq = wholeNumber(request.query, "since");

@@ -6,7 +6,7 @@ import type { ContainerView, InitContainerView, PodView } from "./local-api.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
 import { containersOf } from "../api/all-containers.ts";
 
-/** What a verdict is judged by. */
+/** The inputs of a verdict. */
 export interface VerdictInputs {
   readonly pod: PodView;
   /** Of this pod, by sequence number. */
@@ -15,10 +15,10 @@ export interface VerdictInputs {
   readonly now: number;
 }
 
-/** What is longer says more than a line holds; what the runtime says has its point at the end. */
+/** Longer texts do not fit a line; a runtime's message has its point at the end. */
 const maxMessage = 160;
 
-/** How a pod is, in one line for a person: `Running and Ready for 2 min, no restarts`. Pure. */
+/** A pod's state in one line for people: `Running and Ready for 2 min, no restarts`. Pure. */
 export function verdict(inputs: VerdictInputs): string {
   const { pod } = inputs;
   if (pod.state === "terminating") return terminating(inputs);
@@ -72,7 +72,7 @@ function failed({ pod, now }: VerdictInputs): string {
   return `Failed: ${endText(ended)}${agoOf(ended.finishedAt, now)}`;
 }
 
-/** A container that does not come up, in a pod that is to run. */
+/** A container that fails to start, in a pod that should run. */
 function inTrouble(inputs: VerdictInputs): string | undefined {
   const { pod } = inputs;
   const unfinished = pod.initContainers.filter(({ done }) => !done);
@@ -99,7 +99,7 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
   return `${detailed(`${word}: ${printable(name)} does not start: ${reason}`, "", message)}${next ?? ""}`;
 }
 
-/** What kept the last try to restart a container from coming as far as the container. */
+/** What failed in the last restart before the container was reached. */
 function failedMount({ entries }: VerdictInputs, { name, finishedAt = Infinity }: ContainerView): string | undefined {
   const last = entries.findLastIndex(({ what, result }) => what === "MountVolume" && result === "failed");
   const mount = entries[last];
@@ -109,7 +109,7 @@ function failedMount({ entries }: VerdictInputs, { name, finishedAt = Infinity }
   return mount.message;
 }
 
-/** Waiting for these says nothing of a problem, unless a message does. */
+/** Waiting reasons without a problem, unless there is a message. */
 const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing", "Completed"]);
 const isPull =
   /^(?:ErrImage\w*|ImagePull\w*|ImageInspectError|InvalidImageName|RegistryUnavailable|SignatureValidationFailed)$/u;
@@ -158,14 +158,14 @@ function notReady(inputs: VerdictInputs): string {
   return `Running, not Ready: ${printable(first.name)} has not passed its probes yet${more}`;
 }
 
-/** `, next try in 14 s`; undefined when none is waited for. */
+/** `, next try in 14 s`; undefined without a wait. */
 function nextTry({ entries, now }: VerdictInputs, container: string): string | undefined {
   const wait = lastWait(entries, container) ?? lastWait(entries, undefined);
   if (wait?.until === undefined) return undefined;
   return wait.until > now ? `, next try in ${span(wait.until - now)}` : ", next try is due";
 }
 
-/** The wait of a container or, without a name, of the pod itself, unless something was done for it since. */
+/** The wait of a container or, without a name, of the pod, unless an action followed it. */
 function lastWait(entries: readonly JournalEntry[], container: string | undefined): JournalEntry | undefined {
   const own = entries.filter((entry) => entry.container === container);
   const wait = own.findLastIndex(({ kind, until }) => kind === "decision" && until !== undefined);
@@ -204,7 +204,7 @@ function textOf({ data }: JournalEntry, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Two figures say enough: `14 s`, `2 min`, `5 h`, `3 d`. */
+/** Two digits suffice: `14 s`, `2 min`, `5 h`, `3 d`. */
 function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;

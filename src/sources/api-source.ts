@@ -4,12 +4,12 @@ import type { PodUid } from "../base/ids.ts";
 import type { ApiPod } from "./api-pod.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 
-/** What others want to know of the API server's pods. They must not throw. */
+/** Listeners for the API server's pods. They must not throw. */
 export interface ApiPodListener {
   /** A pod as the server has it now; mirror pods too. */
   podSeen(pod: ApiPod): void;
   podGone(pod: ApiPod): void;
-  /** All pods of this node were told. */
+  /** All pods of this node were delivered. */
   podsKnown(): void;
 }
 
@@ -27,7 +27,7 @@ export class ApiSource {
   readonly #listener: ApiPodListener;
   #pods = new Map<PodUid, Known>();
   #isKnown = false;
-  /** UIDs of pods that can't be read: nobody knows what is wanted of them, and that they are is no reason to stop them. */
+  /** UIDs of undecodable pods: their specs are unknown, which is no reason to stop them. */
   readonly #unread = new Set<PodUid>();
 
   constructor(deps: Pick<SourceDependencies, "deliver">, listener: ApiPodListener) {
@@ -40,7 +40,7 @@ export class ApiSource {
     return this.#pods.get(uid)?.pod;
   }
 
-  /** Whether the server has told all of its pods. */
+  /** Whether the server has delivered all of its pods. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -85,7 +85,7 @@ export class ApiSource {
   }
 }
 
-/** What is wanted stays the same object while it says the same: most changes of a pod are its status. */
+/** An unchanged spec keeps its object: most changes of a pod are of its status. */
 function known(pod: ApiPod, before: Known | undefined): Known {
   const { metadata } = pod;
   // Half of a change may be worse than none.

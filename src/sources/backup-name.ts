@@ -7,8 +7,8 @@ const backupEnding =
 const backupWord = /(?:^|[._-])(?:backup|bak|copy|old|orig|saved?)[._-]?\d*\.[a-z]+$/iu;
 
 /**
- * Whether a file of a directory of manifests is most likely somebody's copy of another (`etcd.yaml.bak`, `etcd.yaml~`,
- * `etcd.yaml.2026-01-02`, `etcd-old.yaml`). The Go kubelet and podwright read it all the same.
+ * Whether a manifest file is probably a copy of another (`etcd.yaml.bak`, `etcd.yaml~`, `etcd.yaml.2026-01-02`,
+ * `etcd-old.yaml`). The Go kubelet and podwright read it nevertheless.
  */
 export function isBackupName(path: string): boolean {
   const name = basename(path);

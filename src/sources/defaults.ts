@@ -98,8 +98,8 @@ function defaultRequests(resources: ResourceRequirements): ResourceRequirements 
 }
 
 /**
- * What the pod as a whole asks for where it says so in part (KEP-2837; upstream: defaultHugePagePodLimits,
- * defaultPodRequests): limits of huge pages from its containers, requests from its containers or else its limits.
+ * Pod-level defaults when some are set (KEP-2837; upstream: defaultHugePagePodLimits, defaultPodRequests): limits of
+ * huge pages from its containers, requests from its containers or else its limits.
  */
 function withPodResources(spec: PodSpec): PodSpec {
   const { resources } = spec;

@@ -22,7 +22,7 @@ export interface FileSourceConfig {
   readonly periodMs: number;
 }
 
-/** Until a file is looked at again that gave pods and is bad: it may be on its way to be good. */
+/** Recheck interval of a bad file that had pods: it may be in the middle of a change. */
 const soonMs = 1000;
 
 interface KnownFile extends StaticManifests {
@@ -32,7 +32,7 @@ interface KnownFile extends StaticManifests {
 interface WatchedDirectory {
   /** Without symbolic links. */
   readonly directory: string;
-  /** Which one it is, where it is there. */
+  /** Its identity, if it exists. */
   readonly inode?: number;
   readonly device?: number;
   /** The file that a name in it is, as {@link FileSource} knows it. */
@@ -43,20 +43,19 @@ interface WatchedDirectory {
 type Listing = { readonly files: readonly string[] } | { readonly problem: string };
 
 /**
- * Static pods from staticPodPath: read when inotify tells of a change, and every fileCheckFrequency in any case. Names
- * that start with a dot are passed over, directories in the directory are not entered.
+ * Static pods from staticPodPath: read on inotify events, and every fileCheckFrequency in any case. Names that start
+ * with a dot and subdirectories are ignored.
  *
- * A file that is gone takes its pods along, and one whose name was taken away and is there again starts them anew, however
- * quickly that went: this is how people restart static pods. A file that can't be read, has an error or is empty keeps what it gave
- * last, so that a half-written file never stops a pod; upstream stops it. If it gave nothing yet, those of its documents count that
- * are good.
+ * Removing a file removes its pods, and a file that was removed and added again restarts them, however quickly: this is
+ * how people restart static pods. A file that is unreadable, invalid or empty keeps its last pods, so that a
+ * half-written file never stops a pod; upstream stops it. Without earlier pods, its valid documents count.
  */
 export class FileSource {
   readonly #deps: SourceDependencies & { readonly files: Files };
   readonly #config: FileSourceConfig;
   readonly #reporter: ProblemReporter;
   #known = new Map<string, KnownFile>();
-  /** Files whose names were taken away since the last look, and may be there again. */
+  /** Names of files removed since the last check, which may exist again. */
   #removed = new Set<string>();
   #delivered = false;
 
@@ -78,7 +77,7 @@ export class FileSource {
     try {
       while (!signal.aborted) {
         const of = await this.#directoryToWatch();
-        // Watched before it is read, so that no change falls between; anew where another directory took the place.
+        // Watched before it is read, so that no change is missed; re-watched when the directory was replaced.
         if (watch?.of.directory !== of.directory || watch.of.inode !== of.inode || watch.of.device !== of.device) {
           watch?.handle[Symbol.dispose]();
           watch = { of, handle: this.#watch(of, wait, () => (watch = undefined)) };
@@ -211,8 +210,8 @@ export class FileSource {
   }
 
   /**
-   * Whoever writes a file over empties it first, and may get no further where the disk is full: of a file that gave pods
-   * no text is an error, not the wish for none.
+   * Overwriting a file empties it first, and may stop there on a full disk: an empty file that had pods is an error,
+   * not a request for none.
    */
   #parse(bytes: Uint8Array, path: string, podsBefore: number): StaticManifests {
     if (podsBefore > 0 && isEmptyText(bytes)) {

@@ -66,7 +66,7 @@ function podProblems(pod: DecodedPod): ManifestError[] {
   return toManifestErrors(pod.origin, [...invalid, ...findUnsupported(pod.manifest)]);
 }
 
-/** Defaults repeat a value elsewhere, as a limit that is the request too: what is wrong with it is told where it stands. */
+/** Defaults copy values, e.g. a limit to the request: a problem is reported at its origin. */
 function withoutEchoes(pod: PodManifest, errors: readonly FieldError[]): FieldError[] {
   const isWritten = ({ path }: FieldError): boolean => valueAt(pod, path) !== undefined;
   const written = new Set(errors.filter(isWritten).map(({ detail }) => detail));

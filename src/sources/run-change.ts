@@ -7,13 +7,14 @@ import { canonicalJson } from "./canonical-json.ts";
 import { withDefaults } from "./defaults.ts";
 import { forbidden, type FieldError } from "./field-errors.ts";
 
-/** A pod as it is kept: the manifest without defaults and with its UID. */
+/** A stored pod: the manifest without defaults and with its UID. */
 export type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: PodUid } };
 
 /**
- * What a manifest asks of the pod that is kept under its name. Ephemeral containers are added to the pod that runs, as
- * through the API's subresource of that name; a manifest that says nothing of them leaves those that there are. Other
- * amounts of cpu and memory resize the pod that runs (KEP-1287), with what else may be updated. A manifest that names the pod's UID changes that pod, any other content is another pod.
+ * The effect of a manifest on the stored pod of its name. Ephemeral containers are added to the running pod, as through
+ * the API's subresource; a manifest without any leaves existing ones. Changed cpu and memory resize the running pod
+ * (KEP-1287), with other mutable fields. A manifest with the pod's UID changes that pod, any other content is another
+ * pod.
  */
 export function podChange(kept: RunPod, manifest: PodManifest): AppliedPod["change"] {
   const { uid } = manifest.metadata;

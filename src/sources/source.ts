@@ -7,7 +7,7 @@ import type { Logger } from "../ports/log.ts";
 /** Where pods come from: staticPodPath, staticPodURL, the API server, `podwright run`. */
 export type SourceName = "file" | "http" | "api" | "run";
 
-/** A pod that a source wants, and where its manifest stands, for messages. */
+/** A pod of a source, and the place of its manifest, for messages. */
 export interface SourcedPod {
   readonly pod: Pod;
   readonly place: string;
@@ -15,10 +15,10 @@ export interface SourcedPod {
   readonly warnings?: readonly string[];
 }
 
-/** Everything that a source wants at this moment. */
+/** Everything that a source has at this moment. */
 export interface SourceState {
   readonly pods: readonly SourcedPod[];
-  /** False when something that the source held before can't be read: then it can't say what is unwanted. */
+  /** False when something of the source is unreadable: then it cannot determine orphans. */
   readonly complete: boolean;
   /** Seconds for the stop of pods that were in the state before, by UID; otherwise their own grace. */
   readonly graceSeconds?: ReadonlyMap<PodUid, number>;
@@ -30,7 +30,7 @@ export interface SourceDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly nodeName: string;
-  /** Takes what the source wants, every time that it changes and once in the beginning. */
+  /** Receives a source's pods, at each change and once in the beginning. */
   readonly deliver: (state: SourceState) => void;
 }
 

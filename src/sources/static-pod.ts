@@ -60,8 +60,8 @@ export function staticPodUid(manifest: PodManifest, nodeName: string, source: St
 }
 
 /**
- * True when the containers that the runtime has of a pod are those that the pod asks for, by name and hash: such a
- * sandbox of the same full name can be adopted under its own UID instead of being replaced.
+ * True when the runtime's containers of a pod match its spec, by name and hash: such a sandbox of the same full name
+ * can be adopted under its own UID instead of being replaced.
  * @param status its containers, newest first
  */
 export function matchesRunning(

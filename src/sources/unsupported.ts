@@ -88,7 +88,7 @@ const unsupported: readonly UnsupportedField[] = [
     (path) => ({ path, because: noClasses, manifestsOnly: true }) as const,
   ),
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
-  // Pods of an API server are rejected with a reason of its own.
+  // Pods of an API server are rejected with their own reason.
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux", manifestsOnly: true },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
   ...["containers", "initContainers", "ephemeralContainers"].flatMap((kind) => {

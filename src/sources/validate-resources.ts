@@ -25,7 +25,7 @@ export function* validatePodResources(spec: PodSpec, path: FieldPath): Iterable<
   try {
     yield* validateTotals(spec, resources, path);
   } catch (error) {
-    // A quantity that is none has been told already.
+    // An invalid quantity has been reported already.
     if (!(error instanceof QuantityError)) throw error;
   }
 }

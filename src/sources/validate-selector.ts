@@ -4,7 +4,7 @@ import { forbidden, invalid, required, type FieldError } from "./field-errors.ts
 import { labelValueProblem, qualifiedNameProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
-/** Checks labels that are looked for, or those of a node (upstream: ValidateLabels). */
+/** Validates labels of selectors, or of nodes (upstream: ValidateLabels). */
 export function* validateLabels(labels: Readonly<Record<string, string>>, path: FieldPath): Iterable<FieldError> {
   for (const [key, value] of Object.entries(labels)) {
     const problem = qualifiedNameProblem(key);

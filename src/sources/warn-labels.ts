@@ -14,7 +14,7 @@ const deprecated: Readonly<Record<string, string>> = {
   "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
 };
 
-/** Where a pod asks for nodes by labels that are no longer set. */
+/** Where a pod selects nodes by deprecated labels. */
 export function* deprecatedLabels(spec: PodSpec): Iterable<FieldError> {
   for (const key of Object.keys(spec.nodeSelector ?? {})) {
     const detail = problemOf(key);
@@ -48,7 +48,7 @@ function problemOf(label: string): string | undefined {
   return Object.hasOwn(deprecated, label) ? deprecated[label] : undefined;
 }
 
-/** Affinity is what schedulers read: nobody has checked its form. */
+/** Affinity is for schedulers: its form was not validated. */
 function field(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? Reflect.get(value, name)

@@ -7,7 +7,7 @@ interface PlacedPort {
   readonly path: FieldPath;
 }
 
-/** Ports of a pod that say the same twice, or something that can't be told apart. */
+/** Ports of a pod that are duplicate, or ambiguous. */
 export function portWarnings(
   containers: readonly { readonly container: Container; readonly path: FieldPath }[],
 ): FieldError[] {

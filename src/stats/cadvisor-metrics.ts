@@ -2,7 +2,7 @@ import type { Family, Sample } from "../metrics/family.ts";
 import { viewMetrics } from "./cadvisor-container-metrics.ts";
 import type { CgroupView } from "./view-metric.ts";
 
-/** Who a cgroup belongs to; empty where it belongs to nobody. */
+/** The cgroup's owner; empty: none. */
 export interface CgroupLabels {
   /** Its path below the root. */
   readonly id: string;

@@ -3,7 +3,7 @@ import type { Pressure } from "../base/kernel-text.ts";
 /** Processor time since the cgroup was made, in nanoseconds. */
 export interface CpuSample {
   readonly usageNanoseconds: number;
-  /** Undefined when it was not asked for. */
+  /** Undefined if not requested. */
   readonly userNanoseconds?: number | undefined;
   readonly systemNanoseconds?: number | undefined;
   readonly throttling?: Throttling | undefined;
@@ -95,7 +95,7 @@ export interface CgroupSample {
   readonly io?: IoSample | undefined;
   readonly tasks?: { readonly current: number; readonly limit: number | undefined } | undefined;
   readonly cpuLimits?: CpuLimits | undefined;
-  /** Of the cgroup itself, not of those below; empty when they were not asked for. */
+  /** Of the cgroup itself, not of those below; empty if not requested. */
   readonly pids: readonly number[];
 }
 

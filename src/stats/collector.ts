@@ -14,11 +14,11 @@ export interface CollectorDependencies {
   readonly clock: Clock;
   readonly files: StatsFiles;
   readonly pods: () => readonly StatsPod[];
-  /** What serves the node: found anew now and then. */
+  /** The node's system processes: detected again periodically. */
   readonly system: () => Promise<readonly SystemCgroup[]>;
 }
 
-/** Who asks within this time gets the same sample: scrapers that come together cost one reading. */
+/** Requests within this time get the same sample: concurrent scrapes cost one reading. */
 const freshMs = 1_000;
 
 /** A cgroup whose files are to be read, with where they stand among all. */

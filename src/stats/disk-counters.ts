@@ -25,7 +25,7 @@ export interface DiskCounters {
 /** A sector of these counters, whatever the device's own are. */
 const sectorBytes = 512;
 
-/** Lines of /proc/diskstats; those of kernels before 2.6.25, which tell less of partitions, are left out. */
+/** Lines of /proc/diskstats; those of kernels before 2.6.25, with fewer fields for partitions, are skipped. */
 export function parseDiskStats(text: string | undefined): DiskCounters[] {
   return (text ?? "").split("\n").flatMap((line) => {
     const [major = "", minor = "", name = "", ...fields] = line.trim().split(/\s+/u);

@@ -1,6 +1,6 @@
 import type { PodRef } from "../journal/entry.ts";
 
-/** What statistics have to know of a runtime, as cAdvisor does, because no call of the CRI tells it. */
+/** What statistics must know of a runtime, as cAdvisor does, because CRI does not report it. */
 export interface RuntimeWays {
   /** The name of its process. */
   readonly program: string;

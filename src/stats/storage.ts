@@ -174,7 +174,7 @@ export class StorageStats {
     return await this.#runtime.usage;
   }
 
-  /** Never rejects: a runtime that does not tell leaves its figures out. */
+  /** Never rejects: figures that a runtime does not report are omitted. */
   async #askRuntime(): Promise<RuntimeUsage> {
     const { cri, clock, files, log, runtime } = this.#deps;
     const options = { timeoutMs: runtimeLimitMs, signal: this.#signal };

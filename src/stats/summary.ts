@@ -149,7 +149,7 @@ function swap({ memory, timeMs }: CgroupSample): { swap?: SwapStats } {
   return { swap: { time: apiTime(timeMs), ...available, swapUsageBytes: used } };
 }
 
-/** Only where the kernel has pressure of single cgroups: zeros would say that nobody ever waited. */
+/** Only if the kernel has per-cgroup pressure: zeros would claim that nothing ever stalled. */
 function io(sample: CgroupSample): { io?: IoStats } {
   const pressure = sample.io?.pressure;
   return pressure === undefined ? {} : { io: { time: apiTime(sample.timeMs), psi: pressure } };

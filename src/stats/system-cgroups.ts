@@ -33,7 +33,7 @@ export interface SystemCgroupDependencies {
   readonly processes: Pick<Processes, "ownPid" | "list">;
 }
 
-/** The runtime may have been started anew, elsewhere. */
+/** The runtime may have been restarted elsewhere. */
 const lookAgainMs = 60_000;
 
 /** Finds the cgroups of podwright itself, of the runtime and of all pods together. */
@@ -76,7 +76,7 @@ export class SystemCgroups {
     return { name, cgroup, pid: undefined, startedMs };
   }
 
-  /** Undefined as well where several runtimes run: nobody can say which is ours. */
+  /** Undefined also with several runtimes: ours is unknown. */
   async #runtimePid(): Promise<number | undefined> {
     const [first, ...others] = (await this.#deps.processes.list()).filter(
       ({ name }) => name === this.#settings.runtimeProgram,

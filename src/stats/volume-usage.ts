@@ -79,7 +79,7 @@ export class VolumeUsage {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
   }
 
-  /** Never rejects: what can't be measured is left out until the next look. */
+  /** Never rejects: unmeasurable volumes are omitted until the next measurement. */
   async #measure(known: Known, directories: readonly VolumeDirectory[]): Promise<void> {
     const { clock, files } = this.#deps;
     const stats: VolumeStats[] = [];

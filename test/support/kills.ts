@@ -196,7 +196,7 @@ class Churn {
     slot.promised = false;
   }
 
-  /** Replaces, stops or adds a pod. */
+  /** Parses the kernel's OOM kill reports. A report has several lines. */
   #change(): void {
     const slot = this.#random.pick(this.#slots as [Slot, ...Slot[]]);
     for (const key of this.#lasting.keys()) if (key.startsWith(`${slot.name}/`)) this.#lasting.delete(key);

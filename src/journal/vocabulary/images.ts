@@ -1,6 +1,6 @@
 import { type EventTerm, type Facts, type Terms, warning } from "./term.ts";
 
-/** What keeps the container from starting; what the image's manager has to say of it is told beside it ({@link imageEvents}). */
+/** What keeps the container from starting; the image manager's own event is separate ({@link imageEvents}). */
 const imageless = { type: "Warning", reason: "Failed", words: "Error: {name}" } as const satisfies EventTerm;
 const pullFailed = { type: "Warning", reason: "Failed", words: "Error: {reason}" } as const satisfies EventTerm;
 

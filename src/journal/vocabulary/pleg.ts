@@ -1,6 +1,6 @@
 import type { Facts, Terms } from "./term.ts";
 
-/** Of what the runtime shows, and whether it can be asked. */
+/** Observations of the runtime, and its availability. */
 export const plegTerms = {
   ContainerStarted: { kind: "observation", seen: true },
   ContainerDied: { kind: "observation", seen: true },

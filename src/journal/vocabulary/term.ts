@@ -1,7 +1,7 @@
 /**
- * input: something from outside asked (manifest, command, signal). observation: what the runtime showed to have
- * changed. decision: what was decided (also "wait"). action: an effect was requested. outcome: how an action ended
- * (`of` names it). note: about podwright itself (started, adopted, lost the runtime).
+ * input: a request from outside (manifest, command, signal). observation: a change that the runtime showed. decision:
+ * what was decided (also "wait"). action: an effect was requested. outcome: how an action ended (`of` names it). note:
+ * about podwright itself (started, adopted, lost the runtime).
  */
 export type JournalKind = "input" | "observation" | "decision" | "action" | "outcome" | "note";
 
@@ -26,7 +26,7 @@ export interface Term {
   readonly kind: Exclude<JournalKind, "outcome">;
   /** Of every entry of the name; of an action, of the request itself. */
   readonly event?: EventTerm;
-  /** What the node is told beside it, whatever the entry is about. */
+  /** The additional Event of the node, whatever the entry is about. */
   readonly nodeEvent?: EventTerm;
   /** Of an action that is not the first of its kind: whose data say an `attempt` above 0. */
   readonly again?: EventTerm;
@@ -46,7 +46,7 @@ export interface Term {
    * without changing what it is. upkeep: done again and again for a pod at rest; an answer only when it fails.
    */
   readonly why?: "remark" | "remark over" | "shadow" | "stop" | "tidied" | "upkeep";
-  /** As a cause it only says that something was seen: why it came to that is told by the action before. */
+  /** As a cause it is only an observation: the action before explains it. */
   readonly seen?: true;
   /** Its part of a start-up in `podwright blame`; `{field}` stands for a field of its data. */
   readonly phase?: { readonly kind: PhaseKind; readonly label: string };
@@ -57,15 +57,15 @@ export interface Fact {
   /** The Event of a pod that is stopped for it. */
   readonly end?: EventTerm;
   /**
-   * begin: why something is made for the first time in a life of its pod. seen: it only says that something was seen.
-   * tidying: what is done for it is housekeeping, and no answer to why a pod is as it is.
+   * begin: why something is created for the first time in a pod's life. seen: only an observation. tidying:
+   * housekeeping, and no explanation of a pod's state.
    */
   readonly why?: "begin" | "seen" | "tidying";
 }
 
 /**
- * What a part of a start-up was spent on. `run`: a container's run to its end. `sidecar`: until one was ready, for which
- * the containers after it wait. `gap`: on the chain, between two phases that the journal tells of.
+ * The phases of a start-up. `run`: a container's run to its end. `sidecar`: until one was ready, for which the
+ * containers after it wait. `gap`: on the critical chain, between two recorded phases.
  */
 export type PhaseKind =
   | "wait"

@@ -59,8 +59,8 @@ export function subjectAlternativeNames(names: readonly string[]): Buffer {
 const usageIds = { server: "1.3.6.1.5.5.7.3.1", client: "1.3.6.1.5.5.7.3.2" } as const;
 
 /**
- * A serving certificate for a node whose clients have no other way to trust it, followed by that of the authority that
- * signed it and is then forgotten: clients that want to may pin the one or trust the other.
+ * A self-signed serving certificate for a node, followed by its authority's, whose key is discarded: clients may pin
+ * the one or trust the other.
  * @param names DNS names and IP addresses; the first is the certificate's own
  */
 export function selfSignedCertificate(names: readonly string[], now: Date): Credentials {

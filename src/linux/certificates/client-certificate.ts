@@ -5,7 +5,7 @@ import type { ClientCertificate } from "../../ports/node-server.ts";
 /** No chain that a client shows is longer; a loop in it would have no end. */
 const maxChain = 10;
 
-/** What is asked of a connection's socket; of HTTP/2 a stand-in has it. */
+/** The used part of a connection's socket; HTTP/2 has a stand-in. */
 interface PeerSocket extends Pick<TLSSocket, "authorized" | "getPeerX509Certificate"> {
   getPeerCertificate(): Pick<PeerCertificate, "subject" | "valid_to">;
 }
@@ -21,7 +21,7 @@ export class ClientCertificates {
   /** Connections whose chain leads to one of the present authorities, or does not. */
   #vouchedFor = new WeakMap<PeerSocket, boolean>();
 
-  /** @param authorities PEM; undefined: nobody's certificate counts */
+  /** @param authorities PEM; undefined: client certificates are ignored */
   constructor(authorities: string | undefined, nowMs: () => number) {
     this.#authorities = authorities;
     this.#nowMs = nowMs;
@@ -38,7 +38,7 @@ export class ClientCertificates {
   of(socket: PeerSocket | undefined): ClientCertificate | undefined {
     if (this.#authorities === undefined || socket?.authorized !== true) return undefined;
     const { subject, valid_to: validTo } = socket.getPeerCertificate();
-    // Of several the last counts, as to Go; an empty one names nobody.
+    // Of several the last counts, as in Go; an empty one means no user.
     const commonName = all(subject?.CN).at(-1) ?? "";
     if (commonName === "" || !(Date.parse(validTo) >= this.#nowMs()) || !this.#vouches(socket)) return undefined;
     return { commonName, organizations: all(subject.O) };

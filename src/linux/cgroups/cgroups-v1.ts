@@ -121,7 +121,7 @@ export class CgroupsV1 implements Cgroups {
     if (failure !== undefined) throw failure.reason;
   }
 
-  /** The controller is often left out of v1's hierarchies: then nobody counts huge pages. */
+  /** The controller is often missing in v1's hierarchies: then huge pages are unlimited. */
   async #setHugePages(path: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
     if (!this.#hierarchies.some(({ controllers }) => controllers.includes("hugetlb"))) return;
     for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {

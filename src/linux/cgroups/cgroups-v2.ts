@@ -112,7 +112,7 @@ function limit(value: number): string {
   return value < 0 ? "max" : `${value}`;
 }
 
-/** A kernel without the controller, or without pages of that size, has none of these files: then nobody counts them. */
+/** Without the controller, or without pages of that size, these files do not exist: then the pages are unlimited. */
 async function setHugePages(directory: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
   for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
     const file = join(directory, `hugetlb.${size}.max`);

@@ -11,7 +11,7 @@ export const systemPressureStall: PressureStall = {
   },
 };
 
-/** Out of the kernel's memory: another thread would take ten times as long to be asked for it. */
+/** From kernel memory: another thread would take ten times as long. */
 function pressure(path: string): string {
   try {
     return readFileSync(path, "latin1");

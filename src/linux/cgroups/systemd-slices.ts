@@ -36,7 +36,7 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.exists(path);
   }
 
-  /** @throws PodwrightError (environment) when systemd can't be asked or refuses */
+  /** @throws PodwrightError (environment) when systemd is unreachable or refuses */
   async apply(path: string, resources: CgroupResources): Promise<void> {
     const slice = sliceOf(path);
     if (slice !== undefined) await this.#tell(slice, sliceProperties(resources, this.version));

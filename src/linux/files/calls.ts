@@ -31,7 +31,7 @@ export const readLink = (path: string): Promise<string> => call((done) => fs.rea
 export const readdir = (path: Path, encoding: "utf8" | "latin1" = "utf8"): Promise<fs.Dirent[]> =>
   call((done) => fs.readdir(path, { withFileTypes: true, encoding }, done));
 
-/** An open file. Whoever opens it closes it, by {@link close} or by leaving the scope of a {@link Closing}. */
+/** An open file. Its opener closes it, by {@link close} or by leaving the scope of a {@link Closing}. */
 export type Descriptor = number;
 
 export const open = (path: Path, flags: number, mode?: number): Promise<Descriptor> =>

@@ -54,7 +54,7 @@ export const systemFiles: Files = {
   watchEntries,
 };
 
-/** An existing regular file that is read. It may lie anywhere, so nobody waits for its end. */
+/** An existing regular file for reading. It may be anywhere, so its close is not awaited. */
 class OpenedFile implements Disposable {
   readonly descriptor: calls.Descriptor;
   readonly size: number;
@@ -127,7 +127,7 @@ async function readRange(
 
 async function writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const directory = dirname(path);
-  // Nobody can guess it, so nobody can be there before.
+  // Unguessable, so it cannot exist yet.
   const temporary = join(directory, unfinishedName(randomBytes(12).toString("hex")));
   const file = await calls.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
@@ -161,7 +161,7 @@ async function syncDirectory(path: string): Promise<void> {
 /** Writes to the file itself; not synced to the disk, so a crash of the machine (not of podwright) may lose it. */
 async function writeInPlace(path: string, data: string | Uint8Array, mode: number, how: number): Promise<void> {
   const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
-  // Where the umask narrows the mode of a new file, that is open to nobody else until it has it.
+  // Where the umask narrows the mode of a new file, it is private until its mode is set.
   const file = await calls.open(path, flags, (mode & umask()) === 0 ? mode : mode & 0o700);
   try {
     const info = fstatSync(file);

@@ -51,7 +51,7 @@ async function tryLock(path: string, modules?: (name: string) => unknown): Promi
   }
 }
 
-/** Who holds the lock at this moment, for messages; undefined when nobody does or it can't be told. */
+/** The current holder of the lock, for messages; undefined when free, or unknown. */
 export function readHolder(path: string): LockHolder | undefined {
   let text: string;
   try {

@@ -4,7 +4,7 @@ import { type MountInfo, mountsAbove, mountsBelow, readMountInfo, readMountTable
 import { systemProcesses } from "../processes/processes.ts";
 import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
 
-/** Network file systems answer late; past this the helper is killed and the outcome is looked up. */
+/** Network file systems are slow; past this the helper is killed and the outcome is checked. */
 const commandTimeoutMs = 120_000;
 
 /**
@@ -15,7 +15,7 @@ const commandTimeoutMs = 120_000;
  */
 export const systemMounts: Mounts = mountsWith(tmpfsCalls);
 
-/** @param findCalls asked when the first is needed: most commands need none */
+/** @param findCalls called at the first need: most commands need none */
 export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
   let found: { readonly calls: TmpfsCalls | undefined } | undefined;
   const calls = (): TmpfsCalls | undefined => (found ??= { calls: findCalls() }).calls;

@@ -41,7 +41,7 @@ class InotifyRemovals implements Removals {
   /** Less than 0: closed. */
   #descriptor: number;
 
-  /** @throws when there is no such call, or no inotify to be had */
+  /** @throws when the call, or inotify, is not available */
   constructor(directory: string, modules: ((name: string) => unknown) | undefined) {
     const library = openCLibrary(modules);
     const addWatch = library("inotify_add_watch", ["int32", "string", "uint32"], "int32");

@@ -104,7 +104,7 @@ let buffer = Buffer.allocUnsafe(64 * 1024);
  */
 const surelyWhole = 2048;
 
-/** Without the questions for size and kind that a read of any file asks: two calls fewer of five. */
+/** Without the stat calls of a general file read: two calls fewer of five. */
 function readText(path: string): string | undefined {
   let descriptor;
   try {
@@ -233,7 +233,7 @@ function firstChange(paths: readonly string[]): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** More than this many descriptors of one process are counted, but not asked whether they are sockets. */
+/** Beyond this number, descriptors of one process are counted, but not checked for sockets. */
 const maxAskedDescriptors = 4096;
 
 function openFiles(pid: number): OpenFiles | undefined {

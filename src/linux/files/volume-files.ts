@@ -146,7 +146,7 @@ class Walk {
     try {
       handle = await open(path, O_PATH | O_NOFOLLOW);
     } catch (error) {
-      // A link into nothing is left as it is: nobody asked for its target.
+      // A dangling link stays: its target was not requested.
       if (errnoOf(error) !== "ENOENT" || inLink || !this.#makes) throw error;
       handle = await this.#create(path);
     }

@@ -15,7 +15,7 @@ export const watchDirectory: Files["watch"] = (directory, onChange, onError) => 
   return new DirectoryWatch(directory, onChange, onError);
 };
 
-/** The same, and tells which names were taken away meanwhile. */
+/** The same, and reports removed names. */
 export const watchEntries: Files["watchEntries"] = (directory, onChange, onError) => {
   return new DirectoryWatch(directory, onChange, onError, watchRemovals);
 };

@@ -16,14 +16,14 @@ interface Connection {
   readBefore: number;
 }
 
-/** How often it is looked what connections have sent, while there are many. */
+/** Interval of checking what connections have sent, while there are many. */
 const lookMs = 100;
 const few = 16;
 
 /**
- * Keeps those who only open connections, or send requests that never end, from keeping others out or filling the memory:
- * who asks for nothing makes room for who comes next, and who sends most without asking goes first. Connections on which
- * something is being answered are left alone.
+ * Keeps clients that only open connections, or send endless requests, from blocking others or filling the memory: idle
+ * connections make room for new ones, and those that send most without a request are closed first. Connections with a
+ * response in progress are left alone.
  */
 export class ConnectionGuard implements Disposable {
   readonly #limits: ConnectionLimits;

@@ -6,7 +6,7 @@ type Field = readonly [name: string, value: string];
 
 /** What an entry of the dynamic table counts beside its text (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/** SETTINGS_HEADER_TABLE_SIZE as it is when nobody has set it. */
+/** The default of SETTINGS_HEADER_TABLE_SIZE. */
 const maxTableBytes = 4096;
 const maxSizeUpdates = 2;
 const longestVarint = 5;

@@ -50,7 +50,7 @@ export class Exchange {
     } catch (error) {
       if (client.signal.aborted) return;
       if (!(error instanceof PodwrightError) || this.#outgoing.headersSent) this.#report(error);
-      // Half an answer must not look like a whole one.
+      // A truncated response must not look complete.
       if (this.#outgoing.headersSent) this.#breakOff();
       else await this.#refuse(error, signal);
     }

@@ -14,7 +14,7 @@ const frameTypes = {
 };
 const flags = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 };
 const headerBytes = 9;
-/** SETTINGS_MAX_FRAME_SIZE and SETTINGS_INITIAL_WINDOW_SIZE as they are when nobody has set them. */
+/** The defaults of SETTINGS_MAX_FRAME_SIZE and SETTINGS_INITIAL_WINDOW_SIZE. */
 const maxFrameBytes = 16 * 1024;
 const initialWindowBytes = 65_535;
 const maxHeaderBlockBytes = 64 * 1024;

@@ -7,7 +7,7 @@ export const systemMetadataService: MetadataService = { ask };
 
 async function ask({ method, url, headers, maxBytes, signal }: MetadataRequest): Promise<MetadataAnswer> {
   signal.throwIfAborted();
-  // No connection is kept: the service is asked every few seconds, and may be replaced at any time.
+  // No keep-alive: the service is polled every few seconds, and may be replaced at any time.
   const agent = new http.Agent({ keepAlive: false });
   try {
     const outgoing = http.request(url, { method, agent, signal, headers: { "User-Agent": "podwright", ...headers } });

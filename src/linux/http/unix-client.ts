@@ -6,8 +6,8 @@ import { errnoOf } from "../file-error.ts";
 import { readBody } from "./http-body.ts";
 
 /**
- * Nobody answers at the socket (`ENOENT`, `ECONNREFUSED`), this user may not open it (`EACCES`), the server went away
- * before its answer was complete (`ECONNRESET` …) or was silent for too long (`ETIMEDOUT`): `code` is the errno name.
+ * No server at the socket (`ENOENT`, `ECONNREFUSED`), no permission (`EACCES`), the server stopped before its response
+ * was complete (`ECONNRESET` …) or was silent for too long (`ETIMEDOUT`): `code` is the errno name.
  */
 export class SocketError extends Error {
   readonly code: string;
@@ -23,8 +23,8 @@ export class SocketError extends Error {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
-   * The call fails when for so many milliseconds no byte comes, or none is read because its lines are not asked for. No
-   * limit unless given.
+   * The call fails when no byte arrives for this long, or none is read because its lines are not consumed. Default:
+   * unlimited.
    */
   readonly silenceMs?: number;
 }
@@ -86,7 +86,7 @@ export function unixTransport(socketPath: string): UnixTransport {
   };
 }
 
-/** How long a call goes on: until its caller wants no more, or the server has been silent for too long. */
+/** How long a call continues: until its caller stops reading, or the server has been silent for too long. */
 interface Patience extends Disposable {
   readonly signal: AbortSignal;
   readonly silenceMs: number | undefined;

@@ -74,7 +74,7 @@ async function refuseOccupied(path: string): Promise<void> {
   }
 }
 
-/** True unless the kernel says that nobody listens: a server too busy to accept is still one. */
+/** True unless the kernel reports no listener: a server too busy to accept is one. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect(path);
   try {

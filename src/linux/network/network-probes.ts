@@ -51,7 +51,7 @@ async function open(host: string, port: number, signal: AbortSignal): Promise<So
     reject(signal.reason);
   });
   socket.once("connect", resolve);
-  // Stays: a socket that is being reset may still report an error that nobody waits for.
+  // Stays: a socket that is being reset may still emit an error.
   socket.on("error", (error) => reject(targetError(error)));
   await promise;
   return socket;
@@ -127,7 +127,7 @@ async function ask<T>(
   using _abort = onAbort(signal, () => reject(signal.reason));
   socket.once("encrypted" in socket ? "secureConnect" : "connect", () => socket.write(request));
   socket.once("end", () => take(() => reader.end()));
-  // Stays: a socket that is being reset may still report an error that nobody waits for.
+  // Stays: a socket that is being reset may still emit an error.
   socket.on("error", (error) => reject(reader.failed?.(error) ?? targetError(error)));
   socket.once("close", () => take(() => reader.end()));
   try {
@@ -233,7 +233,7 @@ function redirected(from: HttpProbeRequest, location: string): Redirected {
   return { scheme: url.scheme, ...hostAndPort(url), path: requestTarget(url), headers };
 }
 
-/** @throws ProbeTargetError when nothing can be asked there */
+/** @throws ProbeTargetError for an invalid target */
 function askable(request: Redirected): HttpProbeRequest {
   const { scheme, port } = request;
   if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);

@@ -13,7 +13,7 @@ const longestChain = 10;
 /** Headers that are for the first host only: they are not sent on when a redirect leads to another one. */
 const privateHeaders = new Set(["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"]);
 
-/** Which proxy a URL is asked for through; undefined: none. */
+/** The proxy for a URL; undefined: none. */
 export type ProxyFor = (url: URL) => URL | undefined;
 
 /** Connections of this machine, with Go's habits where manifests' servers may rely on them: redirects and proxies. */

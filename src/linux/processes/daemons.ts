@@ -15,7 +15,7 @@ export const systemDaemons: Daemons = {
         stdio: ["ignore", log.fd, log.fd],
       });
       await once(child, "spawn");
-      // Nobody waits for the child: podwright may end while it runs. Its later errors are in its log.
+      // The child is not awaited: podwright may stop while it runs. Its later errors are in its log.
       child.on("error", () => {});
       child.unref();
       if (child.pid === undefined) throw new Error(`${daemon.program} has no process ID`);

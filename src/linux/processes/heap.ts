@@ -6,7 +6,7 @@ import { programPages } from "./program-pages.ts";
 
 /** The memory of this process's JavaScript objects, and how busy the process is. */
 export interface Heap {
-  /** What V8 has taken from the machine for objects, those that nobody needs any more among them. */
+  /** V8's heap in bytes, garbage included. */
   heldBytes(): number;
   /** CPU time since the process began. */
   cpuMs(): number;

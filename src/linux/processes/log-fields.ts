@@ -11,7 +11,7 @@ const deepest = 5;
 const secretName =
   /(?:password|passwd|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credentials?|dockercfg|dockerconfigjson|^auth)$/;
 
-/** Environments: which of the variables are secret can't be told by their names. */
+/** Environments: the names of variables do not show which are secret. */
 const environmentName = /^(?:env|envs|environment)$/;
 
 /** Names that the log line itself uses. */
@@ -21,8 +21,8 @@ const reservedNames = new Set(["level", "time", "msg"]);
 const defects = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError", "AssertionError"]);
 
 /**
- * Fields as they may be written: secret-looking ones masked (by name, also inside objects; data of Secrets; credentials
- * in URLs), errors as their name, message, code and cause, and everything bounded in length, number and depth.
+ * Fields for writing: secret-looking ones masked (by name, also inside objects; data of Secrets; credentials in URLs),
+ * errors as their name, message, code and cause, and everything bounded in length, number and depth.
  */
 export function loggableFields(fields: LogFields): Record<string, unknown> {
   const lineName = (name: string): string => (reservedNames.has(name) ? `${name}_` : name);

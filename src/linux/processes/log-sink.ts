@@ -21,9 +21,8 @@ export interface AdjustableLogger extends Logger {
 const waitingBytes = 4 * 1024 * 1024;
 
 /**
- * Structured logs: one JSON object a line with `level`, `time` (RFC 3339 in UTC) and `msg`, then the fields, without
- * secrets as far as they can be told ({@link loggableFields}). What is not yet written when the process exits is
- * written then.
+ * Structured logs: one JSON object per line with `level`, `time` (RFC 3339 in UTC) and `msg`, then the fields, with
+ * recognisable secrets masked ({@link loggableFields}). Unwritten lines are written when the process exits.
  */
 export function createLogger(options: LoggerOptions): AdjustableLogger {
   const { stream } = options;

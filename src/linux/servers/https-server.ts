@@ -20,7 +20,7 @@ export interface TlsMaterial {
   /** Undefined: there is none yet, and no handshake succeeds. */
   readonly certificate: string | undefined;
   readonly key: string | undefined;
-  /** Whose client certificates are taken; undefined: nobody's. */
+  /** The authorities of client certificates; undefined: none. */
   readonly clientAuthorities: string | undefined;
 }
 

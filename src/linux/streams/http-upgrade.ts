@@ -18,7 +18,7 @@ const nosniff = { "X-Content-Type-Options": "nosniff" };
 /** Headers that speak of the hop before, or are written anew; `authorization` is for podwright alone. */
 const ownHeaders = new Set(["host", "authorization", "cookie", "transfer-encoding", "content-length"]);
 
-/** A connection whose client has asked for another protocol. */
+/** A connection whose client has requested a protocol switch. */
 export interface UpgradeConnection {
   readonly incoming: IncomingMessage;
   /** Nothing is written to it yet. */

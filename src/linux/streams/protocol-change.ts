@@ -19,7 +19,7 @@ const upgradeRequired: ApiResponse = {
   body: "unable to upgrade: this needs a connection that asks for SPDY/3.1 or WebSocket\n",
 };
 
-/** Answers a request that asks for no other protocol. */
+/** Answers a request without a supported protocol. */
 export function withoutUpgrade(handler: NodeHandler, incoming: Incoming): ApiHandler {
   return async (base) => {
     const result = await handler(nodeRequest(base, incoming, false));

@@ -29,7 +29,7 @@ function trustOfMachine(): SecureContext {
   return context;
 }
 
-/** What to tell a client of a streaming server that could not be asked. */
+/** The message for a client when a streaming server is unreachable. */
 export function streamingFailure(url: URL, error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!certificateProblems.test(code)) {

@@ -14,7 +14,7 @@ export interface Check {
   readonly remedy?: string;
 }
 
-/** What a check may look at. */
+/** The inputs of a check. */
 export interface CheckContext {
   readonly files: Files;
   readonly mounts: Mounts;

@@ -49,7 +49,7 @@ const neededCapabilities: readonly Capability[] = [
   "SETFCAP",
 ];
 
-/** What /proc/self/status tells about podwright itself. */
+/** podwright's own /proc/self/status. */
 export interface OwnStatus {
   readonly effectiveUid: number;
   readonly effectiveCapabilities: bigint;

@@ -29,7 +29,7 @@ function into(checks: Check[]): Add {
   };
 }
 
-/** What podwright needs of the machine where the pods run in somebody else's runtime. As {@link preflight}. */
+/** The machine's requirements with a given runtime. As {@link preflight}. */
 export async function preflightBesideRuntime(context: CheckContext): Promise<readonly Check[]> {
   const checks: Check[] = [];
   const add = into(checks);
@@ -47,8 +47,8 @@ export async function preflightBesideRuntime(context: CheckContext): Promise<rea
 }
 
 /**
- * Looks whether this machine can run pods, before anything is started. Changes nothing but for creating the state
- * directory. A check whose outcome follows from an earlier failure is left out, so that each cause is told once.
+ * Checks whether this machine can run pods, before anything is started. Only creates the state directory. A check whose
+ * outcome follows from an earlier failure is omitted, so that each cause is reported once.
  */
 export async function preflight(context: CheckContext): Promise<Preflight> {
   const checks: Check[] = [];

@@ -91,7 +91,7 @@ function decideSidecar(
     const stays = decision.kill === undefined && decision.wait === undefined;
     return { decision, started: stays && context.started(container, current) };
   }
-  const because: Cause = { code: "Sidecar", message: "a sidecar is restarted whenever it ends" };
+  const because: Cause = { code: "Sidecar", message: "a sidecar is restarted whenever it exits" };
   const cause =
     current === undefined
       ? firstStartCause(container)
@@ -150,6 +150,6 @@ export function initFailure(pod: Pod, status: PodStatus, context: PodActionsCont
 
 function failedCause(last: ContainerStatus, context: PodActionsContext): Cause {
   const message = `init container ${last.name} failed and is not restarted`;
-  const because: Cause = { code: "RestartPolicy", message: "its restart policy allows no retry" };
+  const because: Cause = { code: "RestartPolicy", message: "its restartPolicy does not restart it" };
   return { code: "InitContainerFailed", message, because: exitCause(last, context, because) };
 }

@@ -144,7 +144,7 @@ function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt
   const kill = status.sandboxes.length > 0 || status.containers.length > 0 ? cause : undefined;
   // With restartPolicy Never, what ran in an earlier sandbox is not run again in a new one.
   if (neverRestarts(pod) && status.containers.length > 0) {
-    const message = "restartPolicy Never allows no restart";
+    const message = "restartPolicy is Never";
     return { ...nothingToDo, killPod: { code: "PodCompleted", message, because: cause } };
   }
   const toRun = pod.spec.containers.filter((container) => {
@@ -267,13 +267,12 @@ function decideEnd(
 }
 
 function completedCause(pod: Pod, status: PodStatus): Cause {
-  const policy = pod.spec.restartPolicy ?? "Always";
   const exits = pod.spec.containers
     .map((container) => findContainer(status, container.name))
     .filter((container) => container !== undefined)
     .map(exitText);
   return {
     code: "PodCompleted",
-    message: `all containers have ended and restartPolicy ${policy} restarts none: ${exits.join(", ")}`,
+    message: `all containers have exited and none is restarted: ${exits.join(", ")}`,
   };
 }

@@ -30,7 +30,7 @@ interface MutableListedPod extends ListedPod {
   readonly containers: Map<ContainerId, { readonly name: string; readonly state: ContainerState }>;
 }
 
-/** Every pod that the runtime has, in two calls. Sandboxes and containers without a kubelet's labels are not pods. */
+/** Every pod of the runtime, in two calls. Sandboxes and containers without a kubelet's labels are not pods. */
 export async function listPods(cri: Cri, signal: AbortSignal): Promise<Map<PodUid, ListedPod>> {
   const [sandboxes, containers] = await Promise.all([
     cri.runtime.listPodSandbox({}, { signal }),
