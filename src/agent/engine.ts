@@ -143,11 +143,8 @@ async function serve(
   });
   // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.
   const configuration = withDefaults(evicts ? { evictionHard: { ...defaultEvictionHard } } : {});
-  const settings = {
-    ...kubeletSettings(configuration),
-    cgroupRoot: layout.cgroupRoot,
-    images: defaultImageLimits,
-  };
+  const { cgroupRoot } = layout;
+  const settings = { ...kubeletSettings(configuration), cgroupRoot, images: defaultImageLimits };
   const podIds = defaultPodIds(settings.idsPerPod);
   const rootDirectory = layout.kubeletRoot;
   const credentials = { credentialFiles: credentialFiles(rootDirectory) };

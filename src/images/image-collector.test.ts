@@ -75,6 +75,8 @@ class Scene {
           },
         },
         runtime: {
+          status: async () =>
+            create(pb.StatusResponseSchema, { info: { config: JSON.stringify({ sandboxImage: "pause:1" }) } }),
           listContainers: async () => {
             const containers = [...this.used].map((name) => ({
               id: name,
@@ -167,7 +169,7 @@ test("a removal that frees more than its size ends the collection earlier, one t
 test("what is in use, wanted, pinned or young stays, and an end without enough room says so", async () => {
   const scene = new Scene({ minAgeMs: minute });
   await scene.seen(["used", { size: 200 }], ["wanted", { size: 200 }], ["pinned", { size: 200, pinned: true }]);
-  await scene.seen(["old", { size: 100 }]);
+  await scene.seen(["pause", { size: 0 }], ["old", { size: 100 }]);
   await scene.clock.advance(minute);
   await scene.seen(["young", { size: 250 }]);
   scene.used.add("used");
@@ -178,7 +180,7 @@ test("what is in use, wanted, pinned or young stays, and an end without enough r
     "Insufficient free disk space on the node's image filesystem (95% of 1000 B used). " +
       "Failed to free sufficient space by deleting unused images (freed 100 bytes). " +
       "Investigate disk usage, as it could be used by active images, logs, volumes, or other data. " +
-      "Images that stay: 1 wanted by pods, 1 pinned, 1 younger than imageMinimumGCAge, 1 in use.",
+      "Images that stay: 1 wanted by pods, 2 pinned, 1 younger than imageMinimumGCAge, 1 in use.",
   ]);
 });
 

@@ -23,13 +23,14 @@ import {
 import type { ImageLeases, ImageSurvey } from "./image-leases.ts";
 import type { ImageUses } from "./image-uses.ts";
 import { imagesInUse, knownImages, type OwnerLabels, type WantedImages } from "./known-images.ts";
+import { sandboxImage } from "./sandbox-image.ts";
 
 export interface ImageCollectorDependencies {
   readonly clock: Clock;
   readonly journal: Recorder;
   readonly log: Logger;
   readonly images: Pick<CriImageService, "listImages" | "imageStatus" | "removeImage">;
-  readonly runtime: Pick<CriRuntimeService, "listContainers">;
+  readonly runtime: Pick<CriRuntimeService, "listContainers" | "status">;
   readonly fileSystem: ImageFileSystem;
   readonly uses: ImageUses;
   readonly labels: OwnerLabels;
@@ -85,6 +86,7 @@ export class ImageCollector {
   readonly #services = Promise.withResolvers<ImageServices>();
   #beganMs: number;
   #failedBefore = false;
+  #sandboxImage: string | undefined;
   /** An earlier life may have removed images, and ended before it did this. */
   #hasPruned = false;
 
@@ -226,7 +228,9 @@ export class ImageCollector {
     if (this.#config.onlyPulled) {
       for (const image of images) if (!(await access.isPulled(image))) foreign.add(image.id);
     }
-    const found = { images, containers, wanted: wanted(), foreign, isLeased: (id: string) => survey.isLeased(id) };
+    this.#sandboxImage ??= await sandboxImage(runtime, signal);
+    const own = { sandboxImage: this.#sandboxImage, wanted: wanted() };
+    const found = { images, containers, ...own, foreign, isLeased: (id: string) => survey.isLeased(id) };
     const known = knownImages(found, (id) => uses.of(id), labels);
     const times = { nowMs: clock.monotonic(), beganMs: this.#beganMs };
     return { images, verdicts: judgeImages(known, this.#config, times), areGone };

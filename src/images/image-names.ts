@@ -6,6 +6,7 @@ import { type ImageReference, ImageReferenceError, parseImageReference } from ".
  * @param names tags and digests as the runtime has them
  */
 export function isNamed(wanted: string, image: { readonly id: string; readonly names: readonly string[] }): boolean {
+  if (wanted === "") return false;
   if (image.id === wanted || image.names.includes(wanted)) return true;
   const reference = parsed(wanted);
   if (reference === undefined) return false;

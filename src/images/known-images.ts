@@ -21,6 +21,8 @@ export interface FoundImages {
   readonly containers: readonly Container[];
   readonly wanted: readonly WantedImages[];
   readonly isLeased: (id: string) => boolean;
+  /** The image of sandboxes; empty: unknown. */
+  readonly sandboxImage: string;
   /** Ids of images that are not podwright's to remove. */
   readonly foreign: ReadonlySet<string>;
 }
@@ -64,7 +66,7 @@ export function knownImages(found: FoundImages, useOf: UseOf, labels: OwnerLabel
 function holdOf(
   { id, pinned }: Image,
   names: readonly string[],
-  { container, wanted, isLeased, foreign }: FoundImages & { readonly container: Container | undefined },
+  { container, wanted, isLeased, foreign, sandboxImage }: FoundImages & { readonly container: Container | undefined },
   labels: OwnerLabels,
 ): ImageHold | undefined {
   if (container !== undefined) {
@@ -76,6 +78,7 @@ function holdOf(
   if (pod !== undefined) return { reason: "wanted", text: `wanted by pod ${pod.pod}` };
   if (isLeased(id)) return { reason: "leased", text: "a container that starts is about to use it" };
   if (pinned) return { reason: "pinned", text: "pinned by the runtime" };
+  if (isNamed(sandboxImage, { id, names })) return { reason: "pinned", text: "the image of the runtime's sandboxes" };
   return foreign.has(id) ? { reason: "notOurs", text: "not pulled by podwright" } : undefined;
 }
 

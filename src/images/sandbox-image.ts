@@ -1,0 +1,19 @@
+import * as z from "zod";
+import type { CriRuntimeService } from "../ports/cri.ts";
+
+const Config = z.object({ sandboxImage: z.string().optional() });
+const timeoutMs = 30_000;
+
+/**
+ * The image of the runtime's sandboxes, where the runtime tells it only so: containerd before 1.7 pins no images. Empty where
+ * it does not tell.
+ * @throws CriError
+ */
+export async function sandboxImage(runtime: Pick<CriRuntimeService, "status">, signal: AbortSignal): Promise<string> {
+  const { info } = await runtime.status({ verbose: true }, { signal, timeoutMs });
+  try {
+    return Config.parse(JSON.parse(info["config"] ?? "{}")).sandboxImage ?? "";
+  } catch {
+    return "";
+  }
+}
