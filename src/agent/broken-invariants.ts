@@ -8,7 +8,7 @@ export function tellBrokenInvariants(journal: Recorder, log: Logger): BrokenInva
   return (name, detail) => {
     if (reported.has(name)) return;
     reported.add(name);
-    log.error("an invariant is broken: a defect of podwright, please report it", { invariant: name, detail });
-    journal.record({ kind: "note", what: "InvariantBroken", message: `a defect of podwright: ${name}: ${detail}` });
+    log.error("invariant broken; please report this defect of podwright", { invariant: name, detail });
+    journal.record({ kind: "note", what: "InvariantBroken", message: `broken invariant: ${name}: ${detail}` });
   };
 }
