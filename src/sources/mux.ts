@@ -9,8 +9,9 @@ import type { Clock } from "../ports/clock.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import type { Logger } from "../ports/log.ts";
 import { isBackupName } from "./backup-name.ts";
+import { type Candidate, Candidates, chooseAmong, type Loss } from "./candidates.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import type { PodUpdate, SourcedPod, SourceName, SourceState } from "./source.ts";
+import type { PodUpdate, SourceName, SourceState } from "./source.ts";
 
 export interface MuxDependencies {
   readonly clock: Clock;
@@ -25,10 +26,6 @@ export interface MuxPeer {
   /** Whether the runtime has something of the pod of that UID. */
   readonly isListed: (uid: PodUid) => boolean;
   readonly startUp: Pick<StartUp, "has" | "when">;
-}
-
-interface Candidate extends SourcedPod {
-  readonly source: SourceName;
 }
 
 interface Running extends Candidate {
@@ -80,11 +77,12 @@ export class PodMux {
   #peer: MuxPeer = { onUpdate: () => {}, isListed: () => false, startUp: new StartUp() };
   readonly #sources: readonly SourceName[];
   readonly #states = new Map<SourceName, SourceState>();
-  /** The pods that are passed on, by UID. */
+  readonly #candidates: Candidates;
+  /** The pods that are passed on, by UID and by full name. */
   readonly #running = new Map<PodUid, Running>();
-  /** Pods that are wanted and not passed on, as a pod of another UID has their name. */
-  #ignored: IgnoredPod[] = [];
-  #contests: ReadonlyMap<string, Contest> = new Map();
+  readonly #holders = new Map<string, Running>();
+  /** Pods that are wanted and not passed on. */
+  readonly #losses = new Map<Candidate, Loss>();
   /** Those that were reported, so that each is reported once. */
   #reported: ReadonlyMap<string, Contest> = new Map();
   /** Of each name that files ask for: the one that had it first. */
@@ -94,12 +92,13 @@ export class PodMux {
   constructor(deps: MuxDependencies, sources: readonly SourceName[]) {
     this.#deps = deps;
     this.#sources = sources;
+    this.#candidates = new Candidates(sources);
   }
 
   /** To be called once, before any source says anything. */
   connect(peer: MuxPeer): void {
     this.#peer = peer;
-    void peer.startUp.when("listed").then(() => this.#apply());
+    void peer.startUp.when("listed").then(() => this.#apply(this.#candidates.all()));
   }
 
   /** True once every source has said all that it wants: before, nothing is known to be unwanted. */
@@ -119,96 +118,85 @@ export class PodMux {
 
   /** Pods that are wanted, and wait until their names are free. */
   ignored(): readonly IgnoredPod[] {
-    return this.#ignored;
+    return [...this.#losses].flatMap(([{ pod, source }, { winner, sharesUid }]) => {
+      return sharesUid ? [] : [{ pod, source, holder: winner.source }];
+    });
   }
 
   /** Manifests that stand behind another of their name. */
   contests(): readonly Contest[] {
-    return [...this.#contests.values()];
+    return [...this.#contests().values()];
   }
 
-  /** Takes all that a source wants now, in place of what it wanted before. */
+  /** Takes all that a source wants now, in place of what it wanted before. What is the same is the same object. */
   set(source: SourceName, state: SourceState): void {
     this.#states.set(source, state);
-    this.#apply(state);
+    this.#apply(this.#candidates.set(source, state.pods), state);
   }
 
-  #apply(state?: SourceState): void {
-    const wanted = this.#choose();
+  #apply(changed: readonly Candidate[], state?: SourceState): void {
+    // What runs keeps its name, whichever source speaks first.
+    const isTakingUp = !this.#peer.startUp.has("sourcesSeen");
+    const concerned = isTakingUp ? this.#candidates.all() : this.#candidates.related(changed);
+    for (const candidate of changed) this.#losses.delete(candidate);
+    const wanted = this.#choose(concerned, isTakingUp);
     // Removals first: a pod that takes over a name must find it free.
-    for (const [uid, running] of [...this.#running]) {
-      const candidate = wanted.get(uid);
+    for (const uid of new Set([...changed, ...concerned].map(({ pod }) => pod.metadata.uid))) {
+      const [running, candidate] = [this.#running.get(uid), wanted.get(uid)];
+      if (running === undefined) continue;
       if (candidate !== undefined && fullName(candidate.pod.metadata) === fullName(running.pod.metadata)) continue;
       this.#running.delete(uid);
+      this.#holders.delete(fullName(running.pod.metadata));
       this.#remove(running, state?.graceSeconds?.get(uid));
     }
-    const changed: Candidate[] = [];
+    const updated: Candidate[] = [];
     for (const [uid, candidate] of wanted) {
       const running = this.#running.get(uid);
       if (running === undefined) this.#add(candidate);
       else if (running.sourced === candidate.pod) continue;
-      else if (contentOf(running.sourced) !== contentOf(candidate.pod)) changed.push(candidate);
-      else this.#running.set(uid, { ...running, sourced: candidate.pod });
+      else if (contentOf(running.sourced) !== contentOf(candidate.pod)) updated.push(candidate);
+      else this.#keep({ ...running, sourced: candidate.pod });
     }
-    for (const candidate of changed) this.#update(candidate);
+    for (const candidate of updated) this.#update(candidate);
     this.#rememberFiles(wanted);
     this.#tellContests();
   }
 
-  /** The winners of every name and UID, by UID. */
-  #choose(): Map<PodUid, Candidate> {
-    const winners = new Map<PodUid, Candidate>();
-    const names = new Map<string, Candidate>();
-    const losers = new Map<string, Contest>();
-    const ignored: { readonly candidate: Candidate; readonly winner: Candidate }[] = [];
-    for (const candidate of this.#candidates()) {
-      const { uid } = candidate.pod.metadata;
-      const name = fullName(candidate.pod.metadata);
-      const winner = names.get(name) ?? winners.get(uid);
-      if (winner === undefined) {
-        winners.set(uid, candidate);
-        names.set(name, candidate);
-        continue;
-      }
-      const key = `${candidate.place}\n${name}\n${uid}`;
-      losers.set(key, { uid: winner.pod.metadata.uid, place: winner.place, ignored: candidate.place });
-      ignored.push({ candidate, winner });
-      if (!this.#reported.has(key)) this.#reportLoser(candidate, winner);
-    }
-    this.#contests = losers;
-    // With the UID of one that is passed on there is no telling them apart.
-    this.#ignored = ignored.flatMap(({ candidate: { pod, source }, winner }) => {
-      return winners.has(pod.metadata.uid) ? [] : [{ pod, source, holder: winner.source }];
-    });
-    return winners;
+  #keep(running: Running): void {
+    this.#running.set(running.pod.metadata.uid, running);
+    this.#holders.set(fullName(running.pod.metadata), running);
   }
 
-  /** Every wanted pod; those whose UID runs from the same source come first, so that they keep their name. */
-  #candidates(): Candidate[] {
-    const all = this.#sources.flatMap((source) => {
-      return (this.#states.get(source)?.pods ?? []).map((sourced) => ({ ...sourced, source }));
-    });
+  /** The winners of names and UIDs, by UID; those whose UID runs from the same source come first, so that they keep their name. */
+  #choose(candidates: readonly Candidate[], isTakingUp: boolean): ReadonlyMap<PodUid, Candidate> {
     const runs = ({ pod, source }: Candidate): boolean => {
       const running = this.#running.get(pod.metadata.uid);
       return running?.source === source && fullName(running.pod.metadata) === fullName(pod.metadata);
     };
-    // A changed manifest has another UID and still belongs to the source that holds the name.
-    const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod.metadata), running]));
-    const { isListed, startUp } = this.#peer;
-    // What runs keeps its name, whichever source speaks first.
-    const isTakingUp = !startUp.has("sourcesSeen");
-    const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));
+    const { isListed } = this.#peer;
+    const originals = new Set(candidates.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));
     const rank = (candidate: Candidate): number => {
       const name = fullName(candidate.pod.metadata);
       if (candidate.source === "file" && !isOriginal(candidate) && originals.has(name)) return 3;
-      const holder = holders.get(name);
+      // A changed manifest has another UID and still belongs to the source that holds the name.
+      const holder = this.#holders.get(name);
       const lost = holder?.source === "file" && holder.place !== candidate.place;
       if (lost && candidate.source === "file" && this.#firstFiles.get(name) === candidate.place) return -2;
       if (isTakingUp && isListed(candidate.pod.metadata.uid)) return -1;
       if (runs(candidate)) return 0;
       return holder?.source === candidate.source ? 1 : 2;
     };
-    return all.toSorted((a, b) => rank(a) - rank(b));
+    const { winners, losses } = chooseAmong(candidates, rank);
+    for (const candidate of candidates) {
+      const loss = losses.get(candidate);
+      if (loss === undefined) {
+        this.#losses.delete(candidate);
+        continue;
+      }
+      this.#losses.set(candidate, loss);
+      if (!this.#reported.has(contestKey(candidate))) this.#reportLoser(candidate, loss.winner);
+    }
+    return winners;
   }
 
   /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
@@ -224,6 +212,7 @@ export class PodMux {
 
   /** Records with the running pod that another manifest of its name is ignored. */
   #tellContests(): void {
+    const contests = this.#contests();
     const same = (a: Contest | undefined, b: Contest): boolean => a?.uid === b.uid && a.place === b.place;
     const tell = (what: "ManifestWarning" | "ManifestWarningOver", { uid, ignored }: Contest): void => {
       const running = this.#running.get(uid);
@@ -231,16 +220,23 @@ export class PodMux {
       if (running) this.#deps.journal.record({ kind: "input", what, message, pod: podRef(running.pod) });
     };
     for (const [key, contest] of this.#reported) {
-      const now = this.#contests.get(key);
+      const now = contests.get(key);
       if (now === undefined || !same(now, contest)) tell("ManifestWarningOver", contest);
     }
-    for (const [key, contest] of this.#contests) {
+    for (const [key, contest] of contests) {
       if (same(this.#reported.get(key), contest)) continue;
       tell("ManifestWarning", contest);
       const { ignored, place: used } = contest;
       this.#deps.log.warn("two manifests define the same pod; ignoring one", { ignored, used });
     }
-    this.#reported = this.#contests;
+    this.#reported = contests;
+  }
+
+  #contests(): ReadonlyMap<string, Contest> {
+    const contests = [...this.#losses].map(([loser, { winner }]): [string, Contest] => {
+      return [contestKey(loser), { uid: winner.pod.metadata.uid, place: winner.place, ignored: loser.place }];
+    });
+    return new Map(contests);
   }
 
   #reportLoser(loser: Candidate, winner: Candidate): void {
@@ -259,7 +255,7 @@ export class PodMux {
 
   #add(candidate: Candidate): void {
     const running = runningOf(candidate, formatTime(this.#deps.clock.now()));
-    this.#running.set(running.pod.metadata.uid, running);
+    this.#keep(running);
     this.#pass("add", running, {
       what: "PodAdded",
       code: "ManifestAdded",
@@ -270,7 +266,7 @@ export class PodMux {
   #update(candidate: Candidate): void {
     const seen = this.#running.get(candidate.pod.metadata.uid)?.pod.metadata.annotations?.[Annotation.configSeen];
     const running = runningOf(candidate, seen ?? "");
-    this.#running.set(running.pod.metadata.uid, running);
+    this.#keep(running);
     this.#pass("update", running, {
       what: "PodChanged",
       code: "ManifestChanged",
@@ -297,6 +293,11 @@ export class PodMux {
     const cause: Cause = { code, message, entry };
     this.#peer.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
   }
+}
+
+/** The same for as long as the same manifest asks for the same pod. */
+function contestKey({ place, pod: { metadata } }: Candidate): string {
+  return `${place}\n${fullName(metadata)}\n${metadata.uid}`;
 }
 
 function isOriginal({ source, place }: Candidate): boolean {
