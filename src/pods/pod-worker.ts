@@ -26,7 +26,7 @@ import { RestartTimes } from "./restart-times.ts";
 import { RuntimeOutage } from "./runtime-outage.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
-import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
+import { endedResyncDelayMs, resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 import { WorkerViews } from "./worker-views.ts";
 import { checkTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
@@ -225,7 +225,8 @@ export class PodWorker {
     this.#signal = signal;
     await this.#checkpoint.load();
     while (this.#state.kind !== "finished") {
-      await this.#schedule.pause(this.#after(resyncDelayMs), signal);
+      const { kind } = this.#state;
+      await this.#schedule.pause(this.#after(kind === "terminated" ? endedResyncDelayMs : resyncDelayMs), signal);
       if (signal.aborted) return;
       this.#step = new AbortController();
       using either = eitherSignal(signal, this.#step.signal);

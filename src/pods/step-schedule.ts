@@ -16,6 +16,14 @@ export function resyncDelayMs({ syncFrequencyMs }: Pick<WorkerConfig, "syncFrequ
   return syncFrequencyMs * (1 + draw / 2);
 }
 
+/** A node keeps thousands of pods that have ended, and what could still happen to one of them wakes its worker. */
+const endedShare = 10;
+
+/** The same of a pod that has ended and that its source still has. */
+export function endedResyncDelayMs(config: Pick<WorkerConfig, "syncFrequencyMs">, draw: number): number {
+  return resyncDelayMs(config, draw) * endedShare;
+}
+
 /** Delay of a retry after a failure, spread alike; never longer than the interval at rest. */
 export function retryDelayMs(
   { errorBackOffMs, syncFrequencyMs }: Pick<WorkerConfig, "errorBackOffMs" | "syncFrequencyMs">,

@@ -22,12 +22,11 @@ class Fixture {
     ["file", "http", "run"],
   );
 
+  /** All that earlier runs left is known, as it is nearly always. */
   constructor() {
-    this.mux.connect({
-      onUpdate: (update) => this.updates.push(update),
-      isListed: () => false,
-      startUp: new StartUp(),
-    });
+    const startUp = new StartUp();
+    for (const stage of ["listed", "sourcesSeen"] as const) startUp.reach(stage);
+    this.mux.connect({ onUpdate: (update) => this.updates.push(update), isListed: () => false, startUp });
   }
 
   set(source: SourceName, ...pods: SourcedPod[]): string[] {
@@ -189,6 +188,41 @@ test("after any changes exactly one pod of every wanted name and UID runs, and n
       }
     }),
     { numRuns: 200 },
+  );
+});
+
+test("what a change does not concern is as it would be if all were chosen anew", () => {
+  const pods = fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom("1", "2", "3", "4")), {
+    maxLength: 4,
+  });
+  const steps = fc.array(fc.tuple(fc.constantFrom<SourceName[]>("file", "http", "run"), pods), { maxLength: 12 });
+  fc.assert(
+    fc.property(steps, (sequence) => {
+      const fixture = new Fixture();
+      const last = new Map<SourceName, readonly SourcedPod[]>();
+      for (const [source, list] of sequence) {
+        const before = new Map(last.get(source)?.map((one) => [one.place, one]));
+        const places = new Set(list.map(([name, uid]) => `${source} ${name} ${uid}`));
+        const now = [...places].map((place) => {
+          const [, name = "", uid = ""] = place.split(" ");
+          return before.get(place) ?? sourced(name, uid, "x", place);
+        });
+        last.set(source, now);
+        fixture.set(source, ...now);
+      }
+      const ignored = fixture.mux.ignored().map(({ pod }) => pod.metadata.uid);
+      fixture.updates.length = 0;
+      for (const [source, list] of last) fixture.set(source, ...list.map((one) => ({ ...one })));
+      assert.deepEqual(fixture.updates, []);
+      assert.deepEqual(
+        fixture.mux
+          .ignored()
+          .map(({ pod }) => pod.metadata.uid)
+          .toSorted(),
+        ignored.toSorted(),
+      );
+    }),
+    { numRuns: 300 },
   );
 });
 
