@@ -63,7 +63,7 @@ interface KnowingParts extends Pick<
 /** The first phase: builds the managers, each of what is there already. `connect` tells them of those that come later. */
 export function buildManagers(deps: KubeletDependencies, config: KubeletConfig): Managers {
   const { ports, cri, journal, log, observer } = deps;
-  const { clock, files, compression, processes, cgroups } = ports;
+  const { clock, files, compression } = ports;
   const { node } = config;
   const startUp = new StartUp();
   const cache = new PodCache(clock);
@@ -71,14 +71,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     { clock, cri, cache, startUp, journal, log: log.child({ room: "pleg" }), observer },
     config.pleg,
   );
-  const podCgroups = new PodCgroups(
-    { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) },
-    { ...config.cgroups, hugePageSizes: node.resources.hugePageSizes },
-  );
   const statuses = new StatusManager(journal);
-  const allocated = new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`);
-  const actuated = new ResourceRecord(files, log, `${node.rootDirectory}/actuated_pods_state`);
-  const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
+  const { podCgroups, actuated, allocations } = buildResources(deps, config);
   const preStops = new PreStopHooks();
   const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops });
   const { effects } = acting;
@@ -131,6 +125,18 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
   const garbage = buildGarbage(deps, config, { acting, gate, pods, workers });
   return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods, garbage };
+}
+
+function buildResources({ ports, journal, log }: KubeletDependencies, { cgroups: config, node }: KubeletConfig) {
+  const { clock, files, processes, cgroups } = ports;
+  const podCgroups = new PodCgroups(
+    { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) },
+    { ...config, hugePageSizes: node.resources.hugePageSizes },
+  );
+  const allocated = new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`);
+  const actuated = new ResourceRecord(files, log, `${node.rootDirectory}/actuated_pods_state`);
+  const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
+  return { podCgroups, actuated, allocations };
 }
 
 function buildHousekeeping(

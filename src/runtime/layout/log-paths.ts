@@ -22,8 +22,9 @@ export function podUidOfLogDirectory(directoryName: string): PodUid {
 /** The pod whose logs a directory holds, by its name alone; undefined for one that kubelets do not make. */
 export function podOfLogDirectory(directoryName: string): PodRef | undefined {
   const [namespace = "", name, uid, ...rest] = directoryName.split("_");
-  if (name === undefined)
+  if (name === undefined) {
     return bareUid.test(namespace) ? { uid: podUid(namespace), namespace: "", name: "" } : undefined;
+  }
   return uid === undefined || uid === "" || rest.length > 0 ? undefined : { uid: podUid(uid), namespace, name };
 }
 
