@@ -33,12 +33,6 @@ export const evictionMutants: readonly Mutant[] = [
     to: "over(a) - over(b) ||",
   },
   {
-    name: "second-victim-at-once",
-    file: "src/eviction/evictor.ts",
-    from: "return this.#victims.count > 0;",
-    to: "return false;",
-  },
-  {
     name: "conditions-end-at-once",
     file: "src/eviction/pressure.ts",
     from: "nowMs - seen < config.transitionMs",
@@ -55,12 +49,6 @@ export const evictionMutants: readonly Mutant[] = [
     file: "src/eviction/pressure.ts",
     from: "isMet(threshold, observations, before.due.has(threshold))",
     to: "before.due.has(threshold) || isMet(threshold, observations, false)",
-  },
-  {
-    name: "evictions-before-all-pods-are-known",
-    file: "src/eviction/manager.ts",
-    from: "if (!this.#evictor.knowsAllPods && nowMs - this.#startedMs < unknownPodsMs) return;",
-    to: "",
   },
   {
     name: "limits-taken-for-met",

@@ -21,12 +21,6 @@ export const guardMutants: readonly Mutant[] = [
     to: "return withResize([...ephemeral, ...init.decisions, ...decisions.toReversed()]);",
   },
   {
-    name: "decided-before-a-stop-and-done-after",
-    file: "src/pods/pod-worker.ts",
-    from: "signal.throwIfAborted();\n    if (!isIdle(actions)) this.#act(pod, status, actions);",
-    to: "if (!isIdle(actions)) this.#act(pod, status, actions);",
-  },
-  {
     name: "two-writes-of-a-status-at-once",
     file: "src/status/status-sync.ts",
     from: "else if (!entry.busy) due.push({ entry, write });",

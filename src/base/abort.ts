@@ -1,12 +1,32 @@
 import type { Clock } from "../ports/clock.ts";
 
-const once = { once: true };
+/** What listens to each signal, in the order in which it began to. */
+const listeners = new WeakMap<AbortSignal, Set<AbortListening>>();
 
-/** Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. */
+/**
+ * Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. Both take the same
+ * time however many listen: those of a signal are a list that is gone through for each, and thousands of pods wait on one.
+ */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   if (signal?.aborted) callback();
-  signal?.addEventListener("abort", callback, once);
-  return new AbortListening(signal, callback);
+  if (signal === undefined || signal.aborted) return new AbortListening(undefined, callback);
+  const all = listeners.get(signal) ?? listenTo(signal);
+  const listening = new AbortListening(all, callback);
+  all.add(listening);
+  return listening;
+}
+
+function listenTo(signal: AbortSignal): Set<AbortListening> {
+  const all = new Set<AbortListening>();
+  listeners.set(signal, all);
+  const abort = (): void => {
+    listeners.delete(signal);
+    for (const { callback } of all) callback();
+    // Whoever keeps the signal would keep them.
+    all.clear();
+  };
+  signal.addEventListener("abort", abort, { once: true });
+  return all;
 }
 
 /** Resolves with the promise, or as soon as the signal aborts: for waits that are over then, whatever came of them. */
@@ -17,16 +37,16 @@ export async function orAborted(promise: Promise<void>, signal: AbortSignal): Pr
 }
 
 class AbortListening implements Disposable {
-  readonly #signal: AbortSignal | undefined;
-  readonly #callback: () => void;
+  readonly callback: () => void;
+  readonly #all: Set<AbortListening> | undefined;
 
-  constructor(signal: AbortSignal | undefined, callback: () => void) {
-    this.#signal = signal;
-    this.#callback = callback;
+  constructor(all: Set<AbortListening> | undefined, callback: () => void) {
+    this.#all = all;
+    this.callback = callback;
   }
 
   [Symbol.dispose](): void {
-    this.#signal?.removeEventListener("abort", this.#callback);
+    this.#all?.delete(this);
   }
 }
 

@@ -30,7 +30,7 @@ test("a value with a placeholder is told as one that nobody filled in", () => {
   assert.ok(problem.startsWith('metadata.name: Invalid value: "${NAME}": must consist of'), problem);
   assert.ok(problem.endsWith(hint), problem);
   assert.deepEqual(errors(`${pod}  name: a\nspec:\n  terminationGracePeriodSeconds: \${GRACE}\n  containers: []\n`), [
-    `f:6:3: spec.terminationGracePeriodSeconds: expected a number, got a text${hint}`,
+    `f:6:3: spec.terminationGracePeriodSeconds: expected a number, got a string${hint}`,
   ]);
   for (const plain of ["$", "{}", "a{b}c", "$HOME", "100%"]) assert.equal(placeholderHint(plain), "", plain);
 });

@@ -130,7 +130,7 @@ describe("an httpGet hook", () => {
     await scene.run({ httpGet: { port: 80, host: "example.com" } }, { ...container, ips: [] });
     assert.equal(scene.requests[0]?.host, "example.com");
     const missing = scene.run({ httpGet: { port: 80 } }, { ...container, ips: [] });
-    await assert.rejects(missing, /no address/);
+    await assert.rejects(missing, /no IP address/);
   });
 
   test("reads its path as a URL", async () => {
