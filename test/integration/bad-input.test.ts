@@ -16,7 +16,7 @@ const broken = {
   },
   "types.yaml": {
     text: podManifest("types", politeSleep).replace('PeriodSeconds": 5', 'PeriodSeconds": "5"'),
-    says: /types\.yaml:\d+:\d+: spec\.terminationGracePeriodSeconds: expected a number, got a text; leave out the quotes/,
+    says: /types\.yaml:\d+:\d+: spec\.terminationGracePeriodSeconds: expected a number, got a string; leave out the quotes/,
   },
   "twice.yaml": {
     text: podManifest("fine", politeSleep),

@@ -49,6 +49,7 @@ const led = [
   "blame web",
   "plan",
   "stop gone",
+  "retry web",
 ];
 
 /** What each option does, seen from outside: the command line goes through the whole program to an engine and its files. */
@@ -69,6 +70,7 @@ const rows: readonly Row[] = [
     check: ({ engine }) => assert.equal(engine.stops.length, 0),
   },
   { shows: "run --record", line: "run --record @/rec @/web.yaml", exitCode: 2, error: /does not record/ },
+  { shows: "run --evict", line: "run --evict @/web.yaml", exitCode: 2, error: /evicts nothing for the machine's sake/ },
   {
     shows: "run --runtime-endpoint",
     line: "run --runtime-endpoint /other.sock @/web.yaml",
@@ -185,6 +187,16 @@ const rows: readonly Row[] = [
     line: "doctor --json --runtime-endpoint unix:///run/podwright-nobody.sock",
     out: /\/run\/podwright-nobody\.sock/,
   },
+  { shows: "retry --json", line: "retry --json web", out: /^\{\n {2}"retried": \{/ },
+  { shows: "gc --preview", line: "gc --preview", out: /0 images, 0 dead containers, 0 sandboxes would go/ },
+  { shows: "gc --json", line: "gc --json", out: /^\{\n {2}"items": \[/ },
+  { shows: "gc --state-dir", line: "gc --state-dir @", out: /0 sandboxes removed/ },
+  { shows: "evict --preview", line: "evict --preview", out: /^memory\.available is 1Gi of 2Gi\n[^]*default\/web/ },
+  { shows: "evict --preview", line: "evict", exitCode: 2, error: /podwright evicts no pod by hand/ },
+  { shows: "evict --confirm", line: "evict --confirm", check: ({ engine }) => assert.ok(engine.confirmed) },
+  { shows: "evict --signal", line: "evict --preview --signal nodefs.available", out: /^nodefs\.available is/ },
+  { shows: "evict --json", line: "evict --preview --json", out: /^\{\n {2}"signal": "memory\.available"/ },
+  { shows: "evict --state-dir", line: "evict --preview --state-dir @", out: /^memory\.available is/ },
   { shows: "explain --json", line: "explain --json backoff", out: /^\[\n[^]*"name": "BackOff"/ },
   { shows: "version --json", line: "version --json", out: /^\{"version":/ },
   // With the variable that names the place without an engine, only the option leads to the one that answers.
