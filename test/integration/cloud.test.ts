@@ -25,7 +25,7 @@ test("a node is what its cloud's metadata service says, and goes on while that f
     assert.equal(labels["topology.kubernetes.io/zone"], "eu-central-1b");
     assert.deepEqual([address(cluster, "InternalIP"), address(cluster, "Hostname")], ["10.1.2.3", "node1"]);
     metadata.reply = ec2Machine({ "local-ipv4": "<script>" });
-    await event(cluster, "CloudMetadataFailed", "is no InternalIP");
+    await event(cluster, "CloudMetadataFailed", "is not a valid InternalIP");
     assert.equal(address(cluster, "InternalIP"), "10.1.2.3");
     metadata.reply = ec2Machine({ "local-ipv4": "10.1.2.4", "placement/availability-zone": "eu-central-1c" });
     await until("the new address", async () => address(cluster, "InternalIP") === "10.1.2.4", 60_000);

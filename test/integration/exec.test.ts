@@ -47,7 +47,7 @@ async function execute(podwright: Podwright): Promise<void> {
   assert.equal(nowhere.exitCode, 2);
   assert.match(nowhere.stderr, /pod web has no container shel\n.*did you mean shell\?/);
   assert.match((await podwright.run(["exec", "web"])).stderr, /no command given/);
-  assert.match((await podwright.run(["exec", "none", "--", "ls"])).stderr, /no pod "?none/);
+  assert.match((await podwright.run(["exec", "none", "--", "ls"])).stderr, /pod "none" not found/);
   const noTerminal = await podwright.run(["exec", "-it", "web", "--", "cat"], { stdin: "text" });
   assert.match(noTerminal.stderr, /Unable to use a TTY - input is not a terminal/);
   assert.equal(noTerminal.stdout, "text");

@@ -42,7 +42,7 @@ describe("podwright run in the foreground", { concurrency: 2 }, () => {
       command.child.kill("SIGINT");
       const end = await command.ended;
       assert.equal(end.exitCode, 0, end.stderr);
-      assert.match(end.stdout, /stopping at once\n/);
+      assert.match(end.stdout, /stopping immediately\n/);
       assert.ok(Date.now() - asked < 40_000, `took ${Date.now() - asked} ms`);
     });
   });

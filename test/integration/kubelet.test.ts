@@ -52,9 +52,9 @@ test("static pods run as the Go kubelet ran them, from a runtime that comes late
     await node.write("a.yaml", vectorText("manifests/a.yaml"));
     await node.write("c.yaml", vectorText("manifests/c.yaml"));
     const kubelet = node.startKubelet();
-    await kubelet.prints(/the container runtime does not answer; waiting for it/);
+    await kubelet.prints(/container runtime does not answer; waiting for it/);
     await node.startContainerd(busybox);
-    await kubelet.prints(/the container runtime answers/);
+    await kubelet.prints(/container runtime answers/);
     await node.answers();
     await podwright.waitFor("web-node1 to run", isRunning("web-node1"));
     // The runtime answers before its images are there: the first try may have been a pull.
