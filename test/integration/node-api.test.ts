@@ -91,7 +91,7 @@ test("the kubelet's API: strangers get nothing; who is known sees pods, logs and
     const guess = stranger.with({ headers: { Authorization: "Bearer t0ken-of-bo" } });
     assert.equal(await bob.ask("/healthz"), "200 ok");
     assert.equal(await guess.ask("/healthz"), "401 Unauthorized");
-    assert.match(await known.ask("/healthz?verbose"), /^200 \[\+\]ping ok[\s\S]*\[\+\]pleg ok: .*listing/);
+    assert.match(await known.ask("/healthz?verbose"), /^200 \[\+\]ping ok[\s\S]*\[\+\]pleg ok: last relist/);
 
     const list = JSON.parse((await known.ask("/pods")).slice(4)) as {
       readonly kind: string;
@@ -191,6 +191,6 @@ test("the kubelet's API: logs are followed, commands and ports are streamed thro
     }
     await assert.rejects(known.stream(`/exec/${pod}/none?command=id&output=1`), /404: container not found/);
     await assert.rejects(known.stream(`/exec/${pod}/app?command=id`), /400: you must specify at least 1 of/);
-    await assert.rejects(known.stream(`/portForward/${pod}?port=99999`), /400: "99999" is no port/);
+    await assert.rejects(known.stream(`/portForward/${pod}?port=99999`), /400: "99999" is not a port/);
   });
 });

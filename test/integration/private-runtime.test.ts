@@ -192,7 +192,7 @@ test("a containerd that ends while starting is reported at once with the end of 
   const programs = { ...facts.programs, containerd: broken };
   await assert.rejects(
     ensurePrivateRuntime(machine, layout, { ...facts, programs }),
-    /did not become ready: it ended\n {2}containerd: cannot find the moon/,
+    /did not become ready: it exited\n {2}containerd: cannot find the moon/,
   );
   assert.deepEqual(await stopPrivateRuntime(machine, layout, programs), { stopped: true, leftovers: [] });
   assert.deepEqual(await traces(layout), []);
