@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
+import { hasReleased } from "../pods/worker-state.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 
 /** A pod of the node as far as evictions go by it. */
@@ -35,8 +36,7 @@ export class Victims {
     const states = new Map(this.#pods().map(({ view }) => [view.ref.uid, view.state] as const));
     const overdue: string[] = [];
     for (const [uid, { name, dueMs }] of this.#pending) {
-      const state = states.get(uid);
-      const isFinished = state === undefined || (state.kind === "terminated" && state.released);
+      const isFinished = hasReleased(states.get(uid));
       if (!isFinished && nowMs < dueMs) continue;
       this.#pending.delete(uid);
       if (!isFinished) overdue.push(name);

@@ -29,6 +29,11 @@ export interface Terminated extends Stop {
   readonly released: boolean;
 }
 
+/** Whether the pod has stopped for good and holds nothing of the node any more. Undefined: nothing of it is left. */
+export function hasReleased(state: WorkerState | undefined): boolean {
+  return state === undefined || state.kind === "finished" || (state.kind === "terminated" && state.released);
+}
+
 /** The legal next states. A pod that is terminating never runs again under the same UID. */
 const next: Readonly<Record<WorkerState["kind"], readonly WorkerState["kind"][]>> = {
   syncing: ["terminating"],

@@ -3,7 +3,7 @@ import type { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Ending } from "../pods/ending.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
-import type { WorkerState } from "../pods/worker-state.ts";
+import { hasReleased, type WorkerState } from "../pods/worker-state.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -34,7 +34,7 @@ export async function endGroup(
   const { clock, log, wait } = deps;
   const endMs = clock.monotonic() + group.graceSeconds * 1000;
   for (const pod of group.pods) kill(deps, group, pod, because);
-  const left = (): readonly Pod[] => group.pods.filter((pod) => !isOver(deps.stateOf(pod)));
+  const left = (): readonly Pod[] => group.pods.filter((pod) => !hasReleased(deps.stateOf(pod)));
   while (left().length > 0 && clock.monotonic() < endMs && !signal.aborted) {
     await wait.for(endMs - clock.monotonic(), signal);
   }
@@ -56,7 +56,7 @@ function kill(
   because: Cause,
 ): void {
   const state = stateOf(pod);
-  if (state === undefined || isOver(state)) return;
+  if (state === undefined || hasReleased(state)) return;
   const graceSeconds = graceWithin(group, pod);
   // One that ends for another reason keeps that, and has no more time than the group.
   const ending = state.kind === "terminating" ? state.ending : newEnding();
@@ -67,9 +67,4 @@ function kill(
     const entry = journal.record({ kind: "decision", what, message, pod: podRef(pod), cause: because });
     return terminatedByShutdown(pod, entry, because, graceSeconds);
   }
-}
-
-/** It has stopped, and holds nothing any more. */
-function isOver(state: WorkerState | undefined): boolean {
-  return state === undefined || state.kind === "finished" || (state.kind === "terminated" && state.released);
 }
