@@ -69,6 +69,11 @@ export class KnownPods {
     return this.#deps.workers.list().map(({ uid }) => this.#deps.cache.get(uid).status);
   }
 
+  /** The same of one pod; undefined: it is not a pod of this node. */
+  observedOf(uid: PodUid): PodStatus | undefined {
+    return this.#deps.workers.has(uid) ? this.#deps.cache.get(uid).status : undefined;
+  }
+
   /** Whether a source or the runtime has the pod. */
   isKnown(uid: PodUid): boolean {
     const { workers, cache, pleg } = this.#deps;

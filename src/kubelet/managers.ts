@@ -177,6 +177,7 @@ function buildGarbage(
       ...{ effects, removal, collector, holdings, node, logOwners },
       ready: () => gate.hasPassedAll(),
       pods: () => pods.observed(),
+      pod: (uid) => pods.observedOf(uid),
       known: (uid) => pods.isKnown(podUid(uid)),
       isOver: (uid) => {
         const { pod, state } = workers.get(podUid(uid)) ?? {};

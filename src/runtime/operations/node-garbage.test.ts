@@ -61,6 +61,7 @@ class Scene {
       ]),
       ready: () => true,
       pods: () => this.pods,
+      pod: (uid) => this.pods.find((status) => status.uid === uid),
       known: (uid) => this.known.has(uid),
     },
     { ...defaultGarbagePolicy, periodMs: 60_000 },

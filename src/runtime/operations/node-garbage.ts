@@ -14,6 +14,10 @@ import { podDirectory } from "../layout/pod-directories.ts";
 import type { PodHolding, PodHoldings } from "../pod-holdings.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
+/** Logs of unknown pods stay for so long after they were last changed. */
+const youngLogsMs = 600_000;
+const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
+
 export interface NodeGarbageConfig extends GarbagePolicy {
   /** Interval between collections: 60 s. */
   readonly periodMs: number;
@@ -29,6 +33,8 @@ export interface NodeGarbageDependencies {
   readonly ready: () => boolean;
   /** Pods of this node, as last observed. */
   readonly pods: () => readonly PodStatus[];
+  /** The same of one pod. */
+  readonly pod: (uid: PodUid) => PodStatus | undefined;
   /** True for a pod that is desired, or still in the runtime. */
   readonly known: (uid: PodUid) => boolean;
   /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
@@ -76,16 +82,19 @@ export class NodeGarbage {
 
   /** One collection; failures are reported and retried by the next. */
   async collect(signal: AbortSignal): Promise<void> {
-    const { log, journal } = this.#deps.effects;
+    const { effects, logOwners } = this.#deps;
+    const { log, journal } = effects;
+    let asked: Promise<LogOwners> | undefined;
+    const owners = async (): Promise<LogOwners | undefined> => await (asked ??= logOwners?.());
     const steps = [
-      { step: this.#containers.bind(this), hasEvent: true },
-      { step: this.#strayLogs.bind(this), hasEvent: true },
-      { step: this.#links.bind(this), hasEvent: true },
-      { step: this.#leftovers.bind(this), hasEvent: false },
+      { step: async () => await this.#containers(signal), hasEvent: true },
+      { step: async () => await this.#strayLogs(await owners(), signal), hasEvent: true },
+      { step: async () => await this.#links(await owners()), hasEvent: true },
+      { step: async () => await this.#leftovers(signal), hasEvent: false },
     ];
     for (const { step, hasEvent } of steps) {
       try {
-        await step(signal);
+        await step();
       } catch (error) {
         if (signal.aborted) return;
         const message = errorMessage(error);
@@ -126,11 +135,10 @@ export class NodeGarbage {
   }
 
   /** Logs of pods that nobody knows, and that no other node of this machine has. */
-  async #strayLogs(signal: AbortSignal): Promise<void> {
-    const { effects, logOwners, node } = this.#deps;
+  async #strayLogs(owners: LogOwners | undefined, signal: AbortSignal): Promise<void> {
+    const { effects, node } = this.#deps;
     const { files, journal, clock } = effects;
-    if (logOwners === undefined) return;
-    const owners = await logOwners();
+    if (owners === undefined) return;
     const cause: Cause = {
       code: "OrphanedPod",
       message: "no source wants the pod, and no node of this machine has it",
@@ -157,13 +165,12 @@ export class NodeGarbage {
     return (await owners.has(uid)) || known(uid);
   }
 
-  async #links(): Promise<void> {
-    const { effects, logOwners, node, pods } = this.#deps;
+  async #links(owners: LogOwners | undefined): Promise<void> {
+    const { effects, node, pod } = this.#deps;
     const { files, journal, clock } = effects;
-    const owners = await logOwners?.();
     for (const link of await logLinks(files, node)) {
       // Only of pods of this node, and of those that nobody knows: logs may be in one place with those of another node.
-      const status = pods().find(({ uid }) => uid === link.podUid) ?? { ...unknownPod, uid: link.podUid };
+      const status = pod(link.podUid) ?? { ...unknownPod, uid: link.podUid };
       const isOwn = status.name !== "";
       if (!isOwn && (owners === undefined || (await this.#isSomebodys(link.podUid, owners)))) continue;
       const mayWrite = (id: string | undefined): boolean =>
@@ -201,10 +208,6 @@ export class NodeGarbage {
     }
   }
 }
-
-const youngLogsMs = 600_000;
-const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
-
 function refOf({ uid, namespace, name }: PodStatus): { uid: PodUid; namespace: string; name: string } {
   return { uid, namespace, name };
 }
