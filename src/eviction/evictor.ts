@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Json } from "../base/json.ts";
+import type { StartUp } from "../base/start-up.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -14,8 +15,8 @@ import { type EvictionPod, Victims } from "./victims.ts";
 export interface EvictionServices {
   readonly pods: { list(): readonly EvictionPod[] };
   readonly killer: Pick<PodKiller, "kill">;
-  /** Whether pods that earlier lives left behind are among them. */
-  readonly knowsAllPods: () => boolean;
+  /** At "allKnown" pods of earlier runs are among them. */
+  readonly startUp: Pick<StartUp, "has">;
 }
 
 export interface EvictorDependencies {
@@ -54,7 +55,7 @@ export class Evictor {
   }
 
   get knowsAllPods(): boolean {
-    return this.#services?.knowsAllPods() === true;
+    return this.#services?.startUp.has("allKnown") === true;
   }
 
   /** Pods of which something runs and that nobody has ended yet: only these can be evicted. */

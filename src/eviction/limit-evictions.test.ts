@@ -32,7 +32,7 @@ test("who seems to have passed its limit is measured again before it goes", asyn
         return true;
       },
     },
-    knowsAllPods: () => true,
+    startUp: { has: () => true },
   });
   const asked: string[][] = [];
   const stored = new Map([

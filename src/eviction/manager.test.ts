@@ -79,7 +79,7 @@ class Scene {
           return true;
         },
       },
-      knowsAllPods: () => this.knowsAll,
+      startUp: { has: () => this.knowsAll },
     });
     const reclaimed = { removeUnusedContainers: reclaim("containers"), removeUnusedImages: reclaim("images") };
     this.manager.reclaimWith(reclaimed);

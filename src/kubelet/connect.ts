@@ -34,11 +34,10 @@ export function connect(
     ready: () => gate.hasPassedAll(),
     changed: (uid, cause) => workers.wake(uid, cause),
   });
-  const knowsAllPods = (): boolean => startUp.has("allKnown");
   const restart = (pod: Pod, cause: Cause): void => {
     for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
   };
   const ready = (): boolean => gate.hasPassedAll();
-  const services = { pods, knowsAllPods, workers, ready, images: acting.images, killer, restart };
+  const services = { pods, startUp, workers, ready, images: acting.images, killer, restart };
   for (const room of rooms) room.connect?.(services);
 }

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
+import type { StartUp } from "../base/start-up.ts";
 import type { Images } from "../images/make-images.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
@@ -35,8 +36,8 @@ export interface Room extends Manager {
 /** What a room can ask of the kubelet. */
 export interface RoomServices {
   readonly pods: KnownPods;
-  /** Whether pods that earlier lives left behind are among them. */
-  readonly knowsAllPods: () => boolean;
+  /** How much the kubelet knows since its start: at "allKnown" pods of earlier runs are among them. */
+  readonly startUp: Pick<StartUp, "has" | "when">;
   readonly workers: Pick<PodWorkers, "wake">;
   /** True once it is known which pods are wanted, and which the runtime has. */
   readonly ready: () => boolean;

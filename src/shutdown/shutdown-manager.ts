@@ -1,5 +1,7 @@
 import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
+import { withDeadline } from "../base/deadline.ts";
+import type { StartUp } from "../base/start-up.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Pod } from "../api/pod.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
@@ -30,8 +32,8 @@ export interface ShutdownDependencies extends InhibitorDependencies {
 /** The parts of the kubelet that a shutdown needs. */
 export interface ShutdownServices {
   readonly pods: { list(): readonly { readonly view: WorkerView }[]; get(uid: string): Pod | undefined };
-  /** Whether pods that earlier lives left behind are among them. */
-  readonly knowsAllPods: () => boolean;
+  /** At "allKnown" pods of earlier runs are among them. */
+  readonly startUp: Pick<StartUp, "when">;
   readonly killer: Pick<PodKiller, "kill">;
   /** Begins anew with a pod that has ended under its UID. */
   readonly restart: (pod: Pod, cause: Cause) => void;
@@ -44,8 +46,7 @@ const firstLookMs = 3000;
 const nodeIsShuttingDown = "node is shutting down";
 const refusal = { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." } as const;
 
-/** A life that begins in a shutdown looks so often, and for so long at most, whether all pods are known. */
-const knownLookMs = 200;
+/** A run that begins in a shutdown waits at most so long until all pods are known. */
 const knownLimitMs = 10_000;
 
 /** A shutdown that was announced. */
@@ -195,12 +196,10 @@ export class ShutdownManager {
     this.#release();
   }
 
-  async #allKnown(services: ShutdownServices, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const endMs = clock.monotonic() + knownLimitMs;
-    while (!services.knowsAllPods() && clock.monotonic() < endMs && !signal.aborted) {
-      await clock.sleep("all pods to be known before the node shuts down", knownLookMs, signal).catch(() => {});
-    }
+  /** Never rejects: a pod that is not known by then is not ended. */
+  async #allKnown({ startUp }: ShutdownServices, signal: AbortSignal): Promise<void> {
+    const what = "all pods to be known before the node shuts down";
+    await withDeadline(this.#deps.clock, what, knownLimitMs, signal, () => startUp.when("allKnown")).catch(() => {});
   }
 
   async #endGroups(services: ShutdownServices, because: Cause, signal: AbortSignal): Promise<void> {
