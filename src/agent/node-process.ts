@@ -91,14 +91,15 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const idle = new IdleExit(clock, () => ended.resolve("idle"));
   const measured = { ports, log, cri, config, runtimeName: runtime.info.name, metrics, subject };
   const stats = buildStats(measured, stop.signal);
-  await registerRoot({ files, hashing: ports.hashing, log }, config.node.rootDirectory);
+  const registered = registerRoot({ files, hashing: ports.hashing, log }, config.node.rootDirectory);
   const evictions = buildEvictions({ ports, cri, journal, log, node: config.node, stats }, parts.eviction);
   const node = await buildNode(parts, journal, evictions, {
     podGone: () => endsWhenIdle && idle.podGone(),
     exit: () => clock.timer("responses to be sent", 100, () => ended.resolve("terminated")),
   });
   stats.connect(node);
-  await node.load();
+  // Before any pod of it has logs.
+  await Promise.all([registered, node.load()]);
   const figures = buildFigures(measured, stats, node);
   const server = await serveEngine(parts, node, figures);
   if (endsWhenIdle) idle.started(node);
