@@ -14,6 +14,7 @@ import { BenchCluster, hasCondition } from "./support/cluster.ts";
 import { podManifest } from "./support/node.ts";
 import { benchOptions, counts, type OwnOptions } from "./support/options.ts";
 import { printReport, progress } from "./support/report.ts";
+import { type Rest, restFor } from "./support/rest-figures.ts";
 import { newNames } from "./support/rounds.ts";
 import { median } from "./support/statistics.ts";
 
@@ -35,13 +36,11 @@ const endedOptions: OwnOptions<EndedOptions> = {
   read: ({ ended }) => ({ ended: counts(String(ended)).toSorted((a, b) => a - b) }),
 };
 
-interface Stage {
+interface Stage extends Rest {
   readonly ended: number;
   /** Agent's CPU time for each pod that came and ended since the stage before. */
   readonly cpuMsPerEnded: number | undefined;
   readonly readyMs: number;
-  readonly restPercent: number;
-  readonly rssMiB: number;
 }
 
 /** So many pods come and end; the API server keeps them. Resolves to the agent's CPU time for each, in ms. */
@@ -72,21 +71,18 @@ async function startAlone(cluster: BenchCluster): Promise<number> {
   return median(all);
 }
 
-async function rest(cluster: BenchCluster): Promise<Pick<Stage, "restPercent" | "rssMiB">> {
+async function rest(cluster: BenchCluster): Promise<Rest> {
   await sleep(calmMs);
-  const [before, began] = [await cluster.usage(), performance.now()];
-  await sleep(restMs);
-  const after = await cluster.usage();
-  return { restPercent: ((after.cpuMs - before.cpuMs) / (performance.now() - began)) * 100, rssMiB: after.rssMiB };
+  return await restFor(restMs, async () => await cluster.usage());
 }
 
 async function measureStage(cluster: BenchCluster, ended: number, cpuMsPerEnded?: number): Promise<Stage> {
   const readyMs = await startAlone(cluster);
   const stage = { ended, cpuMsPerEnded, readyMs, ...(await rest(cluster)) };
-  const { restPercent, rssMiB } = stage;
+  const { cpuPercent, rssMiB } = stage;
   progress(
     `${ended} ended: ${cpuMsPerEnded?.toFixed(1) ?? "-"} ms each; ready after ${readyMs.toFixed(0)} ms; ` +
-      `${restPercent.toFixed(2)} % at rest, ${rssMiB.toFixed(0)} MiB`,
+      `${cpuPercent.toFixed(2)} % at rest, ${rssMiB.toFixed(0)} MiB`,
   );
   return stage;
 }
@@ -126,11 +122,11 @@ async function main(): Promise<void> {
           `RSS at most ${restart.peakMiB.toFixed(0)} MiB`,
       ],
       columns: ["ended pods", "CPU ms each", "a pod ready ms", "% of a core at rest", "RSS MiB"],
-      rows: stages.map(({ ended, cpuMsPerEnded, readyMs, restPercent, rssMiB }) => [
+      rows: stages.map(({ ended, cpuMsPerEnded, readyMs, cpuPercent, rssMiB }) => [
         ended,
         cpuMsPerEnded?.toFixed(1) ?? "–",
         readyMs,
-        restPercent.toFixed(2),
+        cpuPercent.toFixed(2),
         rssMiB,
       ]),
       goals: [],

@@ -9,9 +9,10 @@ import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Agent, BenchCluster, hasCondition } from "./support/cluster.ts";
 import { program } from "./support/cluster-options.ts";
-import { podManifest } from "./support/node.ts";
+import { podManifest, serving } from "./support/node.ts";
 import { type BenchOptions, benchOptions, type OwnOptions } from "./support/options.ts";
 import { type Goal, printReport, progress } from "./support/report.ts";
+import { restFor } from "./support/rest-figures.ts";
 import { newNames, runKubelet } from "./support/rounds.ts";
 
 interface GrowthOptions {
@@ -48,9 +49,7 @@ interface Growth {
 /** A server that a readiness probe asks each second. */
 function probedSpec(): object {
   const [app] = podManifest("probed").spec.containers;
-  const serve = "trap 'exit 0' TERM; touch /tmp/ready; httpd -p 80 -h /tmp; sleep 1000000 & wait";
-  const readinessProbe = { httpGet: { path: "/ready", port: 80 }, periodSeconds: 1 };
-  return { containers: [{ ...app, command: ["/bin/sh", "-c", serve], readinessProbe }] };
+  return { containers: [{ ...app, ...serving }] };
 }
 
 async function measure(cluster: BenchCluster, agent: string, pods: number, probed: boolean): Promise<Growth> {
@@ -61,9 +60,8 @@ async function measure(cluster: BenchCluster, agent: string, pods: number, probe
   const ready = await cluster.times(names, (pod) => hasCondition(pod, "Ready"));
   const started = await cluster.usage();
   await sleep(calmMs);
-  const [before, began] = [await cluster.usage(), performance.now()];
-  await sleep(restMs);
-  const [after, deleted] = [await cluster.usage(), performance.now()];
+  const rest = await restFor(restMs, async () => await cluster.usage());
+  const [rested, deleted] = [await cluster.usage(), performance.now()];
   cluster.delete(names);
   const gone = await cluster.times(names, (pod) => pod === undefined);
   const ended = await cluster.usage();
@@ -74,10 +72,10 @@ async function measure(cluster: BenchCluster, agent: string, pods: number, probe
     readyMs: Math.max(...ready) - created,
     startCpuMs: started.cpuMs - idle.cpuMs,
     peakMiB: started.peakRssMiB,
-    restPercent: ((after.cpuMs - before.cpuMs) / (deleted - began)) * 100,
-    restMiB: after.rssMiB,
+    restPercent: rest.cpuPercent,
+    restMiB: rest.rssMiB,
     goneMs: Math.max(...gone) - deleted,
-    goneCpuMs: ended.cpuMs - after.cpuMs,
+    goneCpuMs: ended.cpuMs - rested.cpuMs,
   };
   progress(row(growth).join("  "));
   return growth;

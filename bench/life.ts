@@ -8,9 +8,10 @@ import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodManifest } from "../src/api/pod.ts";
 import { Floor, type FloorPod, watchExits } from "./support/floor.ts";
-import { BenchNode, podManifest } from "./support/node.ts";
+import { BenchNode, podManifest, serving } from "./support/node.ts";
 import { benchOptions } from "./support/options.ts";
 import { printReport, progress } from "./support/report.ts";
+import { type Rest, restFor } from "./support/rest-figures.ts";
 import { median } from "./support/statistics.ts";
 
 const goalRatio = 1.25;
@@ -21,11 +22,6 @@ const restMs = 60_000;
 /** From the last change to the beginning of the rest. */
 const calmMs = 15_000;
 const settleMs = 2_000;
-
-interface Rest {
-  readonly cpuPercent: number;
-  readonly rssMiB: number;
-}
 
 let runs = 0;
 
@@ -39,7 +35,6 @@ function richManifest(name: string): PodManifest {
   const plain = podManifest(name);
   const [app] = plain.spec.containers;
   if (app === undefined) throw new Error("a pod without a container");
-  const serve = "trap 'exit 0' TERM; touch /tmp/ready; httpd -p 80 -h /tmp; sleep 1000000 & wait";
   return {
     ...plain,
     spec: {
@@ -48,8 +43,7 @@ function richManifest(name: string): PodManifest {
       containers: [
         {
           ...app,
-          command: ["/bin/sh", "-c", serve],
-          readinessProbe: { httpGet: { path: "/ready", port: 80 }, periodSeconds: 1 },
+          ...serving,
           livenessProbe: { tcpSocket: { port: 80 }, periodSeconds: 10 },
         },
       ],
@@ -107,10 +101,7 @@ async function startAll(node: BenchNode, manifests: readonly PodManifest[]): Pro
 
 async function rest(node: BenchNode): Promise<Rest> {
   await sleep(calmMs);
-  const [before, began] = [await node.usage(), performance.now()];
-  await sleep(restMs);
-  const after = await node.usage();
-  return { cpuPercent: ((after.cpuMs - before.cpuMs) / (performance.now() - began)) * 100, rssMiB: after.rssMiB };
+  return await restFor(restMs, async () => await node.usage());
 }
 
 async function main(): Promise<void> {

@@ -146,6 +146,12 @@ export function podManifest(name: string): PodManifest {
   };
 }
 
+/** A server over HTTP, and how it is asked whether it is ready. */
+export const serving = {
+  command: ["/bin/sh", "-c", "trap 'exit 0' TERM; touch /tmp/ready; httpd -p 80 -h /tmp; sleep 1000000 & wait"],
+  readinessProbe: { httpGet: { path: "/ready", port: 80 }, periodSeconds: 1 },
+};
+
 /** The shell is the container's first process, for which the kernel has no default action on SIGTERM. */
 export const idleCommand = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait"] as const;
 

@@ -4,8 +4,7 @@ import type { BenchCluster } from "./cluster.ts";
 import { hasCondition } from "./cluster.ts";
 import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
-import { type Rest, type RestFigures, restName } from "./rest-figures.ts";
-import type { Usage } from "./usage.ts";
+import { type Rest, type RestFigures, restFor, restName } from "./rest-figures.ts";
 
 /** By then what pods have left behind is collected: that belongs to them, not to rest. */
 const calmMs = 60_000;
@@ -60,15 +59,9 @@ async function restOfBoth(cluster: BenchCluster): Promise<Pick<RestFigures, "flo
   await using client = await startBareClient(cluster.layout, "bare-rest", [cluster.layout.containerd.endpoint]);
   await client.ready();
   await sleep(calmMs);
-  const usage = async (): Promise<[Usage, Usage]> => await Promise.all([client.usage(), cluster.usage()]);
-  const [before, began] = [await usage(), performance.now()];
-  await sleep(restMs);
-  const [after, tookMs] = [await usage(), performance.now() - began];
-  const of = (index: 0 | 1): Rest => {
-    return {
-      cpuPercent: ((after[index].cpuMs - before[index].cpuMs) / tookMs) * 100,
-      rssMiB: after[index].rssMiB,
-    };
-  };
-  return { floor: of(0), kubelet: of(1) };
+  const [floor, kubelet] = await Promise.all([
+    restFor(restMs, async () => await client.usage()),
+    restFor(restMs, async () => await cluster.usage()),
+  ]);
+  return { floor, kubelet };
 }

@@ -16,12 +16,16 @@ interface RootDependencies {
   readonly log: Logger;
 }
 
+/** The file by which the other nodes of the machine know of a root directory. */
+export function rootRegistration(hashing: Hashing, rootDirectory: string): string {
+  return `${ROOT_DIRECTORY}/${hashing.sha256(rootDirectory).slice(0, 16)}`;
+}
+
 /** Tells the other nodes of the machine which root directory this one has. */
 export async function registerRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
   try {
     await files.makeDirectory(ROOT_DIRECTORY, 0o755);
-    const name = hashing.sha256(rootDirectory).slice(0, 16);
-    await files.writeAtomic(`${ROOT_DIRECTORY}/${name}`, `${rootDirectory}\n`, 0o644);
+    await files.writeAtomic(rootRegistration(hashing, rootDirectory), `${rootDirectory}\n`, 0o644);
   } catch (error) {
     log.warn("cannot register the root directory for other nodes of this machine", {
       path: ROOT_DIRECTORY,

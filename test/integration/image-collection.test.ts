@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -11,15 +11,10 @@ import { ImageFileSystem } from "../../src/images/image-file-system.ts";
 import { ImageLeases } from "../../src/images/image-leases.ts";
 import { ImageUses } from "../../src/images/image-uses.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
-import { openCgroups } from "../../src/linux/cgroups/cgroups.ts";
 import { systemFiles } from "../../src/linux/files/files.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
-import { systemLocks } from "../../src/linux/files/lock.ts";
-import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { openStatsFiles } from "../../src/linux/files/stats-files.ts";
-import { openNetwork } from "../../src/linux/network/network.ts";
 import { systemClock } from "../../src/linux/processes/clock.ts";
-import { systemDaemons } from "../../src/linux/processes/daemons.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { needsRoot } from "../../src/linux/processes/testing.ts";
 import type { Cri } from "../../src/ports/cri.ts";
@@ -27,7 +22,9 @@ import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
 import { runtimeLayout } from "../../src/private-runtime/layout.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
+import { machine } from "../support/machine.ts";
 import { Registry } from "../support/registry.ts";
+import { removeDirectories } from "../support/traces.ts";
 import { silentLog } from "../support/sources.ts";
 
 const needs = ["/usr/bin/docker-registry", "/usr/sbin/mkfs.ext4"].find((program) => !existsSync(program));
@@ -47,21 +44,9 @@ async function run(program: string, ...given: readonly string[]): Promise<void> 
 
 /** A containerd whose images lie on a file system of their own of 256 MiB. */
 async function smallRuntime(): Promise<{ readonly cri: Cri; readonly directory: string }> {
-  const deps = {
-    cgroups: await openCgroups(systemClock),
-    clock: systemClock,
-    connect: (endpoint: string) => connectCri(endpoint, systemClock),
-    daemons: systemDaemons,
-    files: systemFiles,
-    hashing: systemHashing,
-    locks: systemLocks,
-    mounts: systemMounts,
-    network: openNetwork(),
-    processes: systemProcesses,
-  };
   const directory = await mkdtemp(join(tmpdir(), "podwright-image-gc-"));
-  cleanUps.defer(() => rm(directory, { recursive: true, force: true }));
   const layout = runtimeLayout(directory, systemHashing);
+  cleanUps.defer(() => removeDirectories(layout));
   const { root } = layout.containerd;
   await mkdir(root, { recursive: true, mode: 0o711 });
   const disk = join(directory, "disk");
@@ -69,13 +54,10 @@ async function smallRuntime(): Promise<{ readonly cri: Cri; readonly directory: 
   await run("/usr/sbin/mkfs.ext4", "-q", "-m", "0", disk);
   await run("/usr/bin/mount", "-o", "loop", disk, root);
   cleanUps.defer(() => run("/usr/bin/umount", "--lazy", root));
-  const facts = requireReady(await preflight({ ...deps, layout, searchPath: [] }));
-  cleanUps.defer(async () => {
-    await stopPrivateRuntime(deps, layout, facts.programs);
-    await rm(layout.runDirectory, { recursive: true, force: true });
-  });
-  const { endpoint } = await ensurePrivateRuntime(deps, layout, facts);
-  return { cri: cleanUps.use(deps.connect(endpoint)), directory };
+  const facts = requireReady(await preflight({ ...machine, layout, searchPath: [] }));
+  cleanUps.defer(async () => void (await stopPrivateRuntime(machine, layout, facts.programs)));
+  const { endpoint } = await ensurePrivateRuntime(machine, layout, facts);
+  return { cri: cleanUps.use(connectCri(endpoint, systemClock)), directory };
 }
 
 test(

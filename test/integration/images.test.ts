@@ -11,14 +11,9 @@ import { ImageError, type ImageErrorReason } from "../../src/images/image-error.
 import { defaultImageLimits, type EnsureImageRequest } from "../../src/images/image-manager.ts";
 import { makeImages } from "../../src/images/make-images.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
-import { openCgroups } from "../../src/linux/cgroups/cgroups.ts";
 import { systemClock } from "../../src/linux/processes/clock.ts";
-import { systemDaemons } from "../../src/linux/processes/daemons.ts";
 import { systemFiles } from "../../src/linux/files/files.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
-import { systemLocks } from "../../src/linux/files/lock.ts";
-import { systemMounts } from "../../src/linux/files/mounts.ts";
-import { openNetwork } from "../../src/linux/network/network.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { needsRoot } from "../../src/linux/processes/testing.ts";
 import type { Cri } from "../../src/ports/cri.ts";
@@ -28,7 +23,9 @@ import { preflight, requireReady } from "../../src/private-runtime/preflight/pre
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import { silentLog } from "../support/sources.ts";
 import { freePort } from "../support/free-port.ts";
+import { machine } from "../support/machine.ts";
 import { Registry } from "../support/registry.ts";
+import { removeDirectories } from "../support/traces.ts";
 
 const skip = needsRoot() || (existsSync("/usr/bin/docker-registry") ? false : "docker-registry is not installed");
 const cleanUps = new AsyncDisposableStack();
@@ -50,27 +47,14 @@ after(() => cleanUps.disposeAsync());
 
 /** A containerd of this file's own; it runs no pod. */
 async function privateRuntime(): Promise<Cri> {
-  const deps = {
-    cgroups: await openCgroups(systemClock),
-    clock: systemClock,
-    connect: (endpoint: string) => connectCri(endpoint, systemClock),
-    daemons: systemDaemons,
-    files: systemFiles,
-    hashing: systemHashing,
-    locks: systemLocks,
-    mounts: systemMounts,
-    network: openNetwork(),
-    processes: systemProcesses,
-  };
   const directory = await mkdtemp(join(tmpdir(), "podwright-images-"));
   const layout = runtimeLayout(directory, systemHashing);
-  const facts = requireReady(await preflight({ ...deps, layout, searchPath: [] }));
+  const facts = requireReady(await preflight({ ...machine, layout, searchPath: [] }));
   cleanUps.defer(async () => {
-    await stopPrivateRuntime(deps, layout, facts.programs);
-    await rm(layout.runDirectory, { recursive: true, force: true });
-    await rm(directory, { recursive: true, force: true });
+    await stopPrivateRuntime(machine, layout, facts.programs);
+    await removeDirectories(layout);
   });
-  const { endpoint } = await ensurePrivateRuntime(deps, layout, facts);
+  const { endpoint } = await ensurePrivateRuntime(machine, layout, facts);
   return cleanUps.use(connectCri(endpoint, systemClock));
 }
 

@@ -5,6 +5,7 @@ import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-runtime/layout.ts";
+import { rootRegistration } from "../../src/private-runtime/node-roots.ts";
 import { runtimeLockPath } from "../../src/private-runtime/ownership.ts";
 import { machine } from "./machine.ts";
 
@@ -116,9 +117,14 @@ async function namesIn(directory: string): Promise<string[]> {
   return readdir(directory).catch(() => []);
 }
 
-/** Removes the directories that a node had to itself, and the lock of its own runtime, which ends before its file. */
-export async function removeDirectories({ containerd, runDirectory, stateDirectory }: RuntimeLayout): Promise<void> {
+/**
+ * Removes the directories that a node had to itself, and what outlasts it: the lock of its own runtime, and by what other
+ * nodes know of its root directory.
+ */
+export async function removeDirectories(layout: RuntimeLayout): Promise<void> {
+  const { containerd, kubeletRoot, runDirectory, stateDirectory } = layout;
   await rm(runtimeLockPath(systemHashing, containerd.socket), { force: true });
+  await rm(rootRegistration(systemHashing, kubeletRoot), { force: true });
   await rm(runDirectory, { recursive: true, force: true });
   await rm(stateDirectory, { recursive: true, force: true });
 }
