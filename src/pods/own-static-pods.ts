@@ -9,7 +9,7 @@ export function ownStaticPods(
   waiting: readonly Pod[],
 ): OwnStaticPod[] {
   const known = workers.flatMap(({ pod, state }) => {
-    return pod === undefined ? [] : [{ pod, isStopping: state.kind === "terminating" }];
+    return pod !== undefined && isStaticPod(pod) ? [{ pod, isStopping: state.kind === "terminating" }] : [];
   });
-  return [...known, ...waiting.map((pod) => ({ pod, isStopping: false }))].filter(({ pod }) => isStaticPod(pod));
+  return [...known, ...waiting.filter(isStaticPod).map((pod) => ({ pod, isStopping: false }))];
 }
