@@ -1,24 +1,15 @@
-import type { Command } from "commander";
-import type { CommandContext, StateOptions } from "./context.ts";
+import type { CommandContext } from "./context.ts";
+import type { Define } from "./define-commands.ts";
 import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 
-type Work<O> = (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>;
-type Action = (...given: unknown[]) => Promise<void>;
-
-interface Define {
-  readonly program: Command;
-  /** Opens the context of the state directory asked for and gives it to the command. */
-  readonly run: <O extends StateOptions>(work: Work<O>) => Action;
-}
-
 /** The commands that tell what the journal has of a pod. */
-export function addJournalCommands(define: Define): void {
+export function addJournalCommands(define: Define<CommandContext>): void {
   addWhy(define);
   addTimeline(define);
   addBlame(define);
 }
 
-function addWhy({ program, run }: Define): void {
+function addWhy({ program, run }: Define<CommandContext>): void {
   program
     .command("why")
     .summary("explain the state of a pod")
@@ -34,7 +25,7 @@ function addWhy({ program, run }: Define): void {
     );
 }
 
-function addTimeline({ program, run }: Define): void {
+function addTimeline({ program, run }: Define<CommandContext>): void {
   program
     .command("timeline")
     .summary("show a pod's history")
@@ -52,7 +43,7 @@ function addTimeline({ program, run }: Define): void {
     );
 }
 
-function addBlame({ program, run }: Define): void {
+function addBlame({ program, run }: Define<CommandContext>): void {
   program
     .command("blame")
     .summary("show what a pod's start-up time was spent on")

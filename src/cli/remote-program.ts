@@ -1,18 +1,10 @@
-import { type Command, Option } from "commander";
+import { Option } from "commander";
 import type { StateOptions } from "./context.ts";
+import type { Define } from "./define-commands.ts";
 import type { ExecOptions } from "./exec.ts";
 import type { MachineContext } from "./machine-context.ts";
 import type { PortForwardOptions } from "./port-forward.ts";
 import { podArgument, stateOption } from "./shared-options.ts";
-
-type Work<O> = (context: MachineContext, options: O, operands: readonly string[]) => Promise<number>;
-type Action = (...given: unknown[]) => Promise<void>;
-
-interface Define {
-  readonly program: Command;
-  /** Opens the context of the given state directory and passes it to the command. */
-  readonly run: <O extends StateOptions>(work: Work<O>) => Action;
-}
 
 const containerOption = (): Option => {
   return new Option(
@@ -22,13 +14,13 @@ const containerOption = (): Option => {
 };
 
 /** The commands that connect with what runs in a pod. */
-export function addRemoteCommands(define: Define): void {
+export function addRemoteCommands(define: Define<MachineContext>): void {
   addExec(define);
   addAttach(define);
   addPortForward(define);
 }
 
-function addExec({ program, run }: Define): void {
+function addExec({ program, run }: Define<MachineContext>): void {
   program
     .command("exec")
     .summary("run a command in a container of a running pod")
@@ -47,7 +39,7 @@ function addExec({ program, run }: Define): void {
     );
 }
 
-function addAttach({ program, run }: Define): void {
+function addAttach({ program, run }: Define<MachineContext>): void {
   program
     .command("attach")
     .summary("attach to the process of a container")
@@ -65,7 +57,7 @@ function addAttach({ program, run }: Define): void {
     );
 }
 
-function addPortForward({ program, run }: Define): void {
+function addPortForward({ program, run }: Define<MachineContext>): void {
   program
     .command("port-forward")
     .summary("forward local ports to a pod")

@@ -1,26 +1,17 @@
-import type { Command } from "commander";
 import type { CommandContext, StateOptions } from "./context.ts";
+import type { Define } from "./define-commands.ts";
 import type { EvictOptions } from "./evict.ts";
 import type { GcOptions } from "./gc.ts";
 import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 
-type Work<O> = (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>;
-type Action = (...given: unknown[]) => Promise<void>;
-
-interface Define {
-  readonly program: Command;
-  /** Opens the context of the given state directory for the command. */
-  readonly run: <O extends StateOptions>(work: Work<O>) => Action;
-}
-
 /** The commands about what a node does by itself. */
-export function addUpkeepCommands(define: Define): void {
+export function addUpkeepCommands(define: Define<CommandContext>): void {
   addRetry(define);
   addGc(define);
   addEvict(define);
 }
 
-function addRetry({ program, run }: Define): void {
+function addRetry({ program, run }: Define<CommandContext>): void {
   program
     .command("retry")
     .summary("end a pod's back-offs and retry at once")
@@ -39,7 +30,7 @@ function addRetry({ program, run }: Define): void {
     );
 }
 
-function addGc({ program, run }: Define): void {
+function addGc({ program, run }: Define<CommandContext>): void {
   program
     .command("gc")
     .summary("remove images and dead containers that are of no use")
@@ -58,7 +49,7 @@ function addGc({ program, run }: Define): void {
     );
 }
 
-function addEvict({ program, run }: Define): void {
+function addEvict({ program, run }: Define<CommandContext>): void {
   program
     .command("evict")
     .summary("tell whom the node would evict, or allow what waits for it")

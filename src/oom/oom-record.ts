@@ -1,10 +1,10 @@
 import * as z from "zod";
+import { bootId } from "../base/boot-id.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 
 const Content = z.object({ boot: z.string(), sequence: z.int() });
-const bootIdPath = "/proc/sys/kernel/random/boot_id";
 const maxBytes = 4096;
 
 export interface OomRecordDependencies {
@@ -25,11 +25,11 @@ export class OomRecord {
 
   /** The last kernel message handled by earlier runs; undefined: none, and existing messages may be old. Never rejects. */
   async load(): Promise<number | undefined> {
-    const { log } = this.#deps;
+    const { files, log } = this.#deps;
     try {
-      this.#boot = (await this.#text(bootIdPath))?.trim() ?? "";
-      const text = await this.#text(this.#path);
-      if (text === undefined) return undefined;
+      this.#boot = await bootId(files);
+      if ((await files.stat(this.#path)) === undefined) return undefined;
+      const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
       const { boot, sequence } = Content.parse(JSON.parse(text));
       // After a reboot nothing has been reported yet.
       return boot === this.#boot ? sequence : -1;
@@ -49,12 +49,6 @@ export class OomRecord {
     } catch (error) {
       log.warn("cannot record which OOM kills were reported", { error: errorMessage(error) });
     }
-  }
-
-  async #text(path: string): Promise<string | undefined> {
-    const { files } = this.#deps;
-    if ((await files.stat(path)) === undefined) return undefined;
-    return new TextDecoder().decode(await files.read(path, maxBytes));
   }
 
   get #path(): string {

@@ -10,7 +10,7 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import { dropSpec, keepSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { podDirectory } from "../runtime/layout/pod-directories.ts";
-import { bootId } from "./boot-id.ts";
+import { bootId } from "../base/boot-id.ts";
 import type { ActiveDeadline } from "./active-deadline.ts";
 import type { Ending, LastingEnding } from "./ending.ts";
 import { preempting, preemptionDisruption } from "./preemption.ts";
