@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import { hasReleased } from "../pods/worker-state.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 
@@ -28,7 +28,7 @@ export class Victims {
 
   add({ metadata }: Pod, graceSeconds: number, nowMs: number): void {
     const dueMs = nowMs + Math.max(1, graceSeconds) * 1000 + cleanupMs;
-    this.#pending.set(podUid(metadata.uid), { name: `${metadata.namespace}/${metadata.name}`, dueMs });
+    this.#pending.set(metadata.uid, { name: `${metadata.namespace}/${metadata.name}`, dueMs });
   }
 
   /** Forgets those that have finished or are overdue. @returns names of the overdue ones */

@@ -1,5 +1,5 @@
 import { isFromServer } from "../api/pod-kind.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { measureStep } from "../journal/observer.ts";
 import { StartUp } from "../base/start-up.ts";
@@ -178,9 +178,9 @@ function buildGarbage(
       ready: () => gate.hasPassedAll(),
       pods: () => pods.observed(),
       pod: (uid) => pods.observedOf(uid),
-      known: (uid) => pods.isKnown(podUid(uid)),
+      known: (uid) => pods.isKnown(uid),
       isOver: (uid) => {
-        const { pod, state } = workers.get(podUid(uid)) ?? {};
+        const { pod, state } = workers.get(uid) ?? {};
         // The API server has its last status; of others the containers alone tell how they ended.
         return state?.kind === "terminated" && pod !== undefined && isFromServer(pod);
       },

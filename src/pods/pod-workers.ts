@@ -3,7 +3,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { DeliveredEvent } from "../pleg/lifecycle-events.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
@@ -167,7 +167,7 @@ export class PodWorkers {
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
     if (this.#workers.has(ref.uid)) return;
     // What was not listed may run, and somebody want it.
-    invariant("an orphan was seen in the runtime", this.#deps.cache.has(podUid(ref.uid)), () => ref.uid);
+    invariant("an orphan was seen in the runtime", this.#deps.cache.has(ref.uid), () => ref.uid);
     const worker = this.#newWorker(ref, pod, cause);
     worker.terminate(unwanted(cause, graceOf(pod)));
     worker.forget(cause);
@@ -178,12 +178,12 @@ export class PodWorkers {
 
   /** Something about the pod changed elsewhere: sync it. */
   wake(uid: PodUid, cause: Cause): void {
-    this.#workers.get(podUid(uid))?.wake(cause);
+    this.#workers.get(uid)?.wake(cause);
   }
 
   /** Somebody asks that what waits for a back-off be tried at once. */
-  retryNow(uid: string, cause: Cause): void {
-    this.#workers.get(podUid(uid))?.retryNow(cause);
+  retryNow(uid: PodUid, cause: Cause): void {
+    this.#workers.get(uid)?.retryNow(cause);
   }
 
   /** ConfigMaps or Secrets were added, changed or removed: sync the pods that refer to them. */

@@ -1,3 +1,4 @@
+import { podUid } from "../../base/ids.ts";
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
@@ -253,7 +254,10 @@ export class SimNode {
 
   /** A user asks to end the pod's back-offs. */
   retry(uid: string): void {
-    this.#incarnation?.kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "asked to try again at once" });
+    this.#incarnation?.kubelet.workers.retryNow(podUid(uid), {
+      code: "RetryRequested",
+      message: "asked to try again at once",
+    });
   }
 
   /** True when the pod is being stopped already, whatever for. */
