@@ -10,6 +10,7 @@ import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ResourceManager } from "../resources/resource-manager.ts";
 import type { PodHolding } from "../runtime/pod-holdings.ts";
 import type { KnownPods } from "./known-pods.ts";
+import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import type { Manager } from "./manager.ts";
 
 /**
@@ -23,6 +24,8 @@ export interface Room extends Manager {
   reserve?(pod: Pod, cause: Cause): void;
   /** Gives containers what is beyond their spec. */
   readonly resources?: ResourceManager;
+  /** Set up volumes of kinds that the kubelet does not know itself. */
+  readonly volumePlugins?: readonly VolumePlugin[];
   /** What its pods hold of the node; released before cgroups and directories are. */
   readonly holding?: PodHolding;
   /** Why the node is not ready for its sake. */

@@ -139,8 +139,10 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   return { effects, runtime, removal, collector, volumes, holdings, images };
 }
 
-function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, node: NodeContext): VolumeManager {
+function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
+  const { ports, journal, log, objects, features, rooms = [] } = deps;
   const { clock, random, files, volumeFiles, mounts } = ports;
+  const local = localPlugins({ clock, random, files, volumeFiles, mounts, journal, objects, node });
   return new VolumeManager({
     clock,
     files,
@@ -150,7 +152,7 @@ function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, n
     objects,
     node,
     log: log.child({ room: "volumes" }),
-    plugins: localPlugins({ clock, random, files, volumeFiles, mounts, journal, objects, node }),
+    plugins: [...local, ...rooms.flatMap(({ volumePlugins = [] }) => volumePlugins)],
     recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
   });
 }

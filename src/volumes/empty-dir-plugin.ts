@@ -1,8 +1,8 @@
 import type { Pod } from "../api/pod.ts";
-import type { Volume } from "../api/volume.ts";
 import { type EmptyDirectories, emptyDirectory, emptyDirName } from "./empty-dir.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 
 /** `emptyDir` on the node's disk or in memory. */
@@ -15,11 +15,11 @@ export class EmptyDirPlugin implements VolumePlugin {
     this.#directories = directories;
   }
 
-  owns({ emptyDir }: Volume): boolean {
-    return emptyDir !== undefined;
+  owns({ volume }: VolumeSpec): boolean {
+    return volume.emptyDir !== undefined;
   }
 
-  prepare(pod: Pod, { name, emptyDir = {} }: Volume, paths: VolumePaths): PreparedVolume {
+  prepare(pod: Pod, { name, volume: { emptyDir = {} } }: VolumeSpec, paths: VolumePaths): PreparedVolume {
     const { medium = "", sizeLimit } = emptyDir;
     if (medium !== "" && medium !== "Memory") throw new VolumeError(`emptyDir medium ${medium} is not supported`);
     const directories = this.#directories;
@@ -39,7 +39,7 @@ export class EmptyDirPlugin implements VolumePlugin {
     };
   }
 
-  async reconstruct(found: FoundVolume): Promise<ReconstructedVolume> {
+  async reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined> {
     return this.#directories.reconstruct(this.name, found);
   }
 }

@@ -99,7 +99,9 @@ export class EmptyDirectories {
     await this.#deps.volumeFiles.giveToGroup(directory, { gid, readOnly, onlyOnRootMismatch: false }, signal);
   }
 
-  reconstruct(plugin: string, { paths, name, mounts }: FoundVolume): ReconstructedVolume {
+  /** Undefined: a device, which no directory can be. */
+  reconstruct(plugin: string, { paths, name, mode, mounts }: FoundVolume): ReconstructedVolume | undefined {
+    if (mode === "Block") return undefined;
     const { files, mounts: mounting } = this.#deps;
     const { directory, readyDirectory } = emptyDirectory(paths, plugin, name);
     return {

@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import type { Volume } from "../api/volume.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
@@ -7,6 +6,7 @@ import type { VolumeFiles } from "../ports/volume-files.ts";
 import { hostPathFits, setUpHostPath } from "./host-path.ts";
 import { HostPathRemarks } from "./host-path-remarks.ts";
 import type { PreparedVolume, VolumePlugin } from "./volume-plugin.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
 
 interface HostPathDependencies {
   readonly files: Files;
@@ -26,20 +26,20 @@ export class HostPathPlugin implements VolumePlugin {
     this.#remarks = new HostPathRemarks(deps);
   }
 
-  owns({ hostPath }: Volume): boolean {
-    return hostPath !== undefined;
+  owns({ volume, persistentVolume }: VolumeSpec): boolean {
+    return volume.hostPath !== undefined || persistentVolume?.spec.hostPath !== undefined;
   }
 
-  prepare(pod: Pod, volume: Volume): PreparedVolume {
-    const { path = "", type = "" } = volume.hostPath ?? {};
+  prepare(pod: Pod, { name, volume, persistentVolume, readOnly }: VolumeSpec): PreparedVolume {
+    const { path = "", type = "" } = persistentVolume?.spec.hostPath ?? volume.hostPath ?? {};
     return {
-      name: volume.name,
+      name,
       type: "hostPath",
       hostPath: path,
-      readOnly: false,
+      readOnly,
       own: false,
       isSetUp: async () => {
-        await this.#remarks.look(pod, volume);
+        if (volume.hostPath !== undefined) await this.#remarks.look(pod, volume);
         return await hostPathFits(this.#deps.volumeFiles, path, type);
       },
       setUp: () => setUpHostPath(this.#deps, path, type),

@@ -10,6 +10,7 @@ import { nestedMountPoints } from "./nested-mount-points.ts";
 import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
 import { NotNowError } from "../runtime/volume-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumeContent, VolumePlugin } from "./volume-plugin.ts";
 
 export interface ProjectingDependencies {
@@ -41,15 +42,15 @@ export class ProjectingPlugin implements VolumePlugin {
     this.name = type.name;
   }
 
-  owns(volume: Volume): boolean {
+  owns({ volume }: VolumeSpec): boolean {
     return volume[this.#type.type] !== undefined;
   }
 
-  prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume {
+  prepare(pod: Pod, { volume }: VolumeSpec, paths: VolumePaths): PreparedVolume {
     return new ProjectedVolume(this.#deps, this.#type, pod, volume, emptyDirectory(paths, this.name, volume.name));
   }
 
-  async reconstruct(found: FoundVolume): Promise<ReconstructedVolume> {
+  async reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined> {
     return this.#deps.directories.reconstruct(this.name, found);
   }
 }

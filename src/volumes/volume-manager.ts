@@ -24,8 +24,10 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { ContainerMounts } from "./container-mounts.ts";
 import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { VolumeOperationError } from "./volume-operation-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
 import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
+import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import { type UnownedVolume, type VolumesOfPod, VolumesOnDisk } from "./volumes-on-disk.ts";
 
 export interface VolumeDependencies {
@@ -54,13 +56,10 @@ interface PodMemory {
   readonly contents: Map<string, readonly unknown[]>;
 }
 
-/** Names the volume; every event, status and log line of it needs that. */
-class SetUpError extends VolumeError {}
-
-function setUpProblem(volume: string, error: unknown): SetUpError {
-  if (error instanceof SetUpError) return error;
-  const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume)} : ${errorMessage(error)}`;
-  return new SetUpError(message, { cause: error });
+/** Every event, status and log line of a problem names the volume. */
+function setUpProblem(volume: string, error: unknown): VolumeOperationError {
+  if (error instanceof VolumeOperationError) return error;
+  return new VolumeOperationError("MountVolume.SetUp", volume, error);
 }
 
 /** The same objects would fail the same way; a change of one wakes the pod. */
@@ -131,7 +130,9 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean> {
-    const volumes = (pod.spec.volumes ?? []).filter((volume) => this.#pluginOf(volume)?.followsObjects === true);
+    const volumes = (pod.spec.volumes ?? []).filter(
+      (volume) => this.#pluginOf(inlineSpec(volume))?.followsObjects === true,
+    );
     if (volumes.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
     // Volumes being set up get the current objects; containers start afterwards, and the change is then synced.
@@ -163,7 +164,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
     const found = await this.#onDisk.find(paths);
-    await this.#tearDown(pod, paths, found, cause);
+    await this.#tearDown(pod, paths, found, cause, signal);
     this.#unowned.report(pod, paths, staying(found));
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
   }
@@ -178,7 +179,13 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return staying(await this.#onDisk.find(await this.#pathsOf(uid))).length > 0;
   }
 
-  async #tearDown(pod: PodRef, paths: VolumePaths, found: VolumesOfPod, cause: Cause): Promise<void> {
+  async #tearDown(
+    pod: PodRef,
+    paths: VolumePaths,
+    found: VolumesOfPod,
+    cause: Cause,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { owned, subPaths, parents, memories } = found;
     const empty = found.unowned.filter(({ isEmpty }) => isEmpty);
     const names = new Set([...owned.map(({ name }) => name), ...empty.map(({ place }) => place)]);
@@ -186,7 +193,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const message = names.size === 0 ? "remove leftover volumes" : `remove volumes ${[...names].join(", ")}`;
     const mounts = subPaths.mounts.length + owned.reduce((count, volume) => count + volume.mounts.length, 0);
     const action: ActionInput = { what: "UnmountVolumes", message, pod, cause, data: { mounts } };
-    await perform(this.#deps.journal, this.#deps.clock, action, () => this.#onDisk.tearDown(paths, found));
+    await perform(this.#deps.journal, this.#deps.clock, action, () => this.#onDisk.tearDown(paths, found, signal));
   }
 
   /**
@@ -291,7 +298,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
           await content.update().catch((error: unknown) => Promise.reject(setUpProblem(name, error)));
         });
       } catch (error) {
-        const reason = error instanceof SetUpError ? error.cause : error;
+        const reason = error instanceof VolumeOperationError ? error.cause : error;
         // The same objects would fail the same way: reported once, and retried when one changes.
         if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);
         throw reason;
@@ -300,14 +307,15 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     memory.contents.set(name, inputs);
   }
 
-  #pluginOf(volume: Volume): VolumePlugin | undefined {
-    return this.#deps.plugins.find((plugin) => plugin.owns(volume));
+  #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
+    return this.#deps.plugins.find((plugin) => plugin.owns(spec));
   }
 
   /** @throws VolumeError for volumes that no plugin owns: sources reject those earlier */
   #prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume {
-    const plugin = this.#pluginOf(volume);
-    if (plugin !== undefined) return plugin.prepare(pod, volume, paths);
+    const spec = inlineSpec(volume);
+    const plugin = this.#pluginOf(spec);
+    if (plugin !== undefined) return plugin.prepare(pod, spec, paths);
     const type = Object.keys(volume).find((key) => key !== "name") ?? "";
     throw new VolumeError(`volumes of type ${type} are not supported`);
   }

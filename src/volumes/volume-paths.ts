@@ -12,7 +12,7 @@ export class VolumePaths {
     return `${this.pod}/volumes`;
   }
 
-  /** Block devices that drivers of another kubelet mapped for the pod. */
+  /** Links to the devices of block volumes. */
   get devices(): string {
     return `${this.pod}/volumeDevices`;
   }
@@ -30,6 +30,11 @@ export class VolumePaths {
   /** @param plugin the name of a {@link VolumePlugin} */
   volume(plugin: string, name: string): string {
     return `${this.volumes}/${plugin}/${name}`;
+  }
+
+  /** @param plugin the name of a {@link VolumePlugin} */
+  device(plugin: string, name: string): string {
+    return `${this.devices}/${plugin}/${name}`;
   }
 
   subPath(volume: string, container: string, index: number): string {

@@ -12,6 +12,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 import type { VolumePaths } from "./volume-paths.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 
 const signal = new AbortController().signal;
@@ -31,11 +32,11 @@ class DiskPlugin implements VolumePlugin {
     this.#mounts = mounts;
   }
 
-  owns({ name }: Volume): boolean {
+  owns({ name }: VolumeSpec): boolean {
     return name === "data";
   }
 
-  prepare(_pod: Pod, { name }: Volume, paths: VolumePaths): PreparedVolume {
+  prepare(_pod: Pod, { name }: VolumeSpec, paths: VolumePaths): PreparedVolume {
     const directory = paths.volume(this.name, name);
     const target = `${directory}/mount`;
     return {

@@ -1,8 +1,9 @@
 import type { Pod } from "../api/pod.ts";
-import type { Volume } from "../api/volume.ts";
+import type { VolumeMode } from "../api/persistent-volume.ts";
 import type { PodUid } from "../base/ids.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
 
 /** One kind of volumes: how to set them up, and how to tear them down. */
 export interface VolumePlugin {
@@ -10,9 +11,11 @@ export interface VolumePlugin {
   readonly name: string;
   /** Whether its content comes from objects that may change while the pod runs. */
   readonly followsObjects: boolean;
-  owns(volume: Volume): boolean;
+  owns(spec: VolumeSpec): boolean;
   /** @throws VolumeError for an unsupported volume */
-  prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume;
+  prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume;
+  /** What must be attached to the node before the volume is set up; undefined: nothing. */
+  attachment?(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined>;
   /**
    * Reconstructs a volume from its directory: whichever run set it up, and whatever the pod's spec says now, it is torn
    * down by the same steps. Undefined: not the plugin's, left alone.
@@ -22,12 +25,30 @@ export interface VolumePlugin {
   forget?(uid: PodUid): void;
 }
 
+/** A volume that its driver's controller attaches to the node. */
+export interface AttachmentRequest {
+  /** Its name in the Node's status: `kubernetes.io/csi/<driver>^<volume handle>`. */
+  readonly volumeName: string;
+  /** The name of its VolumeAttachment: `csi-<sha256>`. */
+  readonly attachmentName: string;
+  /** Whether a full node rejects the pod (the driver has `nodeAllocatableUpdatePeriodSeconds`). */
+  readonly reportsLimit: boolean;
+}
+
+/** A volume that is attached to the node. */
+export interface AttachedVolume {
+  readonly attachmentName: string;
+  /** VolumeAttachment's `status.attachmentMetadata`: what the driver's controller tells its node part. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
 /** One volume of one pod. */
 export interface PreparedVolume {
+  /** The name of its directory. */
   readonly name: string;
   /** Its kind, as the spec's field name. */
   readonly type: string;
-  /** Its path on the node. */
+  /** Its path on the node; of a block volume, the device or the link to it. */
   readonly hostPath: string;
   /** Read-only for containers, whatever their mounts say. */
   readonly readOnly: boolean;
@@ -35,10 +56,24 @@ export interface PreparedVolume {
   readonly own: boolean;
   /** Whether nothing needs to be done. False also if unknown, e.g. because an object is missing. */
   isSetUp(): Promise<boolean>;
-  /** Sets it up from any state. */
-  setUp(signal: AbortSignal): Promise<void>;
+  /**
+   * Sets it up from any state.
+   * @param attached what the plugin's `attachment` asked for
+   * @throws VolumeOperationError when something other than the set-up itself failed
+   */
+  setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void>;
   /** For volumes with content from objects. */
   readonly content?: VolumeContent;
+  /** For volumes that need work while their pod runs. */
+  readonly upkeep?: VolumeUpkeep;
+}
+
+/** Work on a volume of a running pod, beside the pod's steps: confirming it after a restart, or publishing it again. */
+export interface VolumeUpkeep {
+  /** Whether there is something to do, from memory. */
+  isDue(): boolean;
+  /** One at a time. A failure leaves the volume as it is, and is reported by the plugin. */
+  run(signal: AbortSignal, attached?: AttachedVolume): Promise<void>;
 }
 
 export interface VolumeContent {
@@ -55,6 +90,8 @@ export interface VolumeContent {
 export interface FoundVolume {
   readonly paths: VolumePaths;
   readonly name: string;
+  /** Block: in the directory of devices, `volumeDevices`. */
+  readonly mode: VolumeMode;
   /** Mount targets at and below its directory, in mount order. */
   readonly mounts: readonly string[];
 }
@@ -62,7 +99,7 @@ export interface FoundVolume {
 /** A volume as found on the node. */
 export interface ReconstructedVolume {
   /** Unmounts it and removes its directory. What failed halfway is done by the next try. */
-  tearDown(): Promise<void>;
+  tearDown(signal: AbortSignal): Promise<void>;
 }
 
 /** The current inputs of the volume's content; undefined: none, or unknown yet. */

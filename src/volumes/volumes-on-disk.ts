@@ -62,7 +62,8 @@ export class VolumesOnDisk {
       for (const entry of await this.#files.list(parent)) {
         const volume = { place: below(paths, `${parent}/${entry.name}`), name: entry.name };
         const mounts = targets.filter(isAt(`${parent}/${entry.name}`));
-        const reconstructed = await this.#pluginOf(paths, parent)?.reconstruct({ paths, name: entry.name, mounts });
+        const mode = parent.startsWith(`${paths.devices}/`) ? "Block" : "Filesystem";
+        const reconstructed = await this.#pluginOf(parent)?.reconstruct({ paths, name: entry.name, mode, mounts });
         if (reconstructed !== undefined) owned.push({ ...volume, mounts, volume: reconstructed });
         else unowned.push({ ...volume, mounts, isEmpty: mounts.length === 0 && (await this.#isEmpty(parent, entry)) });
       }
@@ -81,19 +82,19 @@ export class VolumesOnDisk {
   }
 
   /** Removes plugins' volumes, and empty directories of the rest. */
-  async tearDown(paths: VolumePaths, { owned, unowned, subPaths, parents, memories }: VolumesOfPod): Promise<void> {
+  async tearDown(paths: VolumePaths, found: VolumesOfPod, signal: AbortSignal): Promise<void> {
+    const { owned, unowned, subPaths, parents, memories } = found;
     // subPaths are mounted after these, and later mounts may be on top of earlier ones.
     for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);
     if (subPaths.isThere) await this.#files.removeTree(paths.subPaths, { isUnmounted: true });
-    for (const { volume } of owned) await volume.tearDown();
+    for (const { volume } of owned) await volume.tearDown(signal);
     for (const { place, isEmpty } of unowned) if (isEmpty) await this.#removeEmptyTree(`${paths.pod}/${place}`);
     for (const path of memories) await this.#files.removeTree(path, { isUnmounted: true });
     for (const path of parents) await removeEmpty(this.#files, path);
   }
 
-  /** Devices have no plugin yet. */
-  #pluginOf(paths: VolumePaths, parent: string): VolumePlugin | undefined {
-    return parent.startsWith(`${paths.volumes}/`) ? this.#plugins.get(lastOf(parent)) : undefined;
+  #pluginOf(parent: string): VolumePlugin | undefined {
+    return this.#plugins.get(lastOf(parent));
   }
 
   async #isEmpty(parent: string, { name, type }: DirectoryEntry, levels = deepestEmpty): Promise<boolean> {

@@ -1,0 +1,14 @@
+import { errorMessage } from "../base/errors.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+
+/** A step of a volume's set-up that failed, in upstream's words. */
+export class VolumeOperationError extends VolumeError {
+  /**
+   * @param operation upstream's: `MountVolume.SetUp`, `MountVolume.MountDevice`, `MapVolume.SetUpDevice`
+   * @param volume the name of its directory
+   */
+  constructor(operation: string, volume: string, error: unknown) {
+    super(`${operation} failed for volume ${JSON.stringify(volume)} : ${errorMessage(error)}`, { cause: error });
+    this.name = "VolumeOperationError";
+  }
+}
