@@ -2,15 +2,15 @@ import { errorMessage } from "../base/errors.ts";
 import { RpcError } from "../ports/rpc.ts";
 import type { CallScope } from "./call-scope.ts";
 
-/** Who was called, to be named when it can't be reached, and whether podwright hung up itself. */
+/** The peer, for messages about an unreachable one, and whether podwright itself closed the connection. */
 export interface Peer {
-  /** What it is, as `runtime`. */
+  /** For example `runtime`. */
   readonly name: string;
   readonly endpoint: string;
   readonly closed: boolean;
 }
 
-/** Turns whatever a call failed with into what its caller is told. What the peer answered keeps its code and its words. */
+/** Converts a call's failure into the caller's error. A response of the peer keeps its code and message. */
 export function callError(error: unknown, scope: CallScope, peer: Peer): RpcError {
   if (error instanceof RpcError && error.isStatus) return error;
   if (scope.end === "canceled" || scope.end === "left") {
@@ -27,8 +27,8 @@ function deadlineExceeded(scope: CallScope): RpcError {
 }
 
 /**
- * Errors made on this side: of what came, by Node's HTTP/2, by the socket. Their codes are no status of the peer, so
- * only what callers act on is kept: too large a message, a lost connection, and otherwise a broken conversation.
+ * Errors raised on this side: by the gRPC client, by Node's HTTP/2, by the socket. Their codes are not statuses of the
+ * peer, so only what callers act on is kept: an oversized message, a lost connection, otherwise a protocol error.
  */
 function clientSideError(error: unknown, scope: CallScope, peer: Peer): RpcError {
   const words = errorMessage(error);
@@ -38,7 +38,7 @@ function clientSideError(error: unknown, scope: CallScope, peer: Peer): RpcError
     case "ResourceExhausted":
       return new RpcError(error.code, words, cause);
     case "Canceled":
-      // A stream that was reset without a status: the peer's own timer, or the connection died under it.
+      // A stream that was reset without a status: by the peer's own timer, or because the connection died.
       if (scope.timeIsUp) return deadlineExceeded(scope);
       return new RpcError("Unavailable", `the connection to ${peer.endpoint} was lost`, cause);
     case "Unavailable":
@@ -48,7 +48,7 @@ function clientSideError(error: unknown, scope: CallScope, peer: Peer): RpcError
   }
 }
 
-/** An error of Node's socket or HTTP/2, or else a defect. */
+/** An error of Node's socket or HTTP/2; anything else is a defect. */
 function connectionError(error: unknown, { name, endpoint }: Peer): RpcError {
   const nodeCode = nodeErrorCode(error);
   const words = errorMessage(error);
@@ -57,7 +57,7 @@ function connectionError(error: unknown, { name, endpoint }: Peer): RpcError {
   return new RpcError("Unavailable", `${what} the ${name} at ${endpoint}: ${words}`, { cause: error });
 }
 
-/** The code (`ENOENT`, `ERR_HTTP2_…`) of the error of Node's socket or HTTP/2 in the chain of causes. */
+/** The code (`ENOENT`, `ERR_HTTP2_…`) of the socket or HTTP/2 error in the cause chain. */
 function nodeErrorCode(error: unknown): string | undefined {
   for (let link = error; link instanceof Error && link.cause !== link; link = link.cause) {
     if ("code" in link && typeof link.code === "string") return link.code;

@@ -5,7 +5,7 @@ import { CallScope } from "./call-scope.ts";
 
 const dayMs = 86_400_000;
 
-test("the deadline is told in at most eight digits, or not at all", () => {
+test("the deadline header has at most eight digits, or is omitted", () => {
   const told = (timeoutMs: number): string | undefined => {
     using scope = new CallScope(new ManualClock(), "Version", { timeoutMs });
     return scope.headers["grpc-timeout"];
@@ -19,7 +19,7 @@ test("the deadline is told in at most eight digits, or not at all", () => {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-test("a deadline is a wait of the clock that has the method's name", async () => {
+test("a deadline is a wait of the clock with the method's name", async () => {
   const clock = new ManualClock();
   using scope = new CallScope(clock, "StopContainer", { timeoutMs: 60 * dayMs });
   assert.deepEqual(clock.waits, ["gRPC StopContainer"]);
@@ -46,7 +46,7 @@ test("the first end counts, and ends the work", async () => {
   assert.equal(undone, 2);
 });
 
-test("work that ends in time is what it is", async () => {
+test("work that ends in time keeps its result", async () => {
   using scope = new CallScope(new ManualClock(), "Version", { timeoutMs: 60_000 });
   assert.equal(await scope.within(Promise.resolve("done")), "done");
   await assert.rejects(scope.within(Promise.reject(new Error("its own"))), /its own/);

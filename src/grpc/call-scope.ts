@@ -4,10 +4,13 @@ import { type RpcCallOptions, RpcError } from "../ports/rpc.ts";
 /** Why podwright ended a call itself: its caller's signal, its deadline, or a consumer that left the stream. */
 export type CallEnd = "canceled" | "deadline" | "left";
 
-/** The other side counts the same deadline and may end the call a moment before podwright's timer does. */
+/** The peer counts the same deadline and may end the call a moment before podwright's timer does. */
 const clockSlackMs = 50;
 
-/** One call's life: it ends with its caller's signal, at its deadline, or when its consumer leaves it, and knows which it was. */
+/**
+ * The life of one call: it ends with its caller's signal, at its deadline, or when its consumer leaves it, and
+ * remembers which.
+ */
 export class CallScope implements Disposable {
   readonly timeoutMs: number | undefined;
   #end: CallEnd | undefined;
@@ -19,7 +22,7 @@ export class CallScope implements Disposable {
   readonly #timer: Disposable | undefined;
   readonly #onCallerAbort = (): void => this.#abort("canceled", this.#callerSignal?.reason);
 
-  /** @param method what is called, as diagnostics show the wait */
+  /** @param method the name of the wait in diagnostics */
   constructor(clock: Clock, method: string, options: RpcCallOptions) {
     this.#clock = clock;
     this.#startedMs = clock.monotonic();
@@ -37,8 +40,8 @@ export class CallScope implements Disposable {
   }
 
   /**
-   * What the work comes to, or a rejection as soon as the call is ended from this side. One at a time.
-   * @param undo called at that end: the work goes on by itself otherwise
+   * The result of `work`, or a rejection as soon as this side ends the call. One at a time.
+   * @param undo called in that case, because the work itself continues
    */
   async within<T>(work: Promise<T>, undo?: () => void): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -51,28 +54,28 @@ export class CallScope implements Disposable {
     return await promise;
   }
 
-  /** Undefined while the call lives and when the other side or the connection ended it. */
+  /** Undefined while the call lives, and when the peer or the connection ended it. */
   get end(): CallEnd | undefined {
     return this.#end;
   }
 
-  /** The caller's reason of a canceled call. */
+  /** The reason of the caller's signal. */
   get reason(): unknown {
     return this.#reason;
   }
 
-  /** True when the time is up, or so nearly that the other side's own timer may have ended the call. */
+  /** True at the deadline, or so close to it that the peer's own timer may have ended the call. */
   get timeIsUp(): boolean {
     return this.timeoutMs !== undefined && this.#clock.monotonic() - this.#startedMs >= this.timeoutMs - clockSlackMs;
   }
 
-  /** Headers that tell the other side the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+  /** Headers that tell the peer the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
   get headers(): Record<string, string> {
     const timeout = this.timeoutMs === undefined ? undefined : grpcTimeout(this.timeoutMs);
     return timeout === undefined ? {} : { "grpc-timeout": timeout };
   }
 
-  /** The consumer wants no more of the stream. */
+  /** The consumer stops reading the stream. */
   leave(): void {
     this.#abort("left", undefined);
   }
@@ -91,7 +94,7 @@ export class CallScope implements Disposable {
   }
 }
 
-/** A gRPC TimeoutValue has at most eight digits; past 99,999,999 s (three years) the header says nothing. */
+/** A gRPC TimeoutValue has at most eight digits; above 99,999,999 s (three years) the header is omitted. */
 function grpcTimeout(timeoutMs: number): string | undefined {
   const most = 99_999_999;
   const milliseconds = Math.ceil(timeoutMs);

@@ -3,12 +3,12 @@ import { Frames } from "./frames.ts";
 import { RpcError } from "../ports/rpc.ts";
 import { statusError } from "./status.ts";
 
-/** Ends a call from this side. */
+/** Cancels a call from this side. */
 export function cancel(stream: ClientHttp2Stream): void {
   stream.close(constants.NGHTTP2_CANCEL);
 }
 
-/** The answer's side of a call: its head, its trailers, and how it ended. */
+/** The response side of a call: headers, trailers, and how it ended. */
 class Answer {
   readonly #stream: ClientHttp2Stream;
   #head: (IncomingHttpHeaders & IncomingHttpStatusHeader) | undefined;
@@ -20,7 +20,7 @@ class Answer {
     stream.once("trailers", (headers) => (this.#trailers = headers));
   }
 
-  /** What it ended with; undefined for OK. A status counts, whatever happened to the stream behind it. */
+  /** The call's error; undefined for OK. A status counts, whatever happened to the stream afterwards. */
   end(): RpcError | undefined {
     const head = this.#head;
     if (head?.["grpc-status"] !== undefined) return statusError(head);
@@ -38,8 +38,8 @@ class Answer {
 }
 
 /**
- * The one message of an answer. The stream is flowing from now on, and closed when this rejects.
- * @throws RpcError, or what Node.js' stream ended with
+ * The only message of a response. The stream flows from now on, and is closed when this rejects.
+ * @throws RpcError, or the error of Node.js' stream
  */
 export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
@@ -69,22 +69,22 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
     else resolve(message);
   };
   stream.once("end", end);
-  // Stays: an error without a listener would end the process.
+  // Never removed: an error without a listener would end the process.
   stream.on("error", (error) => reject(wasReset(stream) ? (answer.end() ?? error) : error));
-  // What was reset without an error has no end.
+  // A stream that was reset without an error emits no "end".
   stream.once("close", end);
   return await promise;
 }
 
 /**
- * The messages of an answer as they come; what is not read is held back by HTTP/2's flow control.
- * @throws RpcError, or what Node.js' stream ended with
+ * The messages of a response as they arrive. HTTP/2's flow control holds back what is not read.
+ * @throws RpcError, or the error of Node.js' stream
  */
 export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): AsyncGenerator<Uint8Array, undefined> {
   const answer = new Answer(stream);
   const frames = new Frames(maxBytes);
   let isWhole = false;
-  // Between two readings nobody else listens.
+  // Between two reads there is no other listener.
   stream.on("error", () => {});
   try {
     for await (const piece of stream as AsyncIterable<Buffer>) {
@@ -104,7 +104,7 @@ export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): 
   return undefined;
 }
 
-/** By the other side's timer, or with its connection. */
+/** By the peer's timer, or with its connection. */
 function wasReset({ rstCode }: ClientHttp2Stream): boolean {
   return rstCode === constants.NGHTTP2_CANCEL;
 }

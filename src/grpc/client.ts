@@ -21,11 +21,11 @@ import { frame } from "./frames.ts";
 /** The largest message accepted and sent. Upstream accepts 16 MiB; a full node's container list can pass that. */
 const maxMessageBytes = 64 * 1024 * 1024;
 
-/** The error that a method's caller gets for the one that its call ended with. */
+/** Maps a call's error to the error of the method's caller. */
 export type WrapError = (error: RpcError, method: string) => Error;
 
 /**
- * A service's methods as functions that call it over a connection. `timeoutMs` of a call is sent as gRPC deadline and kept on
+ * A service's methods as functions over a connection. `timeoutMs` of a call is sent as gRPC deadline and enforced on
  * this side as well. A stream's call starts with the first `next()`; leaving its loop cancels it.
  */
 export function bindService<S extends DescService>(service: S, connection: Connection, wrap: WrapError): RpcService<S> {
@@ -39,7 +39,6 @@ export function bindService<S extends DescService>(service: S, connection: Conne
   return calls as RpcService<S>;
 }
 
-/** Calls one method. */
 class MethodCaller {
   readonly #connection: Connection;
   readonly #method: DescMethod;
@@ -107,7 +106,7 @@ class MethodCaller {
     };
   }
 
-  /** The stream of a call whose request is sent. */
+  /** Sends the request and returns the call's stream. */
   async #send(request: MessageInitShape<DescMessage>, scope: CallScope): Promise<ClientHttp2Stream> {
     const { input, parent, name } = this.#method;
     const message = frame(encode(input, request), maxMessageBytes);
@@ -132,7 +131,7 @@ async function open(sending: Promise<ClientHttp2Stream>): Promise<OpenStream> {
   return { stream, messages: messagesOf(stream, maxMessageBytes) };
 }
 
-/** @throws RpcError for values that the field's type has not */
+/** @throws RpcError for values that do not fit the field's type */
 function encode(input: DescMessage, request: MessageInitShape<DescMessage>): Uint8Array {
   try {
     return toBinary(input, create(input, request));
@@ -141,7 +140,7 @@ function encode(input: DescMessage, request: MessageInitShape<DescMessage>): Uin
   }
 }
 
-/** @throws RpcError for what is no such message */
+/** @throws RpcError for an undecodable message */
 function decode(output: DescMessage, message: Uint8Array): MessageShape<DescMessage> {
   try {
     return fromBinary(output, message);
@@ -150,7 +149,7 @@ function decode(output: DescMessage, message: Uint8Array): MessageShape<DescMess
   }
 }
 
-/** Of a call that ended before its stream was open. */
+/** Cancels a call that ended before its stream was open. */
 function cancelUnanswered(stream: ClientHttp2Stream): void {
   stream.on("error", () => {});
   cancel(stream);

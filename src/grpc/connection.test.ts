@@ -19,7 +19,7 @@ function codeOf(call: Promise<unknown>): Promise<RpcCode | "answered" | "no CriE
   );
 }
 
-test("a runtime killed under its calls makes them Unavailable, unary and streaming", async () => {
+test("killing a runtime during calls makes them Unavailable, unary and streaming", async () => {
   const begun = Promise.withResolvers<void>();
   await using server = await startCriServer({
     runtime: {
@@ -43,7 +43,7 @@ test("a runtime killed under its calls makes them Unavailable, unary and streami
   assert.equal((await stream.next()).done, true);
 });
 
-test("calls during an outage fail fast and the first one after it works at once", async () => {
+test("calls during an outage fail fast and the first one after it succeeds", async () => {
   await using server = await startCriServer({ runtime: { version: () => ({ runtimeName: "x" }) } });
   using cri = connectCri(server.endpoint, systemClock);
   await cri.runtime.version({});
@@ -61,7 +61,7 @@ test("calls during an outage fail fast and the first one after it works at once"
   }
 });
 
-test("the connection reopens by itself and tells when it was lost and found", async () => {
+test("the connection reopens by itself and reports loss and return", async () => {
   await using server = await startCriServer({ runtime: { version: () => ({ runtimeName: "x" }) } });
   const changes: string[] = [];
   const found = Promise.withResolvers<void>();
@@ -81,7 +81,7 @@ test("the connection reopens by itself and tells when it was lost and found", as
   assert.equal(server.connections, 2);
 });
 
-test("a GOAWAY lets calls under way finish and sends the next one over a new connection", async () => {
+test("after a GOAWAY calls in progress finish and the next one uses a new connection", async () => {
   const begun = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
   await using server = await startCriServer({
@@ -105,7 +105,7 @@ test("a GOAWAY lets calls under way finish and sends the next one over a new con
   assert.equal(server.connections, 2);
 });
 
-test("closing the client cancels what is under way and refuses what comes later", async () => {
+test("closing the client cancels calls in progress and rejects later ones", async () => {
   const begun = Promise.withResolvers<void>();
   await using server = await startCriServer({
     runtime: {
@@ -132,7 +132,7 @@ async function listen(server: Server, path: string): Promise<AsyncDisposable> {
 
 const ok = { "grpc-status": "0" };
 
-/** Answers every call with the same. */
+/** Gives every call the same response. */
 function answering(
   body: Buffer,
   trailers: http2.OutgoingHttpHeaders = ok,
@@ -172,7 +172,7 @@ const brokenServers: readonly (readonly [name: string, server: () => Server, cod
   ["has no such path", () => answering(Buffer.from("404"), ok, { ":status": 404 }), "Internal"],
 ];
 
-test("an answer of no message or of two is none", async () => {
+test("a response with no message or with two is an error", async () => {
   for (const body of [Buffer.alloc(0), Buffer.alloc(10)]) {
     using directory = testDirectory();
     await using _listening = await listen(answering(body), directory.join("s"));

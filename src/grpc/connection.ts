@@ -3,20 +3,20 @@ import * as net from "node:net";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** Reconnecting in the background starts after this and doubles up to the maximum, as upstream's dial back-off. */
+/** Delay of the first background reconnect; it doubles up to the maximum, as upstream's dial back-off. */
 const firstReconnectMs = 100;
 const maxReconnectMs = 3_000;
 
 /**
- * Flow control (RFC 9113 §5.2). A stream that nobody reads may hold back this much and no more; the connection's window
- * is far larger than a few such streams, so a stalled event stream never takes the room of the other calls.
+ * Flow control (RFC 9113 §5.2). An unread stream may hold back this much and no more. The connection's window is far
+ * larger than a few such streams, so a stalled event stream never blocks other calls.
  */
 const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 256 * 1024 * 1024;
 
 /**
- * Told to the server, whose error texts travel in headers. Node ends the whole connection at 64 KiB of them; one
- * that knows the limit resets the one call instead.
+ * Sent to the server, whose error texts travel in headers. Node ends the whole connection at 64 KiB of them; a server
+ * that knows the limit resets only the one call.
  */
 const maxHeaderBytes = 60 * 1024;
 
@@ -24,8 +24,8 @@ const maxHeaderBytes = 60 * 1024;
 const authority = "http://localhost";
 
 /**
- * Of every call. The content type is gRPC's own name, which means protobuf: servers that find out by the very first header which
- * protocol a connection speaks (CRI-O's) take `application/grpc+proto` for none and hang up.
+ * The content type is gRPC's own name, which means protobuf. Servers that detect the protocol by the first header
+ * (CRI-O's) do not recognise `application/grpc+proto` and hang up.
  */
 const headersOfAll = {
   ":method": "POST",
@@ -34,28 +34,31 @@ const headersOfAll = {
   "user-agent": "podwright",
 };
 
-/** What a session may buffer, in Node's unit of megabytes: one message of the largest size both ways, and room. */
+/**
+ * A session's buffer limit, in Node's unit of megabytes: one message of the largest size in each direction, and some
+ * room.
+ */
 const maxSessionMemoryMegabytes = 256;
 
-/** Tells whether the other end can be reached: for the journal, health, and to subscribe to events again. */
+/** Whether the peer can be reached: for the journal, for health, and to resubscribe to events. */
 export type ConnectionChange = { readonly state: "connected" } | { readonly state: "lost"; readonly reason: string };
 
 /**
- * One HTTP/2 connection to a Unix socket, kept for as long as both sides live: never idle-closed and never pinged,
- * because a Unix socket tells at once when the peer is gone.
+ * One HTTP/2 connection to a Unix socket. It stays open while both sides live: never closed when idle and never pinged,
+ * because a Unix socket reports at once that the peer is gone.
  *
- * It opens with the first call. After a loss every call tries to connect at once (the kernel answers in microseconds:
- * an absent server fails the call fast, a returned one serves it), and between calls a background attempt with back-off
- * reopens it, so that `onChange` reports the return even when nobody calls.
+ * It opens with the first call. After a loss every call tries to connect at once: the kernel answers in microseconds,
+ * so an absent server fails the call fast and a returned one serves it. Between calls a background attempt with
+ * back-off reopens it, so that `onChange` reports the return even without calls.
  */
 export class Connection implements Disposable {
-  /** By which its calls end. */
+  /** For the deadlines of calls. */
   readonly clock: Clock;
   readonly #path: string;
-  /** What is at the other end, for messages: `runtime`. */
+  /** The peer's name in messages: `runtime`. */
   readonly name: string;
   readonly #onChange: (change: ConnectionChange) => void;
-  /** Every session with a socket, also those that end after a GOAWAY while their last streams finish. */
+  /** Every session with its socket, also those that finish their last streams after a GOAWAY. */
   readonly #sessions = new Map<http2.ClientHttp2Session, net.Socket>();
   #current: http2.ClientHttp2Session | undefined;
   #opening: Promise<http2.ClientHttp2Session> | undefined;
@@ -75,24 +78,24 @@ export class Connection implements Disposable {
     return `unix://${this.#path}`;
   }
 
-  /** True once disposed of: calls that fail afterwards were cut by podwright itself. */
+  /** True once disposed of: podwright itself cut calls that fail afterwards. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Opens the stream of a call, connecting first when there is no connection; rejects with Node's error when that fails. */
+  /** Opens the stream of a call, connecting first if necessary; rejects with Node's error. */
   async request(path: string, headers: http2.OutgoingHttpHeaders): Promise<http2.ClientHttp2Stream> {
     const session = await this.#session();
     return session.request({ ...headersOfAll, ...headers, ":path": path });
   }
 
-  /** Ends the connection and all its streams; later requests are refused. */
+  /** Ends the connection and all its streams; later requests are rejected. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#reconnectTimer?.[Symbol.dispose]();
     for (const [session, socket] of this.#sessions) {
       session.destroy(undefined, http2.constants.NGHTTP2_CANCEL);
-      // The session would first wait until a hung server has read what it was sent.
+      // Otherwise the session would wait until a hung server has read what it was sent.
       socket.destroy();
     }
   }
@@ -102,7 +105,7 @@ export class Connection implements Disposable {
     const current = this.#current;
     if (current !== undefined) {
       if (!current.closed && !current.destroyed) return Promise.resolve(current);
-      // It ended a moment ago and its "close" event is still to come. Node 26 would fail the request, not throw.
+      // It ended a moment ago and its "close" event is pending. Node 26 would fail the request, not throw.
       this.#lose(current, "the connection closed");
     }
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
@@ -129,7 +132,7 @@ export class Connection implements Disposable {
       resolve(session);
       this.#onChange({ state: "connected" });
     });
-    // Stays for the session's whole life: an "error" event without a listener would end the process.
+    // Never removed: an "error" event without a listener would end the process.
     session.on("error", (error) => (cause = error));
     session.once("goaway", () => this.#lose(session, `the ${this.name} asked to reconnect`));
     session.once("close", () => {
@@ -153,7 +156,7 @@ export class Connection implements Disposable {
     if (this.#closed || this.#current !== undefined || this.#reconnectTimer !== undefined) return;
     this.#reconnectTimer = this.clock.timer(`a connection to the ${this.name}`, this.#reconnectMs, () => {
       this.#reconnectTimer = undefined;
-      // A failure has arranged the next attempt already, and no caller waits for this one.
+      // A failure has scheduled the next attempt already, and no caller waits for this one.
       this.#session().catch(() => {});
     });
     this.#reconnectMs = Math.min(this.#reconnectMs * 2, maxReconnectMs);

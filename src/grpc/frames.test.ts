@@ -6,7 +6,7 @@ import { RpcError } from "../ports/rpc.ts";
 
 const limit = 64;
 
-test("messages come out as they went in, in pieces of whatever size", () => {
+test("messages survive fragments of any size", () => {
   const messages = fc.array(fc.uint8Array({ maxLength: limit }), { maxLength: 6 });
   const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 });
   fc.assert(
@@ -29,7 +29,7 @@ test("messages come out as they went in, in pieces of whatever size", () => {
   );
 });
 
-test("a message that is too large is refused by its length alone, on both ways", () => {
+test("an oversized message is rejected by its length alone, in both directions", () => {
   const isExhausted = (error: unknown): boolean => error instanceof RpcError && error.code === "ResourceExhausted";
   assert.throws(() => frame(new Uint8Array(limit + 1), limit), isExhausted);
   const frames = new Frames(limit);
@@ -37,6 +37,6 @@ test("a message that is too large is refused by its length alone, on both ways",
   assert.throws(() => frames.add(Buffer.from([0, limit + 1])), isExhausted);
 });
 
-test("a compressed message is refused", () => {
+test("a compressed message is rejected", () => {
   assert.throws(() => new Frames(limit).add(Buffer.from([1, 0, 0, 0, 0])), /compressed/);
 });

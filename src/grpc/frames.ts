@@ -4,9 +4,9 @@ import { RpcError } from "../ports/rpc.ts";
 const prefixBytes = 5;
 
 /**
- * A message as it is sent: uncompressed, behind its length
+ * A message as sent: uncompressed, prefixed by its length
  * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Length-Prefixed-Message).
- * @throws RpcError (ResourceExhausted) for one that is too large
+ * @throws RpcError (ResourceExhausted) for an oversized one
  */
 export function frame(message: Uint8Array, maxBytes: number): Buffer {
   if (message.length > maxBytes) throw tooLarge(message.length, maxBytes);
@@ -17,31 +17,31 @@ export function frame(message: Uint8Array, maxBytes: number): Buffer {
   return framed;
 }
 
-/** Puts messages together from pieces of any size. */
+/** Assembles messages from fragments of any size. */
 export class Frames {
   readonly #maxBytes: number;
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** Bytes that the message at the front takes with its prefix; undefined: not known yet. */
+  /** Size of the message at the front, with its prefix; undefined: not known yet. */
   #wanted: number | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** True where no message has been begun. */
+  /** True between messages. */
   get isEmpty(): boolean {
     return this.#bytes === 0;
   }
 
-  /** @throws RpcError for a message that is too large or compressed, which nobody asked for */
+  /** @throws RpcError for a message that is too large, or compressed without having been requested */
   add(piece: Buffer): void {
     this.#pieces.push(piece);
     this.#bytes += piece.length;
     this.#look();
   }
 
-  /** The next message that is whole; undefined: there is none yet. */
+  /** The next complete message; undefined: none yet. */
   take(): Buffer | undefined {
     if (this.#wanted === undefined || this.#bytes < this.#wanted) return undefined;
     const all = this.#joined();

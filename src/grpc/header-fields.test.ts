@@ -47,7 +47,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ op: fc.constant("delete" as const), name }),
 );
 
-test("header fields do what the Headers of Node.js do", () => {
+test("header fields behave like the Headers of Node.js", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 8 }), (steps) => {
       deepEqual(play(new HeaderFields(), steps), play(new NativeHeaders(), steps));
@@ -56,7 +56,7 @@ test("header fields do what the Headers of Node.js do", () => {
   );
 });
 
-test("header fields begin with what they are given", () => {
+test("header fields take initial values", () => {
   const pairs: [string, string][] = [
     ["B", "2"],
     ["a", "1"],

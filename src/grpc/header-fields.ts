@@ -1,6 +1,6 @@
 /** A token of RFC 9110, section 5.6.2. */
 const validName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** NUL, what would begin another line, and what no byte can be. */
+/** NUL, line breaks, and characters that do not fit into a byte. */
 const invalidValue = /[\0\r\n]|[^\0-\u00ff]/;
 const cookie = "set-cookie";
 
@@ -8,8 +8,8 @@ type Init = ConstructorParameters<typeof Headers>[0];
 type Fields<T> = Generator<T, undefined, unknown>;
 
 /**
- * `Headers` of the Fetch standard (section 5.1), without its guards. Node.js' own one comes with a whole HTTP client: the first
- * costs a process some sixty milliseconds and 18 MiB, for what serves gRPC and uses none of the rest.
+ * `Headers` of the Fetch standard (section 5.1), without its guards. Node.js' own implementation loads a whole HTTP
+ * client: its first use costs about 60 ms and 18 MiB, of which a gRPC server uses nothing else.
  */
 export class HeaderFields implements Headers {
   readonly #values = new Map<string, string[]>();
@@ -20,7 +20,7 @@ export class HeaderFields implements Headers {
     for (const [name, value] of pairs) this.append(name, value);
   }
 
-  /** @throws TypeError for what can't be a name or a value, as all that take one */
+  /** @throws TypeError for an invalid name or value, like all methods with one */
   append(name: string, value: string): void {
     const key = keyOf(name);
     const values = this.#values.get(key);
@@ -55,7 +55,7 @@ export class HeaderFields implements Headers {
   *entries(): Fields<[string, string]> {
     for (const name of [...this.#values.keys()].sort()) {
       const values = this.#values.get(name) ?? [];
-      // A comma within a cookie is part of it.
+      // Cookies may contain commas.
       if (name !== cookie) yield [name, values.join(", ")];
       else for (const value of values) yield [name, value];
     }
@@ -74,7 +74,7 @@ export class HeaderFields implements Headers {
   }
 }
 
-/** Has this process make its `Headers` so. To be called by the program, before anything makes one. */
+/** Replaces this process's `Headers`. The program calls it before the first use of `Headers`. */
 export function useHeaderFields(): void {
   globalThis.Headers = HeaderFields;
 }

@@ -9,7 +9,7 @@ import { RpcError } from "../ports/rpc.ts";
 
 export interface GrpcServerOptions {
   readonly clock: Clock;
-  /** Of all clients together, for calls with one answer: more are refused. */
+  /** For unary calls of all clients together; calls above the limit are rejected. */
   readonly limit: { readonly perSecond: number; readonly burst: number };
 }
 
@@ -19,8 +19,8 @@ const maxStreams = 64;
 const closeGraceMs = 500;
 
 /**
- * Serves gRPC wherever `listen` makes the server listen.
- * @param listen resolves, once the server listens, to what takes its socket away
+ * Serves gRPC on the socket that `listen` opens.
+ * @param listen resolves once the server listens, to the removal of its socket
  */
 export async function serveGrpc(
   routes: (router: ConnectRouter) => void,
@@ -39,7 +39,7 @@ export async function serveGrpc(
   const server = createServer({ settings: { maxConcurrentStreams: maxStreams } }, adapter);
   server.on("session", (session) => {
     sessions.add(session);
-    // Broken connections are the clients' affair.
+    // Broken connections are a matter of the clients.
     session.on("error", () => {});
     session.once("close", () => sessions.delete(session));
   });
@@ -66,7 +66,7 @@ function limited(clock: Clock, bucket: TokenBucket): Interceptor {
   };
 }
 
-/** Gives errors their status codes, also those of a stream that has begun. */
+/** Gives errors their status codes, also in a stream that has begun. */
 const withCodes: Interceptor = (next) => async (request) => {
   try {
     const response = await next(request);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { statusError } from "./status.ts";
 
-test("a status is read with its words, and what is none is an error of this side", () => {
+test("a status is read with its message, and an invalid one is an error of this side", () => {
   assert.equal(statusError({ "grpc-status": "0", "grpc-message": "whatever" }), undefined);
   for (const [fields, code, message, isStatus] of [
     [

@@ -25,8 +25,8 @@ const codes: readonly (RpcCode | undefined)[] = [
 type Fields = Readonly<Record<string, string | readonly string[] | number | boolean | undefined>>;
 
 /**
- * What the status in these fields says; undefined for OK.
- * @returns an error of this side where there is none, or none that can be understood
+ * The status in these fields; undefined for OK.
+ * @returns an error of this side when there is no status or it cannot be parsed
  */
 export function statusError(fields: Fields): RpcError | undefined {
   const status = fields["grpc-status"];
@@ -38,7 +38,7 @@ export function statusError(fields: Fields): RpcError | undefined {
   return new RpcError(code, typeof words === "string" && words !== "" ? decoded(words) : code, { isStatus: true });
 }
 
-/** `grpc-message` is percent-encoded UTF-8; what can't be decoded is taken as it is. */
+/** `grpc-message` is percent-encoded UTF-8; an undecodable one is kept as it is. */
 function decoded(words: string): string {
   try {
     return decodeURIComponent(words);

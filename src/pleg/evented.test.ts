@@ -16,7 +16,7 @@ describe("PLEG with runtime events", () => {
     await bench.pass(1500);
     return bench;
   };
-  /** Counts the attempts to open an event stream, on a runtime that gives what is told. */
+  /** Counts the attempts to open an event stream, on a runtime whose streams are given. */
   const streaming = (stream: (attempt: number) => AsyncIterable<pb.ContainerEventResponse>): PlegBench => {
     let attempts = 0;
     const wrap = ({ runtime, ...cri }: Cri): Cri => {
@@ -25,7 +25,7 @@ describe("PLEG with runtime events", () => {
     return new PlegBench({ wrap });
   };
 
-  test("notices an exit by its event, long before the next listing", async () => {
+  test("notices an exit by its event, long before the next relist", async () => {
     const bench = await evented();
     const container = bench.pod("a");
     await bench.pass(100);
@@ -35,7 +35,7 @@ describe("PLEG with runtime events", () => {
     assert.deepEqual(await bench.pass(200), ["ContainerDied a"]);
   });
 
-  test("looks at what starts once for all pods, with the listing that comes within a second, not at each step", async () => {
+  test("inspects starting pods once, with the relist that follows within a second, not at each step", async () => {
     let looks = 0;
     const bench = new PlegBench({
       wrap: (cri) => ({
@@ -59,7 +59,7 @@ describe("PLEG with runtime events", () => {
     assert.equal(looks, 1 + 3, "one listing, which finds three pods to look at");
   });
 
-  test("asks about what it knows of, or an event named, beside the lists that say what there is", async () => {
+  test("queries known and named IDs in parallel with the lists", async () => {
     let asked = 0;
     const answers: (() => void)[] = [];
     const bench = new PlegBench({
@@ -67,7 +67,7 @@ describe("PLEG with runtime events", () => {
         ...cri,
         runtime: {
           ...runtime,
-          // Answers when it is told to.
+          // Answers on request.
           listContainers: async (request, options) => {
             if (request.filter !== undefined) await new Promise<void>((resolve) => void answers.push(resolve));
             return await runtime.listContainers(request, options);
@@ -108,7 +108,7 @@ describe("PLEG with runtime events", () => {
     assert.equal(asked, 0, "something of it was removed");
   });
 
-  test("an event that was lost is made good by the next listing", async () => {
+  test("a lost event is made up for by the next relist", async () => {
     const bench = await evented();
     const container = bench.pod("a");
     await bench.pass(10_000);
@@ -118,7 +118,7 @@ describe("PLEG with runtime events", () => {
     assert.deepEqual(await bench.pass(10_000), ["ContainerDied a"]);
   });
 
-  test("events that come twice and late change nothing: only an inspection does", async () => {
+  test("duplicate and late events change nothing: only an inspection does", async () => {
     const bench = await evented({ ...noFaults, eventTwice: 1, eventDelayMaxMs: 2000 });
     const container = bench.pod("a");
     await bench.pass(300);
@@ -128,7 +128,7 @@ describe("PLEG with runtime events", () => {
     assert.equal(bench.cache.get(podUid("a")).status.containers[0]?.state, "exited");
   });
 
-  test("a runtime without events is listed every second", async () => {
+  test("a runtime without events is relisted every second", async () => {
     const bench = await evented({ ...noFaults, noEvents: true });
     assert.equal(bench.pleg.evented, false);
     const container = bench.pod("a");
@@ -137,7 +137,7 @@ describe("PLEG with runtime events", () => {
     assert.deepEqual(await bench.pass(1100), ["ContainerDied a"]);
   });
 
-  test("a silent stream is believed after ten seconds, until something happens that it does not tell", async () => {
+  test("a silent stream is trusted after ten seconds, until something happens without an event", async () => {
     const bench = await evented();
     assert.equal(bench.pleg.evented, false, "silence of a moment proves nothing");
     await bench.pass(9000);
@@ -156,7 +156,7 @@ describe("PLEG with runtime events", () => {
     assert.ok(bench.pleg.evented, "an event came");
   });
 
-  test("a stream that ends well without an event means none: said once, and asked again after a minute", async () => {
+  test("a stream that closes normally means no events: logged once, and retried after a minute", async () => {
     const attempts: number[] = [];
     const bench = streaming((attempt) => {
       attempts.push(attempt);
@@ -175,7 +175,7 @@ describe("PLEG with runtime events", () => {
     assert.ok(!bench.journal.some(({ what }) => what.startsWith("RuntimeEvents")));
   });
 
-  test("a runtime that was away is asked for events as soon as it is back", async () => {
+  test("events are subscribed to as soon as an absent runtime is back", async () => {
     const bench = new PlegBench({ ways: crioWays });
     bench.start(true);
     await bench.pass(5000);
@@ -196,7 +196,7 @@ describe("PLEG with runtime events", () => {
     assert.equal(asked, 1);
   });
 
-  test("a stream that breaks again and again is tried more seldom, and told once", async () => {
+  test("a stream that keeps breaking is retried with a back-off, and logged once", async () => {
     let attempts = 0;
     const bench = streaming(async function* () {
       attempts++;

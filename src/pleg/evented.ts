@@ -11,7 +11,7 @@ import type { Pleg } from "./pleg.ts";
 /** After this time without an event, an open stream is considered quiet. */
 const silentMs = 10_000;
 const reconnectMinMs = 200;
-/** Soon: connecting to a local socket is cheap, and until then every pod is listed each second. */
+/** Short: connecting to a local socket is cheap, and until then every pod is listed each second. */
 const reconnectMaxMs = 2_000;
 /** A runtime without events may be replaced or reconfigured: retry periodically. */
 const unsupportedRetryMs = 60_000;
@@ -75,7 +75,7 @@ async function follow(
   return { failure: undefined, worked };
 }
 
-/** A removed container had exited before, and whoever removed it mostly inspects afterwards. */
+/** A removed container had exited before, and its remover usually requests an inspection afterwards. */
 function tell(
   pleg: Pleg,
   uid: PodUid,

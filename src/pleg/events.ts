@@ -31,7 +31,7 @@ const sandboxEvent = {
   ContainerRemoved: "SandboxRemoved",
 } as const satisfies Partial<Record<ContainerEventType, NameOf<"observation">>>;
 
-/** How a change is told. A sandbox is ready or it is not, so that it has no other. */
+/** The journal's name for the change. A sandbox is either ready or not. */
 export function observationOf({ type, container }: ContainerEvent): NameOf<"observation"> {
   return container !== "" || type === "ContainerChanged" ? type : sandboxEvent[type];
 }
@@ -78,7 +78,7 @@ function transition(was: ObservedState, is: ObservedState): ContainerEventType[]
     case "unknown":
       return ["ContainerChanged"];
     case "absent":
-      // Removed without having been seen exited: it died as well.
+      // Removed without having been seen exited: it also died.
       return was === "exited" ? ["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];
   }
 }

@@ -52,7 +52,7 @@ export class LifecycleEvents {
     return { ...event, entry, message };
   }
 
-  /** Sends the pod's events, after those that are still to be retried. */
+  /** Sends the pod's events, after those still awaiting a retry. */
   deliver(uid: PodUid, events: readonly DeliveredEvent[]): void {
     const owed = [
       ...(this.#undelivered.get(uid) ?? []),

@@ -5,7 +5,7 @@ import { podUid } from "../base/ids.ts";
 import type { Cri } from "../ports/cri.ts";
 import { noFaults } from "../sim/cri-faults.ts";
 
-/** A runtime that says nothing of containers for as long as `looks.fail`. */
+/** A runtime whose container queries fail while `looks.fail` is set. */
 function failing(cri: Cri, looks: { readonly fail: boolean }): Cri {
   const { runtime } = cri;
   const containerStatus: typeof runtime.containerStatus = (request, options) =>
@@ -13,7 +13,7 @@ function failing(cri: Cri, looks: { readonly fail: boolean }): Cri {
   return { ...cri, runtime: { ...runtime, containerStatus } };
 }
 
-/** A runtime that never says which containers some pods have. */
+/** A runtime that never answers container queries of some pods. */
 function hanging(cri: Cri, isStuck: (uid: string) => boolean): Cri {
   const { runtime } = cri;
   const listContainers: typeof runtime.listContainers = (request, options) =>
@@ -24,7 +24,7 @@ function hanging(cri: Cri, isStuck: (uid: string) => boolean): Cri {
 }
 
 describe("PLEG without runtime events", () => {
-  test("finds what runs when it starts, and an exit within the relist period", async () => {
+  test("finds running pods at its start, and an exit within the relist period", async () => {
     const bench = new PlegBench();
     const container = bench.pod("a");
     bench.start();
@@ -35,7 +35,7 @@ describe("PLEG without runtime events", () => {
     assert.ok(bench.journal.some((entry) => entry.message === "container c exited with code 3 (Error)"));
   });
 
-  test("a requested look gives an event even when nothing changed, and a fresh cache", async () => {
+  test("a requested inspection emits an event even without a change, and refreshes the cache", async () => {
     const bench = new PlegBench();
     bench.pod("a");
     bench.start();
@@ -47,7 +47,7 @@ describe("PLEG without runtime events", () => {
     assert.equal((await fresh).containers.length, 1);
   });
 
-  test("a look that is wanted soon is taken a moment later, or with one that is wanted at once", async () => {
+  test("a deferred inspection happens a moment later, or with an immediate one", async () => {
     const bench = new PlegBench();
     bench.pod("a");
     bench.start();
@@ -68,7 +68,7 @@ describe("PLEG without runtime events", () => {
     assert.deepEqual(await bench.pass(1500), []);
   });
 
-  test("what ends while its worker ends the pod is seen with the worker's own look, or a moment later", async () => {
+  test("an exit in an ending pod is seen by the worker's own inspection, or a moment later", async () => {
     const bench = new PlegBench();
     const container = bench.pod("a");
     bench.start();
@@ -85,7 +85,7 @@ describe("PLEG without runtime events", () => {
     assert.deepEqual(await bench.pass(1500), []);
   });
 
-  test("a pod that is gone is told once and reads as empty", async () => {
+  test("a removed pod is reported once and reads as empty", async () => {
     const bench = new PlegBench();
     const container = bench.pod("a");
     bench.start();
@@ -97,7 +97,7 @@ describe("PLEG without runtime events", () => {
     assert.deepEqual(await bench.pass(3000), []);
   });
 
-  test("a full channel discards nothing for good: the pod stays dirty and its events are offered again", async () => {
+  test("a full channel drops no event for good: the pod stays dirty and its events are retried", async () => {
     const bench = new PlegBench({ capacity: 2 });
     for (const uid of ["a", "b", "c"]) bench.pod(uid);
     bench.start();
@@ -109,7 +109,7 @@ describe("PLEG without runtime events", () => {
     assert.ok(bench.journal.some((entry) => entry.what === "EventDiscarded"));
   });
 
-  test("a pod whose inspection hangs delays no other pod and no listing", async () => {
+  test("a pod whose inspection hangs delays no other pod and no relist", async () => {
     const bench = new PlegBench({ wrap: (cri) => hanging(cri, (uid) => uid === "a") });
     bench.pod("a");
     const other = bench.pod("b");
@@ -120,7 +120,7 @@ describe("PLEG without runtime events", () => {
     assert.ok(bench.node.monotonic() - (bench.pleg.lastRelistMs ?? 0) <= 1000);
   });
 
-  test("more pods whose inspections hang than are inspected at a time delay others by seconds, and once", async () => {
+  test("more hanging inspections than slots delay others by seconds, and once", async () => {
     const bench = new PlegBench({ wrap: (cri) => hanging(cri, (uid) => uid.startsWith("stuck")) });
     for (let index = 0; index < 12; index++) bench.pod(`stuck${index}`);
     const other = bench.pod("works");
@@ -130,7 +130,7 @@ describe("PLEG without runtime events", () => {
     assert.deepEqual(await bench.pass(1600), ["ContainerDied works"]);
   });
 
-  test("an inspection that fails is told to whoever waits, and the next listing mends it", async () => {
+  test("a failed inspection rejects the waiter, and the next relist retries it", async () => {
     const looks = { fail: true };
     const bench = new PlegBench({ wrap: (cri) => failing(cri, looks) });
     bench.pod("a");
@@ -142,7 +142,7 @@ describe("PLEG without runtime events", () => {
     assert.equal(bench.cache.get(podUid("a")).error, undefined);
   });
 
-  test("an exit is told once, also when looks at the pod fail before and after", async () => {
+  test("an exit is reported once, also when inspections before and after it fail", async () => {
     const looks = { fail: false };
     const bench = new PlegBench({ wrap: (cri) => failing(cri, looks) });
     const container = bench.pod("a");
@@ -157,7 +157,7 @@ describe("PLEG without runtime events", () => {
     assert.deepEqual(await bench.pass(3000), []);
   });
 
-  test("a listing that fails is said once, and its end too", async () => {
+  test("a failed relist is logged once, and its recovery too", async () => {
     const bench = new PlegBench({ faults: { ...noFaults, failBefore: 1 } });
     bench.start();
     await bench.pass(3500);

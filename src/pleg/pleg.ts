@@ -21,11 +21,11 @@ import { RelistSchedule } from "./relist-schedule.ts";
 export interface PlegConfig {
   /** Relist interval without a working event stream: 1 s (genericPlegRelistPeriod). */
   readonly relistPeriodMs: number;
-  /** Relist interval with events: relisting only verifies. */
+  /** Relist interval with reliable events: relisting only verifies. */
   readonly eventedRelistPeriodMs: number;
   /** Capacity of the event channel: 1000. */
   readonly channelCapacity: number;
-  /** Concurrent inspections; those that the runtime does not answer hold their slot only for a while. */
+  /** Concurrent inspections. One that the runtime does not answer releases its slot after a while. */
   readonly inspections: number;
 }
 
@@ -33,7 +33,7 @@ export interface PlegDependencies {
   readonly clock: Clock;
   readonly cri: Cri;
   readonly cache: PodCache;
-  /** Told that the runtime was listed. */
+  /** Advanced after the first relist. */
   readonly startUp: Pick<StartUp, "reach">;
   readonly journal: Recorder;
   readonly log: Logger;
@@ -84,14 +84,14 @@ export class Pleg {
   readonly #soon = new Map<PodUid, Disposable>();
   /** Pods that their workers are stopping ({@link ending}). */
   readonly #ending = new Set<PodUid>();
-  /** Pods whose last inspection failed: the earlier status stays valid, and they are inspected again. */
+  /** Pods whose last inspection failed: the earlier status stays valid, and the next relist retries. */
   readonly #unseen = new Set<PodUid>();
   readonly #events: LifecycleEvents;
   readonly #places: Places;
   #observation: Observation = 0;
   readonly #outcome: RelistOutcome;
   readonly #trust = new EventTrust();
-  /** As last emitted. */
+  /** The last reported state. */
   #evented = false;
   readonly #schedule: RelistSchedule;
   #signal: AbortSignal | undefined;
@@ -107,7 +107,7 @@ export class Pleg {
     this.#places = new Places(deps, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
   }
 
-  /** What happens to pods, for the sync loop. */
+  /** Lifecycle events for the sync loop. */
   get events(): EventChannel<DeliveredEvent> {
     return this.#events.channel;
   }

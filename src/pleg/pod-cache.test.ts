@@ -15,7 +15,7 @@ function setUp(): { clock: SimClock; cache: PodCache } {
 }
 
 describe("PodCache", () => {
-  test("a pod that was never seen is empty, as fresh as the last listing", async () => {
+  test("a pod without an entry is empty and as fresh as the last relist", async () => {
     const { cache } = setUp();
     cache.updateTime(3);
     const empty = await cache.getNewerThan(uid, 2, 1000);
@@ -23,7 +23,7 @@ describe("PodCache", () => {
     assert.deepEqual(empty.sandboxes, []);
   });
 
-  test("getNewerThan returns at once what is newer", async () => {
+  test("getNewerThan returns a newer status at once", async () => {
     const { cache } = setUp();
     cache.set(uid, status, undefined, 5);
     assert.equal(await cache.getNewerThan(uid, 4, 1000), status);
@@ -38,7 +38,7 @@ describe("PodCache", () => {
     assert.equal(await newer, status);
   });
 
-  test("a listing makes unchanged pods fresh, but not one that is known to have changed", async () => {
+  test("a relist makes unchanged pods fresh, but not one that is known to have changed", async () => {
     const { clock, cache } = setUp();
     cache.set(uid, testStatus([]), undefined, 5);
     cache.markStale(uid, 5);
@@ -49,7 +49,7 @@ describe("PodCache", () => {
     await clock.run(1000);
   });
 
-  test("a look that was under way when the pod changed is no newer for a listing that began later", async () => {
+  test("an inspection that was in progress when the pod changed is no newer after a later relist", async () => {
     const { clock, cache } = setUp();
     cache.markStale(uid, 6);
     const newer = cache.getNewerThan(uid, 6, 60_000);
@@ -60,7 +60,7 @@ describe("PodCache", () => {
     assert.equal(await newer, status);
   });
 
-  test("getNewerThan never waits forever: it names what it waited for", async () => {
+  test("getNewerThan never waits forever: its error names the wait", async () => {
     const { clock, cache } = setUp();
     const never = cache.getNewerThan(uid, 5, 2000);
     const failed = assert.rejects(
@@ -72,7 +72,7 @@ describe("PodCache", () => {
     assert.deepEqual(clock.pending(), []);
   });
 
-  test("a failed inspection is told to the one who waits, and the last good status stays", async () => {
+  test("a failed inspection rejects the waiter, and the last good status stays", async () => {
     const { cache } = setUp();
     cache.set(uid, status, undefined, 5);
     const waiting = cache.getNewerThan(uid, 5, 1000);
@@ -88,7 +88,7 @@ describe("PodCache", () => {
     assert.equal(cache.get(uid).status, status);
   });
 
-  test("a wait that is called off rejects and leaves no timer", async () => {
+  test("a canceled wait rejects and leaves no timer", async () => {
     const { clock, cache } = setUp();
     const controller = new AbortController();
     const waiting = cache.getNewerThan(uid, 5, 1000, controller.signal);
@@ -97,7 +97,7 @@ describe("PodCache", () => {
     assert.deepEqual(clock.pending(), []);
   });
 
-  test("takes no number twice for one pod, no stale mark of an earlier look, and no other pod's status", () => {
+  test("rejects a repeated number for a pod, a stale mark of an earlier inspection, and another pod's status", () => {
     const { cache } = setUp();
     cache.set(uid, status, undefined, 5);
     assert.throws(() => cache.set(uid, status, undefined, 5), /two observations of a pod are told apart/);

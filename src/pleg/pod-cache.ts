@@ -68,7 +68,7 @@ export class PodCache {
    */
   markStale(uid: PodUid, began: Observation): void {
     const before = this.#stale.get(uid) ?? 0;
-    // A look that was under way at the later mark would count as one after it.
+    // An inspection in progress at the later mark would count as one after it.
     invariant("a pod is not marked stale by an earlier look", began >= before, () => `${uid}: ${began}, ${before}`);
     this.#stale.set(uid, began);
   }

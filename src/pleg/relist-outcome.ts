@@ -63,7 +63,7 @@ export class RelistOutcome {
     this.#returns.emit({ ...cause, ...(entry !== undefined && { entry }) });
   }
 
-  /** The log has the failure as a warning, so it must have the recovery too. */
+  /** The failure was logged as a warning, so the recovery is logged too. */
   #tellEnd(message: string): number {
     const { journal, log } = this.#deps;
     log.info(message);

@@ -21,7 +21,7 @@ describe("probeAction", () => {
     });
   });
 
-  test("goes to the pod's address by default, and by name to a port of the container", () => {
+  test("targets the pod's address by default, and a container port by its name", () => {
     const action = probeAction(container, { httpGet: { port: "web", path: "/healthz" } }, "10.0.0.2");
     assert.deepEqual(action, {
       kind: "http",
@@ -50,19 +50,19 @@ describe("probeAction", () => {
     });
   });
 
-  test("goes to another host when the probe names one, even before the pod has an address", () => {
+  test("targets another host when the probe names one, even before the pod has an address", () => {
     const action = probeAction(container, { tcpSocket: { port: 1, host: "127.0.0.1" } }, "");
     assert.deepEqual(action, { kind: "tcp", host: "127.0.0.1", port: 1 });
   });
 
-  test("is refused without an address, a port of that name, or a handler", () => {
+  test("is impossible without an address, a port of that name, or a handler", () => {
     assert.throws(() => probeAction(container, { tcpSocket: { port: 1 } }, ""), /no IP address/);
     assert.throws(() => probeAction(container, { tcpSocket: { port: "db" } }, "10.0.0.2"), /no port named "db"/);
     assert.throws(() => probeAction(container, {}, "10.0.0.2"), /no exec/);
   });
 });
 
-test("a probe is named without what may be secret in it", () => {
+test("a probe's name contains nothing that may be secret", () => {
   assert.equal(describeProbe({ httpGet: { port: 8080, path: "/healthz?token=x" } }), "GET :8080/healthz");
   assert.equal(describeProbe({ httpGet: { port: "web", host: "app" } }), "GET app:web/");
   assert.equal(describeProbe({ exec: { command: ["curl", "-u", "user:pass"] } }), "exec curl");

@@ -37,7 +37,7 @@ describe("judge", () => {
     });
   }
 
-  test("a verdict never comes before as many outcomes of its kind as its threshold says", () => {
+  test("a verdict needs as many consecutive outcomes as its threshold", () => {
     const thresholds = fc.record({ successThreshold: fc.integer({ min: 1, max: 4 }), failureThreshold: fc.nat(4) });
     fc.assert(
       fc.property(fc.array(fc.constantFrom<typeof F | typeof S>(F, S)), thresholds, (outcomes, drawn) => {
@@ -77,7 +77,7 @@ describe("mayProbe", () => {
   }
 });
 
-test("before its first verdict a container is alive, not ready, and nobody knows whether it has started", () => {
+test("before its first verdict a container is alive, not ready, and not known to have started", () => {
   const results = probeTypes.map((type) => `${type} ${initialResult(type)}`);
   assert.deepEqual(results, ["startup unknown", "liveness success", "readiness failure"]);
 });
@@ -93,20 +93,20 @@ describe("the time of a probe", () => {
   const times = { initialDelayMs: 0, periodMs: 10_000 };
   const old = { nowMs: 500_000, containerStartMs: 499_000, ownStartMs: 0, draw: 0.5 };
 
-  test("is at once for a container that was just seen running", () => {
+  test("is at once for a container whose start was just observed", () => {
     assert.equal(firstProbeMs(times, old), 500_000);
   });
   test("is not before the initial delay has passed since the container's start", () => {
     assert.equal(firstProbeMs({ ...times, initialDelayMs: 5000 }, old), 504_000);
     assert.equal(firstProbeMs({ ...times, initialDelayMs: 500 }, old), 500_000);
   });
-  test("is spread over the period for containers that ran before a podwright that is younger than the period", () => {
+  test("is spread over the period for containers older than podwright, while that is younger than the period", () => {
     const adopted = { nowMs: 500_000, containerStartMs: 100_000, ownStartMs: 499_000, draw: 0.5 };
     assert.equal(firstProbeMs(times, adopted), 505_000);
     assert.equal(firstProbeMs(times, { ...adopted, ownStartMs: 489_000 }), 500_000);
     assert.equal(firstProbeMs(times, { ...adopted, containerStartMs: 499_500 }), 500_000);
   });
-  test("is a period after the last one was due, however long that took, and at once when it took longer", () => {
+  test("is a period after the last one was due, and at once when that has passed", () => {
     assert.equal(nextProbeMs(times, 1000, 1800), 11_000);
     assert.equal(nextProbeMs(times, 1000, 15_000), 15_000);
   });

@@ -56,7 +56,10 @@ export interface Gate {
   readonly ending: boolean;
 }
 
-/** Startup probes run until the container has started, the others from then on; of a stopping pod only readiness. */
+/**
+ * Startup probes run until the container has started, the others from then on; in a stopping pod only readiness probes
+ * run.
+ */
 export function mayProbe(type: ProbeType, { running, started, settled, ending }: Gate): boolean {
   if (!running || settled) return false;
   if (type === "readiness") return started;
@@ -89,14 +92,14 @@ export function firstProbeMs(
 }
 
 /**
- * Probes are repeated at multiples of this: those of many containers then share one waking of the process, and so do
- * their answers, which halves what they cost.
+ * Probes are repeated at multiples of this. Probes of many containers then share one wake-up of the process, and so do
+ * their responses, which halves their cost.
  */
 const gridMs = 50;
 
 /**
- * When to probe next: a period after the last one was due; immediately when that took longer, never twice for one
- * delay.
+ * When to probe next: a period after the last one was due, or immediately if that has passed; a delay is never caught
+ * up twice.
  */
 export function nextProbeMs(times: Pick<ProbeTimes, "periodMs">, lastDueMs: number, nowMs: number): number {
   return Math.ceil(Math.max(lastDueMs + times.periodMs, nowMs) / gridMs) * gridMs;

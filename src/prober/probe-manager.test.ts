@@ -15,7 +15,7 @@ function chain(cause: Cause | undefined): string[] {
 describe("a readiness probe", () => {
   const container = { readinessProbe: { ...port(1), periodSeconds: 5 } };
 
-  test("is made at once and every period, and decides whether the container is ready", async () => {
+  test("probes at once and every period, and decides whether the container is ready", async () => {
     const world = new World();
     world.network.down.add(1);
     world.see(container);
@@ -28,7 +28,7 @@ describe("a readiness probe", () => {
     assert.deepEqual(world.changes, ["c readiness success"]);
   });
 
-  test("takes readiness away after the third failure in a row only, and kills nothing", async () => {
+  test("is not ready after the third consecutive failure only, and kills nothing", async () => {
     const world = new World();
     world.see(container);
     await world.clock.advance(1);
@@ -40,7 +40,7 @@ describe("a readiness probe", () => {
     assert.equal(world.state(container).unhealthy, undefined);
   });
 
-  test("needs as many successes as its threshold says", async () => {
+  test("needs as many successes as its threshold", async () => {
     const world = new World();
     const strict = { readinessProbe: { ...container.readinessProbe, successThreshold: 2 } };
     world.see(strict);
@@ -50,7 +50,7 @@ describe("a readiness probe", () => {
     assert.equal(world.state(strict).ready, true);
   });
 
-  test("goes on while the pod is being stopped, until the container has", async () => {
+  test("continues while the pod is being stopped, until the container has exited", async () => {
     const world = new World();
     world.see(container);
     world.see(container, {}, { ending: true });
@@ -72,8 +72,8 @@ describe("a readiness probe", () => {
   });
 });
 
-describe("a probe that is led to another host", () => {
-  test("has succeeded, with a warning", async () => {
+describe("a probe that is redirected to another host", () => {
+  test("succeeds, with a warning", async () => {
     const world = new World();
     const body = Buffer.from('<a href="http://0.0.0.0/">Found</a>.\n\n');
     world.network.httpGet = async () => ({ status: 302, redirectedTo: "0.0.0.0", body });
@@ -101,7 +101,7 @@ describe("a probe that is led to another host", () => {
 describe("a liveness probe", () => {
   const container = { livenessProbe: { ...port(2), periodSeconds: 1, timeoutSeconds: 1 } };
 
-  test("speaks against the container after the third failure in a row, and tells why", async () => {
+  test("fails the container after the third consecutive failure, and reports why", async () => {
     const world = new World();
     world.see(container);
     await world.clock.advance(1);
@@ -133,7 +133,7 @@ describe("a liveness probe", () => {
     assert.deepEqual(entry.data, { probe: "liveness", output: "connection refused", lateMs: 0, eventMessage });
   });
 
-  test("is held after its verdict until another instance runs, which starts with a clean slate", async () => {
+  test("pauses after its verdict until another instance runs, which starts fresh", async () => {
     const world = new World();
     world.network.down.add(2);
     world.see(container);
@@ -149,7 +149,7 @@ describe("a liveness probe", () => {
     assert.notEqual(world.state(container, "c-1").unhealthy, undefined);
   });
 
-  test("passes on the grace of its own", async () => {
+  test("passes on its own grace period", async () => {
     const world = new World();
     const own = {
       livenessProbe: { ...container.livenessProbe, failureThreshold: 1, terminationGracePeriodSeconds: 7 },
@@ -160,7 +160,7 @@ describe("a liveness probe", () => {
     assert.equal(world.state(own).unhealthy?.graceSeconds, 7);
   });
 
-  test("ends with the pod's end", async () => {
+  test("ends with the pod", async () => {
     const world = new World();
     world.see(container);
     await world.clock.advance(1);
@@ -169,7 +169,7 @@ describe("a liveness probe", () => {
     assert.equal(world.network.probes.length, 1);
   });
 
-  test("that can't be made says nothing", async () => {
+  test("that is impossible gives no verdict", async () => {
     const world = new World();
     const broken = { livenessProbe: { tcpSocket: { port: "nowhere" }, periodSeconds: 1 } };
     world.see(broken);
@@ -188,7 +188,7 @@ describe("a startup probe", () => {
     readinessProbe: { ...port(1), periodSeconds: 1 },
   };
 
-  test("comes before the others and is over once it has succeeded; they follow at once", async () => {
+  test("precedes the others and ends once it has succeeded; they follow at once", async () => {
     const world = new World();
     world.network.down.add(3);
     world.see(container);
@@ -203,7 +203,7 @@ describe("a startup probe", () => {
     assert.deepEqual(world.network.probes.slice(6), ["2 at 4000", "1 at 4000"]);
   });
 
-  test("that fails too often speaks against the container", async () => {
+  test("that fails too often fails the container", async () => {
     const world = new World();
     const impatient = { ...container, startupProbe: { ...container.startupProbe, failureThreshold: 2 } };
     world.network.down.add(3);
@@ -218,7 +218,7 @@ describe("a startup probe", () => {
 describe("sidecars and others", () => {
   const probe = { readinessProbe: { ...port(1), periodSeconds: 1 } };
 
-  test("sidecars are probed, other init containers and ephemeral ones are not", async () => {
+  test("sidecars are probed; other init containers and ephemeral ones are not", async () => {
     const world = new World();
     const initContainers: Container[] = [
       { name: "sidecar", image: "busybox", restartPolicy: "Always", readinessProbe: port(10) },
@@ -233,7 +233,7 @@ describe("sidecars and others", () => {
     assert.deepEqual(world.network.probes, ["10 at 0"]);
   });
 
-  test("a container without probes is started, and has no say", () => {
+  test("a container without probes is started and has no probe state", () => {
     const world = new World();
     world.see({});
     assert.deepEqual(world.state({}), { ready: undefined, started: undefined, unhealthy: undefined });
@@ -252,7 +252,7 @@ describe("sidecars and others", () => {
     );
   });
 
-  test("a pod that is gone leaves no wait, no result and nothing under way", async () => {
+  test("a removed pod leaves no wait, no result and no probe in progress", async () => {
     const world = new World();
     world.network.hanging.add(1);
     world.see(probe);
@@ -264,7 +264,7 @@ describe("sidecars and others", () => {
     assert.deepEqual(world.clock.waits, []);
   });
 
-  test("the host's address stands for a pod in the host's network", async () => {
+  test("the host's address is used for a pod in the host network", async () => {
     const world = new World();
     let asked = "";
     world.network.tcpConnect = (host) => {
@@ -303,7 +303,7 @@ describe("a restart of podwright", () => {
     assert.deepEqual(world.network.probes, ["1 at 5000"]);
   });
 
-  test("takes readiness away only for failed probes", async () => {
+  test("makes a container unready only for failed probes", async () => {
     const world = await restarted(() => {});
     world.network.down.add(1);
     await world.clock.advance(20_000);
@@ -312,18 +312,18 @@ describe("a restart of podwright", () => {
     assert.equal(world.state(container).ready, false);
   });
 
-  test("makes nothing ready that was not", async () => {
+  test("makes no unready container ready", async () => {
     const world = await restarted((first) => first.network.down.add(1));
     assert.deepEqual(world.state(container), { ready: false, started: true, unhealthy: undefined });
   });
 
-  test("does not take what it knows of one instance for another", async () => {
+  test("does not apply one instance's result to another", async () => {
     const world = await restarted(() => {});
     world.see(container, { id: containerId("c-1") });
     assert.equal(world.state(container, "c-1").ready, false);
   });
 
-  test("survives a file that holds anything", async () => {
+  test("survives a corrupt file", async () => {
     for (const text of ["", "{", "[]", '{"pods":{"uid-1":{"c-0":{"ready":"yes"}}}}', '{"pods":{"uid-1":7}}']) {
       const world = new World();
       await world.files.makeDirectory("/var/lib/kubelet/podwright", 0o700);
@@ -335,7 +335,7 @@ describe("a restart of podwright", () => {
   });
 });
 
-test("a node that changes over from another kubelet keeps what the API server was told of the instances that run", async () => {
+test("a node that switches from another kubelet keeps the readiness that the API server has of running instances", async () => {
   const container = { startupProbe: port(3), readinessProbe: { ...port(1), periodSeconds: 10 } };
   const told = (ready: boolean, id = "c-0"): ApiPodStatus => ({
     phase: "Running",
@@ -368,7 +368,7 @@ test("a node that changes over from another kubelet keeps what the API server wa
   assert.equal(taken(told(true, "c-1")).state(container).ready, false);
 });
 
-test("probes that were sent late say so in the cause, once it matters", async () => {
+test("late probes are mentioned in the cause, once it matters", async () => {
   const world = new World();
   const container = { livenessProbe: { ...port(2), periodSeconds: 1, failureThreshold: 1 } };
   world.network.down.add(2);

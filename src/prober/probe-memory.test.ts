@@ -9,7 +9,7 @@ import { ProbeMemory } from "./probe-memory.ts";
 
 const path = "/var/lib/podwright/probes.json";
 
-test("what could not be kept while the disk was full is kept later, for the next life", async () => {
+test("a result that could not be stored on a full disk is stored later, for the next run", async () => {
   const clock = new SimClock(1_700_000_000_000);
   const files = new MemoryFiles(clock.incarnation());
   let full = true;

@@ -26,7 +26,7 @@ const strangersMs = 10 * 60_000;
 
 /**
  * The last startup and readiness verdicts on disk, so that a restart of podwright flips no readiness: a ready container
- * stays ready until a probe fails, and one not known to be ready does not become so unprobed. Liveness is not stored:
+ * stays ready until a probe fails, and one not known to be ready becomes ready only by a probe. Liveness is not stored:
  * nothing is killed for an earlier run's result.
  *
  * An unreadable or unwritable file costs only this memory.
@@ -91,7 +91,9 @@ export class ProbeMemory {
     if (this.#pods.delete(uid)) this.#touch();
   }
 
-  /** Resolves when everything noted so far is on disk, or could not be written; that is not retried afterwards. */
+  /**
+   * Resolves when everything noted so far is on disk or a write has failed; a failed write is not retried afterwards.
+   */
   async flush(): Promise<void> {
     await this.#writing;
     this.#retry?.[Symbol.dispose]();

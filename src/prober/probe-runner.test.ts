@@ -81,12 +81,12 @@ describe("an Event", () => {
   const said = async (action: ProbeAction, answers: Answers): Promise<string | undefined> =>
     (await world(answers).start(action)).eventText;
 
-  test("says in upstream's words that a status is a failure, and nothing of the body", async () => {
+  test("reports a failure status in upstream's words, without the body", async () => {
     const httpGet = async () => ({ status: 503, body: Buffer.from("stack trace") });
     assert.equal(await said(http, { httpGet }), "HTTP probe failed with statuscode: 503");
   });
 
-  test("holds the body of a redirect that is not followed: harmless, bounded, and without secrets", async () => {
+  test("holds the body of a redirect that is not followed: sanitised, bounded, and without secrets", async () => {
     const answer = (body: string): Answers => ({
       httpGet: async () => ({ status: 302, redirectedTo: "0.0.0.0", body: Buffer.from(body) }),
     });
@@ -106,12 +106,12 @@ describe("an Event", () => {
     assert.ok((await outcomeOf(http, answer("x".repeat(10_240)))).length < 320);
   });
 
-  test("holds more of what a command printed than the journal does", async () => {
+  test("holds more of a command's output than the journal does", async () => {
     assert.equal((await said(exec, exits(1, "x".repeat(5000))))?.length, 901);
     assert.equal(await said(exec, exits(1, "short")), undefined);
   });
 
-  test("says in upstream's words what a health check said", async () => {
+  test("reports a health check's result in upstream's words", async () => {
     const grpc: ProbeAction = { kind: "grpc", host: "10.0.0.2", port: 9000, service: "" };
     const words = async (answer: GrpcHealthAnswer): Promise<string | undefined> =>
       await said(grpc, { grpcHealth: async () => answer });
@@ -148,19 +148,19 @@ test("a TCP probe succeeds when the connection opens and fails when it does not"
 });
 
 describe("a command", () => {
-  test("succeeds with exit code 0 alone, and its output tells why it failed", async () => {
+  test("succeeds with exit code 0 alone, and its output explains a failure", async () => {
     assert.equal(await outcomeOf(exec, exits(0, "fine")), "success: exit code 0");
     assert.equal(await outcomeOf(exec, exits(1)), "failure: exit code 1");
     assert.equal(await outcomeOf(exec, exits(2, "out ", "no such file\n")), "failure: exit code 2: out no such file");
   });
 
-  test("that prints a secret is told of without it, and so is what says it otherwise", async () => {
+  test("that prints a secret is reported without it, also in derived texts", async () => {
     assert.equal(await outcomeOf(exec, exits(1, "it is swordfish\n")), "failure: exit code 1: it is <secret>");
     const refused = async () => Promise.reject(new Error("no swordfish here"));
     assert.equal(await outcomeOf(exec, { execSync: refused }), "error: no <secret> here");
   });
 
-  test("that prints terminal sequences or megabytes is told of harmlessly and briefly", async () => {
+  test("that prints terminal sequences or megabytes is sanitised and truncated", async () => {
     assert.equal(
       await outcomeOf(exec, exits(1, "\u001b]0;owned\u0007")),
       String.raw`failure: exit code 1: \u001b]0;owned\u0007`,
@@ -175,7 +175,7 @@ describe("a command", () => {
     assert.equal(await outcomeOf(exec, { execSync }), "failure: still running after 1 s");
   });
 
-  test("is given its timeout from the moment at which the runtime gets it", async () => {
+  test("has its timeout counted from when the runtime receives it", async () => {
     const timeouts: unknown[] = [];
     const execSync: CommandService["execSync"] = async ({ timeout }) => {
       timeouts.push(timeout);
@@ -185,14 +185,14 @@ describe("a command", () => {
     assert.deepEqual(timeouts, [3n]);
   });
 
-  test("of which the runtime says nothing at all speaks against the runtime, not the container", async () => {
+  test("whose outcome is unknown counts against the runtime, not the container", async () => {
     const { clock, start } = world({ execSync: () => new Promise(() => {}) });
     const outcome = start(exec);
     for (let tries = 0; tries < 3; tries++) await clock.advance(11_000);
     assert.deepEqual(await outcome, { kind: "error", text: "the runtime does not answer", lateMs: 0 });
   });
 
-  test("does not wait for long when others hang", async () => {
+  test("does not wait long when others hang", async () => {
     let begun = 0;
     const execSync = () => {
       begun++;
@@ -207,7 +207,7 @@ describe("a command", () => {
   });
 });
 
-test("a probe whose path leaves nobody to ask has failed", async () => {
+test("a probe whose path leads to no host has failed", async () => {
   const action = (): never => {
     throw new ProbeTargetError("no Host in request URL");
   };
@@ -215,14 +215,14 @@ test("a probe whose path leaves nobody to ask has failed", async () => {
   assert.deepEqual([kind, text], ["failure", "no Host in request URL"]);
 });
 
-describe("a probe that can't be made", () => {
-  test("is tried three times at once and then says nothing of the container", async () => {
+describe("an impossible probe", () => {
+  test("is tried three times at once and then gives no verdict", async () => {
     let tries = 0;
     const httpGet = () => Promise.reject(new Error(`broken ${++tries}`));
     assert.deepEqual(await world({ httpGet }).start(http), { kind: "error", text: "broken 3", lateMs: 0 });
   });
 
-  test("is not tried again after an answer", async () => {
+  test("is not retried after a response", async () => {
     let tries = 0;
     const httpGet = async () => {
       if (++tries === 1) throw new Error("broken");
@@ -241,8 +241,8 @@ describe("a probe that can't be made", () => {
   });
 });
 
-describe("a probe without an answer", () => {
-  test("fails at its timeout, and is called off then", async () => {
+describe("a probe without a response", () => {
+  test("fails at its timeout, and is then canceled", async () => {
     let signal: AbortSignal | undefined;
     const httpGet: NetworkProbes["httpGet"] = (_request, its) => {
       signal = its;
@@ -258,7 +258,7 @@ describe("a probe without an answer", () => {
     assert.deepEqual(clock.waits, []);
   });
 
-  test("is waited for once more as long as podwright itself was busy", async () => {
+  test("gets the time back that podwright itself was busy", async () => {
     const answer = Promise.withResolvers<{ status: number }>();
     const { clock, start } = world({ httpGet: () => answer.promise });
     const outcome = start(http);
@@ -269,7 +269,7 @@ describe("a probe without an answer", () => {
     assert.deepEqual(await outcome, { kind: "success", text: "HTTP status 200", lateMs: 3000 });
   });
 
-  test("fails in the end even when podwright was busy", async () => {
+  test("fails eventually even when podwright was busy", async () => {
     const { clock, start } = world({ httpGet: () => new Promise(() => {}) });
     const outcome = start(http);
     await settle();
@@ -278,7 +278,7 @@ describe("a probe without an answer", () => {
     assert.deepEqual(await outcome, { kind: "failure", text: "no response in 1 s", lateMs: 3000 });
   });
 
-  test("ends with the signal's reason when the container is gone", async () => {
+  test("rejects with the signal's reason when the container is gone", async () => {
     const { controller, start } = world({ httpGet: () => new Promise(() => {}) });
     const outcome = start(http);
     controller.abort(new Error("gone"));

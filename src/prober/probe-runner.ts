@@ -15,7 +15,7 @@ import {
 import type { HideSecrets } from "../runtime/config/hidden-secrets.ts";
 import type { ProbeAction } from "./probe-action.ts";
 
-/** The outcome of one probe. error: it could not be made, which says nothing about the container. */
+/** The outcome of one probe. error: the probe was impossible, which says nothing about the container. */
 export interface ProbeOutcome {
   readonly kind: "success" | "warning" | "failure" | "error";
   /** One clause for people, safe to print and short. */
@@ -45,10 +45,10 @@ export interface ProbeOrder {
 /** Runs commands in containers. */
 export type CommandService = Pick<CriRuntimeService, "execSync">;
 
-/** Unfiltered: made safe and short in one place. */
+/** Unfiltered; sanitised and truncated in one place. */
 type Verdict = Pick<ProbeOutcome, "kind" | "text" | "eventText">;
 
-/** Consecutive attempts when a probe could not be made (maxProbeRetries). */
+/** Consecutive attempts when a probe is impossible (maxProbeRetries). */
 const maxTries = 3;
 /** Commands that start concurrently: each is a new process in a container. */
 const maxCommandStarts = 8;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { testPod } from "../../test/support/observed.ts";
 import { probedContainers, probeTimes } from "./probe-spec.ts";
 
-test("what a probe does not say has the API's defaults, and so has a zero but for the delay", () => {
+test("omitted fields have the API's defaults, and so have zeros except the delay", () => {
   const defaults = { initialDelayMs: 0, periodMs: 10_000, timeoutMs: 1000, successThreshold: 1, failureThreshold: 3 };
   assert.deepEqual(probeTimes({}), defaults);
   const zeros = {
@@ -30,7 +30,7 @@ test("what a probe does not say has the API's defaults, and so has a zero but fo
   });
 });
 
-test("regular containers and sidecars are probed, other init containers and ephemeral ones are not", () => {
+test("regular containers and sidecars are probed; other init containers and ephemeral ones are not", () => {
   const pod = testPod({
     initContainers: [{ name: "i" }, { name: "s", restartPolicy: "Always" }],
     ephemeralContainers: [{ name: "e" }],

@@ -154,7 +154,7 @@ export class ProbeWorker {
     const { clock, runner, log } = this.#deps;
     const { container, probe, target, hide } = this.#view;
     const subject = (): string => `${this.#pod.uid}/${container.name} ${this.type}`;
-    // What ends, or is not to be probed any more, takes the wait with it.
+    // Stopping the probe also cancels the wait.
     invariant("only what runs is probed", target !== undefined && this.#mayProbe(), subject);
     invariant("a container is probed once at a time", this.#probing === undefined, subject);
     if (target === undefined) return;
@@ -181,7 +181,7 @@ export class ProbeWorker {
   #take(outcome: ProbeOutcome, target: ProbeTarget): void {
     const { container, probe } = this.#view;
     const { clock, results } = this.#deps;
-    // An instance that ends calls its probes off.
+    // The end of an instance cancels its probes.
     const isItsOwn = target.id === this.#view.target?.id;
     invariant("a verdict is of the instance that was probed", isItsOwn, () => `${this.#pod.uid}: ${target.id}`);
     results.saw(target.id, this.type, { kind: outcome.kind, text: outcome.text, at: clock.now() });
