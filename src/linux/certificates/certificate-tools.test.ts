@@ -18,7 +18,7 @@ function asked(key: string, wanted: RequestTemplate): ReturnType<typeof readRequ
 }
 
 describe("certificate tools", () => {
-  test("a request names what its template has and is signed by its key, whatever kind that is", () => {
+  test("a signing request has what its template names and is signed by its key, of either kind", () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     for (const key of [tools.newKey(), privateKey.export({ type: "pkcs1", format: "pem" })]) {
       const request = asked(key, template);
@@ -30,14 +30,14 @@ describe("certificate tools", () => {
     assert.deepEqual([plain.dnsNames, plain.ipAddresses], [[], []]);
   });
 
-  test("new keys are of the kind that Go's kubelet makes, each another one", () => {
+  test("new keys are of the kind that Go's kubelet creates, each different", () => {
     const key = tools.newKey();
     assert.match(key, /^-----BEGIN EC PRIVATE KEY-----\n/);
     assert.equal(tools.publicKey(key).kind, "ec");
     assert.notEqual(tools.newKey(), key);
   });
 
-  test("certificates are read with all they name, addresses in one form", () => {
+  test("certificates are read with all their names, addresses in canonical form", () => {
     const now = new Date(Date.UTC(2026, 10, 20));
     const authority = new CertificateAuthority("ca", now);
     const later = new Date(now.getTime() + 5000);
@@ -55,7 +55,7 @@ describe("certificate tools", () => {
     assert.equal(tools.belong({ certificate: parts.certificate ?? "", key: tools.newKey() }), false);
   });
 
-  test("what can't be read is said without showing it", () => {
+  test("errors about unreadable input do not show it", () => {
     const secret = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n";
     assert.throws(() => tools.publicKey(secret), /^Error: cannot parse a private key$/);
     const broken = "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n";

@@ -25,7 +25,7 @@ export const systemCertificateTools: CertificateTools = {
   sha512t256: (data) => createHash("sha512-256").update(data).digest(),
 };
 
-/** PEM blocks of a label (a pattern), each ending in a new line. */
+/** PEM blocks with a label (a pattern), each ending in a newline. */
 function blocks(text: string, label: string): string[] {
   const pattern = new RegExp(`-----BEGIN (${label})-----\\r?\\n[A-Za-z0-9+/=\\s]+-----END \\1-----`, "g");
   return [...text.matchAll(pattern)].map(([block]) => `${block.replaceAll("\r", "")}\n`);
@@ -43,7 +43,7 @@ function privateKeyOf(key: string) {
   try {
     return createPrivateKey(key);
   } catch {
-    // OpenSSL's message says nothing that helps, and whatever else it says is of a secret.
+    // OpenSSL's message does not help, and any other detail would be of a secret.
     throw new Error("cannot parse a private key");
   }
 }

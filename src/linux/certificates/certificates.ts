@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign
 import { isIP } from "node:net";
 import { bitString, der, derTag, integer, oid, pem, sequence, time } from "./der.ts";
 
-/** Whom a certificate names: for Kubernetes a user and its groups. */
+/** The identity in a certificate: for Kubernetes a user and its groups. */
 export interface Subject {
   readonly commonName: string;
   readonly organizations?: readonly string[];
@@ -59,9 +59,9 @@ export function subjectAlternativeNames(names: readonly string[]): Buffer {
 const usageIds = { server: "1.3.6.1.5.5.7.3.1", client: "1.3.6.1.5.5.7.3.2" } as const;
 
 /**
- * A self-signed serving certificate for a node, followed by its authority's, whose key is discarded: clients may pin
- * the one or trust the other.
- * @param names DNS names and IP addresses; the first is the certificate's own
+ * A self-signed serving certificate for a node, followed by its authority's, whose key is discarded. Clients may pin
+ * the former or trust the latter.
+ * @param names DNS names and IP addresses; the first is the common name
  */
 export function selfSignedCertificate(names: readonly string[], now: Date): Credentials {
   const [first = "localhost"] = names;
@@ -79,7 +79,7 @@ export function selfSignedCertificate(names: readonly string[], now: Date): Cred
   return { certificate: `${certificate}${authority.certificate}`, key };
 }
 
-/** A certificate authority that lives in memory: ECDSA P-256, X.509 v3 (RFC 5280). */
+/** An in-memory certificate authority: ECDSA P-256, X.509 v3 (RFC 5280). */
 export class CertificateAuthority {
   /** PEM. */
   readonly certificate: string;
@@ -113,7 +113,7 @@ export class CertificateAuthority {
     });
   }
 
-  /** A new key with a certificate for it. */
+  /** Creates a key and a certificate for it. */
   issue(request: Omit<CertificateRequest, "publicKey">): Credentials {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     return {

@@ -34,7 +34,7 @@ pyjexMoCIH6e0/MRgdu0i5umu5rvlvELTrMC4ybOoVL8naWXyvpH
 
 const nowMs = Date.UTC(2027, 0, 1);
 
-/** As a connection that has shown the certificate, which is its own authority. */
+/** A connection that presented this certificate, which is its own authority. */
 function shown(pem: string): ReturnType<ClientCertificates["of"]> {
   const certificate = new X509Certificate(pem);
   return new ClientCertificates(pem, () => nowMs).of({
@@ -44,12 +44,12 @@ function shown(pem: string): ReturnType<ClientCertificates["of"]> {
   });
 }
 
-test("of several common names the last is the user's, as to Go, and every organization is a group", () => {
+test("of several common names the last is the user's, as in Go, and every organization is a group", () => {
   assert.deepEqual(shown(twoNames), { commonName: "jane", organizations: ["dev", "ops"] });
   assert.deepEqual(shown(oneSet), { commonName: "zoe", organizations: ["dev"] });
 });
 
-test("a certificate without a name is nobody's", () => {
+test("a certificate without a common name identifies nobody", () => {
   const nobody = new CertificateAuthority("clients", new Date(nowMs)).issue({
     subject: { commonName: "", organizations: ["system:masters"] },
     usages: ["client"],

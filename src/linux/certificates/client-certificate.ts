@@ -2,23 +2,23 @@ import { X509Certificate } from "node:crypto";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { ClientCertificate } from "../../ports/node-server.ts";
 
-/** No chain that a client shows is longer; a loop in it would have no end. */
+/** No real client chain is longer; a loop in one would never end. */
 const maxChain = 10;
 
-/** The used part of a connection's socket; HTTP/2 has a stand-in. */
+/** The used part of a connection's socket; HTTP/2 has a proxy object for it. */
 interface PeerSocket extends Pick<TLSSocket, "authorized" | "getPeerX509Certificate"> {
   getPeerCertificate(): Pick<PeerCertificate, "subject" | "valid_to">;
 }
 
 /**
- * Tells clients by the certificates of their connections. The handshake has checked those, but connections can last for
- * days: a certificate that has expired since, or whose authority has been taken away, no longer counts.
+ * Identifies clients by the certificates of their connections. The handshake verified those, but connections can last
+ * for days: a certificate that has expired since, or whose authority was removed, no longer counts.
  */
 export class ClientCertificates {
   readonly #nowMs: () => number;
   #authorities: string | undefined;
   #parsed: readonly X509Certificate[] | undefined;
-  /** Connections whose chain leads to one of the present authorities, or does not. */
+  /** By connection: whether its chain leads to one of the current authorities. */
   #vouchedFor = new WeakMap<PeerSocket, boolean>();
 
   /** @param authorities PEM; undefined: client certificates are ignored */
@@ -27,7 +27,7 @@ export class ClientCertificates {
     this.#nowMs = nowMs;
   }
 
-  /** From now on these authorities count and no others, also for connections that there are. */
+  /** Replaces the authorities, also for existing connections. */
   use(authorities: string | undefined): void {
     if (authorities === this.#authorities) return;
     this.#authorities = authorities;
@@ -38,7 +38,7 @@ export class ClientCertificates {
   of(socket: PeerSocket | undefined): ClientCertificate | undefined {
     if (this.#authorities === undefined || socket?.authorized !== true) return undefined;
     const { subject, valid_to: validTo } = socket.getPeerCertificate();
-    // Of several the last counts, as in Go; an empty one means no user.
+    // The last of several counts, as in Go; an empty one means no user.
     const commonName = all(subject?.CN).at(-1) ?? "";
     if (commonName === "" || !(Date.parse(validTo) >= this.#nowMs()) || !this.#vouches(socket)) return undefined;
     return { commonName, organizations: all(subject.O) };
@@ -74,7 +74,7 @@ function certificateBlocks(pem: string): readonly string[] {
 }
 
 function parse(pem: string): readonly X509Certificate[] {
-  // What is no certificate OpenSSL has not taken for an authority either.
+  // OpenSSL did not accept an unparsable block as an authority either.
   return certificateBlocks(pem).flatMap((block) => parseBlock(block) ?? []);
 }
 
@@ -87,8 +87,8 @@ function parseBlock(block: string): X509Certificate | undefined {
 }
 
 /**
- * What makes a PEM text useless as a list of authorities: it names none, or one that is no certificate. With such a list
- * every client would be a stranger. Undefined: nothing.
+ * Why a PEM text is useless as a list of authorities: it has none, or an invalid one. Such a list would make every
+ * client unknown. Undefined: no problem.
  */
 export function authoritiesProblem(pem: string): string | undefined {
   if (pem.trim() === "") return "it is empty";

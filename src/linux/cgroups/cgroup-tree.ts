@@ -7,21 +7,22 @@ import { FileError } from "../../ports/files.ts";
 import { errnoOf, fileError } from "../file-error.ts";
 import { mkdir, rmdir, stat, writeAll } from "../files/calls.ts";
 
-/** How long removal waits for processes that have been killed to leave: the kernel answers EBUSY until they have. */
+/** How long removal waits for killed processes to leave: until then the kernel answers EBUSY. */
 const removalLimitMs = 1_000;
 const removalRetryMs = 20;
 
 /*
- * Files of cgroups are the kernel's memory: they are opened and read at once, as waiting for another thread costs ten times
- * as much. What takes the kernel's locks (making and removing a cgroup, writing a value) is left to another thread.
+ * Cgroup files are kernel memory: they are opened and read synchronously, because a round trip to another thread costs
+ * ten times as much. Operations that take kernel locks (making and removing a cgroup, writing a value) are left to
+ * another thread.
  */
 
-/** Errors that mean: the cgroup has been removed (meanwhile). */
+/** Errors that mean the cgroup has been removed (meanwhile). */
 const goneCodes: readonly string[] = ["ENOENT", "ENODEV"];
 
 /**
- * Checks a logical cgroup path and returns its parts. Paths hold names that come from pods: what could lead out of the
- * tree is refused.
+ * Checks a logical cgroup path and returns its components. Paths contain names from pods: anything that could lead out
+ * of the tree is rejected.
  */
 export function cgroupParts(path: string): string[] {
   if (path === "/") return [];
@@ -31,7 +32,7 @@ export function cgroupParts(path: string): string[] {
   return parts;
 }
 
-/** {@link cgroupParts} of a cgroup that is to be changed: the root is the machine's, never ours. */
+/** {@link cgroupParts} of a cgroup to be changed: the root belongs to the machine. */
 export function changeableParts(path: string): string[] {
   const parts = cgroupParts(path);
   if (parts.length === 0) throw new RangeError("the root cgroup must not be changed");
@@ -43,7 +44,7 @@ export async function writeValue(file: string, value: string): Promise<void> {
   try {
     const opened = openSync(file, "w");
     try {
-      // A lower limit may have to take memory away first.
+      // Lowering a limit may reclaim memory first.
       await writeAll(opened, value);
     } finally {
       closeSync(opened);
@@ -62,7 +63,7 @@ export async function readValue(file: string): Promise<string> {
   }
 }
 
-/** Makes one cgroup directory, unless it is there; the parent must be. */
+/** Makes one cgroup directory unless it exists; its parent must exist. */
 export async function makeCgroup(directory: string): Promise<void> {
   try {
     await mkdir(directory, 0o755);
@@ -71,7 +72,6 @@ export async function makeCgroup(directory: string): Promise<void> {
   }
 }
 
-/** True when the cgroup is there. */
 export async function cgroupExists(directory: string): Promise<boolean> {
   try {
     return (await stat(directory)).isDirectory();
@@ -81,7 +81,7 @@ export async function cgroupExists(directory: string): Promise<boolean> {
   }
 }
 
-/** True when a cgroup has a file of that name: the kernel and the controllers decide. */
+/** The kernel and the enabled controllers determine which files a cgroup has. */
 export async function fileExists(file: string): Promise<boolean> {
   try {
     return (await stat(file)).isFile();
@@ -91,7 +91,7 @@ export async function fileExists(file: string): Promise<boolean> {
   }
 }
 
-/** Names of the direct children; none when the cgroup is gone. */
+/** Names of the direct children; empty when the cgroup is gone. */
 export async function childCgroups(directory: string): Promise<string[]> {
   try {
     const entries = await readdir(directory, { withFileTypes: true });
@@ -102,7 +102,7 @@ export async function childCgroups(directory: string): Promise<string[]> {
   }
 }
 
-/** Adds the processes of the cgroup and of those below it to `pids`. */
+/** Adds the processes of the cgroup and its descendants to `pids`. */
 export async function addPids(directory: string, pids: Set<number>): Promise<void> {
   for (const pid of await ownPids(directory)) pids.add(pid);
   for (const child of await childCgroups(directory)) await addPids(join(directory, child), pids);
@@ -117,13 +117,13 @@ async function ownPids(directory: string): Promise<number[]> {
       .map(Number)
       .filter((pid) => pid > 0);
   } catch (error) {
-    // EOPNOTSUPP: a threaded cgroup of v2, whose processes are listed by the cgroup above it.
+    // EOPNOTSUPP: a threaded cgroup of v2, whose processes are listed by its ancestor.
     if ([...goneCodes, "EOPNOTSUPP", "ENOTSUP"].includes(errnoOf(error) ?? "")) return [];
     throw fileError(error, directory);
   }
 }
 
-/** Removes the cgroup when there is nothing in it, which is one call. */
+/** Removes an empty cgroup in one call. */
 export async function removeEmptyCgroup(directory: string): Promise<EmptyRemoval> {
   try {
     await rmdir(directory);
@@ -134,8 +134,8 @@ export async function removeEmptyCgroup(directory: string): Promise<EmptyRemoval
 }
 
 /**
- * Removes the cgroup and those below it, the deepest first. Waits up to a second for dying processes, then rejects with
- * `EBUSY` and names those that are left.
+ * Removes the cgroup and its descendants, deepest first. Waits up to a second for dying processes, then rejects with
+ * `EBUSY` and names the remaining ones.
  */
 export async function removeCgroup(clock: Clock, directory: string): Promise<void> {
   const deadline = clock.monotonic() + removalLimitMs;

@@ -15,27 +15,29 @@ import {
 } from "./cgroup-tree.ts";
 import { errnoOf } from "../file-error.ts";
 
-/** More memory than any machine has: limits from here on are none. */
+/** More memory than any machine has: a higher limit means unlimited. */
 const unlimitedBytes = 2 ** 62;
 
 /** One mounted cgroup v1 hierarchy. */
 export interface Hierarchy {
   readonly directory: string;
-  /** What is mounted there, e.g. `cpu` and `cpuacct`; `name=systemd` for a named one without controllers. */
+  /**
+   * The controllers mounted there, e.g. `cpu` and `cpuacct`; `name=systemd` for a named hierarchy without controllers.
+   */
   readonly controllers: readonly string[];
 }
 
 /**
  * Cgroups v1: a logical path stands for the same path in every hierarchy.
  *
- * A hybrid system's v2 tree (`unified`) has no controllers, so nothing is made there; runtimes do make cgroups in it, so
- * it is looked at and cleaned up like the others.
+ * The v2 tree of a hybrid system (`unified`) has no controllers, so nothing is created there. Runtimes do create
+ * cgroups in it, so it is inspected and cleaned up like the others.
  */
 export class CgroupsV1 implements Cgroups {
   readonly version = 1;
   readonly #clock: Clock;
   readonly #hierarchies: readonly Hierarchy[];
-  /** Roots in which a path may exist: the hierarchies and the v2 tree of a hybrid system. */
+  /** Roots that may contain a path: the hierarchies and the v2 tree of a hybrid system. */
   readonly #roots: readonly string[];
 
   constructor(clock: Clock, hierarchies: readonly Hierarchy[], unified?: string) {
@@ -44,7 +46,7 @@ export class CgroupsV1 implements Cgroups {
     this.#roots = [...hierarchies.map(({ directory }) => directory), ...(unified === undefined ? [] : [unified])];
   }
 
-  /** True when the path is there in every hierarchy: one that is there in part is made whole by `apply`. */
+  /** True when the path exists in every hierarchy; `apply` creates the missing ones. */
   async exists(path: string): Promise<boolean> {
     const parts = cgroupParts(path);
     const found = await Promise.all(this.#hierarchies.map(({ directory }) => cgroupExists(join(directory, ...parts))));
@@ -99,7 +101,7 @@ export class CgroupsV1 implements Cgroups {
   async pids(path: string): Promise<number[]> {
     const parts = cgroupParts(path);
     const pids = new Set<number>();
-    // A process may be there in some hierarchies only, e.g. between two writes of the runtime that moves it.
+    // While the runtime moves a process, it may be in some hierarchies only.
     await Promise.all(this.#roots.map((root) => addPids(join(root, ...parts), pids)));
     return [...pids];
   }
@@ -121,7 +123,7 @@ export class CgroupsV1 implements Cgroups {
     if (failure !== undefined) throw failure.reason;
   }
 
-  /** The controller is often missing in v1's hierarchies: then huge pages are unlimited. */
+  /** v1 often lacks this controller: then huge pages are unlimited. */
   async #setHugePages(path: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
     if (!this.#hierarchies.some(({ controllers }) => controllers.includes("hugetlb"))) return;
     for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
@@ -167,8 +169,8 @@ async function makeWithParents(root: string, directory: string): Promise<void> {
 }
 
 /**
- * A new cpuset has neither CPUs nor memory nodes, and no process can join it: it takes those of its parent. The parent
- * may be as new (another call may have made it a moment ago), so it comes first.
+ * A new cpuset has neither CPUs nor memory nodes, so no process can join it: copy its parent's. The parent may be new
+ * as well (from a concurrent call), so it goes first.
  */
 async function inheritCpuset(root: string, directory: string): Promise<void> {
   if (directory === root) return;

@@ -7,7 +7,7 @@ import { testDirectory, type TestDirectory } from "../processes/testing.ts";
 
 const limits = ["cpu.weight", "cpu.max", "memory.max", "pids.max"];
 
-/** Files such as the kernel shows in /kubepods/burstable/pod1, in a plain directory that keeps what is written. */
+/** Files as in the kernel's /kubepods/burstable/pod1, in a plain directory that keeps what is written. */
 function imitation(): TestDirectory {
   const directory = testDirectory();
   for (const path of [".", "kubepods", "kubepods/burstable", "kubepods/burstable/pod1"]) {
@@ -35,7 +35,7 @@ test("shares become weights by KEP-2254's formula", () => {
   assert.equal(cpuWeight(1_000_000), 10_000);
 });
 
-test("what is missing of the controllers is enabled from the root down to the parent, and not in the cgroup itself", async () => {
+test("missing controllers are enabled from the root down to the parent, and not in the cgroup itself", async () => {
   using directory = imitation();
   await new CgroupsV2(systemClock, directory.path).apply(pod, {});
   const enabled = (path: string): string => readFileSync(directory.join(path, "cgroup.subtree_control"), "utf8");
@@ -45,7 +45,7 @@ test("what is missing of the controllers is enabled from the root down to the pa
   assert.equal(enabled("kubepods/burstable/pod1"), "\n");
 });
 
-test("limits are written in v2's words, and those not given are left alone", async () => {
+test("limits are written in v2's format, and omitted ones stay unchanged", async () => {
   using directory = imitation();
   const cgroups = new CgroupsV2(systemClock, directory.path);
   for (const file of limits) writeFileSync(directory.join("kubepods/burstable/pod1", file), "untouched");
@@ -65,7 +65,7 @@ test("limits are written in v2's words, and those not given are left alone", asy
   assert.deepEqual(values(), ["39", "max", "max", "max"]);
 });
 
-test("a period alone keeps the quota that is set", async () => {
+test("a period alone keeps the current quota", async () => {
   using directory = imitation();
   writeFileSync(directory.join("kubepods/burstable/pod1/cpu.max"), "25000 100000\n");
   await new CgroupsV2(systemClock, directory.path).apply(pod, { cpuPeriodMicroseconds: 50_000 });
@@ -85,7 +85,7 @@ test("children are the directories only, and processes of all of them count once
   assert.equal(await cgroups.exists("/kubepods/other"), false);
 });
 
-test("what a cgroup is limited to is read in v1's words, with the memory that it uses", async () => {
+test("limits are read in v1's terms, with the memory usage", async () => {
   using directory = imitation();
   const files = { "cpu.weight": "39", "cpu.max": "50000 100000", "memory.max": "max", "memory.current": "4096" };
   for (const [name, text] of Object.entries(files)) {
@@ -102,11 +102,11 @@ test("what a cgroup is limited to is read in v1's words, with the memory that it
   });
 });
 
-test("a weight and the shares behind it stand for one another", () => {
+test("weight and shares convert into each other", () => {
   for (let weight = 1; weight <= 10_000; weight++) assert.equal(cpuWeight(sharesOfWeight(weight)), weight);
 });
 
-test("huge pages are limited where the kernel counts those of that size", async () => {
+test("huge pages are limited for the sizes that the kernel counts", async () => {
   using directory = imitation();
   const file = directory.join("kubepods/burstable/pod1/hugetlb.2MB.max");
   writeFileSync(file, "max\n");

@@ -5,7 +5,7 @@ import { SystemdSlices, sliceProperties } from "./systemd-slices.ts";
 
 const pod = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice";
 
-/** Keeps what systemd and the tree were asked, in order. `refused`: the methods that systemd refuses. */
+/** Records the calls to systemd and the cgroup tree, in order. `refused`: methods that systemd rejects. */
 function imitation({ refused = [], pids = [] }: { refused?: readonly string[]; pids?: readonly number[] } = {}): {
   readonly cgroups: SystemdSlices;
   readonly asked: string[];
@@ -31,7 +31,7 @@ function imitation({ refused = [], pids = [] }: { refused?: readonly string[]; p
   return { cgroups: new SystemdSlices(tree, { run }), asked };
 }
 
-test("limits of a slice become properties of systemd's, in the words of either version", () => {
+test("a slice's limits become systemd properties, of either cgroup version", () => {
   const resources = {
     cpuShares: 102,
     cpuQuotaMicroseconds: 50_000,
@@ -58,7 +58,7 @@ test("no limit is systemd's infinity, and a quota between its steps is rounded u
   assert.deepEqual(sliceProperties({}, 2), []);
 });
 
-test("systemd is told of a slice before its files are written", async () => {
+test("systemd gets the limits of a slice before its files are written", async () => {
   const { cgroups, asked } = imitation();
   await cgroups.apply(pod, { memoryLimitBytes: 1024 });
   assert.equal(asked.length, 2);
@@ -69,7 +69,7 @@ test("systemd is told of a slice before its files are written", async () => {
   assert.equal(asked[1], `write ${pod}`);
 });
 
-test("a slice that runs already is changed", async () => {
+test("a running slice is changed", async () => {
   const { cgroups, asked } = imitation({ refused: ["StartTransientUnit"] });
   await cgroups.apply(pod, { memoryLimitBytes: 1024 });
   assert.match(
@@ -79,20 +79,20 @@ test("a slice that runs already is changed", async () => {
   assert.equal(asked[2], `write ${pod}`);
 });
 
-test("when systemd refuses, nothing is written behind its back, and both its answers are told", async () => {
+test("when systemd refuses, no file is written, and both its answers are reported", async () => {
   const { cgroups, asked } = imitation({ refused: ["StartTransientUnit", "SetUnitProperties"] });
   await assert.rejects(cgroups.apply(pod, {}), /pod1\.slice .*StartTransientUnit.*SetUnitProperties/);
   assert.ok(!asked.includes(`write ${pod}`));
 });
 
-test("cgroups that are no slices are none of systemd's", async () => {
+test("cgroups other than slices do not involve systemd", async () => {
   const { cgroups, asked } = imitation();
   await cgroups.apply("/kubepods/burstable/pod1", {});
   await cgroups.remove("/kubepods/burstable/pod1");
   assert.deepEqual(asked, ["write /kubepods/burstable/pod1", "remove /kubepods/burstable/pod1"]);
 });
 
-test("a slice is stopped and its cgroup removed, unless a process is in it", async () => {
+test("a slice is stopped and its cgroup removed, unless it has a process", async () => {
   const busy = imitation({ pids: [12] });
   await assert.rejects(busy.cgroups.remove(pod), { code: "EBUSY" });
   assert.deepEqual(busy.asked, []);

@@ -6,20 +6,20 @@ import { cpuWeight } from "./cgroups-v2.ts";
 
 const manager = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"] as const;
 const callLimitMs = 20_000;
-/** What D-Bus' unsigned 64-bit numbers say for "no limit". */
+/** D-Bus' unsigned 64-bit value for "no limit". */
 const infinity = 2n ** 64n - 1n;
-/** systemd keeps quotas in steps of this many microseconds a second. */
+/** systemd rounds quotas to multiples of this many microseconds per second. */
 const quotaStep = 10_000;
 
 /** One property of a unit: its name, its type in D-Bus' notation and its value. */
 type Property = readonly [name: string, type: "b" | "s" | "t", value: string];
 
 /**
- * Cgroups of a machine on which systemd is process 1. Slices (paths that end in `.slice`) are systemd's units: it writes
- * the limits that it knows of into their cgroups whenever it starts something in one or reloads its configuration, and a
- * limit that it was not told of is then gone. So it is told, and the files are written as well, as upstream does: some
- * values are finer there. All other cgroups are left to the tree underneath.
- * (https://systemd.io/CGROUP_DELEGATION, org.freedesktop.systemd1(5))
+ * Cgroups of a machine on which systemd is process 1. Slices (paths that end in `.slice`) are systemd units. systemd
+ * rewrites the limits that it knows whenever it starts something in a slice or reloads its configuration, and resets
+ * those that it does not know. So limits are set through systemd, and the files are written as well, as upstream does:
+ * some values are finer there. All other cgroups go to the plain tree. (https://systemd.io/CGROUP_DELEGATION,
+ * org.freedesktop.systemd1(5))
  */
 export class SystemdSlices implements Cgroups {
   readonly version: 1 | 2;
@@ -55,7 +55,7 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.pids(path);
   }
 
-  /** Of a slice nothing is removed that systemd does not know of. */
+  /** A slice is removed only through systemd. */
   async removeEmpty(path: string): Promise<EmptyRemoval> {
     if (sliceOf(path) === undefined) return await this.#tree.removeEmpty(path);
     return (await this.exists(path)) ? "refused" : "absent";
@@ -64,7 +64,7 @@ export class SystemdSlices implements Cgroups {
   async remove(path: string): Promise<void> {
     const slice = sliceOf(path);
     if (slice !== undefined) {
-      // systemd would end what is in a slice that it stops.
+      // Stopping a slice would kill its processes.
       const pids = await this.pids(path);
       if (pids.length > 0) throw new FileError("EBUSY", path, `EBUSY: processes ${pids.join(", ")} are in ${path}`);
       // Fails when systemd has no such unit; its cgroup may still be there.
@@ -73,7 +73,7 @@ export class SystemdSlices implements Cgroups {
     await this.#tree.remove(path);
   }
 
-  /** Starts the slice, or changes the one that runs: a unit can be started once only. */
+  /** Starts the slice, or changes a running one: a unit can be started only once. */
   async #tell(slice: string, resources: readonly Property[]): Promise<void> {
     const given: readonly Property[] = [...accounting, ...resources];
     const description: readonly Property[] = [
@@ -92,7 +92,7 @@ export class SystemdSlices implements Cgroups {
     );
   }
 
-  /** Undefined when systemd did it, otherwise why not. */
+  /** Undefined on success, otherwise the reason. */
   async #call(method: string, signature: string, ...arguments_: readonly string[]): Promise<string | undefined> {
     // Values may begin with a dash.
     const command = ["--quiet", "call", "--", ...manager, method, signature, ...arguments_];
@@ -105,12 +105,12 @@ export class SystemdSlices implements Cgroups {
   }
 }
 
-/** Without these systemd would not hand the controllers down to the slice. */
+/** Without these systemd would not delegate the controllers to the slice. */
 const accounting: readonly Property[] = ["CPUAccounting", "IOAccounting", "MemoryAccounting", "TasksAccounting"].map(
   (name) => [name, "b", "true"] as const,
 );
 
-/** The unit that a cgroup belongs to; undefined for cgroups that are no slices. */
+/** The unit that a cgroup belongs to; undefined for cgroups other than slices. */
 function sliceOf(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf("/") + 1);
   return name.endsWith(".slice") ? name : undefined;
@@ -134,13 +134,13 @@ export function sliceProperties(resources: CgroupResources, version: 1 | 2): Pro
   return properties;
 }
 
-/** Rounded up, so that it never takes away what the file's finer value gives. */
+/** Rounded up, so that it is never below the finer value of the file. */
 function quotaPerSecond(quota: number, period: number): string {
   if (quota < 0) return `${infinity}`;
   return `${Math.ceil((quota * 1_000_000) / period / quotaStep) * quotaStep}`;
 }
 
-/** An array of properties as busctl takes it. */
+/** A property array in busctl's syntax. */
 function words(properties: readonly Property[]): string[] {
   return [`${properties.length}`, ...properties.flat()];
 }

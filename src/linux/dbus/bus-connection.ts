@@ -5,21 +5,21 @@ import type { Clock } from "../../ports/clock.ts";
 import { DescriptorSocket } from "./descriptor-socket.ts";
 import { type BusCall, type BusMessage, type BusValue, decodeMessage, encodeCall } from "./message.ts";
 
-/** Longer than a sound bus and its services take. */
+/** More than a healthy bus and its services need. */
 const answerLimitMs = 5000;
-/** Between two looks for an answer: only at the beginning, and after a shutdown that was cancelled, is anything asked. */
+/** Polling interval for an answer. Calls are made only at the start and after a canceled shutdown. */
 const lookMs = 5;
 const bus = { destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus" };
 
 export interface BusAnswer {
   readonly values: readonly BusValue[];
-  /** Whoever asked closes them. */
+  /** The caller closes them. */
   readonly descriptors: readonly number[];
 }
 
 /**
- * A connection to the system bus. First calls are made, one after the other; then it is left to its signals, and Node.js waits
- * for those.
+ * A connection to the system bus. First it makes calls, one after the other; then it only receives signals, for which
+ * Node.js waits.
  */
 export class BusConnection implements Disposable {
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class BusConnection implements Disposable {
   #rest: Buffer = Buffer.alloc(0);
   readonly #descriptors: number[] = [];
   #serial = 0;
-  /** Signals that came among answers. */
+  /** Signals received between answers. */
   readonly #signals: BusMessage[] = [];
 
   private constructor(clock: Clock, socket: DescriptorSocket) {
@@ -35,7 +35,7 @@ export class BusConnection implements Disposable {
     this.#socket = socket;
   }
 
-  /** @throws Error when nobody answers there, or who answers does not let this process in */
+  /** @throws Error when the bus does not answer, or does not admit this process */
   static async open(clock: Clock, path: string, signal: AbortSignal): Promise<BusConnection> {
     const connection = new BusConnection(clock, new DescriptorSocket(path));
     try {
@@ -51,12 +51,12 @@ export class BusConnection implements Disposable {
     }
   }
 
-  /** Has signals of that kind delivered from now on. */
+  /** Subscribes to signals that match the rule. */
   async match(rule: string, signal: AbortSignal): Promise<void> {
     await this.call({ ...bus, member: "AddMatch", signature: "s", values: [rule] }, signal);
   }
 
-  /** @throws Error with what the other side says, or when it says nothing */
+  /** @throws Error with the peer's message, or when there is no answer */
   async call(call: BusCall, signal: AbortSignal): Promise<BusAnswer> {
     const serial = ++this.#serial;
     this.#socket.write(encodeCall(serial, call));
@@ -74,7 +74,7 @@ export class BusConnection implements Disposable {
     throw new Error(`${what}: ${answer.errorName}: ${answer.values?.join(" ") ?? ""}`);
   }
 
-  /** Signals, those that came among the answers before included; ends with the connection. Nothing can be asked any more. */
+  /** Signals, including those received between earlier answers. Ends with the connection; no calls can follow. */
   async *signals(signal: AbortSignal): AsyncIterable<BusMessage> {
     yield* this.#signals.splice(0);
     yield* this.#takeSignals();
@@ -103,7 +103,7 @@ export class BusConnection implements Disposable {
     }
   }
 
-  /** The next whole message of what was received. */
+  /** Takes the next complete message from the received bytes. */
   #take(): BusMessage | undefined {
     const decoded = decodeMessage(this.#rest);
     if (decoded === undefined) return undefined;
@@ -111,7 +111,7 @@ export class BusConnection implements Disposable {
     return decoded.message;
   }
 
-  /** A line of the authentication. */
+  /** Sends a line of the authentication. */
   async #says(line: string, expected: string, signal: AbortSignal): Promise<void> {
     this.#socket.write(Buffer.from(line));
     const answer = await this.#when("the system bus", signal, () => {

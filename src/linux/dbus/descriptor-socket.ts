@@ -12,13 +12,13 @@ const receiveFlags = 0x40 | 0x40000000;
 const levelSocket = 1;
 const rights = 1;
 const bufferBytes = 64 * 1024;
-/** Of a control message: length, level, type; then descriptors, four bytes each. */
+/** Layout of a control message: length, level, type; then descriptors of four bytes each. */
 const controlHeadBytes = 16;
 const controlBytes = 256;
 
 /**
- * A connection to a Unix socket over which descriptors may come (unix(7), SCM_RIGHTS). Sockets of Node.js lose them, so the
- * C library is called (`node:ffi`, from Node.js 26.1 on). Nothing here waits: what is not there yet is asked for again.
+ * A Unix socket connection that can receive file descriptors (unix(7), SCM_RIGHTS). Node.js sockets drop them, so this
+ * calls the C library (`node:ffi`, Node.js 26.1 or newer). Nothing here blocks: reads are polled.
  */
 export class DescriptorSocket implements Disposable {
   #descriptor: number;
@@ -27,8 +27,8 @@ export class DescriptorSocket implements Disposable {
   readonly #control = Buffer.alloc(controlBytes);
 
   /**
-   * @param modules where Node.js gives its own modules
-   * @throws Error when nobody listens there, or Node.js has no `node:ffi`
+   * @param modules access to Node.js' built-in modules
+   * @throws Error when nobody listens, or Node.js has no `node:ffi`
    */
   constructor(path: string, modules?: (name: string) => unknown) {
     const library = openCLibrary(modules);
@@ -55,7 +55,10 @@ export class DescriptorSocket implements Disposable {
     if (written < bytes.length) throw new Error("the socket takes no more");
   }
 
-  /** What has come since; nothing when nothing has, or the other side is gone. Whoever asks closes the descriptors. */
+  /**
+   * Data and descriptors received so far; empty when there are none or the peer is gone. The caller closes the
+   * descriptors.
+   */
   read(): { readonly bytes: Buffer; readonly descriptors: readonly number[] } {
     const vector = new BigUint64Array([addressOf(this.#into), BigInt(bufferBytes)]);
     // struct msghdr of 64 bits: name, its length, vectors, their number, control messages, their length, flags.
@@ -74,7 +77,7 @@ export class DescriptorSocket implements Disposable {
     return { bytes: Buffer.from(this.#into.subarray(0, length)), descriptors };
   }
 
-  /** Leaves the descriptor to the caller. */
+  /** Hands the descriptor over to the caller. */
   detach(): number {
     const descriptor = this.#descriptor;
     this.#descriptor = -1;
@@ -87,7 +90,7 @@ export class DescriptorSocket implements Disposable {
   }
 }
 
-/** Of the first control message: no more than one comes with what is read at once. */
+/** From the first control message: one read returns at most one. */
 function descriptorsIn(control: Buffer): number[] {
   if (control.length < controlHeadBytes) return [];
   const words = new Int32Array(control.buffer, control.byteOffset, Math.floor(control.length / 4));

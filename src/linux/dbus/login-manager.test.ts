@@ -21,7 +21,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 test(
-  "logind is asked how long it waits and whether it shuts down, and told to read its configuration",
+  "reads logind's delay and shutdown state, and makes it reload its configuration",
   { skip },
   async () => {
     using directory = testDirectory();
@@ -35,7 +35,7 @@ test(
   },
 );
 
-test("a lock is held until it is released, also when the connection is gone", { skip }, async () => {
+test("a lock is held until it is released, even after the connection has closed", { skip }, async () => {
   using directory = testDirectory();
   await using bus = await SystemBus.start(directory.path);
   const session = await systemLoginManager(systemClock, bus.address).connect(none);
@@ -49,7 +49,7 @@ test("a lock is held until it is released, also when the connection is gone", { 
   await until("the lock to be gone", () => bus.locks === 0);
 });
 
-test("a shutdown that logind is about to do gives no lock, in its own words", { skip }, async () => {
+test("during a shutdown logind grants no lock; its own message is reported", { skip }, async () => {
   using directory = testDirectory();
   await using bus = await SystemBus.start(directory.path);
   bus.isPreparing = true;
@@ -59,7 +59,7 @@ test("a shutdown that logind is about to do gives no lock, in its own words", { 
   await assert.rejects(session.delayShutdown("kubelet", "pods", none), refused);
 });
 
-test("a shutdown is told, and its cancellation, also what came among answers", { skip }, async () => {
+test("a shutdown and its cancellation are reported, also when received between answers", { skip }, async () => {
   using directory = testDirectory();
   await using bus = await SystemBus.start(directory.path);
   using session = await systemLoginManager(systemClock, bus.address).connect(none);
@@ -83,7 +83,7 @@ test("signals end with the bus, and when nobody listens any more", { skip }, asy
   assert.equal(await firstOf(second.shutdowns(AbortSignal.timeout(20))), undefined);
 });
 
-test("without a bus, or with an address that is no socket's, that is said", { skip }, async () => {
+test("a missing bus or an address that is not a socket is an error", { skip }, async () => {
   await assert.rejects(
     systemLoginManager(systemClock, "unix:path=/nowhere/bus").connect(none),
     /nobody answers at \/nowhere\/bus/u,

@@ -19,16 +19,16 @@ const hangUp = 1;
 const defaultSocket = "/run/dbus/system_bus_socket";
 
 /**
- * systemd-logind by D-Bus (org.freedesktop.login1(5)). A lock is a descriptor that logind gives away, and holds for as long as
- * that is open.
- * @param address of the system bus, as DBUS_SYSTEM_BUS_ADDRESS has it; empty: the usual one
+ * systemd-logind over D-Bus (org.freedesktop.login1(5)). A lock is a file descriptor from logind, held while that is
+ * open.
+ * @param address of the system bus, as in DBUS_SYSTEM_BUS_ADDRESS; empty: the default
  */
 export function systemLoginManager(clock: Clock, address = ""): LoginManager {
   return {
     connect: async (signal) => {
       const connection = await BusConnection.open(clock, socketOf(address), signal);
       try {
-        // Before anything is asked: what is announced meanwhile must not be missed.
+        // Subscribes before any call, so that no announcement is missed.
         const rule = `type='signal',path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
         await connection.match(rule, signal);
         return new LogindSession(connection);

@@ -12,7 +12,7 @@ const call = {
   values: ["für", -3, true, 2n ** 60n, 7],
 };
 
-test("what is written is read again, whatever comes with it and behind it", () => {
+test("an encoded message is decoded again, with anything before and after it", () => {
   const bytes = encodeCall(5, call);
   for (let length = 0; length < bytes.length; length++) {
     assert.equal(decodeMessage(bytes.subarray(0, length)), undefined);
@@ -23,13 +23,13 @@ test("what is written is read again, whatever comes with it and behind it", () =
   assert.deepEqual([kind, serial, path, member, values], ["call", 5, call.path, "Do", call.values]);
 });
 
-test("a message is as the specification lays it out", () => {
+test("a message is laid out as in the specification", () => {
   const bytes = encodeMessage(2, 1, [[5, "u", 9]], ["s", ["ab"]]);
   const header = [0x6c, 2, 0, 1, 7, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 5, 1, 0x75, 0, 9, 0, 0, 0];
   assert.deepEqual([...bytes], [...header, 2, 0, 0, 0, 0x61, 0x62, 0]);
 });
 
-test("greatest byte first is read as well: a service writes as its machine does", () => {
+test("big-endian messages are read as well: a service writes in its machine's order", () => {
   const header = [
     0x42, 2, 0, 1, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 15, 5, 1, 0x75, 0, 0, 0, 0, 9, 8, 1, 0x67, 0, 1, 0x75, 0, 0,
   ];
@@ -37,12 +37,12 @@ test("greatest byte first is read as well: a service writes as its machine does"
   assert.deepEqual([message?.replyTo, message?.values], [9, [258]]);
 });
 
-test("values of other types are left out, with those behind them", () => {
+test("values of other types are omitted, with all that follow", () => {
   const fields = [[8, "g", "ai"]] as const;
   assert.equal(decodeMessage(encodeMessage(4, 1, fields, ["u", [0]]))?.message.values, undefined);
 });
 
-test("what is no message is an error, never a wrong one or a wait without end", () => {
+test("an invalid message is an error, never a wrong message or an endless wait", () => {
   assert.throws(() => decodeMessage(Buffer.from("HTTP/1.1 400 Bad Request")), /is no message/u);
   const huge = encodeCall(1, call);
   huge.writeUInt32LE(2 ** 30, 4);

@@ -1,9 +1,9 @@
 /**
- * Messages of D-Bus, as far as they are sent and read here: values of the basic types, and variants of them
+ * D-Bus messages, as far as they are used here: values of basic types, and variants of them
  * (https://dbus.freedesktop.org/doc/dbus-specification.html, "Message Format").
  */
 
-/** Numbers of 64 bits are bigints. A descriptor (`h`) is its place among those that come with the message. */
+/** 64-bit numbers are bigints. A descriptor (`h`) is an index into those received with the message. */
 export type BusValue = string | number | bigint | boolean;
 
 export interface BusCall {
@@ -26,16 +26,16 @@ export interface BusMessage {
   /** A method or a signal. */
   readonly member: string;
   readonly errorName: string;
-  /** Undefined: of types that are not read here. */
+  /** Undefined when a type is not supported here. */
   readonly values: readonly BusValue[] | undefined;
 }
 
-/** Far more than anything that is asked for here; the protocol allows 128 MiB. */
+/** Far more than any expected answer; the protocol allows 128 MiB. */
 const maxBytes = 1 << 20;
 const fixedBytes = 16;
 const kinds = ["unknown", "call", "answer", "error", "signal"] as const;
 const field = { path: 1, interface: 2, member: 3, errorName: 4, replyTo: 5, destination: 6, sender: 7, signature: 8 };
-/** Where each type begins: at a multiple of so many bytes. */
+/** Alignment of each type in bytes. */
 const alignments: Readonly<Record<string, number>> = {
   ...{ y: 1, g: 1, v: 1 },
   ...{ b: 4, i: 4, u: 4, s: 4, o: 4, h: 4, a: 4 },
@@ -83,12 +83,12 @@ export function encodeMessage(
   return header.bytes();
 }
 
-/** Puts values one behind the other, least byte first. */
+/** Encodes values in sequence, little-endian. */
 class Writer {
   readonly #bytes: number[] = [];
   readonly #offset: number;
 
-  /** @param offset where the bytes will stand: types are aligned by that */
+  /** @param offset of the first byte in the message, which determines the alignment */
   constructor(offset = 0) {
     this.#offset = offset;
   }
@@ -130,8 +130,8 @@ class Writer {
 }
 
 /**
- * The message at the beginning of what was received, with its length in bytes; undefined as long as it is not whole.
- * @throws Error for what is no message
+ * The message at the beginning of the received bytes, with its length in bytes; undefined while it is incomplete.
+ * @throws Error for an invalid message
  */
 export function decodeMessage(bytes: Buffer): { readonly message: BusMessage; readonly length: number } | undefined {
   if (bytes.length < fixedBytes) return undefined;
@@ -169,7 +169,7 @@ function aligned(offset: number, to: number): number {
   return Math.ceil(offset / to) * to;
 }
 
-/** Reads values from a message; what it has not is a RangeError. */
+/** Decodes values of a message; reading past its end is a RangeError. */
 class Reader {
   at = 0;
   readonly #bytes: Buffer;
@@ -200,7 +200,7 @@ class Reader {
     return found;
   }
 
-  /** Undefined when one is of a type that is not read here: nothing behind it can be found then. */
+  /** Undefined when a type is not supported here: the position of later values is unknown then. */
   values(signature: string): BusValue[] | undefined {
     const values: BusValue[] = [];
     for (const type of signature) {

@@ -1,12 +1,12 @@
 import * as fs from "node:fs";
 
 /**
- * The calls of the file system that a pod's start and end are made of, as promises. Each is a way to another thread and
- * back, which costs several times what the kernel needs; a `FileHandle` of `node:fs/promises` takes that way once more to
- * say what it is and once more to be closed, and twice the time on each.
+ * File system calls used when pods start and end, as promises. Each is a round trip to another thread, which costs
+ * several times what the kernel needs. A `FileHandle` of `node:fs/promises` adds one more for its stat and one for its
+ * close, and takes twice as long for each.
  *
- * What the kernel answers out of its own memory is asked for at once instead (`fstatSync` and `closeSync` of directories and
- * of the node's own files, `/proc`). What a disk or a server may hold up never is.
+ * What the kernel answers from its own memory (`fstatSync` and `closeSync` of directories and of the node's own files,
+ * `/proc`) is called synchronously instead. What a disk or a server may block never is.
  */
 
 type Path = string | Buffer;
@@ -45,7 +45,7 @@ export const fsync = (file: Descriptor): Promise<void> => call((done) => fs.fsyn
 export const read = (file: Descriptor, into: Uint8Array, offset: number, position: number | null): Promise<number> =>
   call((done) => fs.read(file, into, offset, into.length - offset, position, done));
 
-/** Writes all of it where the file stands. */
+/** Writes all data at the current position. */
 export async function writeAll(file: Descriptor, data: string | Uint8Array): Promise<void> {
   let rest = typeof data === "string" ? Buffer.from(data) : data;
   while (rest.length > 0) {
@@ -54,7 +54,10 @@ export async function writeAll(file: Descriptor, data: string | Uint8Array): Pro
   }
 }
 
-/** Closes at once, when its scope ends, what nothing holds up: a directory, or a file of the node's own. */
+/**
+ * Closes files at the end of its scope, synchronously: only for those whose close cannot block, such as directories and
+ * the node's own files.
+ */
 export class Closing implements Disposable {
   readonly #file: Descriptor;
 

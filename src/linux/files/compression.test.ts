@@ -22,7 +22,7 @@ async function unpacked(path: string): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-test("a file is packed with its mode and unpacked to the same bytes", async () => {
+test("a file is compressed with its mode and decompressed to the same bytes", async () => {
   await withDirectory(async (directory) => {
     const [from, to] = [join(directory, "a"), join(directory, "a.gz")];
     const data = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
@@ -35,7 +35,7 @@ test("a file is packed with its mode and unpacked to the same bytes", async () =
   });
 });
 
-test("links, pipes and targets that exist are refused, and the target is as it was", async () => {
+test("links, pipes and existing targets are rejected, and the target is unchanged", async () => {
   await withDirectory(async (directory) => {
     const path = (name: string): string => join(directory, name);
     await writeFile(path("there"), "old");
@@ -50,7 +50,7 @@ test("links, pipes and targets that exist are refused, and the target is as it w
   });
 });
 
-test("what was called off leaves nothing", async () => {
+test("a canceled compression leaves no file", async () => {
   await withDirectory(async (directory) => {
     const [from, to] = [join(directory, "a"), join(directory, "a.gz")];
     await writeFile(from, "");
@@ -63,7 +63,7 @@ test("what was called off leaves nothing", async () => {
   });
 });
 
-test("a damaged file is told by name", async () => {
+test("an error about a corrupt file names it", async () => {
   await withDirectory(async (directory) => {
     const path = join(directory, "a.gz");
     await writeFile(path, "no gzip at all");
@@ -71,7 +71,7 @@ test("a damaged file is told by name", async () => {
   });
 });
 
-test("unpacking may be given up half-way", async () => {
+test("decompression can be abandoned half-way", async () => {
   await withDirectory(async (directory) => {
     const [from, to] = [join(directory, "a"), join(directory, "a.gz")];
     await writeFile(from, Buffer.alloc(10 << 20));

@@ -25,7 +25,7 @@ async function openRegular(path: string): Promise<FileHandle> {
   throw new FileError("EINVAL", path, `EINVAL: not a regular file: '${path}'`);
 }
 
-/** Not a stream of the file handle: such a stream keeps the handle from being closed. */
+/** Not a stream of the file handle: that would prevent closing the handle. */
 async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array> {
   for (;;) {
     const piece = new Uint8Array(pieceBytes);
@@ -64,7 +64,7 @@ async function* gunzip(path: string): AsyncGenerator<Uint8Array> {
     try {
       for await (const piece of unpacker) yield piece as Uint8Array;
     } finally {
-      // Given up half-way, the last read ends before the file is closed.
+      // When abandoned half-way, the last read ends before the file is closed.
       unpacker.destroy();
       await fed;
     }

@@ -13,7 +13,7 @@ function rejectsWith(code: string, promise: Promise<unknown>): Promise<void> {
 
 const text = (data: Uint8Array): string => Buffer.from(data).toString("utf8");
 
-test("a whole file is read up to the limit and refused past it", async () => {
+test("a whole file is read up to the limit and rejected above it", async () => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "12345");
@@ -25,7 +25,7 @@ test("a whole file is read up to the limit and refused past it", async () => {
   assert.equal((await files.read(path, 1_000_000)).length, 300_000);
 });
 
-test("files that do not say their size are read whole, and refused when too long", async () => {
+test("files that report no size are read whole, and rejected when too long", async () => {
   assert.equal(text(await files.read("/proc/self/comm", 100)), readFileSync("/proc/self/comm", "utf8"));
   await rejectsWith("EFBIG", files.read("/proc/self/status", 10));
 });
@@ -39,7 +39,7 @@ test("a range stops at the end of the file", async () => {
   assert.equal(text(await files.readRange(path, 50, 10)), "");
 });
 
-test("a part can be read into memory that is there, unless that is too little", async () => {
+test("a range can be read into an existing buffer, unless that is too small", async () => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "0123456789");
@@ -49,7 +49,7 @@ test("a part can be read into memory that is there, unless that is too little", 
   assert.equal(text(await files.readRange(path, 0, 8, { into })), "01234567");
 });
 
-test("directories and pipes are refused instead of being waited for", async () => {
+test("directories and pipes are rejected instead of blocking", async () => {
   using directory = testDirectory();
   execFileSync("mkfifo", [directory.join("pipe")]);
   await rejectsWith("EINVAL", files.read(directory.join("pipe"), 10));
@@ -110,7 +110,7 @@ test("writing in place keeps the inode, cuts the old text and sets the mode", as
   assert.equal(readFileSync(path, "utf8"), "short");
 });
 
-test("what is new has its exact mode, whatever this process takes from it", async () => {
+test("new files have their exact mode, whatever the umask", async () => {
   using directory = testDirectory();
   for (const umask of ["000", "022", "077"]) {
     const script = `
@@ -127,7 +127,7 @@ test("what is new has its exact mode, whatever this process takes from it", asyn
   }
 });
 
-test("writing and appending refuse a final symbolic link", async () => {
+test("writing and appending reject a final symbolic link", async () => {
   using directory = testDirectory();
   writeFileSync(directory.join("target"), "untouched");
   symlinkSync("target", directory.join("link"));
@@ -147,7 +147,7 @@ test("appending creates the file with the mode and then keeps what is there", as
   assert.equal(statSync(path).mode & 0o7777, 0o600);
 });
 
-test("directories are made with their parents and the exact mode; existing ones stay as they are", async () => {
+test("directories are made with their parents and the exact mode; existing ones stay unchanged", async () => {
   using directory = testDirectory();
   mkdirSync(directory.join("existing"), 0o700);
   const umask = process.umask(0o077);
@@ -189,7 +189,7 @@ test("a listing names entries and their types, and is empty for a missing direct
   await rejectsWith("ENOTDIR", files.list(directory.join("file")));
 });
 
-test("stat tells of the link itself, and of nothing where nothing is", async () => {
+test("stat describes the link itself, and is undefined for a missing path", async () => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "");
@@ -226,7 +226,7 @@ test("remove takes a file, a link or an empty directory, and nothing else", asyn
   assert.deepEqual(readdirSync(directory.path), ["full"]);
 });
 
-test("files are renamed, their real paths found and their owners changed", { skip: needsRoot() }, async () => {
+test("files are renamed, real paths resolved and owners changed", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   writeFileSync(directory.join("old"), "text");
   await files.rename(directory.join("old"), directory.join("new"));

@@ -11,10 +11,10 @@ import { watchDirectory, watchEntries } from "./watch.ts";
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
-/** What the kernel takes from the modes of what is made; nothing here changes it, and most commands make nothing. */
+/** The umask, read at the first use: it never changes here, and most commands create no files. */
 let knownUmask: number | undefined;
 
-/** As proc_pid_status(5) has it; all that there may be where that does not say it. */
+/** From proc_pid_status(5). Kernels that do not report it get the strictest one. */
 function umask(): number {
   knownUmask ??= Number.parseInt(
     /^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777",
@@ -23,15 +23,15 @@ function umask(): number {
   return knownUmask;
 }
 
-/** How much to read at a time from files that don't say their size (/proc, /sys). */
+/** Read size for files that do not report their size (/proc, /sys). */
 const readChunkBytes = 16 * 1024;
 
 /**
  * The machine's file system.
  *
- * Reading and writing take regular files only and never wait for the other end of a pipe, as pods and administrators
- * may put anything anywhere. Reading follows symbolic links; writing refuses a final one (`ELOOP`), as it could point
- * out of the directory that was meant.
+ * Reading and writing accept regular files only and never block on a pipe, because pods and administrators may put
+ * anything anywhere. Reading follows symbolic links. Writing rejects a final one (`ELOOP`), because it could point out
+ * of the intended directory.
  */
 export const systemFiles: Files = {
   read: (path, maxBytes) => onPath(path, () => read(path, maxBytes)),
@@ -54,7 +54,7 @@ export const systemFiles: Files = {
   watchEntries,
 };
 
-/** An existing regular file for reading. It may be anywhere, so its close is not awaited. */
+/** An existing regular file for reading. Its file system may be slow, so its close is not awaited. */
 class OpenedFile implements Disposable {
   readonly descriptor: calls.Descriptor;
   readonly size: number;
@@ -91,7 +91,7 @@ async function read(path: string, maxBytes: number): Promise<Uint8Array> {
   const { descriptor, size } = file;
   const tooLong = (): FileError => new FileError("EFBIG", path, `EFBIG: longer than ${maxBytes} bytes: '${path}'`);
   if (size > maxBytes) throw tooLong();
-  // The size is a hint only: the file may grow meanwhile, and those of /proc and /sys say 0 or a whole page.
+  // The size is only a hint: the file may grow meanwhile, and files of /proc and /sys report 0 or a whole page.
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (;;) {
@@ -146,7 +146,7 @@ async function writeAtomic(path: string, data: string | Uint8Array, mode: number
   await syncDirectory(directory);
 }
 
-/** Makes a rename outlive a power cut. */
+/** Makes a rename survive a power failure. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await calls.open(path, O_RDONLY | O_DIRECTORY);
   using _closing = new calls.Closing(directory);
@@ -158,7 +158,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Writes to the file itself; not synced to the disk, so a crash of the machine (not of podwright) may lose it. */
+/** Writes to the file itself; not synced, so a crash of the machine (not of podwright) may lose the data. */
 async function writeInPlace(path: string, data: string | Uint8Array, mode: number, how: number): Promise<void> {
   const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
   // Where the umask narrows the mode of a new file, it is private until its mode is set.
@@ -169,7 +169,7 @@ async function writeInPlace(path: string, data: string | Uint8Array, mode: numbe
     if ((how === O_TRUNC || info.size === 0) && (info.mode & 0o7777) !== mode) await calls.fchmod(file, mode);
     await calls.writeAll(file, data);
   } finally {
-    // What was written over goes to the disk when it is closed (ext4's auto_da_alloc); what was appended does not.
+    // Overwritten data goes to the disk on close (ext4's auto_da_alloc); appended data does not.
     if (how === O_APPEND) closeSync(file);
     else await calls.close(file);
   }
@@ -182,7 +182,7 @@ async function makeDirectory(path: string, mode: number): Promise<void> {
     const parent = dirname(path);
     if (errnoOf(error) !== "ENOENT" || parent === path) throw error;
     await makeDirectory(parent, mode);
-    // Once more only: below /proc, or where a link leads nowhere, ENOENT is not about the parent.
+    // Once more only: below /proc, or at a dangling link, ENOENT does not concern the parent.
     await makeOneDirectory(path, mode);
   }
 }
@@ -219,7 +219,7 @@ async function fileInfo(path: string): Promise<FileInfo | undefined> {
       device: info.dev,
     };
   } catch (error) {
-    // A file in the place of a parent directory means just as well that nothing is there.
+    // A file in place of a parent directory also means that the path does not exist.
     if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
     throw error;
   }
@@ -236,7 +236,7 @@ async function remove(path: string): Promise<void> {
     await calls.unlink(path);
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return;
-    // Linux says EISDIR where POSIX says EPERM.
+    // Linux returns EISDIR where POSIX has EPERM.
     if (errnoOf(error) !== "EISDIR") throw error;
     await calls.rmdir(path);
   }

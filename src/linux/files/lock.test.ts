@@ -24,12 +24,12 @@ async function holderProcess(path: string): Promise<ChildProcess> {
   return child;
 }
 
-/** True when a process that knows nothing of podwright can take the lock. */
+/** True when a process unrelated to podwright can take the lock. */
 function isFree(path: string): boolean {
   return spawnSync("flock", ["-n", "-x", path, "true"]).status === 0;
 }
 
-/** A Node.js that can't call the kernel itself asks flock(1). */
+/** A Node.js without system calls uses flock(1). */
 const withoutCalls = openLocks(() => undefined);
 
 for (const [way, locks] of [
@@ -56,7 +56,7 @@ for (const [way, locks] of [
   });
 }
 
-test("on a machine without flock(1) a lock that the kernel refuses is another's, and one that it can't be asked for an error", async (context) => {
+test("without flock(1), a lock that the kernel refuses is held by another, and one that cannot be requested is an error", async (context) => {
   using directory = testDirectory();
   const path = directory.join("lock");
   using _held = await systemLocks.tryLock(path);
@@ -69,7 +69,7 @@ test("on a machine without flock(1) a lock that the kernel refuses is another's,
   else assert.equal(refused, undefined);
 });
 
-test("the holder is told by pid and command line", async () => {
+test("the holder is reported by pid and command line", async () => {
   using directory = testDirectory();
   const path = directory.join("lock");
   assert.equal(readHolder(path), undefined);
@@ -80,7 +80,7 @@ test("the holder is told by pid and command line", async () => {
   assert.equal(await systemLocks.holder(path), process.pid);
 });
 
-test("another process cannot take it, and kill -9 of the holder frees it", async () => {
+test("another process cannot take it, and kill -9 of the holder releases it", async () => {
   using directory = testDirectory();
   const path = directory.join("lock");
   const other = await holderProcess(path);
@@ -112,7 +112,7 @@ test("programs started by the holder do not keep the lock", async () => {
   }
 });
 
-test("what a dead or an unrelated process left in the file names no holder", () => {
+test("contents left by a dead or unrelated process name no holder", () => {
   using directory = testDirectory();
   const path = directory.join("lock");
   for (const text of [
@@ -128,7 +128,7 @@ test("what a dead or an unrelated process left in the file names no holder", () 
   }
 });
 
-test("a removed lock file is made anew, and a link in its place is refused", async () => {
+test("a removed lock file is recreated, and a link in its place is rejected", async () => {
   using directory = testDirectory();
   const path = directory.join("lock");
   using first = await systemLocks.tryLock(path);

@@ -12,20 +12,20 @@ const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 /** Exit code of flock(1) when another process holds the lock. */
 const heldByAnother = 1;
 
-/** Who holds a lock, as it wrote into the lock's file. */
+/** The holder of a lock, as written into the lock file. */
 export interface LockHolder {
   readonly pid: number;
   readonly command: string;
 }
 
 /**
- * Locks by flock(2) on a file of mode 0600. The kernel keeps the lock for as long as the holder has the file open, so it
- * ends with the holder, however that ends; children do not inherit it. The file stays: removing it would let two
- * processes lock two files of the same name.
+ * Locks by flock(2) on a file of mode 0600. The kernel keeps the lock while the holder has the file open, so it ends
+ * with the holder, however that ends; children do not inherit it. The file stays: removing it would allow two processes
+ * to lock two files of the same name.
  */
 export const systemLocks: Locks = openLocks();
 
-/** @param modules where Node.js gives its own modules */
+/** @param modules access to Node.js' built-in modules */
 export function openLocks(modules?: (name: string) => unknown): Locks {
   return {
     tryLock: (path) => tryLock(path, modules),
@@ -40,7 +40,7 @@ async function tryLock(path: string, modules?: (name: string) => unknown): Promi
     try {
       const called = callFlock(descriptor, modules);
       if (called !== "locked" && !(await lockDescriptor(descriptor, path, called))) return undefined;
-      // Someone may have removed the file between opening and locking: then others lock a new one.
+      // The file may have been removed between open and lock: others would then lock a new one.
       if (!isStillAt(descriptor, path)) continue;
       writeHolder(descriptor);
       kept = true;
@@ -62,7 +62,7 @@ export function readHolder(path: string): LockHolder | undefined {
   const [pidText = "", startTime, command = ""] = text.split("\n");
   const pid = Number(pidText);
   if (!Number.isSafeInteger(pid) || pid <= 0 || !systemProcesses.isAlive(pid)) return undefined;
-  // A dead holder's number may have gone to another process since.
+  // A dead holder's pid may belong to another process by now.
   return startTimeOf(pid) === startTime ? { pid, command } : undefined;
 }
 
@@ -78,7 +78,7 @@ function openLockFile(path: string): number {
 const exclusive = 2;
 const nonBlocking = 4;
 
-/** What came of the kernel's own call, as far as Node.js can make such (`node:ffi`, from version 26.1 on). */
+/** The outcome of the system call, where Node.js can make it (`node:ffi`, 26.1 or newer). */
 type Called = "locked" | "refused" | "impossible";
 
 function callFlock(descriptor: number, modules?: (name: string) => unknown): Called {
@@ -91,10 +91,10 @@ function callFlock(descriptor: number, modules?: (name: string) => unknown): Cal
 }
 
 /**
- * The lock belongs to the open file, not to the process that asks for it: flock(1) gets the file as its descriptor 3, locks
- * it and ends, and it stays locked through the descriptor here. Asked where the call can't be made, and for the words where
- * it was refused: a program started costs 20 to 50 ms. False when another process holds it, for which a refusal is taken
- * on a machine without flock(1).
+ * Locks an open file. The lock belongs to the open file, not to the requesting process: flock(1) gets the file as its
+ * descriptor 3, locks it and exits, and the lock stays with the descriptor here. flock(1) runs only when the system
+ * call is unavailable, or refused (for its message), because starting a program takes 20 to 50 ms.
+ * @returns false when another process holds it; without flock(1), any refusal counts as that
  */
 async function lockDescriptor(descriptor: number, path: string, called: Called): Promise<boolean> {
   const child = spawn("flock", ["-n", "-x", "3"], { stdio: ["ignore", "ignore", "pipe", descriptor] });
@@ -143,11 +143,11 @@ function release(descriptor: number): Disposable {
   };
 }
 
-/** When the process started, in clock ticks since boot: with the pid it names a process for good. */
+/** The process's start time in clock ticks since boot: together with the pid it identifies a process permanently. */
 function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // Field 22; the second one, the name in parentheses, may itself hold spaces and parentheses.
+    // Field 22. Field 2, the name in parentheses, may contain spaces and parentheses.
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
   } catch {
     return undefined;

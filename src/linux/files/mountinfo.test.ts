@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mountsAbove, mountsBelow, parseMountInfo, readMountInfo } from "./mountinfo.ts";
 
-test("a line with and without optional fields is read into its parts", () => {
+test("a line with and without optional fields is parsed", () => {
   const text = [
     "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:7 - ext3 /dev/root rw,errors=continue",
     "38 33 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct",
@@ -36,7 +36,7 @@ test("a line with and without optional fields is read into its parts", () => {
   ]);
 });
 
-test("octal escapes, UTF-8, an empty source and a path with a lone hyphen are understood", () => {
+test("octal escapes, UTF-8, an empty source and a path with a lone hyphen are parsed", () => {
   const line = "40 1 0:40 / /a\\040b\\011c\\012d\\134e/\u00e9\\040-\\040x rw - tmpfs  rw";
   const [mount] = parseMountInfo(Buffer.from(line, "utf8").toString("latin1"));
   assert.equal(mount?.target, "/a b\tc\nd\\e/\u00e9 - x");
@@ -44,7 +44,7 @@ test("octal escapes, UTF-8, an empty source and a path with a lone hyphen are un
   assert.deepEqual(mount?.superOptions, ["rw"]);
 });
 
-test("mounts at and below a path, and at and above it, are found without the rest", () => {
+test("mounts at and below a path, and at and above it, are found without parsing the rest", () => {
   const targets = ["/", "/a", "/a/b", "/a/b\\040c", "/a/b\\040c/d", "/a/b\\040cd", "/x", "/a/b\\040c", "/é/e"];
   // A source that looks like a mount point.
   const lines = targets.map((target, id) => `${id} 0 0:1 / ${target} rw - tmpfs /a/b\\040c rw`);
@@ -59,7 +59,7 @@ test("mounts at and below a path, and at and above it, are found without the res
   assert.deepEqual(mountsBelow(Buffer.of(), "/a"), []);
 });
 
-test("lines cut short are left out", () => {
+test("truncated lines are skipped", () => {
   assert.deepEqual(parseMountInfo("36 35 98:0 /mnt1\n36 35 98:0 / /mnt rw shared:1\nnonsense"), []);
 });
 

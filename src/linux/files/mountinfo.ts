@@ -5,26 +5,26 @@ import { dirname } from "node:path/posix";
 export interface MountInfo {
   readonly id: number;
   readonly parentId: number;
-  /** `major:minor` of the file system: the same for every mount of it. */
+  /** `major:minor` of the file system, equal for all its mounts. */
   readonly device: string;
-  /** The directory of the file system that is mounted: not `/` for a bind mount of a part. */
+  /** The mounted directory of the file system: not `/` for a bind mount of a part. */
   readonly root: string;
   readonly target: string;
   readonly fileSystem: string;
   readonly source: string;
   /** Options of this mount. */
   readonly options: readonly string[];
-  /** What is mounted below it is seen in other mount namespaces too (`shared:`). */
+  /** Mounts below it propagate to other mount namespaces (`shared:`). */
   readonly isShared: boolean;
   /** Options of the file system, shared by all its mounts; for cgroup v1 they name the controllers. */
   readonly superOptions: readonly string[];
 }
 
-/** Parses the text of a mountinfo file, read as latin1 so that escaped and raw bytes of a path can be put together. */
+/** Parses a mountinfo file, read as latin1 so that a path's escaped and raw bytes can be combined. */
 export function parseMountInfo(latin1Text: string): MountInfo[] {
   const mounts: MountInfo[] = [];
   for (const line of latin1Text.split("\n")) {
-    // Optional fields, of which there may be none, end with a lone hyphen.
+    // The optional fields end with a lone hyphen.
     const [mount, ...rest] = line.split(" - ");
     const [id, parentId, device, root, target, options, ...optional] = (mount ?? "").split(" ");
     const [fileSystem, source, superOptions] = rest.join(" - ").split(" ");
@@ -52,20 +52,20 @@ export function readMountInfo(): MountInfo[] {
 }
 
 /**
- * The table of the mounts of this process's namespace as the kernel writes it: of a full node thousands of lines, which it
- * has in memory, so that reading them in another thread would cost more than it takes.
+ * This process's mount table as the kernel writes it: thousands of lines on a full node. The kernel has them in memory,
+ * so a round trip to another thread would cost more than the read.
  */
 export function readMountTable(): Buffer {
   return readFileSync("/proc/self/mountinfo");
 }
 
-/** The mounts at and below a path without links, in mount order. Only their lines are parsed. */
+/** The mounts at and below a path without links, in mount order. Parses only their lines. */
 export function mountsBelow(table: Buffer, path: string): MountInfo[] {
   if (path === "/") return parseMountInfo(table.toString("latin1"));
   return linesWith(table, ` ${escape(path)}`).filter(({ target }) => target === path || target.startsWith(`${path}/`));
 }
 
-/** The mounts at and above a path without links: all that the way to it may lead over. Only their lines are parsed. */
+/** The mounts at and above a path without links: all that its resolution may cross. Parses only their lines. */
 export function mountsAbove(table: Buffer, path: string): MountInfo[] {
   const found: MountInfo[] = [];
   for (let at = path; ; at = dirname(at)) {
@@ -74,7 +74,7 @@ export function mountsAbove(table: Buffer, path: string): MountInfo[] {
   }
 }
 
-/** The mounts whose mount point begins with a text as the kernel writes it, or is that with a space after it. */
+/** The mounts whose mount point begins with `text` in the kernel's notation. */
 function linesWith(table: Buffer, text: string): MountInfo[] {
   let lines = "";
   for (let at = table.indexOf(text, 0, "latin1"); at !== -1;) {
@@ -89,20 +89,20 @@ function linesWith(table: Buffer, text: string): MountInfo[] {
 
 const [newline, space] = [10, 32];
 
-/** The fifth field of its line. */
+/** Whether `at` is the fifth field of its line. */
 function isMountPoint(table: Buffer, start: number, at: number): boolean {
   let spaces = 0;
   for (let before = start; before < at; before++) if (table[before] === space) spaces++;
   return spaces === 3;
 }
 
-/** As the kernel writes a mount point, in latin1. */
+/** A mount point in the kernel's notation, in latin1. */
 function escape(path: string): string {
   const bytes = Buffer.from(path, "utf8").toString("latin1");
   return bytes.replaceAll(/[ \t\n\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }
 
-/** The kernel writes space, tab, newline and backslash (and `#` at times) as a backslash and three octal digits. */
+/** The kernel writes space, tab, newline and backslash (and sometimes `#`) as a backslash and three octal digits. */
 function unescape(field: string): string {
   if (/^[\x20-\x5b\x5d-\x7e]*$/.test(field)) return field;
   const bytes = field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

@@ -13,7 +13,7 @@ async function mountsUnder(directory: TestDirectory): Promise<string[]> {
   return mounts.map((mount) => mount.target).filter((target) => target.startsWith(`${directory.path}/`));
 }
 
-/** A test directory whose mounts are removed with it, whatever the test did. */
+/** A test directory whose mounts are removed with it, however the test ends. */
 function mountDirectory(): TestDirectory & AsyncDisposable {
   const directory = testDirectory();
   return Object.assign(directory, {
@@ -44,7 +44,7 @@ test("a tmpfs is mounted, listed with its options and unmounted", { skip }, asyn
   assert.deepEqual(await mountsUnder(directory), []);
 });
 
-test("a read-only bind mount shows the source and takes no writes", { skip }, async () => {
+test("a read-only bind mount shows the source and rejects writes", { skip }, async () => {
   await using directory = mountDirectory();
   const source = directory.join("-source");
   const target = directory.join("-target");
@@ -59,13 +59,13 @@ test("a read-only bind mount shows the source and takes no writes", { skip }, as
   assert.equal(mount?.options.includes("rw"), false);
 });
 
-test("unmounting what is no mount point, or not there, is no error", { skip }, async () => {
+test("unmounting a missing path or one that is no mount point is not an error", { skip }, async () => {
   await using directory = mountDirectory();
   await systemMounts.unmount(directory.path);
   await systemMounts.unmount(directory.join("missing"));
 });
 
-/** The kernel's calls, of which it is noted what each said. */
+/** The system calls, with a record of each result. */
 function notedCalls(): { readonly noted: string[]; readonly find: () => TmpfsCalls | undefined } {
   const noted: string[] = [];
   const calls = tmpfsCalls();
@@ -83,7 +83,7 @@ function notedCalls(): { readonly noted: string[]; readonly find: () => TmpfsCal
 const skipCalls = skip || (tmpfsCalls() === undefined ? `Node.js ${process.version} has no node:ffi` : false);
 
 test(
-  "memory file systems with little in them are the calls' work, others a program's",
+  "small memory file systems are unmounted by system calls, others by a program",
   { skip: skipCalls },
   async () => {
     await using directory = mountDirectory();
@@ -108,7 +108,7 @@ test(
   },
 );
 
-test("what the calls refuse, and where there are none, mount(8) does or explains", { skip }, async () => {
+test("mount(8) takes over when the calls fail or are unavailable, and explains errors", { skip }, async () => {
   await using directory = mountDirectory();
   const target = directory.join("memory");
   mkdirSync(target);
@@ -124,7 +124,7 @@ test("what the calls refuse, and where there are none, mount(8) does or explains
   }
 });
 
-test("the way to a mount leads over what others answer for, or does not", () => {
+test("tells whether the path to a mount crosses file systems that a server or process answers for", () => {
   const mount = (id: number, parentId: number, fileSystem: string): MountInfo => {
     return {
       id,
@@ -144,11 +144,11 @@ test("the way to a mount leads over what others answer for, or does not", () => 
   assert.equal(isOnLocal(all, mount(9, 2, "tmpfs")), true);
   assert.equal(isOnLocal(all, mount(9, 3, "tmpfs")), false);
   assert.equal(isOnLocal(all, mount(9, 4, "tmpfs")), false);
-  // The parent of a root is outside of what this process sees.
+  // The parent of a root is outside of this process's view.
   assert.equal(isOnLocal(all, mount(9, 77, "tmpfs")), true);
 });
 
-test("a busy mount is refused, and lazily unmounted when asked", { skip }, async () => {
+test("a busy mount is rejected, and lazily unmounted on request", { skip }, async () => {
   await using directory = mountDirectory();
   const target = directory.join("outer");
   mkdirSync(target);
@@ -160,7 +160,7 @@ test("a busy mount is refused, and lazily unmounted when asked", { skip }, async
   assert.deepEqual(await mountsUnder(directory), []);
 });
 
-test("a symbolic link put in the place of a target is not followed when unmounting", { skip }, async () => {
+test("a symbolic link swapped in for a target is not followed when unmounting", { skip }, async () => {
   await using directory = mountDirectory();
   mkdirSync(directory.join("mounted"));
   symlinkSync(directory.join("mounted"), directory.join("link"));
@@ -170,13 +170,13 @@ test("a symbolic link put in the place of a target is not followed when unmounti
   assert.deepEqual(await mountsUnder(directory), [directory.join("mounted")]);
 });
 
-test("a failed mount says what, where and why", { skip }, async () => {
+test("an error names what was mounted, where, and why it failed", { skip }, async () => {
   await using directory = mountDirectory();
   const mount = { source: directory.join("missing"), target: directory.path, fileSystem: "", options: ["bind"] };
   await assert.rejects(systemMounts.mount(mount), /cannot mount .*\/missing on .*: .*(does not exist|No such file)/);
 });
 
-test("relative targets and options that hide further options are refused before anything runs", async () => {
+test("relative targets and options that contain further options are rejected before anything runs", async () => {
   const mount = { source: "none", fileSystem: "tmpfs", options: [] };
   await assert.rejects(systemMounts.mount({ ...mount, target: "-o" }), /not absolute/);
   await assert.rejects(systemMounts.unmount("--all"), /not absolute/);

@@ -4,18 +4,18 @@ import { type MountInfo, mountsAbove, mountsBelow, readMountInfo, readMountTable
 import { systemProcesses } from "../processes/processes.ts";
 import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
 
-/** Network file systems are slow; past this the helper is killed and the outcome is checked. */
+/** Network file systems are slow; after this time the helper is killed and the outcome is checked. */
 const commandTimeoutMs = 120_000;
 
 /**
- * Mounts by mount(8) and umount(8), which know the helpers of network file systems and the flags behind option names
- * (`bind`, `ro`, `rshared` …). Paths go to the kernel as given (`--no-canonicalize`): `/proc/PID/fd/N` stays a reference
- * to the opened file, and no path is resolved twice with different outcomes. Memory file systems are mounted without
- * them where that can be done.
+ * Mounts by mount(8) and umount(8), which know the helpers of network file systems and the flags of option names
+ * (`bind`, `ro`, `rshared` …). Paths go to the kernel as given (`--no-canonicalize`): `/proc/PID/fd/N` stays a
+ * reference to the opened file, and no path is resolved twice with different outcomes. Memory file systems are mounted
+ * by system calls where possible.
  */
 export const systemMounts: Mounts = mountsWith(tmpfsCalls);
 
-/** @param findCalls called at the first need: most commands need none */
+/** @param findCalls called at the first use: most commands mount nothing */
 export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
   let found: { readonly calls: TmpfsCalls | undefined } | undefined;
   const calls = (): TmpfsCalls | undefined => (found ??= { calls: findCalls() }).calls;
@@ -31,13 +31,13 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
     async mount({ source, target, fileSystem, options }) {
       requireAbsolute(target);
       for (const option of options) {
-        // A comma would smuggle in further options.
+        // A comma would inject further options.
         if (!/^[^,\n\0]+$/.test(option)) throw new Error(`mount option ${JSON.stringify(option)} is not usable`);
       }
       const isPlain = fileSystem === "tmpfs" && areOfTmpfs(options) && !source.includes("\0");
       if (isPlain && calls()?.mount(source, target, options.join(",")) === true) return;
       const optionArguments = options.length === 0 ? [] : ["-o", options.join(",")];
-      // No fstab is consulted when source, target and type are all given.
+      // With source, target and type given, fstab is not consulted.
       const type = fileSystem === "" ? "none" : fileSystem;
       const arguments_ = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
       await runMountCommand("mount", arguments_, `mount ${source} on ${target}`);
@@ -54,19 +54,19 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
       try {
         await runMountCommand("umount", arguments_, `unmount ${target}`);
       } catch (error) {
-        // Someone else may have unmounted it meanwhile.
+        // It may have been unmounted meanwhile.
         if (topmost(mountsAbove(readMountTable(), target), target) !== undefined) throw error;
       }
     },
   };
 }
 
-/** Freeing what is in it is the call's work: of these it takes less than a millisecond. Tokens and secrets are smaller. */
+/** The unmount call frees the contents: below these limits within a millisecond. Tokens and secrets are smaller. */
 const small = { bytes: 256 << 10, files: 64 };
 /** TMPFS_MAGIC of statfs(2). */
 const tmpfsMagic = 0x01021994;
 
-/** Whether a memory file system is seen there, with little in it. One that has no limit does not say how much. */
+/** Whether the path is a memory file system with little in it. One without a limit does not report its usage. */
 async function isSmallMemory(target: string): Promise<boolean> {
   try {
     const { type, bsize, blocks, bfree, files, ffree } = await statfs(target);
@@ -77,12 +77,12 @@ async function isSmallMemory(target: string): Promise<boolean> {
   }
 }
 
-/** Of several mounts on one another the one that is seen. */
+/** The visible one of several mounts at the same place. */
 function topmost(all: readonly MountInfo[], target: string): MountInfo | undefined {
   return all.findLast((mount) => mount.target === target);
 }
 
-/** Whether the way to it leads over no file system that some server or process answers for, and may hold up. */
+/** Whether the path to the mount crosses only file systems that no server or process can block. */
 export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean {
   const byId = new Map(all.map((one) => [one.id, one]));
   const seen = new Set<MountInfo>();
@@ -93,14 +93,14 @@ export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean 
   return true;
 }
 
-/** The options of the mount and those of its file system in one list, as findmnt(8) shows them. */
+/** The options of the mount and its file system in one list, as findmnt(8) shows them. */
 function mountPoint({ target, source, fileSystem, options, superOptions, isShared }: MountInfo): MountPoint {
   const shared = superOptions.filter((option) => option !== "" && !options.includes(option));
   const all = [...options, ...shared.filter((option) => !isAccess(option))];
   return { target, source, fileSystem, options: all, isShared };
 }
 
-/** Read-only or not is told by the mount's own flag; the file system's may differ. */
+/** The mount's own flag decides about read-only; the file system's may differ. */
 function isAccess(option: string): boolean {
   return option === "rw" || option === "ro";
 }

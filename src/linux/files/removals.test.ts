@@ -22,7 +22,7 @@ import { watchEntries } from "./watch.ts";
 
 type Join = TestDirectory["join"];
 
-/** What people and programs do to a.yaml, and whether its name was taken away, as inotify and so the Go kubelet have it. */
+/** What people and programs do to a.yaml, and whether inotify, and so the Go kubelet, counts its name as removed. */
 const deeds: readonly [what: string, does: (join: Join) => void, removed: readonly string[]][] = [
   ["deleted", (join) => unlinkSync(join("a.yaml")), ["a.yaml"]],
   ["moved out", (join) => renameSync(join("a.yaml"), join("../a.yaml")), ["a.yaml"]],
@@ -150,12 +150,12 @@ function manifests(): { readonly path: string; readonly join: Join } & Disposabl
   };
 }
 
-/** As on a Node.js that calls no C functions. */
+/** A Node.js that cannot call C functions. */
 const withoutCalls = (): never => {
   throw new Error("No such built-in module: node:ffi");
 };
 
-describe("inotify tells which names were taken away", () => {
+describe("inotify reports removed names", () => {
   for (const [what, does, removed] of deeds) {
     test(what, () => {
       using directory = manifests();
@@ -177,10 +177,10 @@ describe("inotify tells which names were taken away", () => {
     assert.deepEqual(removals.take(), new Set(names));
   });
 
-  test("and what no queue holds is lost without harm", () => {
+  test("a queue overflow loses removals without harm", () => {
     using directory = manifests();
     using removals = watchRemovals(directory.path);
-    // Two names in turn: the kernel merges what repeats itself.
+    // Alternates between two names: the kernel merges repeated events.
     for (let round = 0; round < 20_000; round++) {
       const name = directory.join(round % 2 === 0 ? "x" : "y");
       writeFileSync(name, "");
@@ -191,7 +191,7 @@ describe("inotify tells which names were taken away", () => {
     assert.deepEqual(removals.take(), new Set(["a.yaml"]));
   });
 
-  test("also when the directory itself goes", () => {
+  test("also when the directory itself is removed", () => {
     using directory = manifests();
     using removals = watchRemovals(directory.path);
     rmSync(directory.path, { recursive: true });
@@ -209,7 +209,7 @@ describe("inotify tells which names were taken away", () => {
   });
 });
 
-test("on a Node.js without C functions, a name that came or went twice was taken away", () => {
+test("on a Node.js without C functions, a name with two events counts as removed", () => {
   using directory = manifests();
   using removals = watchRemovals(directory.path, withoutCalls);
   for (const name of ["a.yaml", "b.yaml", "a.yaml"]) removals.saw("rename", name);
@@ -225,7 +225,7 @@ describe("a watch of entries", () => {
     assert.ok(condition());
   };
 
-  test("tells of names that went and came within one burst, and of none that were replaced", async () => {
+  test("reports names that disappeared and returned within one burst, and none that were replaced", async () => {
     using directory = manifests();
     const told: ReadonlySet<string>[] = [];
     using _watch = watchEntries(
@@ -242,7 +242,7 @@ describe("a watch of entries", () => {
     assert.deepEqual(told, [new Set(["a.yaml"]), new Set()]);
   });
 
-  test("tells of them before its end when the directory was removed or another took its place", async () => {
+  test("reports them before its end when the directory is removed or replaced", async () => {
     for (const isMadeAnew of [false, true]) {
       using directory = manifests();
       const told: unknown[] = [];

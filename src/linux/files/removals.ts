@@ -1,17 +1,17 @@
 import { closeSync, readSync } from "node:fs";
 import { openCLibrary } from "../processes/c-library.ts";
 
-/** Learns which names of a directory are taken away: deleted, or moved elsewhere. */
+/** Learns which names are removed from a directory: deleted, or moved elsewhere. */
 export interface Removals extends Disposable {
   /** An event of `fs.watch` on that directory. */
   saw(event: string, name: string | null): void;
-  /** The names since the last call, whether or not they are there again. */
+  /** The removed names since the last call, whether or not they exist again. */
   take(): ReadonlySet<string>;
 }
 
 /**
- * By inotify itself where Node.js can call C functions (`node:ffi`, from version 26.1 on), else by what `fs.watch` says.
- * @param modules where Node.js gives its own modules
+ * Uses inotify where Node.js can call C functions (`node:ffi`, 26.1 or newer), else `fs.watch` events.
+ * @param modules access to Node.js' built-in modules
  */
 export function watchRemovals(directory: string, modules?: (name: string) => unknown): Removals {
   try {
@@ -27,21 +27,21 @@ const inCloseOnExec = 0o2000000;
 const inMovedFrom = 0x40;
 const inDelete = 0x200;
 const inOnlyDirectory = 0x01000000;
-/** wd, mask, cookie and len, four bytes each; then the name, filled up with NUL to len bytes. */
+/** wd, mask, cookie and len, four bytes each; then the name, padded with NUL to len bytes. */
 const headBytes = 16;
 const lengthAt = 12;
 const bufferBytes = 16 * 1024;
 
 /**
- * A second inotify beside that of `fs.watch`, which tells neither a name that goes from one that comes, nor what happened in
- * between. It is only read when `fs.watch` has told of something, by when the kernel has put the same into it: so nothing
- * waits for it, neither the event loop nor a thread. The queue holds removals alone; when it overflows they are lost.
+ * A second inotify instance beside that of `fs.watch`, which does not distinguish a removed name from a new one. It is
+ * read only after `fs.watch` has reported something; the kernel has queued the same here by then. So nothing waits for
+ * it, neither the event loop nor a thread. It queues removals only; an overflow loses them.
  */
 class InotifyRemovals implements Removals {
-  /** Less than 0: closed. */
+  /** Negative: closed. */
   #descriptor: number;
 
-  /** @throws when the call, or inotify, is not available */
+  /** @throws when the system call, or inotify, is not available */
   constructor(directory: string, modules: ((name: string) => unknown) | undefined) {
     const library = openCLibrary(modules);
     const addWatch = library("inotify_add_watch", ["int32", "string", "uint32"], "int32");
@@ -63,7 +63,7 @@ class InotifyRemovals implements Removals {
       for (let at = 0; at + headBytes <= bytes;) {
         const end = at + headBytes + buffer.readUInt32LE(at + lengthAt);
         const [name = ""] = buffer.toString("utf8", at + headBytes, end).split("\0", 1);
-        // The end of the watch and of the queue have no name.
+        // The events for the end of the watch and of the queue have no name.
         if (name !== "") names.add(name);
         at = end;
       }
@@ -80,15 +80,15 @@ class InotifyRemovals implements Removals {
     try {
       return readSync(this.#descriptor, buffer);
     } catch {
-      // EAGAIN: there is no more.
+      // EAGAIN: the queue is empty.
       return 0;
     }
   }
 }
 
 /**
- * `rename` is all that `fs.watch` says of a name that comes or goes: two in a row are taken for a name that went and came.
- * Two files that are moved onto one name at once look the same.
+ * `fs.watch` reports only `rename` for a name that appears or disappears: two in a row count as a removal and a return.
+ * Two files moved to one name in quick succession look the same.
  */
 class RenameCounts implements Removals {
   readonly #counts = new Map<string, number>();

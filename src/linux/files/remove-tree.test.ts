@@ -9,7 +9,7 @@ import { needsRoot, testDirectory } from "../processes/testing.ts";
 
 const skip = needsRoot();
 
-test("a tree goes with everything in it, and the targets of its links stay", async () => {
+test("a tree is removed with its contents, and the targets of its links stay", async () => {
   using directory = testDirectory();
   const tree = directory.join("tree");
   mkdirSync(`${tree}/a/b/c`, { recursive: true });
@@ -35,7 +35,7 @@ test("a file, a link to a directory and nothing at all can be removed as well", 
   assert.deepEqual(readdirSync(directory.path), ["outside"]);
 });
 
-test("names that are no UTF-8, and very many of them, are no obstacle", async () => {
+test("invalid UTF-8 in names, and very many entries, are no obstacle", async () => {
   using directory = testDirectory();
   const tree = directory.join("tree");
   mkdirSync(tree);
@@ -47,12 +47,12 @@ test("names that are no UTF-8, and very many of them, are no obstacle", async ()
   assert.ok(!existsSync(tree));
 });
 
-test("a tree deeper than a path can say is removed", async () => {
+test("a tree deeper than PATH_MAX is removed", async () => {
   using directory = testDirectory();
   const tree = directory.join("tree");
   const name = "d".repeat(100);
   mkdirSync(tree);
-  // 100 levels of 101 bytes exceed PATH_MAX (4096): built by going down step by step.
+  // 100 levels of 101 bytes exceed PATH_MAX (4096), so it is built by descending step by step.
   execFileSync("sh", ["-c", `for i in $(seq 100); do mkdir ${name} && cd -P ${name} || exit 1; done; touch bottom`], {
     cwd: tree,
   });
@@ -61,7 +61,7 @@ test("a tree deeper than a path can say is removed", async () => {
 });
 
 test(
-  "a mount in the tree, also a bind mount of the same file system, is refused before anything is lost",
+  "a mount in the tree, also a bind mount of the same file system, is rejected before anything is removed",
   { skip },
   async () => {
     using directory = testDirectory();
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  "what can be removed is removed although some of it can't, and the error names what is left",
+  "a partial failure removes the rest, and the error names what remains",
   { skip },
   async (t) => {
     using directory = testDirectory();

@@ -9,21 +9,21 @@ import { mountsBelow, readMountTable } from "./mountinfo.ts";
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
 /**
- * How many directories deep a tree is opened. What lies deeper is moved up to its root first: a pod can nest directories
- * deeper than any path can say and than there are file descriptors.
+ * How many levels are opened at a time. Deeper directories are first moved up to the root: a pod can nest directories
+ * deeper than PATH_MAX and the limit of file descriptors.
  */
 const deepest = 32;
 
-/** Of a directory that is no larger the entries are read at once: a pod can make one whose names fill the memory. */
+/** Directories up to this size are read at once; a pod can make one whose names would fill the memory. */
 const smallDirectoryBytes = 64 * 1024;
 
 /**
  * Removes a tree that may be hostile: a pod filled it, and may still be changing it.
  *
- * Every directory is opened without following links and its entries are reached through that descriptor, so swapping a
- * directory for a link leads nowhere. A mount on or below `path` (also a bind mount of the same file system) rejects with
- * `EBUSY` before anything is removed, unless the caller has looked; one that appears meanwhile is never entered. What can
- * be removed is removed even when some of it can't; then the first error is thrown.
+ * Every directory is opened without following links, and its entries are reached through that descriptor, so swapping a
+ * directory for a link has no effect. A mount at or below `path` (also a bind mount of the same file system) rejects
+ * with `EBUSY` before anything is removed, unless the caller has checked; a mount that appears meanwhile is never
+ * entered. A failure does not stop the removal of the rest; then the first error is thrown.
  */
 export async function removeTree(path: string, { isUnmounted = false }: RemoveTreeOptions = {}): Promise<void> {
   if (await removedAtOnce(path)) return;
@@ -32,7 +32,7 @@ export async function removeTree(path: string, { isUnmounted = false }: RemoveTr
   await removal.run();
 }
 
-/** Removes a directory that is empty, or what is no directory; false when there is more to it. */
+/** Removes an empty directory or a file at once; false for a directory with contents. */
 async function removedAtOnce(path: string): Promise<boolean> {
   try {
     await calls.rmdir(path);
@@ -83,8 +83,8 @@ class TreeRemoval {
   }
 
   /**
-   * Removes what is in the directory, then the directory itself. Some file systems skip entries while others are removed:
-   * as long as some go, it is looked at again.
+   * Removes the contents of the directory, then the directory itself. Some file systems skip entries while others are
+   * being removed, so it is read again as long as that removes some.
    */
   async #empty(directory: calls.Descriptor, depth: number, removeIt: () => Promise<void>): Promise<void> {
     for (;;) {
@@ -101,7 +101,7 @@ class TreeRemoval {
     }
   }
 
-  /** False when the entry is still there. */
+  /** False when the entry still exists. */
   async #removeEntry(
     directory: calls.Descriptor,
     { name, isDirectory }: { readonly name: Buffer; readonly isDirectory: boolean },
@@ -134,7 +134,7 @@ class TreeRemoval {
   }
 }
 
-/** Removes an empty directory; for any other calls `enter`; unlinks what is no directory any more. */
+/** Removes an empty directory, calls `enter` for another one, and unlinks anything that is no longer a directory. */
 async function enterOrUnlink(path: Buffer, enter: () => Promise<void>): Promise<void> {
   try {
     await calls.rmdir(path).catch(enter);
@@ -144,7 +144,7 @@ async function enterOrUnlink(path: Buffer, enter: () => Promise<void>): Promise<
   }
 }
 
-/** Unlinks what is no directory; for a directory calls `enter`. */
+/** Unlinks a file; calls `enter` for a directory. */
 async function unlinkOrEnter(path: Buffer, enter: () => Promise<void>): Promise<void> {
   try {
     await calls.unlink(path);
@@ -163,21 +163,22 @@ interface Entry {
   isDirectory(): boolean;
 }
 
-/** Names are bytes; latin1 gives each of them back, while those that are no UTF-8 would come back as other ones. */
+/** Names are bytes: latin1 preserves each of them, including invalid UTF-8. */
 async function entriesOf(directory: calls.Descriptor): Promise<AsyncIterable<Entry> | Iterable<Entry>> {
   if (fstatSync(directory).size <= smallDirectoryBytes) return await calls.readdir(childPath(directory), "latin1");
   return await opendir(childPath(directory), { encoding: "latin1" });
 }
 
-/** The mount and the device that an open directory is on: bind mounts share the device, btrfs subvolumes the mount. */
+/** The mount and device of an open directory: bind mounts share the device, btrfs subvolumes the mount. */
 function mountOf(directory: calls.Descriptor): string {
-  // The kernel answers at once, whatever the file is on: waiting for it as for a disk would cost ten times as much.
+  // The kernel answers from memory, whatever file system the directory is on; a round trip to another thread would cost
+  // ten times as much.
   const description = readFileSync(`/proc/self/fdinfo/${directory}`, "latin1");
   const mountId = /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1];
   return `${mountId} ${fstatSync(directory).dev}`;
 }
 
-/** The path that leads through an open directory, wherever that is by now. */
+/** A path through an open directory, wherever that has been moved. */
 function childPath(descriptor: number, name: Buffer = Buffer.of()): Buffer {
   return Buffer.concat([Buffer.from(`/proc/self/fd/${descriptor}/`), name]);
 }

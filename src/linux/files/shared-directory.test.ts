@@ -12,7 +12,7 @@ const line = (id: number, target: string, shared = ""): string =>
   `${id} 1 8:1 / ${target} rw${shared === "" ? "" : ` ${shared}`} - ext4 /dev/sda rw`;
 const of = (...lines: readonly string[]): string => sharingOf(parseMountInfo(lines.join("\n")), "/var/lib/kubelet");
 
-test("a directory is made a shared mount unless the one that holds it is shared, or it has mounts that this would hide", () => {
+test("a directory becomes a shared mount unless its parent mount is shared, or that would hide mounts below it", () => {
   assert.equal(of(line(1, "/")), "mount-and-share");
   assert.equal(of(line(1, "/", "shared:1")), "shared");
   assert.equal(of(line(1, "/", "shared:1"), line(2, "/var/lib")), "mount-and-share");

@@ -4,13 +4,11 @@ import { systemProcesses } from "../processes/processes.ts";
 
 const timeoutMs = 30_000;
 
-/** What has to be done so that mounts below a directory are shared with other mount namespaces. */
 export type Sharing = "shared" | "mount-and-share" | "share" | "has-mounts";
 
 /**
- * What has to be done so that what is mounted below a directory is seen in other mount namespaces: nothing where the mount
- * that holds it is shared already; else it becomes a shared mount of its own, unless something is mounted below it, which that
- * would hide. Pure.
+ * What makes mounts below a directory propagate to other mount namespaces. Nothing is needed where its mount is shared
+ * already; otherwise it becomes a shared mount of its own, unless that would hide existing mounts below it. Pure.
  */
 export function sharingOf(all: readonly MountInfo[], directory: string): Sharing {
   const isBelow = (path: string, parent: string): boolean => path.startsWith(parent === "/" ? "/" : `${parent}/`);
@@ -23,9 +21,9 @@ export function sharingOf(all: readonly MountInfo[], directory: string): Sharing
 }
 
 /**
- * Shares what is mounted below a directory, as upstream does with the kubelet's root (MakeRShared): without it containers
- * can't have mountPropagation, and a Go kubelet that takes over would hide all volumes below a mount of its own.
- * @returns false where pods' volumes are mounted below it that are not shared: they would be hidden
+ * Shares mounts below a directory, as upstream does with the kubelet's root (MakeRShared). Without it containers cannot
+ * use mountPropagation, and a Go kubelet that takes over would hide all volumes below a mount of its own.
+ * @returns false when unshared volumes of pods are mounted below it: they would be hidden
  */
 export async function shareDirectory(mounts: Pick<Mounts, "mount">, directory: string): Promise<boolean> {
   const sharing = sharingOf(readMountInfo(), directory);

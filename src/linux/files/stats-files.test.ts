@@ -8,7 +8,7 @@ import { testDirectory } from "../processes/testing.ts";
 
 const { signal } = new AbortController();
 
-test("files of the kernel are read many at a time, and missing ones are undefined", async () => {
+test("kernel files are read in batches, and missing ones are undefined", async () => {
   const files = await openStatsFiles(systemClock);
   const paths = ["/proc/loadavg", "/proc/none", ...Array.from({ length: 200 }, () => "/proc/self/stat")];
   const texts = await files.readTexts(paths);
@@ -18,7 +18,7 @@ test("files of the kernel are read many at a time, and missing ones are undefine
   assert.ok(texts.slice(2).every((text) => text?.startsWith(`${process.pid} (`)));
 });
 
-test("a file longer than a page, or than what is read at once, is whole", async () => {
+test("a file longer than a page, or than one read, is whole", async () => {
   using directory = testDirectory();
   const files = await openStatsFiles(systemClock);
   const text = Array.from({ length: 30_000 }, (_, index) => `line ${index}\n`).join("");
@@ -34,7 +34,7 @@ test("a file longer than a page, or than what is read at once, is whole", async 
   assert.ok(maps !== undefined && maps.length > 8192 && maps.includes("[stack]"));
 });
 
-test("a tree is measured as du does: hard links once, links to elsewhere not followed", async () => {
+test("a tree is measured as by du: hard links once, links to elsewhere not followed", async () => {
   using directory = testDirectory();
   const files = await openStatsFiles(systemClock);
   mkdirSync(directory.join("below"));
@@ -46,7 +46,7 @@ test("a tree is measured as du does: hard links once, links to elsewhere not fol
   const blocks = (path: string): number => statSync(path).blocks * 512;
   const wanted = ["", "below", "below/big", "small"].map((path) => blocks(directory.join(path)));
   assert.equal(usage?.inodes, 5);
-  // The link itself may take a block or none.
+  // The link itself may occupy a block or none.
   const least = wanted.reduce((a, b) => a + b);
   assert.ok(usage.bytes >= least && usage.bytes <= least + 4096, `${usage.bytes} of ${least}`);
   assert.deepEqual(await files.filesUsage(directory.path), {
@@ -59,7 +59,7 @@ test("a tree is measured as du does: hard links once, links to elsewhere not fol
   assert.deepEqual(await files.directories(directory.join("none")), []);
 });
 
-test("file systems tell what they hold, processes what they have open", async () => {
+test("file systems report their usage, processes their open files", async () => {
   const files = await openStatsFiles(systemClock);
   const root = await files.fileSystem("/");
   assert.ok(root && root.capacityBytes >= root.usedBytes && root.availableBytes <= root.capacityBytes);
@@ -71,7 +71,7 @@ test("file systems tell what they hold, processes what they have open", async ()
   assert.equal(await files.openFiles(2 ** 30), undefined);
 });
 
-test("cgroups are where the mount table says", () => {
+test("cgroups are located by the mount table", () => {
   const v2 = parseMountInfo("30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   assert.deepEqual(cgroupLayout(v2), { version: 2, root: "/sys/fs/cgroup" });
   const v1 = parseMountInfo(

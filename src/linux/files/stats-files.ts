@@ -14,14 +14,14 @@ import type {
 import { type MountInfo, readMountInfo } from "./mountinfo.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
-/** A block of st_blocks, whatever the file system's own blocks are. */
+/** The unit of st_blocks, whatever the file system's own block size. */
 const blockBytes = 512;
-/** Others get their turn after this much reading in one go. */
+/** After this much synchronous reading the event loop gets a turn. */
 const sliceMs = 4;
 
 /**
- * The machine's figures. Small files of the kernel are read synchronously (a twentieth of what a read through the thread
- * pool costs), in slices of a few milliseconds; file systems, which may hang, only through the thread pool.
+ * The machine's figures. Small kernel files are read synchronously (a twentieth of the cost of the thread pool), in
+ * slices of a few milliseconds. File systems may hang, so they are read through the thread pool.
  */
 export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
   const slices = new Slices(clock);
@@ -56,7 +56,7 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
   };
 }
 
-/** Where the controllers are. Of hybrid systems the v1 hierarchies count, as they have the controllers. */
+/** Where the controllers are. On hybrid systems the v1 hierarchies have them. */
 export function cgroupLayout(mounts: readonly MountInfo[]): CgroupLayout {
   if (mounts.findLast(({ target }) => target === cgroupRoot)?.fileSystem === "cgroup2") {
     return { version: 2, root: cgroupRoot };
@@ -69,7 +69,7 @@ export function cgroupLayout(mounts: readonly MountInfo[]): CgroupLayout {
   return { version: 1, controllers };
 }
 
-/** Gives the event loop a turn whenever reading has taken a slice of time. */
+/** Gives the event loop a turn after each slice of reading. */
 class Slices {
   readonly #clock: Clock;
   #sinceMs = 0;
@@ -83,7 +83,7 @@ class Slices {
     await this.pause();
     for (const [index, item] of items.entries()) {
       results.push(read(item));
-      // Looking at the clock costs about as much as a read.
+      // Reading the clock costs about as much as a file.
       if (index % 16 === 15) await this.pause();
     }
     return results;
@@ -96,15 +96,15 @@ class Slices {
   }
 }
 
-/** All reads are synchronous: one buffer serves them all. */
+/** All reads are synchronous, so one buffer is enough. */
 let buffer = Buffer.allocUnsafe(64 * 1024);
 /**
- * The kernel gives as many whole records as fit its page. After less than this there was no further one, as none of these
- * files has one so long, and asking for the end is saved.
+ * The kernel returns as many whole records as fit into its page. A shorter read was the last one, because no record of
+ * these files is longer, so the read that would return 0 is saved.
  */
 const surelyWhole = 2048;
 
-/** Without the stat calls of a general file read: two calls fewer of five. */
+/** Skips the stat calls of a general file read: three calls instead of five. */
 function readText(path: string): string | undefined {
   let descriptor;
   try {
@@ -174,7 +174,7 @@ async function treeUsage(root: string, signal: AbortSignal): Promise<TreeUsage |
   const seen = new Set<number>();
   let [bytes, inodes] = [0, 0];
   let device: number | undefined;
-  /** @returns whether it is a directory to go into */
+  /** @returns whether it is a directory to descend into */
   const count = async (path: string): Promise<boolean> => {
     const info = await lstat(path).catch(() => undefined);
     if (info === undefined) return false;
@@ -200,7 +200,7 @@ async function treeUsage(root: string, signal: AbortSignal): Promise<TreeUsage |
         if (await count(path)) pending.push(path);
       }
     } catch {
-      // Removed while it was read.
+      // Removed meanwhile.
     }
   }
   return device === undefined ? undefined : { bytes, inodes };
@@ -233,7 +233,7 @@ function firstChange(paths: readonly string[]): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** Beyond this number, descriptors of one process are counted, but not checked for sockets. */
+/** At most this many descriptors of a process are checked for sockets; further ones are only counted. */
 const maxAskedDescriptors = 4096;
 
 function openFiles(pid: number): OpenFiles | undefined {

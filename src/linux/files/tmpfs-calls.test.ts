@@ -9,7 +9,7 @@ import { areOfTmpfs, tmpfsCalls } from "./tmpfs-calls.ts";
 const calls = tmpfsCalls();
 const skip = needsRoot() || (calls === undefined ? `Node.js ${process.version} has no node:ffi` : false);
 
-test("the calls mount as mount(8) does, and take away what they mounted", { skip }, async () => {
+test("the calls mount as mount(8) does, and unmount again", { skip }, async () => {
   using directory = testDirectory();
   const [ours, theirs] = [directory.join("ours"), directory.join("theirs")];
   mkdirSync(ours);
@@ -33,7 +33,7 @@ test("the calls mount as mount(8) does, and take away what they mounted", { skip
   );
 });
 
-test("what can't be done is said, and a link is not followed", { skip }, async () => {
+test("failures are reported, and a link is not followed", { skip }, async () => {
   using directory = testDirectory();
   const target = directory.join("mounted");
   mkdirSync(target);
@@ -49,7 +49,7 @@ test("what can't be done is said, and a link is not followed", { skip }, async (
   }
 });
 
-test("a Node.js without them, or another C library, has no such calls", () => {
+test("a Node.js without node:ffi, or with another C library, has no such calls", () => {
   assert.equal(
     tmpfsCalls(() => undefined),
     undefined,
@@ -63,7 +63,7 @@ test("a Node.js without them, or another C library, has no such calls", () => {
   );
 });
 
-test("options that only mount(8) knows are left to it", () => {
+test("options known only to mount(8) are left to it", () => {
   assert.equal(areOfTmpfs([]), true);
   assert.equal(areOfTmpfs(["size=65536", "noswap"]), true);
   for (const option of ["ro", "nodev", "mode=700", "size=50%", "size=1k"]) assert.equal(areOfTmpfs([option]), false);

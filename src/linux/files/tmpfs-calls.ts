@@ -1,18 +1,17 @@
 import { openCLibrary } from "../processes/c-library.ts";
 
 /**
- * Mounts and unmounts memory file systems by the kernel's own calls, as far as Node.js can make such (`node:ffi`, from
- * version 26.1 on). Each pod of a cluster has at least one, for its token. A program started for it costs a fork of this
- * process, in which everything else stands still for 4 to 7 ms; the call itself takes 0.05 ms, and no disk or network can
- * hold it up. Other file systems can: mount(8) and umount(8) stay for those. No argument may have a NUL in it.
+ * Mounts and unmounts memory file systems by system calls, where Node.js can make them (`node:ffi`, 26.1 or newer).
+ * Each pod of a cluster has at least one, for its token. Starting a program forks this process, which blocks it for 4
+ * to 7 ms; the system call takes 0.05 ms, and no disk or network can block it. Other file systems can block, so
+ * mount(8) and umount(8) stay for those. Arguments must not contain NUL.
  */
 export interface TmpfsCalls {
-  /** @returns false when the kernel refused: mount(8) finds the words for it */
+  /** @returns false on failure: mount(8) then provides the message */
   mount(source: string, target: string, options: string): boolean;
   /**
-   * Follows no symbolic link at the end of the path. Frees what is in the file system before it returns: only for those
-   * in which there is little.
-   * @returns false when the kernel refused
+   * Does not follow a final symbolic link. Frees the contents before it returns, so it is only for small file systems.
+   * @returns false on failure
    */
   unmount(target: string): boolean;
 }
@@ -22,8 +21,8 @@ const noFollow = 8;
 const noFlags = 0n;
 
 /**
- * @param modules where Node.js gives its own modules
- * @returns undefined when there are no such calls: Node.js is older or built without them, or the C library another one
+ * @param modules access to Node.js' built-in modules
+ * @returns undefined when unavailable: Node.js is older or built without `node:ffi`, or the C library is another one
  */
 export function tmpfsCalls(modules?: (name: string) => unknown): TmpfsCalls | undefined {
   try {
@@ -39,7 +38,7 @@ export function tmpfsCalls(modules?: (name: string) => unknown): TmpfsCalls | un
   }
 }
 
-/** Options that the file system takes itself; others are flags of the call, or what mount(8) alone understands. */
+/** Options of the file system itself; others are mount flags, or known only to mount(8). */
 export function areOfTmpfs(options: readonly string[]): boolean {
   return options.every((option) => /^(?:size=\d+|noswap)$/.test(option));
 }

@@ -24,7 +24,7 @@ import { systemVolumeFiles } from "./volume-files.ts";
 const gid = 4321;
 const access = { gid, readOnly: false, onlyOnRootMismatch: false };
 
-test("kind tells what a path leads to, through links", async () => {
+test("kind resolves links", async () => {
   using directory = testDirectory();
   writeFileSync(directory.join("file"), "");
   symlinkSync("file", directory.join("link"));
@@ -51,7 +51,7 @@ test("openBeneath holds the object itself, whatever is renamed afterwards", asyn
   assert.equal(readFileSync(`${opened.mountSource}/mark`, "utf8"), "inside");
 });
 
-test("links in a volume are followed as far as they stay in it", async () => {
+test("links inside a volume are followed while they stay inside", async () => {
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(`${volume}/gen/deep`, { recursive: true });
@@ -68,7 +68,7 @@ test("links in a volume are followed as far as they stay in it", async () => {
   }
 });
 
-test("links that lead out of the volume, in circles or into nothing are refused, and nothing is made there", async () => {
+test("links that lead out of the volume, in circles or nowhere are rejected, and nothing is created there", async () => {
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(`${volume}/dir`, { recursive: true });
@@ -89,7 +89,7 @@ test("links that lead out of the volume, in circles or into nothing are refused,
   assert.equal(existsSync(`${volume}/nothing`), false);
 });
 
-test("what is missing is made with the permissions of the volume's top directory, also against the umask", async () => {
+test("missing directories get the permissions of the volume's top directory, whatever the umask", async () => {
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(volume);
@@ -100,7 +100,7 @@ test("what is missing is made with the permissions of the volume's top directory
   await using _again = await systemVolumeFiles.openBeneath(volume, "new/part");
 });
 
-test("a pipe or a device is opened without waiting for anybody", { skip: needsRoot() }, async () => {
+test("a pipe or a device is opened without blocking", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   execFileSync("mkfifo", [directory.join("pipe")]);
   await using opened = await systemVolumeFiles.openBeneath(directory.path, "pipe");
@@ -108,7 +108,7 @@ test("a pipe or a device is opened without waiting for anybody", { skip: needsRo
   await assert.rejects(systemVolumeFiles.openBeneath(directory.path, "pipe/x"), { code: "ENOTDIR" });
 });
 
-test("a directory that is exchanged for a link to the node again and again never shows the node", async () => {
+test("repeatedly swapping a directory for a link to the node never exposes the node", async () => {
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(`${volume}/dir/sub`, { recursive: true });
@@ -136,7 +136,7 @@ test("a directory that is exchanged for a link to the node again and again never
   assert.ok(outcomes.inside > 0 && outcomes.refused > 0, `the loop got in between: ${JSON.stringify(outcomes)}`);
 });
 
-/** Swaps the directory and the link as fast as it can; what the walk made in between is put away. */
+/** Swaps the directory and the link as fast as it can; files created by the walk meanwhile are moved away. */
 const exchangeLoop = `
 const { renameSync } = require("node:fs");
 const { parentPort, workerData: volume } = require("node:worker_threads");
@@ -158,7 +158,7 @@ for (;;) {
   move("dir.away", "dir");
 }`;
 
-test("a volume given to a group: g+rwX, setgid on directories, the top one last", { skip: needsRoot() }, async () => {
+test("fsGroup: g+rwX, setgid on directories, the top one last", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(`${volume}/sub`, { recursive: true });
@@ -182,7 +182,7 @@ test("a volume given to a group: g+rwX, setgid on directories, the top one last"
   assert.equal(await systemVolumeFiles.giveToGroup(volume, access), 0, "nothing is left to be changed");
 });
 
-test("a volume that is read only gets no write permission", { skip: needsRoot() }, async () => {
+test("a read-only volume gets no write permission", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   mkdirSync(directory.join("v"));
   chmodSync(directory.join("v"), 0o700);
@@ -193,7 +193,7 @@ test("a volume that is read only gets no write permission", { skip: needsRoot() 
   assert.equal(lstatSync(directory.join("v")).mode & 0o7777, 0o2750);
 });
 
-test("links get the group themselves and lead to nothing that is changed", { skip: needsRoot() }, async () => {
+test("links get the group themselves, and their targets stay unchanged", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   mkdirSync(directory.join("v"));
   mkdirSync(directory.join("outside"));
@@ -207,7 +207,7 @@ test("links get the group themselves and lead to nothing that is changed", { ski
   assert.equal(lstatSync(directory.join("outside/file")).mode & 0o7777, 0o600);
 });
 
-test("OnRootMismatch leaves a tree alone whose top directory is as wanted", { skip: needsRoot() }, async () => {
+test("OnRootMismatch skips a tree whose top directory already matches", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(volume);
@@ -222,7 +222,7 @@ test("OnRootMismatch leaves a tree alone whose top directory is as wanted", { sk
   assert.equal(lstatSync(`${volume}/late`).mode & 0o7777, 0o660);
 });
 
-test("the top directory is as wanted with the group, at least its permissions, and setgid", () => {
+test("the top directory matches by group, minimum permissions, and setgid", () => {
   const of = (owner: number, mode: number, readOnly = false): boolean =>
     isGivenToGroup({ gid: owner, mode }, { gid, readOnly, onlyOnRootMismatch: true });
   assert.equal(of(gid, 0o2770), true);
@@ -234,7 +234,7 @@ test("the top directory is as wanted with the group, at least its permissions, a
 });
 
 test(
-  "a tree that is too deep to hold open and a call that is called off end with an error",
+  "a tree that is too deep to hold open, and a canceled call, end with an error",
   { skip: needsRoot() },
   async () => {
     using directory = testDirectory();
@@ -250,7 +250,7 @@ test(
   },
 );
 
-test("readBeneath reads regular files of the volume only, and makes nothing", async () => {
+test("readBeneath reads regular files of the volume only, and creates nothing", async () => {
   using directory = testDirectory();
   const root = directory.join("v");
   mkdirSync(directory.join("v/a"), { recursive: true });
@@ -272,7 +272,7 @@ test("readBeneath reads regular files of the volume only, and makes nothing", as
   await assert.rejects(read("a/env", 4), { code: "EFBIG" });
 });
 
-test("readBeneath waits for no other end of a pipe", async () => {
+test("readBeneath does not block on a pipe", async () => {
   using directory = testDirectory();
   execFileSync("mkfifo", [directory.join("pipe")]);
   await assert.rejects(systemVolumeFiles.readBeneath(directory.path, "pipe", 10), { code: "EINVAL" });

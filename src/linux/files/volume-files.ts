@@ -12,15 +12,14 @@ import {
 import { errnoOf, onPath } from "../file-error.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Opens without reading or writing: never waits for a pipe's other end and has no effect on devices. */
+/** Opens without reading or writing: never blocks on a pipe and has no effect on devices. */
 const O_PATH = 0o10000000;
 
-/** Symbolic links followed on one path, as Linux's own limit. */
+/** Symbolic links followed for one path, as in Linux. */
 const maxLinks = 40;
-/** Directories below one another that are given to a group: each holds a file descriptor. */
+/** Maximum depth of an ownership change: each level holds a file descriptor. */
 const maxDepth = 256;
 
-/** The machine's volumes. */
 export const systemVolumeFiles: VolumeFiles = {
   kind: (path) => onPath(path, () => kind(path)),
   openBeneath: (root, relativePath) => onPath(`${root}/${relativePath}`, () => openBeneath(root, relativePath)),
@@ -77,8 +76,8 @@ async function readBeneath(root: string, relativePath: string, maxBytes: number)
 }
 
 /**
- * A walk from a volume's top directory, one component at a time. It holds every directory that it came through, so
- * that `..` in a link goes back the way it came and never above the top, whatever was renamed meanwhile.
+ * A walk from a volume's top directory, one component at a time. It keeps every directory on its way open, so that `..`
+ * in a link goes back the same way and never above the top, whatever is renamed meanwhile.
  */
 class Walk {
   readonly #root: string;
@@ -92,7 +91,7 @@ class Walk {
     this.#makes = makes;
   }
 
-  /** `makes`: directories that are missing are made. */
+  /** `makes`: creates missing directories. */
   static async from(root: string, { makes }: { readonly makes: boolean }): Promise<Walk> {
     const walk = new Walk(root, makes);
     const handle = await open(root, O_PATH | O_DIRECTORY);
@@ -109,7 +108,7 @@ class Walk {
     }
   }
 
-  /** Keeps the end of the walk open and closes the rest. */
+  /** Keeps the final object open and closes the rest. */
   async result(): Promise<OpenedPath & { readonly isFile: boolean }> {
     const end = this.#here();
     const info = await end.stat();
@@ -173,17 +172,17 @@ class Walk {
       return await open(path, O_PATH | O_NOFOLLOW);
     }
     const handle = await open(path, O_PATH | O_NOFOLLOW);
-    // The umask narrowed the mode. Through the descriptor: by name it could be something else by now.
+    // Undoes the umask. Through the descriptor: by name it could be another object by now.
     if ((await handle.stat()).isDirectory()) await chmod(descriptorPath(handle), this.#createMode);
     return handle;
   }
 
-  /** The text may be another one by now: it is walked with the same care. */
+  /** The link may have changed meanwhile: its text is walked with the same care. */
   async #followLink(path: string): Promise<void> {
     if (++this.#links > maxLinks) throw new FileError("ELOOP", path, `ELOOP: too many links in a volume`);
     const target = await readlink(path);
     if (!target.startsWith("/")) return await this.follow(target.split("/"), true);
-    // An absolute link means a path of the node; only one into the volume itself can be followed.
+    // An absolute link is a path of the node; only one into this volume can be followed.
     const [top] = this.#path;
     const real = top === undefined ? this.#root : await readlink(descriptorPath(top));
     if (target !== real && !target.startsWith(`${real}/`)) throw this.#leadsOut();
@@ -214,20 +213,20 @@ class GroupGift {
     this.#signal = signal;
   }
 
-  /** What is in the directory, then the directory itself. */
+  /** Changes the contents of the directory, then the directory itself. */
   async giveTree(directory: FileHandle, depth: number): Promise<number> {
     if (depth > maxDepth) {
       throw new FileError("ENAMETOOLONG", "", `ENAMETOOLONG: the volume is nested deeper than ${maxDepth} directories`);
     }
     let changed = 0;
-    // Names are bytes; latin1 gives each of them back.
+    // Names are bytes; latin1 preserves each of them.
     for await (const { name } of await opendir(`${descriptorPath(directory)}/`, { encoding: "latin1" })) {
       this.#signal?.throwIfAborted();
       const path = Buffer.concat([Buffer.from(`${descriptorPath(directory)}/`), Buffer.from(name, "latin1")]);
       try {
         changed += await this.#giveEntry(path, depth);
       } catch (error) {
-        // Gone meanwhile.
+        // Removed meanwhile.
         if (errnoOf(error) !== "ENOENT") throw error;
       }
     }
@@ -254,13 +253,13 @@ class GroupGift {
     if (info.gid === this.#access.gid && mode === before) return 0;
     const path = descriptorPath(handle);
     await chown(path, -1, this.#access.gid);
-    // After the change of group, which takes the setuid and setgid bits away.
+    // After the change of group, which clears the setuid and setgid bits.
     await chmod(path, mode);
     return 1;
   }
 }
 
-/** Leads to the open file itself, wherever that is by now. */
+/** A path to the open file itself, wherever that has been moved. */
 function descriptorPath(handle: FileHandle): string {
   return `/proc/self/fd/${handle.fd}`;
 }

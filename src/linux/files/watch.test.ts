@@ -6,7 +6,7 @@ import { systemClock } from "../processes/clock.ts";
 import { testDirectory } from "../processes/testing.ts";
 import { watchDirectory } from "./watch.ts";
 
-/** A watch that counts, and the time in which a change must have been noticed. */
+/** A watch that counts its calls, and the time within which a change must be noticed. */
 function watched(path: string): { changes: number; readonly errors: Error[] } & Disposable {
   const errors: Error[] = [];
   const watch = watchDirectory(
@@ -51,7 +51,7 @@ test("an atomic replacement of a file is noticed every time", async () => {
   }
 });
 
-test("a directory that is not there ends the watch with an error, not synchronously", async () => {
+test("a missing directory ends the watch with an error, asynchronously", async () => {
   using directory = testDirectory();
   using watch = watched(directory.join("missing"));
   assert.equal(watch.errors.length, 0);
@@ -79,7 +79,7 @@ test("a directory that is removed or replaced ends the watch with one error", as
   }
 });
 
-test("a disposed watch is silent, also about a burst that has begun", async () => {
+test("a disposed watch is silent, also during a burst", async () => {
   using directory = testDirectory();
   const watch = watched(directory.path);
   writeFileSync(directory.join("file"), "");

@@ -4,18 +4,18 @@ import { systemClock } from "../processes/clock.ts";
 import { fileError } from "../file-error.ts";
 import { type Removals, watchRemovals } from "./removals.ts";
 
-/** Changes mostly come in bursts (create, write, chmod, rename): one call for all within this time. */
+/** Changes mostly come in bursts (create, write, chmod, rename): those within this time make one call. */
 const burstMs = 20;
 
 /**
  * Watches a directory by inotify. When it cannot be watched, or is removed or moved away, `onError` is called once,
- * never synchronously, and nothing after it. A watch keeps the process alive until it is disposed of.
+ * asynchronously, and nothing afterwards. A watch keeps the process alive until it is disposed of.
  */
 export const watchDirectory: Files["watch"] = (directory, onChange, onError) => {
   return new DirectoryWatch(directory, onChange, onError);
 };
 
-/** The same, and reports removed names. */
+/** Like {@link watchDirectory}, and reports removed names. */
 export const watchEntries: Files["watchEntries"] = (directory, onChange, onError) => {
   return new DirectoryWatch(directory, onChange, onError, watchRemovals);
 };
@@ -29,7 +29,7 @@ class DirectoryWatch implements Disposable {
   readonly #identity: string | undefined;
   readonly #watcher: FSWatcher | undefined;
   readonly #removals: Removals | undefined;
-  /** The end of the burst that is under way, or the report of a failure. */
+  /** The pending end of a burst, or the pending report of a failure. */
   #wait: Disposable | undefined;
   #ended = false;
 
@@ -68,10 +68,10 @@ class DirectoryWatch implements Disposable {
       this.#wait = undefined;
       const removed = this.#removals?.take() ?? noNames;
       try {
-        // inotify follows the inode: once the path names another one, no change there would be seen.
+        // inotify follows the inode: once the path has another one, changes there would be missed.
         if (this.#currentIdentity() !== this.#identity) throw gone(this.#directory);
       } catch (error) {
-        // Names that went before their directory did are gone all the same.
+        // Names removed before their directory are reported all the same.
         if (removed.size > 0) this.#onChange(removed);
         this.#fail(error);
         return;
@@ -80,7 +80,7 @@ class DirectoryWatch implements Disposable {
     });
   }
 
-  /** A number of an inode that is free again is soon given to another one. */
+  /** The inode alone is not enough: the number of a removed one is soon reused. */
   #currentIdentity(): string {
     const { dev, ino, birthtimeNs } = lstatSync(this.#directory, { bigint: true });
     return `${dev} ${ino} ${birthtimeNs}`;

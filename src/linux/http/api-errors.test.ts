@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { PodwrightError } from "../../base/errors.ts";
 import { answeredError, errorResponse } from "./api-errors.ts";
 
-test("an error goes over the socket with its exit code, its remedy and what it says of objects", () => {
+test("an error crosses the socket with its exit code, its remedy and its object problems", () => {
   const problems = [{ object: "Pod default/web", path: ["spec", "containers", 0, "image"], detail: "is bad" }];
   const { status, body } = errorResponse(new PodwrightError(2, "it is bad", { remedy: "mend it", problems }));
   assert.equal(status, 400);
@@ -15,7 +15,7 @@ test("an error goes over the socket with its exit code, its remedy and what it s
   );
 });
 
-test("of an answer that is none of podwright's no more is taken than what fits", () => {
+test("a response that is not podwright's is truncated", () => {
   const body = JSON.stringify({
     error: "x",
     exitCode: 0,

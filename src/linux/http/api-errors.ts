@@ -2,7 +2,7 @@ import { ExitCode, PodwrightError, errorMessage } from "../../base/errors.ts";
 import type { FieldProblem } from "../../ports/field-problem.ts";
 import type { ApiErrorBody, ApiResponse } from "../../ports/api-server.ts";
 
-/** What a server answers when a handler threw: {@link ApiErrorBody} with the status that fits the exit code. */
+/** The response to a failed request: {@link ApiErrorBody} with the status that fits the exit code. */
 export function errorResponse(error: unknown): ApiResponse {
   const message = errorMessage(error);
   const body: ApiErrorBody =
@@ -17,7 +17,7 @@ export function errorResponse(error: unknown): ApiResponse {
   return { status: statusOf(error), contentType: "application/json", body: `${JSON.stringify(body)}\n` };
 }
 
-/** The same for clients that are not podwright's own, as Go's http.Error has it: the message as plain text. */
+/** The same for other clients, as Go's http.Error: the message as plain text. */
 export function plainError(error: unknown): ApiResponse {
   const headers = { "X-Content-Type-Options": "nosniff" };
   return {
@@ -28,7 +28,7 @@ export function plainError(error: unknown): ApiResponse {
   };
 }
 
-/** A request's body is longer than its server takes. */
+/** A request body exceeds the server's limit. */
 export class BodyTooLong extends PodwrightError {
   constructor(maxBytes: number) {
     super(ExitCode.badInput, `the request's body is longer than ${maxBytes} bytes`);
@@ -50,7 +50,7 @@ function statusOf(error: unknown): number {
   }
 }
 
-/** The other way round: the error that the server's handler threw, from an answer with a status of 400 and above. */
+/** The reverse: the error behind a response with status 400 or above. */
 export function answeredError(status: number, text: string): PodwrightError {
   const body = parseErrorBody(text);
   if (body === undefined) return new PodwrightError(ExitCode.failed, `podwright returned ${status}: ${text.trim()}`);

@@ -20,7 +20,7 @@ async function start(handler: NodeHandler, limits: Partial<ServingLimits> = {}):
 
 const whoAmI: NodeHandler = async ({ path }) => ({ status: 200, contentType: "text/plain", body: path });
 
-/** What comes of bytes until the connection ends; the second piece follows the beginning of an answer to the first. */
+/** What the server sends until the connection ends; the second piece follows the beginning of its first response. */
 async function send(server: HttpsServer, text: string, then?: string): Promise<string> {
   const port = Number(server.address.split(":").at(-1));
   const socket = connectTls({ host: "127.0.0.1", port, ca: serving.certificate });
@@ -35,7 +35,7 @@ async function send(server: HttpsServer, text: string, then?: string): Promise<s
   return answer;
 }
 
-test("what is no request is answered as Go's server does: the status as plain text", async () => {
+test("an invalid request gets the response of Go's server: the status as plain text", async () => {
   await using server = await start(whoAmI);
   const head = "Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n";
   const long = "x".repeat(2 * 1024 * 1024);
@@ -52,7 +52,7 @@ test("what is no request is answered as Go's server does: the status as plain te
   assert.equal(await send(impatient, "GET / HTTP/1.1\r\nX:"), `HTTP/1.1 ${late}\r\n${head}${late}`);
 });
 
-test("nothing of that is written into an answer that has begun", async () => {
+test("nothing of that is written into a response that has begun", async () => {
   await using server = await start(async ({ signal }) => ({
     status: 200,
     contentType: "text/plain",
@@ -66,7 +66,7 @@ test("nothing of that is written into an answer that has begun", async () => {
   assert.doesNotMatch(answer, /400/);
 });
 
-test("who speaks no TLS is told that this is wanted", async () => {
+test("a plain HTTP client is told to use TLS", async () => {
   await using server = await start(whoAmI);
   const socket = connect({ host: "127.0.0.1", port: Number(server.address.split(":").at(-1)) });
   socket.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");

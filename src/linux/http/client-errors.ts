@@ -4,19 +4,19 @@ import type { Duplex } from "node:stream";
 import { systemClock } from "../processes/clock.ts";
 import type { Outgoing } from "./http-exchange.ts";
 
-/** Why a request never reached a handler, by the codes of Node.js's parser and its time limits. */
+/** HTTP statuses by the codes of Node.js's parser and its time limits. */
 const statuses: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Go's: a connection that is closed while its client still sends is reset, and the answer lost. */
+/** As Go: closing a connection while its client still sends would reset it and lose the response. */
 const readingMs = 500;
 
 /**
- * Answers requests that are none, or that take too long to become one, in the words of Go's HTTP server: the status as
- * plain text. Only where no answer has begun on the connection: what follows would be taken for a part of it.
+ * Responds to invalid or unfinished requests in the words of Go's HTTP server: the status as plain text. Only where no
+ * response has begun on the connection, because the text would become a part of it.
  */
 export function answerClientErrors(server: EventEmitter): void {
   const unfinished = new WeakMap<Duplex, Set<ServerResponse>>();
@@ -28,7 +28,7 @@ export function answerClientErrors(server: EventEmitter): void {
   });
   const refused = new WeakSet<Duplex>();
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // What comes after nonsense is nonsense again.
+    // One response is enough for a connection.
     if (refused.has(socket)) return;
     const isGone = error.code === "ECONNRESET" || !socket.writable;
     if (isGone || [...(unfinished.get(socket) ?? [])].some(({ headersSent }) => headersSent)) {

@@ -6,7 +6,7 @@ import { ConnectionGuard, type ConnectionLimits } from "./connection-guard.ts";
 
 interface Guarded extends AsyncDisposable {
   readonly guard: ConnectionGuard;
-  /** A client's end, once the server has its own. */
+  /** A client's socket, once the server has accepted it. */
   open(): Promise<Socket>;
 }
 
@@ -36,7 +36,7 @@ async function start(limits: ConnectionLimits): Promise<Guarded> {
   };
 }
 
-/** As the server sees the client. */
+/** The client as the server sees it. */
 function peer(client: Socket): { readonly remoteAddress: string; readonly remotePort: number } {
   return { remoteAddress: client.localAddress ?? "", remotePort: client.localPort ?? 0 };
 }
@@ -46,7 +46,7 @@ async function isClosed(client: Socket): Promise<boolean> {
   return client.closed;
 }
 
-test("who has asked for nothing for longest makes room for who comes, and who is answered stays", async () => {
+test("the longest idle connection makes room for a new one, and active ones stay", async () => {
   await using server = await start({ connections: 3, pendingBytes: 1e9 });
   const [answered, idle, recent] = [await server.open(), await server.open(), await server.open()];
   const first = server.guard.begin(peer(answered));
@@ -63,7 +63,7 @@ test("who has asked for nothing for longest makes room for who comes, and who is
   assert.equal(sixth.closed, false);
 });
 
-test("who sends most without ever finishing a request goes first", async () => {
+test("the client that has sent most without completing a request is closed first", async () => {
   await using server = await start({ connections: 100, pendingBytes: 200_000 });
   const clients: Socket[] = [];
   for (let index = 0; index < 20; index++) clients.push(await server.open());

@@ -2,9 +2,9 @@ import type { Server, Socket } from "node:net";
 import { systemClock } from "../processes/clock.ts";
 
 export interface ConnectionLimits {
-  /** Open connections; past it the one that has been idle for longest makes room. */
+  /** Open connections; above this the longest idle one makes room. */
   readonly connections: number;
-  /** Bytes that all connections together have sent of requests that are not complete. */
+  /** Bytes of incomplete requests, summed over all connections. */
   readonly pendingBytes: number;
 }
 
@@ -12,7 +12,7 @@ interface Connection {
   readonly socket: Socket;
   /** Requests in flight, and streams. */
   active: number;
-  /** What it had sent when its last request began to be answered. */
+  /** Bytes received when the response to its last request began. */
   readBefore: number;
 }
 
@@ -21,13 +21,13 @@ const lookMs = 100;
 const few = 16;
 
 /**
- * Keeps clients that only open connections, or send endless requests, from blocking others or filling the memory: idle
- * connections make room for new ones, and those that send most without a request are closed first. Connections with a
- * response in progress are left alone.
+ * Keeps clients that only open connections, or send endless requests, from blocking others or filling memory. Idle
+ * connections make room for new ones, and the largest incomplete requests are closed first. Connections with a response
+ * in progress stay open.
  */
 export class ConnectionGuard implements Disposable {
   readonly #limits: ConnectionLimits;
-  /** By the client's address and port; idle for longest first. */
+  /** By the client's address and port; longest idle first. */
   readonly #connections = new Map<string, Connection>();
   #look: Disposable | undefined;
 
@@ -36,17 +36,16 @@ export class ConnectionGuard implements Disposable {
     server.on("connection", (socket: Socket) => this.#add(socket));
   }
 
-  /** The connections that are open. */
   get sockets(): readonly Socket[] {
     return [...this.#connections.values()].map(({ socket }) => socket);
   }
 
-  /** The connection below a client's TLS. */
+  /** The TCP connection below a client's TLS. */
   socketOf(client: Pick<Socket, "remoteAddress" | "remotePort">): Socket | undefined {
     return this.#connections.get(keyOf(client))?.socket;
   }
 
-  /** Something is being answered on the connection until the result is disposed of. */
+  /** Marks a response in progress until the result is disposed of. */
   begin(client: Pick<Socket, "remoteAddress" | "remotePort"> | undefined): Disposable {
     const key = client === undefined ? "" : keyOf(client);
     const connection = this.#connections.get(key);
@@ -72,7 +71,7 @@ export class ConnectionGuard implements Disposable {
   }
 
   #add(socket: Socket): void {
-    // Broken handshakes and resets are the clients' affair.
+    // Failed handshakes and resets are a matter of the clients.
     socket.on("error", () => {});
     const key = keyOf(socket);
     if (this.#connections.size >= this.#limits.connections) {

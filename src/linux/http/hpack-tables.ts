@@ -28,8 +28,8 @@ export const staticTable: readonly (readonly [name: string, value: string])[] = 
 ];
 
 /**
- * How many bits the Huffman code of each byte has (RFC 7541, appendix B). The code is canonical, so that its lengths say
- * all of it: codes of one length ascend with their bytes, and longer ones follow shorter ones.
+ * The length in bits of each byte's Huffman code (RFC 7541, appendix B). The code is canonical, so the lengths define
+ * it: codes of one length ascend with their bytes, and longer codes follow shorter ones.
  */
 const codeLengths: readonly number[] = [
   ...[13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28],
@@ -56,7 +56,7 @@ export interface CodesOfLength {
   readonly bytes: readonly number[];
 }
 
-/** By length in bits. The code of all ones, 30 bits long, ends strings and belongs to no byte. */
+/** By length in bits. The code of all ones, 30 bits long, is padding and belongs to no byte. */
 export const huffmanCodes: readonly CodesOfLength[] = canonicalCodes();
 
 function canonicalCodes(): CodesOfLength[] {

@@ -15,14 +15,14 @@ describe("the Huffman code", () => {
       Array.from({ length: 256 }, (_, byte) => byte),
     );
     const last = huffmanCodes.at(-1);
-    // Kraft's sum: the codes of the longest length are all taken but the end's, which is all ones.
+    // Kraft's sum: the longest codes are all used except the end's, which is all ones.
     assert.equal((last?.first ?? 0) + (last?.bytes.length ?? 0), 2 ** 30 - 1);
   });
 });
 
 // RFC 7541, appendix C.
 describe("a block of headers", () => {
-  test("is read as the three responses of C.5 say, with entries that go as others come", () => {
+  test("decodes the three responses of C.5, with evictions from the table", () => {
     const decoder = new HpackDecoder();
     const first = decoder.decode(
       hex(
@@ -44,7 +44,7 @@ describe("a block of headers", () => {
     assert.equal(second.get("location"), "https://www.example.com");
   });
 
-  test("is read as the responses of C.6 say, compressed", () => {
+  test("decodes the responses of C.6, compressed", () => {
     const decoder = new HpackDecoder();
     const fields = decoder.decode(
       hex(
@@ -62,7 +62,7 @@ describe("a block of headers", () => {
     );
   });
 
-  test("that sets the table's size to nothing keeps nothing", () => {
+  test("with table size zero keeps no entry", () => {
     const decoder = new HpackDecoder();
     decoder.decode(encodeAdded("kept", "no"));
     assert.deepEqual([...decoder.decode(hex("be"))], [["kept", "no"]]);
@@ -91,7 +91,7 @@ describe("a block of headers", () => {
     test(`with ${name} is refused`, () => assert.throws(() => new HpackDecoder().decode(hex(block)), HttpSyntaxError));
   }
 
-  test("is read or refused, whatever it holds", () => {
+  test("is decoded or rejected, whatever it holds", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 3 }), (blocks) => {
         const decoder = new HpackDecoder();
@@ -105,7 +105,7 @@ describe("a block of headers", () => {
     );
   });
 
-  test("holds what was written into it", () => {
+  test("decodes what was encoded", () => {
     const text = fc.string({
       unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)),
       maxLength: 400,
@@ -118,7 +118,7 @@ describe("a block of headers", () => {
   });
 });
 
-/** A literal that goes into the dynamic table. */
+/** A literal that is added to the dynamic table. */
 function encodeAdded(name: string, value: string): Buffer {
   const field = encodeField(name, value);
   field[0] = 0x40;

@@ -4,14 +4,14 @@ import { varint } from "./varint.ts";
 
 type Field = readonly [name: string, value: string];
 
-/** What an entry of the dynamic table counts beside its text (RFC 7541 §4.1). */
+/** Overhead of an entry of the dynamic table (RFC 7541 §4.1). */
 const entryOverhead = 32;
 /** The default of SETTINGS_HEADER_TABLE_SIZE. */
 const maxTableBytes = 4096;
 const maxSizeUpdates = 2;
 const longestVarint = 5;
 
-/** Decodes the header blocks of one HTTP/2 connection, in their order (RFC 7541), with the table of the default size. */
+/** Decodes the header blocks of one HTTP/2 connection in order (RFC 7541), with a table of the default size. */
 export class HpackDecoder {
   #limit = maxTableBytes;
   #bytes = 0;
@@ -19,8 +19,8 @@ export class HpackDecoder {
   readonly #entries: Field[] = [];
 
   /**
-   * The fields of a block; of those that come twice the last.
-   * @throws HttpSyntaxError when it is none
+   * The fields of a block; the last of duplicates.
+   * @throws HttpSyntaxError for an invalid block
    */
   decode(block: Buffer): Map<string, string> {
     const cursor = new BlockCursor(block);
@@ -76,7 +76,7 @@ export class HpackDecoder {
   }
 }
 
-/** A field as a literal that no table keeps and that is not compressed (RFC 7541 §6.2.2). */
+/** Encodes a field as a literal, neither indexed nor compressed (RFC 7541 §6.2.2). */
 export function encodeField(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.of(0), encodeText(name), encodeText(value)]);
 }
@@ -118,7 +118,7 @@ class BlockCursor {
     return byte;
   }
 
-  /** RFC 7541 §5.1: in the last bits of this byte, or, when they are all ones, in the following bytes too. */
+  /** RFC 7541 §5.1: in the last bits of this byte, continued in the following ones when these are all ones. */
   integer(prefixBits: number): number {
     const full = 2 ** prefixBits - 1;
     let value = this.#next() & full;
@@ -165,7 +165,7 @@ function huffmanText(bytes: Buffer): string {
       length = 0;
     }
   }
-  // What is left of the last byte is filled with ones.
+  // The last byte is padded with ones.
   if (length > 7 || code !== 2 ** length - 1) throw broken();
   return Buffer.from(text).toString("latin1");
 }

@@ -1,6 +1,8 @@
 import type { Readable } from "node:stream";
 
-/** Reads a whole HTTP body; one longer than `maxBytes` ends the connection and rejects with what `tooLong` gives. */
+/**
+ * Reads a whole HTTP body; a body longer than `maxBytes` ends the connection and rejects with the error of `tooLong`.
+ */
 export async function readBody(message: Readable, maxBytes: number, tooLong: () => Error): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -10,15 +10,15 @@ export type Incoming = IncomingMessage | Http2ServerRequest;
 export type Outgoing = ServerResponse | Http2ServerResponse;
 
 export interface ExchangeOptions {
-  /** Longest request body in bytes; 64 MiB unless given. */
+  /** Maximum request body in bytes; default 64 MiB. */
   readonly maxBodyBytes?: number;
-  /** What is answered when a handler threw; {@link errorResponse} unless given. */
+  /** Maps a handler's error to a response; default {@link errorResponse}. */
   readonly errorAnswer?: (error: unknown) => ApiResponse;
-  /** Told of what a handler threw besides `PodwrightError`, and of streams that broke off. */
+  /** Called with handler errors other than `PodwrightError`, and with streams that failed. */
   readonly onError?: (error: unknown, request: Pick<ApiRequest, "method" | "path">) => void;
 }
 
-/** One request and its answer, over HTTP/1.1 or HTTP/2. */
+/** One request and its response, over HTTP/1.1 or HTTP/2. */
 export class Exchange {
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
@@ -41,7 +41,7 @@ export class Exchange {
     this.#outgoing.once("close", () => {
       if (!this.#outgoing.writableEnded) client.abort(new Error("the client disconnected"));
     });
-    // The connection's errors show as its end.
+    // Errors of the connection appear as its end.
     this.#outgoing.on("error", () => {});
     using either = eitherSignal(client.signal, closing);
     const { signal } = either;
@@ -59,7 +59,7 @@ export class Exchange {
   async #refuse(error: unknown, signal: AbortSignal): Promise<void> {
     const { errorAnswer = errorResponse } = this.#options;
     if (error instanceof BodyTooLong && this.#outgoing instanceof ServerResponse) {
-      // What is still to come of the body is not waited for.
+      // The rest of the body is not awaited.
       this.#outgoing.shouldKeepAlive = false;
     }
     await this.#send(errorAnswer(error), signal);
@@ -98,13 +98,15 @@ export class Exchange {
       return;
     }
     this.#writeHead(status, described);
-    // The client learns at once that its request was taken, though the first item may be far off.
+    // Sends the headers at once, because the first item may take long.
     if (this.#outgoing instanceof ServerResponse) this.#outgoing.flushHeaders();
     await this.#stream(body, signal);
     this.#outgoing.end();
   }
 
-  /** Asks for an item only when the client has taken the one before; ends with the items, the client or the server. */
+  /**
+   * Requests an item only after the client has taken the previous one; ends with the items, the client or the server.
+   */
   async #stream(items: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
     const iterator = items[Symbol.asyncIterator]();
     try {
@@ -114,29 +116,29 @@ export class Exchange {
         await this.#write(next.value, signal);
       }
     } finally {
-      // Not awaited: an iterator that waits for its next item only notices after that. Does nothing to one that ended.
+      // Not awaited: an iterator that waits for its next item notices only afterwards. No effect on one that has ended.
       void Promise.resolve(iterator.return?.()).catch((error: unknown) => this.#report(error));
     }
   }
 
   #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
-    // The two classes have this method alike, but not in one type.
+    // Both classes have this method, but no common type.
     if (this.#outgoing instanceof ServerResponse) this.#outgoing.writeHead(status, headers);
     else this.#outgoing.writeHead(status, headers);
   }
 
   /**
-   * Resolves when more is to be written: at once while little waits to be sent, else once all has been, or the signal
-   * aborts. That is told by the last piece itself, not by "drain": an HTTP/1.1 answer counts bytes and its socket the
-   * characters of a string, so that the one asks for a "drain" of which the other knows nothing.
+   * Resolves when more can be written: at once while little is buffered, else when everything has been sent or the
+   * signal aborts. It waits for the write's callback, not for "drain": an HTTP/1.1 response counts bytes and its socket
+   * characters, so a "drain" may be expected that never comes.
    */
   async #write(piece: string | Uint8Array, signal: AbortSignal): Promise<void> {
     const sent = Promise.withResolvers<void>();
     const onSent = (error?: Error | null): void => {
-      // A piece that cannot be sent is followed by the connection's end, and so by the signal.
+      // A failed write is followed by the end of the connection, and so by the signal.
       if (!(error instanceof Error)) sent.resolve();
     };
-    // The two classes have this method alike, but not in one type.
+    // Both classes have this method, but no common type.
     const takesMore =
       this.#outgoing instanceof ServerResponse
         ? this.#outgoing.write(piece, onSent)
@@ -154,7 +156,7 @@ export class Exchange {
   }
 }
 
-/** Path and query of a request's target, which names a host too when the client took this server for a proxy. */
+/** Path and query of a request target. It contains a host when the client took this server for a proxy. */
 export function splitTarget(target = "/"): { readonly path: string; readonly query: URLSearchParams } {
   const own = target.replace(/^https?:\/\/[^/?#]*/iu, "");
   const queryStart = own.indexOf("?");
@@ -165,7 +167,7 @@ export function splitTarget(target = "/"): { readonly path: string; readonly que
   };
 }
 
-/** The result of the work, or undefined as soon as the signal aborts. */
+/** The result of `work`, or undefined as soon as the signal aborts. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   using _signal = onAbort(signal, () => resolve(undefined));

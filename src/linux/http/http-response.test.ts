@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { HttpResponseReader } from "./http-response.ts";
 
-/** What a reader makes of a connection that ends after these pieces. */
+/** The result of reading a connection that ends after these pieces. */
 function read(...pieces: readonly string[]): unknown {
   const reader = new HttpResponseReader();
   try {
@@ -78,7 +78,7 @@ describe("an HTTP/1 response", () => {
     test(`${what}: ${JSON.stringify(expected)}`, () => assert.deepEqual(read(text), expected));
   }
 
-  test("is the same however it is cut into pieces", () => {
+  test("is the same for any fragmentation", () => {
     const sample = fc.constantFrom(...rows.map(([, text]) => text).filter((text) => text.length < 1_000));
     const cuts = fc.array(fc.nat({ max: 200 }), { maxLength: 8 });
     fc.assert(
@@ -91,7 +91,7 @@ describe("an HTTP/1 response", () => {
     );
   });
 
-  test("tells where it redirects to, the first of several", () => {
+  test("reports its redirect target, the first of several", () => {
     const reader = new HttpResponseReader();
     reader.push(Buffer.from("HTTP/1.1 302 Found\r\nLOCATION:  /b?c \r\nLocation: /d\r\n\r\n"));
     assert.deepEqual(reader.head, { status: 302, location: "/b?c" });

@@ -1,34 +1,33 @@
 /**
- * Reads an HTTP/1 response (RFC 9112) as far as a probe needs it: the status, where it redirects to, and where the body
- * ends. Bodies are counted, and kept of redirects alone.
+ * Reads an HTTP/1 response (RFC 9112) as far as a probe needs it: the status, the redirect target, and the end of the
+ * body. Bodies are counted, and kept only for redirects.
  *
- * Written by hand rather than with node:http: a client request with its streams costs three times the CPU time of the
- * connection itself, and a node makes hundreds of probes a second. What it reads comes from pods, so that every length
- * is bounded.
+ * Not node:http: a client request with its streams costs three times the CPU time of the connection itself, and a node
+ * makes hundreds of probes a second. The input comes from pods, so every length is bounded.
  */
 export class HttpResponseReader {
-  /** Undefined until the end of the header section; never of an interim (1xx) response. */
+  /** Undefined until the end of the header section; interim (1xx) responses are skipped. */
   head: ResponseHead | undefined;
-  /** True as soon as the body has ended by its own account. */
+  /** True once the body has ended by its own framing. */
   isComplete = false;
-  /** Of the body, so far. */
+  /** Bytes of the body so far. */
   bodyBytes = 0;
   readonly #keptBytes: number;
   readonly #kept: Uint8Array[] = [];
   #text = "";
   #body: Body | undefined;
 
-  /** @param keptBytes how much of a redirect's body is kept */
+  /** @param keptBytes how much of a redirect's body to keep */
   constructor(keptBytes = 0) {
     this.#keptBytes = keptBytes;
   }
 
-  /** Of a redirect, as far as it is kept; of others undefined. */
+  /** The kept part of a redirect's body; undefined for other responses. */
   get body(): Uint8Array | undefined {
     return this.#isRedirect ? Buffer.concat(this.#kept) : undefined;
   }
 
-  /** @throws HttpSyntaxError when this is no HTTP/1 response */
+  /** @throws HttpSyntaxError for an invalid HTTP/1 response */
   push(chunk: Buffer): void {
     if (this.#body !== undefined) return this.#pushBody(this.#body, chunk);
     const searched = Math.max(0, this.#text.length - 3);
@@ -48,8 +47,8 @@ export class HttpResponseReader {
   }
 
   /**
-   * The connection ended.
-   * @throws HttpSyntaxError when the response had not
+   * Ends the connection.
+   * @throws HttpSyntaxError for an incomplete response
    */
   end(): void {
     if (this.#body === undefined) throw new HttpSyntaxError("the connection closed before the response");
@@ -73,7 +72,7 @@ export class HttpResponseReader {
     if (this.isComplete) return;
     for (const content of body.push(chunk)) {
       const left = this.#isRedirect ? Math.max(0, this.#keptBytes - this.bodyBytes) : 0;
-      // What it stands in is written over.
+      // Copied, because the chunk's buffer is reused.
       if (left > 0) this.#kept.push(Uint8Array.from(content.subarray(0, left)));
       this.bodyBytes += content.length;
     }
@@ -100,7 +99,7 @@ interface ParsedHead extends ResponseHead {
 interface Body {
   readonly isComplete: boolean;
   readonly endsWithConnection: boolean;
-  /** The pieces of these bytes that are content. */
+  /** Returns the parts of these bytes that are content. */
   push(chunk: Buffer): readonly Buffer[];
 }
 
@@ -120,7 +119,7 @@ function parseHead(text: string): ParsedHead {
   const fields = new Map<string, string[]>();
   for (const line of lines) {
     const colon = line.indexOf(":");
-    // A line that begins with a space continues the one before: of those that count here, none may.
+    // A line that begins with a space continues the previous one: not allowed in the fields that count here.
     if (colon <= 0) continue;
     const name = line.slice(0, colon).toLowerCase();
     if (!fieldsRead.has(name)) continue;

@@ -33,10 +33,10 @@ function read(...chunks: readonly Uint8Array[]): Http2AnswerReader {
 }
 
 describe("an HTTP/2 answer", () => {
-  test("is the same however it is cut", () => {
+  test("is the same for any fragmentation", () => {
     for (let size = 1; size <= wholeAnswer.length; size++) {
       const reader = new Http2AnswerReader(maxBodyBytes);
-      // The memory of a chunk is used again for the next.
+      // The buffer of a chunk is reused for the next.
       const chunk = Buffer.alloc(size);
       for (let at = 0; at < wholeAnswer.length; at += size) {
         assert.ok(!reader.isComplete);
@@ -50,7 +50,7 @@ describe("an HTTP/2 answer", () => {
     }
   });
 
-  test("may come with padding, priority, in parts, and after interim answers", () => {
+  test("may have padding, priority, continuation frames, and interim responses before it", () => {
     const early = frame(1, 0x4, 1, encodeField(":status", "103"));
     const padded = Buffer.concat([Buffer.of(2, 0, 0, 0, 0, 16), ok.subarray(0, 4), Buffer.alloc(2)]);
     const headers = Buffer.concat([frame(1, 0x8 | 0x20, 1, padded), frame(9, 0x4, 1, ok.subarray(4))]);
@@ -70,13 +70,13 @@ describe("an HTTP/2 answer", () => {
     assert.equal(reader.takeReplies(), undefined);
   });
 
-  test("may be the last that the server gives on this connection", () => {
+  test("may be the last one on the connection", () => {
     const goAway = frame(7, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 0));
     const reader = read(settings, goAway, wholeAnswer.subarray(settings.length));
     assert.ok(reader.isComplete);
   });
 
-  test("says why the server broke it off", () => {
+  test("reports why the server reset it", () => {
     const reset = frame(3, 0, 1, Buffer.of(0, 0, 0, 7));
     assert.throws(() => read(settings, reset), new Http2ResetError("the server reset the request: REFUSED_STREAM"));
     const calm = frame(7, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 11, 0x62));
@@ -118,14 +118,14 @@ describe("an HTTP/2 answer", () => {
     });
   }
 
-  test("that stops early says so", () => {
+  test("that ends early says so", () => {
     assert.throws(() => new Http2AnswerReader(maxBodyBytes).end(), /before the response/);
     for (let length = 1; length < wholeAnswer.length; length++) {
       assert.throws(() => read(wholeAnswer.subarray(0, length)).end(), /closed early/);
     }
   });
 
-  test("is read or refused, whatever comes", () => {
+  test("is read or rejected, whatever arrives", () => {
     const frames = fc.tuple(fc.nat(10), fc.nat(255), fc.nat(2), fc.uint8Array({ maxLength: 40 }));
     fc.assert(
       fc.property(fc.array(frames), (given) => {
@@ -173,9 +173,9 @@ describe("a real server of HTTP/2", () => {
     return reader;
   }
 
-  test("is understood with every character that a header may hold, compressed, as with fields that come again", async () => {
+  test("is decoded with every character that a header may hold, compressed and with repeated fields", async () => {
     const visible = [...codes(0x21, 0x7f), ...codes(0xa1, 0x100)].map((code) => String.fromCharCode(code));
-    // Each beside text that compresses well, so that the whole of it is compressed.
+    // Each beside text that compresses well, so that all of it is compressed.
     const values = Object.fromEntries(visible.map((char, index) => [`x-${index}`, `${"0".repeat(30)}${char}0`]));
     answer = (stream) => {
       stream.respond(values, { waitForTrailers: true });
@@ -190,7 +190,7 @@ describe("a real server of HTTP/2", () => {
     }
   });
 
-  test("takes bodies up to the first window, in frames of the size that it takes", async () => {
+  test("accepts bodies up to the initial window, in frames of the accepted size", async () => {
     answer = (stream, body) => {
       stream.respond({ ":status": 200 });
       stream.end(String(body.length));
@@ -202,7 +202,7 @@ describe("a real server of HTTP/2", () => {
     assert.throws(() => http2Request(Buffer.alloc(16_385), Buffer.alloc(0)), RangeError);
   });
 
-  test("is understood whatever its headers and trailers are", async () => {
+  test("is decoded for any headers and trailers", async () => {
     const text = fc
       .string({ unit: fc.constantFrom(..."a b c X Y Z 0 1 9 ~ { | } é".split(" "), " "), maxLength: 300 })
       .map((value) => `-${value}-`);

@@ -18,7 +18,7 @@ const headerBytes = 9;
 const maxFrameBytes = 16 * 1024;
 const initialWindowBytes = 65_535;
 const maxHeaderBlockBytes = 64 * 1024;
-/** A server that talks without end is one that does not answer. */
+/** A server that sends frames without end counts as not responding. */
 const maxFrames = 1_000;
 /** The request's stream, the first that a client opens. */
 const requestStream = 1;
@@ -36,9 +36,9 @@ const errorNames = [
 ];
 
 /**
- * All that a client has to send for one request on a connection of its own: the preface, its settings, the headers and
- * the body. `headerBlock` holds the headers as encodeField gives them.
- * @throws RangeError when one of them does not fit into what may be sent before the server has said more
+ * Everything that a client sends for one request on its own connection: the preface, its settings, the headers and the
+ * body. `headerBlock` comes from {@link encodeField}.
+ * @throws RangeError when a part exceeds what may be sent before the server's settings arrive
  */
 export function http2Request(headerBlock: Uint8Array, body: Uint8Array): Buffer {
   if (body.length > initialWindowBytes) throw new RangeError(`a request of more than ${initialWindowBytes} bytes`);
@@ -69,7 +69,7 @@ interface Frame {
   readonly payload: Buffer;
 }
 
-/** The server ended the request or the connection by its own will; `message` is a clause with HTTP/2's name of why. */
+/** The server ended the request or the connection; `message` is a clause with the name of the HTTP/2 error. */
 export class Http2ResetError extends Error {
   constructor(message: string) {
     super(message);
@@ -78,14 +78,14 @@ export class Http2ResetError extends Error {
 }
 
 /**
- * Reads the answer to one {@link http2Request} (RFC 9113).
+ * Reads the response to one {@link http2Request} (RFC 9113).
  *
- * Written by hand rather than with node:http2: a session with its streams costs more than twice the CPU time of the
- * connection itself, and a node makes hundreds of probes a second. What it reads comes from pods, so that every length
- * is bounded; a window is never opened further than it is at first.
+ * Not node:http2: a session with its streams costs more than twice the CPU time of the connection itself, and a node
+ * makes hundreds of probes a second. The input comes from pods, so every length is bounded; the flow-control window is
+ * never extended.
  */
 export class Http2AnswerReader {
-  /** Undefined until they have come; never of an interim (1xx) response. */
+  /** Undefined until complete; interim (1xx) responses are skipped. */
   headers: ReadonlyMap<string, string> | undefined;
   trailers: ReadonlyMap<string, string> | undefined;
   isComplete = false;
@@ -95,7 +95,7 @@ export class Http2AnswerReader {
   #bodyBytes = 0;
   #rest: Buffer = Buffer.alloc(0);
   #frames = 0;
-  /** A header section whose end has not come. */
+  /** An unfinished header section. */
   #block: { readonly parts: Buffer[]; bytes: number; readonly endsStream: boolean } | undefined;
   #replies: Buffer[] = [];
 
@@ -107,7 +107,7 @@ export class Http2AnswerReader {
     return Buffer.concat(this.#bodyParts);
   }
 
-  /** What the server waits to be told since this was read last. */
+  /** Frames to send back since the last call. */
   takeReplies(): Buffer | undefined {
     if (this.#replies.length === 0) return undefined;
     const replies = Buffer.concat(this.#replies);
@@ -116,9 +116,9 @@ export class Http2AnswerReader {
   }
 
   /**
-   * `chunk` may be written over afterwards.
-   * @throws HttpSyntaxError when this is no HTTP/2
-   * @throws Http2ResetError when the server breaks it off
+   * `chunk` may be reused afterwards.
+   * @throws HttpSyntaxError for invalid HTTP/2
+   * @throws Http2ResetError when the server resets the request or connection
    */
   push(chunk: Buffer): void {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
@@ -139,8 +139,8 @@ export class Http2AnswerReader {
   }
 
   /**
-   * The connection ended.
-   * @throws HttpSyntaxError when the answer had not
+   * Ends the connection.
+   * @throws HttpSyntaxError for an incomplete response
    */
   end(): void {
     if (this.isComplete) return;
@@ -175,7 +175,7 @@ export class Http2AnswerReader {
     if (payload.length < 8) throw new HttpSyntaxError("a GOAWAY is cut off");
     const last = payload.readUInt32BE(0) & 0x7f_ff_ff_ff;
     const code = payload.readUInt32BE(4);
-    // The server may end the connection and answer what it has begun to.
+    // The server may close the connection gracefully and finish this response.
     if (last >= requestStream && code === 0) return;
     throw new Http2ResetError(`the server sent GOAWAY: ${errorName(code)}`);
   }

@@ -2,7 +2,6 @@ import * as http from "node:http";
 import type { MetadataAnswer, MetadataRequest, MetadataService } from "../../ports/metadata-service.ts";
 import { readBody } from "./http-body.ts";
 
-/** Connections of this machine. */
 export const systemMetadataService: MetadataService = { ask };
 
 async function ask({ method, url, headers, maxBytes, signal }: MetadataRequest): Promise<MetadataAnswer> {

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join, resolve } from "node:path";
 import type { PageAsset, PageAssets } from "../../ports/node-page.ts";
 
-/** The page's files as the build has put them into the bundle; there is none in the sources. */
+/** The page's files, embedded by the build; undefined when run from the sources. */
 declare const PODWRIGHT_PAGE: Readonly<Record<string, string>> | undefined;
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -15,14 +15,14 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 let assets: Promise<PageAssets> | undefined;
 
-/** The files of the node page: out of the bundle, or from `web/` where podwright runs from its sources. */
+/** The files of the node page: from the bundle, or from `web/` when podwright runs from its sources. */
 export function pageAssets(): Promise<PageAssets> {
   // oxlint-disable-next-line unicorn/no-typeof-undefined -- there is no such name in the sources
   assets ??= typeof PODWRIGHT_PAGE === "undefined" ? fromSources() : Promise.resolve(asAssets(PODWRIGHT_PAGE));
   return assets;
 }
 
-/** The modules one by one, without their types: what the build bundles into `main.js` is served as it is written. */
+/** Module by module, with types stripped: what the build bundles into `main.js` is served unbundled. */
 async function fromSources(): Promise<PageAssets> {
   const { stripTypeScriptTypes } = await import("node:module");
   const directory = resolve(import.meta.dirname, "../../../web");

@@ -6,8 +6,8 @@ import { errnoOf } from "../file-error.ts";
 import { readBody } from "./http-body.ts";
 
 /**
- * No server at the socket (`ENOENT`, `ECONNREFUSED`), no permission (`EACCES`), the server stopped before its response
- * was complete (`ECONNRESET` …) or was silent for too long (`ETIMEDOUT`): `code` is the errno name.
+ * No server at the socket (`ENOENT`, `ECONNREFUSED`), no permission (`EACCES`), an incomplete response (`ECONNRESET` …)
+ * or no data for too long (`ETIMEDOUT`): `code` is the errno name.
  */
 export class SocketError extends Error {
   readonly code: string;
@@ -23,21 +23,21 @@ export class SocketError extends Error {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
-   * The call fails when no byte arrives for this long, or none is read because its lines are not consumed. Default:
+   * Fails the call when no byte arrives for this long, or none is read because its lines are not consumed. Default:
    * unlimited.
    */
   readonly silenceMs?: number;
 }
 
 export interface ClientOptions extends CallOptions {
-  /** JSON text to send. */
+  /** JSON text. */
   readonly body?: string;
 }
 
-/** The client's half of `serveUnix`. Every call makes its own connection. */
+/** The client side of `serveUnix`. Every call opens its own connection. */
 export interface UnixTransport {
   /**
-   * Sends a request and reads the whole answer, whatever its status. Rejects with a {@link SocketError}, or with the
+   * Sends a request and reads the whole response, whatever its status. Rejects with a {@link SocketError}, or with the
    * signal's reason.
    */
   request(
@@ -46,16 +46,16 @@ export interface UnixTransport {
     options?: ClientOptions,
   ): Promise<{ readonly status: number; readonly contentType: string; readonly body: string }>;
   /**
-   * Sends a GET and gives the answer line by line as it comes (without the newlines). Leaving the loop ends the
-   * connection. Throws like `request`, and for a status of 400 and above the `PodwrightError` that the server answered.
+   * Sends a GET and yields the response line by line as it arrives (without newlines). Leaving the loop ends the
+   * connection. Throws like `request`, and for a status of 400 and above the `PodwrightError` in the response.
    */
   lines(path: string, options: CallOptions): AsyncIterable<string>;
 }
 
-/** Longest answer in bytes, and longest line of a stream in characters. */
+/** Maximum response in bytes, and maximum line of a stream in characters. */
 const longestAnswer = 64 * 1024 * 1024;
 
-/** Talks to the server at a Unix socket, whether or not there is one at this moment. */
+/** A client of the server at a Unix socket, whether or not there is one at the moment. */
 export function unixTransport(socketPath: string): UnixTransport {
   return {
     async request(method, path, options = {}) {
@@ -86,7 +86,7 @@ export function unixTransport(socketPath: string): UnixTransport {
   };
 }
 
-/** How long a call continues: until its caller stops reading, or the server has been silent for too long. */
+/** The limits of a call: its caller stops reading, or the server is silent for too long. */
 interface Patience extends Disposable {
   readonly signal: AbortSignal;
   readonly silenceMs: number | undefined;
@@ -107,7 +107,7 @@ function patienceOf(socketPath: string, { signal, silenceMs }: CallOptions): Pat
   };
 }
 
-/** Sends the request and waits for the head of the answer. */
+/** Sends the request and waits for the response headers. */
 async function open(
   socketPath: string,
   method: string,
@@ -122,7 +122,7 @@ async function open(
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.once("response", resolve);
   outgoing.once("timeout", onSilence);
-  // Stays: an error may come at any time until the connection has ended.
+  // Never removed: an error may occur until the connection has ended.
   outgoing.on("error", reject);
   outgoing.end(body);
   return await promise;

@@ -9,16 +9,16 @@ import { errnoOf, fileError } from "../file-error.ts";
 const longestPathBytes = 107;
 
 /**
- * Makes `server` listen on a Unix socket of mode 0600 that takes the place of `path` in one step; nobody but the owner
- * could connect at any moment before. Returns the removal of the socket.
+ * Makes `server` listen on a Unix socket of mode 0600 that atomically replaces `path`; at no moment can anyone but the
+ * owner connect. Returns the removal of the socket.
  *
- * What a dead server left at `path` is replaced. Rejects with a {@link PodwrightError} when somebody answers there, when
- * something else than a socket is there, or when the path is too long. Two servers that start at the same moment are
- * kept apart by the lock of their state directory, not by this.
+ * A dead server's socket at `path` is replaced. Rejects with a {@link PodwrightError} when a server answers there, when
+ * it is not a socket, or when the path is too long. The lock of the state directory keeps two servers from starting at
+ * the same moment.
  */
 export async function listenPrivately(server: Server, path: string): Promise<() => Promise<void>> {
   const directory = dirname(path);
-  // Six characters are random; the names below are no longer than `podwright.sock`.
+  // The temporary directory has six random characters; names in it are no longer than `podwright.sock`.
   if (Math.max(Buffer.byteLength(path), Buffer.byteLength(join(directory, ".123456/s"))) > longestPathBytes) {
     throw new PodwrightError(
       ExitCode.environment,
@@ -30,7 +30,7 @@ export async function listenPrivately(server: Server, path: string): Promise<() 
   }
   await refuseOccupied(path);
   await removeAbandoned(directory);
-  // In a directory that only its owner (mode 0700) can enter, the umask does not matter.
+  // Only its owner can enter the directory (mode 0700), so the umask does not matter.
   const hidden = await mkdtemp(`${directory}/.`);
   try {
     const hiddenPath = join(hidden, "s");
@@ -48,7 +48,7 @@ export async function listenPrivately(server: Server, path: string): Promise<() 
   }
 }
 
-/** Hidden directories of servers that were killed before they had moved their socket out. */
+/** Removes temporary directories of servers that were killed before they had moved their socket out. */
 async function removeAbandoned(directory: string): Promise<void> {
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     if (!entry.isDirectory() || !/^\.[0-9A-Za-z]{6}$/.test(entry.name)) continue;
@@ -74,7 +74,7 @@ async function refuseOccupied(path: string): Promise<void> {
   }
 }
 
-/** True unless the kernel reports no listener: a server too busy to accept is one. */
+/** False only when the kernel reports no listener: a server too busy to accept counts as one. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -87,7 +87,7 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/** Removes the socket unless another server has put its own there. */
+/** Removes the socket unless another server has replaced it. */
 async function removeSocket(path: string, inode: number): Promise<void> {
   try {
     if ((await lstat(path)).ino === inode) await unlink(path);

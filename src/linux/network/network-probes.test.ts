@@ -15,15 +15,15 @@ import { decodeStatus, encodeRequest } from "./probe-grpc.ts";
 
 const { signal: never } = new AbortController();
 
-/** What Kubernetes sends for an httpGet action: recorded from Kubernetes 1.36.2's own requests, by Go 1.26's client. */
+/** What Kubernetes sends for an httpGet action: recorded from Kubernetes 1.36.2, by Go 1.26's client. */
 interface RecordedRequest {
   readonly action: Parameters<typeof httpGetRequest>[0];
-  /** Of the pod; unset: 10.0.0.2. */
+  /** The pod's; default 10.0.0.2. */
   readonly podIP?: string;
-  /** The connection that was opened, and every byte on it; unset: it was not asked. */
+  /** The opened connection, and every byte on it; unset: there was none. */
   readonly dialled?: string;
   readonly sent?: string;
-  /** Why no request could be made, or made but not sent. */
+  /** Why no request could be made or sent. */
   readonly refused?: string;
   readonly failed?: string;
 }
@@ -34,7 +34,7 @@ const recordedRequests = readFileSync(requestsFile, "utf8")
   .split("\n")
   .map((line) => JSON.parse(line) as RecordedRequest);
 
-/** Listens on a free port of the loopback until disposed of; what is still connected is cut. */
+/** Listens on a free loopback port until disposed of; remaining connections are closed. */
 async function listen(server: Server | http2.Http2Server): Promise<{ readonly port: number } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -61,7 +61,7 @@ const isTargetError = (pattern: RegExp) => (error: unknown) =>
   error instanceof ProbeTargetError && pattern.test(error.message);
 
 describe("an HTTP probe", () => {
-  test("sends the given headers alone, repeated ones too, and keeps no connection", async () => {
+  test("sends only the given headers, repeated ones too, and keeps no connection open", async () => {
     let seen: readonly string[] = [];
     const server = http.createServer((request, response) => {
       seen = request.rawHeaders;
@@ -77,7 +77,7 @@ describe("an HTTP probe", () => {
     assert.deepEqual(seen, ["Host", "app.example", "X-A", "1", "X-A", "2", "Connection", "close"]);
   });
 
-  test("takes every status as an answer", async () => {
+  test("accepts every status as a response", async () => {
     const server = http.createServer((request, response) => {
       response.writeHead(Number(request.url?.slice(1))).end();
     });
@@ -87,7 +87,7 @@ describe("an HTTP probe", () => {
     }
   });
 
-  test("follows redirects on the same host and tells of one to another host", async () => {
+  test("follows redirects on the same host and reports one to another host", async () => {
     const server = http.createServer((request, response) => {
       const target = {
         "/a": "/b?c",
@@ -116,7 +116,7 @@ describe("an HTTP probe", () => {
     await assert.rejects(probes.httpGet(get(running.port, "/broken"), never), isTargetError(/invalid URL/));
   });
 
-  test("keeps 10 KiB of a redirect's body, in pieces or not, and nothing of another answer's", async () => {
+  test("keeps 10 KiB of a redirect's body, chunked or not, and nothing of another response's", async () => {
     const server = http.createServer((request, response) => {
       const [, status = "", length = ""] = request.url?.split("/") ?? [];
       const head = length === "" ? {} : { "content-length": length };
@@ -152,7 +152,8 @@ describe("an HTTP probe", () => {
         return request.host.includes(":") ? `[${request.host}]:${request.port}` : `${request.host}:${request.port}`;
       };
       if (sent === undefined) {
-        // What Go's client refuses to send is the container's failure; a request that can't be made says nothing of it.
+        // A request that Go's client refuses to send is the container's failure; one that cannot be made says nothing
+        // about it.
         const isRight = (error: unknown): boolean =>
           error instanceof Error && error instanceof ProbeTargetError === (refused === undefined);
         await assert.rejects(ask, isRight, `${what} ${refused ?? failed}`);
@@ -165,7 +166,7 @@ describe("an HTTP probe", () => {
     assert.equal(recordedRequests.length, 153);
   });
 
-  test("reads no more than 10 KiB of an endless body", async () => {
+  test("reads at most 10 KiB of an endless body", async () => {
     const server = http.createServer((_request, response) => {
       const more = (): void => {
         while (response.writable && response.write(Buffer.alloc(4096)));
@@ -178,7 +179,7 @@ describe("an HTTP probe", () => {
     assert.deepEqual(await probes.httpGet(get(running.port, "/"), never), { status: 200 });
   });
 
-  test("could not be made when the body breaks off", async () => {
+  test("gives no verdict when the body is cut off", async () => {
     const server = http.createServer((_request, response) => {
       response.writeHead(200, { "content-length": 100 });
       response.write("half", () => response.destroy());
@@ -191,7 +192,7 @@ describe("an HTTP probe", () => {
     );
   });
 
-  test("says why nobody answered", async () => {
+  test("reports why there is no response", async () => {
     const gone = await listen(createServer());
     await gone[Symbol.asyncDispose]();
     await assert.rejects(probes.httpGet(get(gone.port, "/"), never), isTargetError(/^connection refused$/));
@@ -201,7 +202,7 @@ describe("an HTTP probe", () => {
     await assert.rejects(probes.httpGet(get(foreign.port, "/"), never), isTargetError(/./));
   });
 
-  test("ends at once when it is called off, and closes its connection", async () => {
+  test("ends at once when canceled, and closes its connection", async () => {
     const closed = Promise.withResolvers<void>();
     const server = createServer((socket) => {
       socket.resume();
@@ -216,7 +217,7 @@ describe("an HTTP probe", () => {
     await closed.promise;
   });
 
-  test("asks no proxy", async () => {
+  test("uses no proxy", async () => {
     process.env["HTTP_PROXY"] = "http://127.0.0.1:9";
     try {
       await using running = await listen(http.createServer((_request, response) => response.end()));
@@ -251,7 +252,7 @@ describe("an HTTP probe", () => {
     }
   });
 
-  test("over TLS says when the server speaks plain HTTP, or cuts the connection off", async () => {
+  test("over TLS reports that the server speaks plain HTTP, or cuts the connection off", async () => {
     await using plain = await listen(http.createServer((_request, response) => response.end("ok")));
     await assert.rejects(
       probes.httpGet(get(plain.port, "/", { scheme: "https" }), never),
@@ -264,7 +265,7 @@ describe("an HTTP probe", () => {
     );
   });
 
-  test("finds localhost without asking a name server, and says when a name has no address", async () => {
+  test("resolves localhost without a name server, and reports an unresolvable name", async () => {
     await using running = await listen(http.createServer((_request, response) => response.end()));
     assert.equal((await probes.httpGet(get(running.port, "/", { host: "localhost" }), never)).status, 200);
     const controller = new AbortController();
@@ -277,7 +278,7 @@ describe("an HTTP probe", () => {
 });
 
 describe("a TCP probe", () => {
-  test("succeeds when the connection opens, and resets it, so that none is left behind in TIME_WAIT", async () => {
+  test("succeeds when the connection opens, and resets it to leave none in TIME_WAIT", async () => {
     const ended = Promise.withResolvers<string>();
     const server = createServer((socket) => {
       socket.on("error", (error) => ended.resolve(error.message));
@@ -317,7 +318,7 @@ describe("a gRPC probe", () => {
     return server;
   }
 
-  test("gives the status of the service that it asks for", async () => {
+  test("returns the status of the named service", async () => {
     const server = healthServer((service) => ({ status: "0", body: frame(0x08, service === "well" ? 1 : 2) }));
     await using running = await listen(server);
     const check = (service: string) => probes.grpcHealth("127.0.0.1", running.port, service, never);
@@ -325,13 +326,13 @@ describe("a gRPC probe", () => {
     assert.deepEqual(await check(""), { code: 0, status: "NOT_SERVING" });
   });
 
-  test("gives gRPC's own code and message", async () => {
+  test("returns gRPC's code and message", async () => {
     await using running = await listen(healthServer(() => ({ status: "12" })));
     const answer = await probes.grpcHealth("127.0.0.1", running.port, "", never);
     assert.deepEqual(answer, { code: 12, message: "no way" });
   });
 
-  test("tells a server that waits for it that its settings are known", async () => {
+  test("acknowledges the settings of a server that waits for that", async () => {
     const server = http2.createServer();
     server.on("session", (session) => session.on("error", () => {}));
     server.on("stream", (stream: http2.ServerHttp2Stream) => {
@@ -345,7 +346,7 @@ describe("a gRPC probe", () => {
     assert.deepEqual(answer, { code: 5, message: "" });
   });
 
-  test("fails at servers that do not speak gRPC", async () => {
+  test("fails on servers that do not speak gRPC", async () => {
     await using web = await listen(http.createServer((_request, response) => response.end("hello")));
     await assert.rejects(probes.grpcHealth("127.0.0.1", web.port, "", never), isTargetError(/./));
     const plain = http2.createServer((_request, response) => response.end("hello"));
@@ -365,14 +366,14 @@ describe("a gRPC probe", () => {
     await assert.rejects(probes.grpcHealth("127.0.0.1", mute.port, "", never), isTargetError(/./));
   });
 
-  test("is called off while the server is silent", async () => {
+  test("is canceled while the server is silent", async () => {
     await using running = await listen(createServer((socket) => socket.on("error", () => {}).resume()));
     const controller = new AbortController();
     setTimeout(() => controller.abort(new Error("enough")), 20);
     await assert.rejects(probes.grpcHealth("127.0.0.1", running.port, "", controller.signal), /enough/);
   });
 
-  test("encodes the request and decodes answers, with fields that it does not know", () => {
+  test("encodes requests and decodes responses, skipping unknown fields", () => {
     assert.deepEqual([...encodeRequest("")], [0, 0, 0, 0, 0]);
     assert.deepEqual([...encodeRequest("ab")], [0, 0, 0, 0, 4, 0x0a, 2, 0x61, 0x62]);
     assert.equal(encodeRequest("x".repeat(300)).length, 5 + 3 + 300);

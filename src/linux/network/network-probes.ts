@@ -14,14 +14,14 @@ import { HealthAnswerReader, healthRequest } from "./probe-grpc.ts";
 import { probeAddress } from "./probe-names.ts";
 
 const maxBodyBytes = 10 * 1024;
-/** As Go's default client does: the tenth request of a chain is the last. */
+/** As Go's default client: the tenth request of a redirect chain is the last. */
 const longestChain = 10;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Most answers come before this: they take no second packet from this side. */
+/** Most responses arrive sooner: their exchange needs no second packet from this side. */
 const replyDelayMs = 20;
 
-/** What every plain connection reads into: it is looked at before the next one reads. */
+/** The shared receive buffer of all plain connections: each read is processed before the next. */
 const received = Buffer.allocUnsafeSlow(16 * 1024);
 
 /** Probes over this machine's network. */
@@ -51,7 +51,7 @@ async function open(host: string, port: number, signal: AbortSignal): Promise<So
     reject(signal.reason);
   });
   socket.once("connect", resolve);
-  // Stays: a socket that is being reset may still emit an error.
+  // Never removed: a socket that is being reset may still emit an error.
   socket.on("error", (error) => reject(targetError(error)));
   await promise;
   return socket;
@@ -71,7 +71,7 @@ async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<
   }
 }
 
-/** One request over a connection of its own, no proxy whatever the environment says. */
+/** One request over its own connection, without a proxy whatever the environment says. */
 async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<HttpAnswer> {
   const bytes = Buffer.from(requestText(request), "latin1");
   const address = await probeAddress(request.host, signal);
@@ -86,19 +86,19 @@ interface HttpAnswer {
   readonly body: Uint8Array | undefined;
 }
 
-/** Takes a server's bytes until they make an answer. */
+/** Assembles a response from a server's bytes. */
 interface AnswerReader<T> {
-  /** The answer, once it is known. `bytes` may be written over afterwards. */
+  /** Returns the response once it is complete. `bytes` may be reused afterwards. */
   push(bytes: Buffer): T | undefined;
   /** The connection ended. */
   end(): T | undefined;
-  /** What the server waits to be told. */
+  /** Bytes to send back. */
   takeReplies?(): Buffer | undefined;
-  /** What the end of the connection by `error` means here. */
+  /** Maps an error of the connection. */
   failed?(error: Error): Error;
 }
 
-/** Sends a request on a connection of its own and gives the answer to it, or what the reader throws. */
+/** Sends a request on its own connection and returns the response, or throws the reader's error. */
 async function ask<T>(
   connected: (onBytes: (bytes: Buffer) => void) => Socket,
   request: Buffer,
@@ -127,7 +127,7 @@ async function ask<T>(
   using _abort = onAbort(signal, () => reject(signal.reason));
   socket.once("encrypted" in socket ? "secureConnect" : "connect", () => socket.write(request));
   socket.once("end", () => take(() => reader.end()));
-  // Stays: a socket that is being reset may still emit an error.
+  // Never removed: a socket that is being reset may still emit an error.
   socket.on("error", (error) => reject(reader.failed?.(error) ?? targetError(error)));
   socket.once("close", () => take(() => reader.end()));
   try {
@@ -174,9 +174,9 @@ function dial(address: string, port: number, onBytes: (bytes: Buffer) => void): 
   return connect({ host: address, port, onread: { buffer: received, callback } });
 }
 
-/** Certificates say nothing about health. The server's name goes by the host that is probed, never by a Host header. */
+/** Certificates say nothing about health. The server name is the probed host, never a Host header. */
 function dialTls(address: string, port: number, onBytes: (bytes: Buffer) => void, host: string): Socket {
-  // An address is no name.
+  // SNI does not allow addresses.
   const servername = isIP(host) === 0 ? host : "";
   return tls.connect({ host: address, port, servername, rejectUnauthorized: false }).on("data", onBytes);
 }
@@ -197,29 +197,29 @@ function requestText({ path, headers }: HttpProbeRequest): string {
 const controlCharacter = /[\u0000-\u001f\u007f]/;
 const headerName = /^[\w!#$%&'*+\-.^`|~]+$/;
 
-/** True for headers that say of themselves that no request follows, or ask for another protocol. */
+/** True for headers that announce the last request or another protocol. */
 function isLast(headers: HttpProbeRequest["headers"]): boolean {
   const connection = headers.filter(([name]) => name === "Connection").flatMap(([, value]) => value.split(","));
   const says = (token: string): boolean => connection.some((given) => given.trim().toLowerCase() === token);
   return says("close") || (says("upgrade") && headers.some(([name]) => name === "Upgrade"));
 }
 
-/** Before its head has come it is the target's fault; after that it says nothing about the status. */
+/** Before the headers this is the target's fault; afterwards it says nothing about the status. */
 function brokenAnswer(reader: HttpResponseReader, problem: string): Error {
   if (reader.head === undefined) return new ProbeTargetError(problem);
   return new Error(`the response body ended early: ${problem}`);
 }
 
-/** Closes without TIME_WAIT where the connection is plain TCP; the other side of a TLS one closes as it likes. */
+/** Avoids TIME_WAIT by resetting plain TCP connections; TLS ones close normally. */
 function release(socket: Socket): void {
-  // A reset of a socket that is ending already fails and leaves it open.
+  // Resetting a socket that is already ending fails and leaves it open.
   if ("encrypted" in socket || socket.connecting || socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();
 }
 
 type Redirected = Omit<HttpProbeRequest, "scheme"> & { readonly scheme: string };
 
-/** The request that a redirect asks for. A Host header of the pod's own stays while the redirect names no scheme. */
+/** The request for a redirect. The pod's own Host header stays while the redirect names no scheme. */
 function redirected(from: HttpProbeRequest, location: string): Redirected {
   const base = parseGoUrl(`${from.scheme}://${authorityOf(from.host, from.port)}${from.path}`);
   const reference = parseGoUrl(location);
@@ -257,7 +257,7 @@ function targetError(error: Error): ProbeTargetError {
     return new ProbeTargetError("the response is not TLS", { cause: error, plainText: true });
   }
   if (code.startsWith(sslCode)) {
-    // OpenSSL's message holds places of its own sources.
+    // OpenSSL's message contains its source locations.
     const problem = code.slice(sslCode.length).toLowerCase().replaceAll("_", " ");
     return new ProbeTargetError(`TLS failed: ${problem}`, { cause: error });
   }

@@ -38,7 +38,7 @@ async function serve(handler: (request: IncomingMessage, response: ServerRespons
 const signal = new AbortController().signal;
 const request = { headers: {}, maxBytes: 1024, signal };
 
-test("status, body and headers of a GET go both ways", async () => {
+test("a GET has status, body and headers in both directions", async () => {
   await using server = await serve((_request, response) => response.writeHead(404).end("nothing"));
   const url = `http://127.0.0.1:${server.port}/pods?x=1`;
   const response = await systemNetwork.httpGet({ ...request, url, headers: { "X-One": ["a"], "X-Two": ["b", "c"] } });
@@ -53,14 +53,14 @@ test("status, body and headers of a GET go both ways", async () => {
   );
 });
 
-test("a body up to the limit is taken and a longer one rejected", async () => {
+test("a body up to the limit is accepted and a longer one rejected", async () => {
   await using server = await serve((incoming, response) => response.end("x".repeat(Number(incoming.url?.slice(1)))));
   const url = `http://127.0.0.1:${server.port}`;
   assert.equal((await systemNetwork.httpGet({ ...request, url: `${url}/1024` })).body.length, 1024);
   await assert.rejects(systemNetwork.httpGet({ ...request, url: `${url}/1025` }), /longer than 1024 bytes/);
 });
 
-test("redirects are followed, and only so many of them", async () => {
+test("redirects are followed up to a limit", async () => {
   await using server = await serve((incoming, response) => {
     const left = Number(incoming.url?.slice(1));
     if (left === 0) response.end("arrived");
@@ -73,7 +73,7 @@ test("redirects are followed, and only so many of them", async () => {
   await assert.rejects(systemNetwork.httpGet({ ...request, url: `${url}/10` }), /stopped after 10 redirects/);
 });
 
-test("a proxy is asked for what it is for, by the whole URL and with its own credentials alone", async () => {
+test("a proxy gets the full URL and its own credentials, only for the requests meant for it", async () => {
   await using proxy = await serve((_request, response) => response.end("proxied"));
   await using server = await serve((_request, response) => response.end("direct"));
   const network = openNetwork(({ hostname }) =>
@@ -90,7 +90,7 @@ test("a proxy is asked for what it is for, by the whole URL and with its own cre
   assert.equal(server.requests[0]?.headers["proxy-authorization"], undefined);
 });
 
-test("a redirect without a place to go is the answer, and one to another scheme is refused", async () => {
+test("a redirect without a target is the response, and one to another scheme is rejected", async () => {
   await using server = await serve((incoming, response) => {
     response.writeHead(301, incoming.url === "/file" ? { Location: "file:///etc/passwd" } : {}).end();
   });
@@ -99,7 +99,7 @@ test("a redirect without a place to go is the answer, and one to another scheme 
   await assert.rejects(systemNetwork.httpGet({ ...request, url: `${url}/file` }), /scheme is file/);
 });
 
-test("credentials stay with the host they are for when a redirect leads to another", async () => {
+test("credentials are not sent to another host of a redirect", async () => {
   await using other = await serve((_request, response) => response.end("other"));
   await using server = await serve((incoming, response) => {
     const host = incoming.url === "/away" ? "localhost" : "127.0.0.1";
@@ -116,7 +116,7 @@ test("credentials stay with the host they are for when a redirect leads to anoth
   ]);
 });
 
-test("aborting rejects with the reason, before and while the answer comes", async () => {
+test("aborting rejects with the reason, before and during the response", async () => {
   await using server = await serve((_request, response) => void response.writeHead(200).write("begin"));
   const controller = new AbortController();
   const reason = new Error("no longer wanted");
@@ -128,7 +128,7 @@ test("aborting rejects with the reason, before and while the answer comes", asyn
   await assert.rejects(systemNetwork.httpGet({ ...request, url, signal: controller.signal }), reason);
 });
 
-test("a failed connection and a body cut short reject, naming the URL without its secrets", async () => {
+test("a failed connection and a truncated body reject with an error that names the URL without its secrets", async () => {
   const server = await serve((_request, response) => {
     response.writeHead(200, { "Content-Length": "100" });
     response.write("short", () => response.destroy());
@@ -141,7 +141,7 @@ test("a failed connection and a body cut short reject, naming the URL without it
   await assert.rejects(systemNetwork.httpGet({ ...request, url: "not a URL" }), /not valid/);
 });
 
-test("the machine's addresses are its interfaces' without loopback and link-local ones", () => {
+test("the machine's addresses exclude loopback and link-local ones", () => {
   const addresses = systemNetwork.addresses();
   const interfaces = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const known = new Set(interfaces.map(({ address }) => address));

@@ -7,16 +7,19 @@ import { errorMessage } from "../../base/errors.ts";
 import { addressesOfName } from "./probe-names.ts";
 import { readBody } from "../http/http-body.ts";
 
-/** As Go's default client does: the tenth request of a chain is the last. */
+/** As Go's default client: the tenth request of a redirect chain is the last. */
 const longestChain = 10;
 
-/** Headers that are for the first host only: they are not sent on when a redirect leads to another one. */
+/** Headers for the first host only: not sent to another host of a redirect. */
 const privateHeaders = new Set(["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"]);
 
 /** The proxy for a URL; undefined: none. */
 export type ProxyFor = (url: URL) => URL | undefined;
 
-/** Connections of this machine, with Go's habits where manifests' servers may rely on them: redirects and proxies. */
+/**
+ * HTTP over this machine's network, with the behaviour of Go's client that manifest servers may rely on: redirects and
+ * proxies.
+ */
 export function openNetwork(proxyFor: ProxyFor = () => undefined): Network {
   return { ...machineNetwork, httpGet: async (request) => await httpGet(request, proxyFor) };
 }
@@ -65,7 +68,7 @@ async function getOnce(
 ): Promise<Answer> {
   const { maxBytes, signal } = request;
   const client = url.protocol === "https:" ? https : http;
-  // No connection is kept: manifests are fetched seldom, from servers that come and go.
+  // No keep-alive: manifests are fetched seldom, from servers that come and go.
   const proxy = proxyFor(url)?.href;
   const proxyEnv = proxy === undefined ? undefined : { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
   const agent = new client.Agent({ keepAlive: false, ...(proxyEnv && { proxyEnv }) });
@@ -91,7 +94,7 @@ async function getOnce(
   }
 }
 
-/** Where a redirect leads; undefined for every other answer, also for a redirect that does not say. */
+/** The target of a redirect; undefined for other responses and for a redirect without a target. */
 function redirectLocation(status: number, location: string | undefined): string | undefined {
   return [301, 302, 303, 307, 308].includes(status) && location !== "" ? location : undefined;
 }
@@ -109,7 +112,7 @@ function parseUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** The URL without what may be secret in it: user, password and query. */
+/** The URL without user, password and query, which may be secret. */
 function shown(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }

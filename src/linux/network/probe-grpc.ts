@@ -22,40 +22,40 @@ const sameHeaders = Buffer.concat(
 );
 
 /**
- * One grpc.health.v1.Health/Check without TLS, as bytes.
- * @throws RangeError when the service's name is too long for one
+ * Encodes one grpc.health.v1.Health/Check without TLS.
+ * @throws RangeError when the service name is too long
  */
 export function healthRequest(authority: string, service: string): Buffer {
   return http2Request(Buffer.concat([encodeField(":authority", authority), sameHeaders]), encodeRequest(service));
 }
 
-/** Reads the answer to a {@link healthRequest} from what comes over its connection. */
+/** Reads the response to a {@link healthRequest} from its connection. */
 export class HealthAnswerReader {
   readonly #http = new Http2AnswerReader(maxMessageBytes);
 
   /**
-   * The answer, once it is whole. `chunk` may be written over afterwards.
-   * @throws ProbeTargetError for what is none
+   * Returns the answer once it is complete. `chunk` may be reused afterwards.
+   * @throws ProbeTargetError for an invalid one
    */
   push(chunk: Buffer): GrpcHealthAnswer | undefined {
     return asTargetError(() => {
       this.#http.push(chunk);
       const { isComplete, headers, trailers, body } = this.#http;
       if (!isComplete || headers === undefined) return undefined;
-      // gRPC gives its own status in the trailers, or in the headers when there is nothing else.
+      // gRPC sends its status in the trailers, or in the headers when there is nothing else.
       return readAnswer(headers, trailers ?? headers, body);
     });
   }
 
   /**
-   * The connection ended.
-   * @throws ProbeTargetError when the answer had not
+   * Ends the connection.
+   * @throws ProbeTargetError for an incomplete response
    */
   end(): undefined {
     asTargetError(() => this.#http.end());
   }
 
-  /** What the server waits to be told. */
+  /** Bytes to send back. */
   takeReplies(): Buffer | undefined {
     return this.#http.takeReplies();
   }
@@ -83,7 +83,7 @@ function readAnswer(headers: Fields, trailers: Fields, body: Uint8Array): GrpcHe
   return { code: 0, status: decodeStatus(body) };
 }
 
-/** gRPC percent-encodes its messages; one that is encoded wrongly is shown as it came. */
+/** gRPC percent-encodes its messages; a wrongly encoded one is shown as it is. */
 function decodeMessage(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -103,8 +103,8 @@ export function encodeRequest(service: string): Uint8Array {
 }
 
 /**
- * The `status` (field 1, an enum) of a framed HealthCheckResponse. Unknown fields are skipped.
- * @throws ProbeTargetError for anything that is none
+ * The `status` (field 1, an enum) of a framed HealthCheckResponse. Skips unknown fields.
+ * @throws ProbeTargetError for an invalid message
  */
 export function decodeStatus(frame: Uint8Array): string {
   const bytes = Buffer.from(frame);

@@ -9,10 +9,10 @@ const lookupTries = 2;
 const maxHostsBytes = 1 << 20;
 
 /**
- * The address of a probe's host: itself when it is one, then /etc/hosts, then DNS, IPv4 before IPv6.
+ * Resolves a probe's host: an address as it is, then /etc/hosts, then DNS, IPv4 before IPv6.
  *
- * getaddrinfo is not used: it takes a thread of the pool that files share, so that a name server that does not answer
- * would hold up the whole process. Names are therefore looked up as they are written, without search domains.
+ * Not getaddrinfo: it occupies a thread of the pool that files share, so an unresponsive name server would block the
+ * whole process. Therefore search domains are not applied.
  * @throws ProbeTargetError when the name has no address; the signal's reason
  */
 export async function probeAddress(host: string, signal: AbortSignal): Promise<string> {
@@ -26,7 +26,7 @@ export async function probeAddress(host: string, signal: AbortSignal): Promise<s
 }
 
 /**
- * The addresses of a name: those of /etc/hosts, else of DNS, IPv4 before IPv6. None: why, for people.
+ * The addresses of a name: from /etc/hosts, else from DNS, IPv4 before IPv6. If there are none, the reason for people.
  * @throws the signal's reason
  */
 export async function addressesOfName(
@@ -52,7 +52,7 @@ async function hostsFileAddresses(name: string): Promise<string[]> {
     .split("\n")
     .flatMap((line) => {
       const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
-      // In this order: Node.js' pattern for IPv6 addresses takes 20 ms to compile.
+      // The name first: compiling Node.js' pattern for IPv6 addresses takes 20 ms.
       return names.some((other) => other.toLowerCase() === name) && isIP(address) !== 0 ? [address] : [];
     });
 }

@@ -1,7 +1,7 @@
-/** A function of the C library. No text may have a NUL in it. */
+/** A function of the C library. Strings must not contain NUL. */
 export type ForeignFunction = (...values: readonly (string | bigint | number)[]) => number;
 
-/** Its functions by name. @throws for an unknown name */
+/** The library's functions by name. @throws for an unknown name */
 export type CLibrary = (name: string, arguments_: readonly string[], returns: "int32") => ForeignFunction;
 
 /** The used part of `node:ffi`. */
@@ -16,9 +16,9 @@ interface ForeignFunctions {
 }
 
 /**
- * The GNU C library, where Node.js can call it (`node:ffi`, from version 26.1 on).
- * @param modules where Node.js gives its own modules
- * @throws when it can't: Node.js is older or built without that, or the C library another one
+ * The GNU C library, where Node.js can call it (`node:ffi`, 26.1 or newer).
+ * @param modules access to Node.js' built-in modules
+ * @throws when unavailable: Node.js is older or built without `node:ffi`, or the C library is another one
  */
 export function openCLibrary(modules: (name: string) => unknown = builtIn): CLibrary {
   const { DynamicLibrary } = modules("node:ffi") as ForeignFunctions;
@@ -26,7 +26,7 @@ export function openCLibrary(modules: (name: string) => unknown = builtIn): CLib
   return (name, arguments_, returns) => library.getFunction(name, { arguments: arguments_, return: returns });
 }
 
-/** Where the memory begins, for a function that takes a pointer. It must be kept until the function has returned. */
+/** The address of a buffer, for a pointer argument. Keep the buffer referenced until the function has returned. */
 export function addressOf(memory: ArrayBufferView): bigint {
   return (builtIn("node:ffi") as ForeignFunctions).getRawPointer(memory);
 }

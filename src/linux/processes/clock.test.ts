@@ -5,7 +5,7 @@ import { systemClock } from "./clock.ts";
 
 const moduleUrl = new URL("./clock.ts", import.meta.url).href;
 
-/** Runs a script that has `systemClock` in a process of its own. */
+/** Runs a script with `systemClock` in its own process. */
 function runScript(script: string): { code: number | null; output: string; elapsedMs: number } {
   const started = performance.now();
   const source = `import { systemClock } from ${JSON.stringify(moduleUrl)};\n${script}`;
@@ -16,7 +16,7 @@ function runScript(script: string): { code: number | null; output: string; elaps
   return { code: child.status, output: child.stdout, elapsedMs: performance.now() - started };
 }
 
-test("a timer calls back once, not synchronously and not early", async () => {
+test("a timer calls back once, asynchronously and not early", async () => {
   for (const delayMs of [0, 1, 5, 12.5]) {
     const { promise, resolve } = Promise.withResolvers<number>();
     const started = systemClock.monotonic();
@@ -35,7 +35,7 @@ test("a timer calls back once, not synchronously and not early", async () => {
   }
 });
 
-test("a disposed timer never calls back, and disposing it twice or late does nothing", async () => {
+test("a disposed timer never calls back, and disposing it twice or late has no effect", async () => {
   let calls = 0;
   const timers = [0, 1, 10].map((delayMs) => systemClock.timer("test", delayMs, () => calls++));
   for (const timer of [...timers, ...timers]) timer[Symbol.dispose]();
@@ -48,7 +48,7 @@ test("a disposed timer never calls back, and disposing it twice or late does not
   assert.equal(calls, 1);
 });
 
-test("a delay past Node's limit of 2^31-1 ms does not fire at once", async () => {
+test("a delay above Node's limit of 2^31-1 ms does not fire at once", async () => {
   let calls = 0;
   using _month = systemClock.timer("a month", 31 * 86_400_000, () => calls++);
   using _never = systemClock.timer("never", Infinity, () => calls++);
@@ -66,7 +66,7 @@ test("sleep rejects with the reason as soon as its signal aborts", async () => {
   await assert.rejects(systemClock.sleep("an hour", 3_600_000, controller.signal), reason);
 });
 
-test("pending waits are listed by name, the nearest first, and no more once they ended", async () => {
+test("pending waits are listed by name, the nearest first, until they end", async () => {
   {
     using _late = systemClock.timer("listed late", 60_000, () => {});
     using _soon = systemClock.timer("listed soon", 30_000, () => {});
@@ -87,13 +87,13 @@ test("a pending timer lets a finished process end, a pending sleep does not", ()
   assert.equal(sleep.output, "slept\n");
 });
 
-/** Something pending, since a timer of the clock alone does not keep the test's process alive. */
+/** Keeps the test's process alive, which a timer of the clock alone does not. */
 function keepAlive(): Disposable {
   const timer = setTimeout(() => {}, 10_000);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** The names of the pending waits that the test of the list made. */
+/** The names of this test's pending waits. */
 function listed(): string[] {
   const names = systemClock.waits().map((wait) => wait.name);
   return names.filter((name) => name.startsWith("listed"));

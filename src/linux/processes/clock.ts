@@ -1,20 +1,20 @@
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** A wait that has neither ended nor been cancelled. */
+/** A wait that has neither ended nor been canceled. */
 export interface PendingWait {
   readonly name: string;
-  /** Milliseconds until it ends; below zero when the event loop is late. */
+  /** Milliseconds until its end; negative when the event loop is late. */
   readonly remainingMs: number;
 }
 
-/** The real clock, which can also say what is being waited for. */
+/** The real clock, which also lists pending waits. */
 export interface SystemClock extends Clock {
   /** Every pending timer and sleep, the nearest first. */
   waits(): PendingWait[];
 }
 
-/** Node's longest timer: a longer delay would fire at once, so it is waited for in pieces. */
+/** Node's longest timer: a longer delay would fire at once, so it is split. */
 const longestTimerMs = 2 ** 31 - 1;
 
 interface Wait {
@@ -25,7 +25,7 @@ interface Wait {
 const pending = new Set<Wait>();
 
 /**
- * Calls back when the monotonic clock has reached `due`, never earlier (Node's timers may be up to a millisecond
+ * Calls back when the monotonic clock has reached `due`: never earlier (Node's timers may be up to a millisecond
  * early), and never synchronously. Returns the cancellation.
  */
 function schedule(name: string, delayMs: number, keepsAlive: boolean, callback: () => void): () => void {
@@ -65,9 +65,9 @@ function schedule(name: string, delayMs: number, keepsAlive: boolean, callback: 
 /**
  * Node's clock and timers.
  *
- * A pending `timer` does not keep the process alive: it guards or repeats other work (a deadline, a resync), and a
- * command that has finished must not hang on one; a daemon lives through its servers. A pending `sleep` does keep it
- * alive, since whoever awaits it has more to do; its signal ends it early.
+ * A pending `timer` does not keep the process alive: it guards or repeats other work (a deadline, a resync), and must
+ * not delay the exit of a finished command; a daemon lives through its servers. A pending `sleep` does keep it alive,
+ * because its caller has more to do; its signal ends it early.
  */
 export const systemClock: SystemClock = {
   now: () => Date.now(),

@@ -13,11 +13,11 @@ async function output(program: string, ...arguments_: readonly string[]): Promis
   return text;
 }
 
-test("a program's output and errors come as they are, whatever its exit code", async () => {
+test("a program's output and errors are passed on, whatever its exit code", async () => {
   assert.match(await output("sh", "-c", "echo one; sleep 0.1; echo two >&2; exit 3"), /^one\ntwo\n$/);
 });
 
-test("a program that is not there, and one that takes too long, are errors", async () => {
+test("a missing program, and one that takes too long, are errors", async () => {
   await assert.rejects(output("/no/such/program"), /cannot run \/no\/such\/program/);
   const slow = systemCommandOutput("sleep", ["60"], { timeoutMs: 100, signal });
   await assert.rejects(async () => {
@@ -25,7 +25,7 @@ test("a program that is not there, and one that takes too long, are errors", asy
   }, /not done within 0.1 s/);
 });
 
-test("leaving the loop ends the program, and a slow reader slows it down", async () => {
+test("leaving the loop kills the program, and a slow reader slows it down", async () => {
   const options = { timeoutMs: 10_000, signal };
   let pid = 0;
   for await (const chunk of systemCommandOutput("sh", ["-c", "echo $$; exec yes"], options)) {

@@ -6,7 +6,7 @@ import { DeadlineError } from "../../base/deadline.ts";
 import type { CommandOutputOptions } from "../../ports/command-output.ts";
 import { systemClock } from "./clock.ts";
 
-/** Runs programs of this machine in a session of their own, without a shell and without input. */
+/** Runs programs of this machine in their own session, without a shell and without input. */
 export async function* systemCommandOutput(
   program: string,
   arguments_: readonly string[],
@@ -37,11 +37,11 @@ export async function* systemCommandOutput(
   }
 }
 
-/** With what it has started: it leads a session. */
+/** Kills the program and its children: it leads a session. */
 function kill(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has exited by itself.
   }
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemDaemons } from "./daemons.ts";
 
-test("a daemon leads a session of its own and writes to its log", async (t) => {
+test("a daemon leads its own session and writes to its log", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "podwright-daemon-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const { pid } = await systemDaemons.start({
@@ -29,7 +29,7 @@ test("a daemon leads a session of its own and writes to its log", async (t) => {
   assert.equal(log, `greeting hello in ${directory}\nproblem\n`);
 });
 
-test("a program that is not there is an error, not a daemon", async (t) => {
+test("a missing program is an error", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "podwright-daemon-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const start = systemDaemons.start({

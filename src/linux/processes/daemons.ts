@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { open } from "node:fs/promises";
 import type { Daemons } from "../../ports/daemons.ts";
 
-/** Daemons by setsid(2): `detached` makes the child the leader of a session of its own. */
+/** Daemons by setsid(2): `detached` makes the child the leader of its own session. */
 export const systemDaemons: Daemons = {
   async start(daemon) {
     const log = await open(daemon.logPath, "a", 0o600);
@@ -15,7 +15,7 @@ export const systemDaemons: Daemons = {
         stdio: ["ignore", log.fd, log.fd],
       });
       await once(child, "spawn");
-      // The child is not awaited: podwright may stop while it runs. Its later errors are in its log.
+      // The child is not awaited: podwright may exit before it. Its later errors are in its log.
       child.on("error", () => {});
       child.unref();
       if (child.pid === undefined) throw new Error(`${daemon.program} has no process ID`);

@@ -7,7 +7,7 @@ import { type Heap, keepLean } from "./heap.ts";
 
 const mebibyte = 1 << 20;
 
-/** Shrinks to what lives, in so much CPU time. */
+/** Shrinks to `live` bytes, using this much CPU time. */
 function heapOf(live: number, costMs = 0) {
   const state = { held: live, cpu: 0, shrunkAtMs: [] as number[] };
   const heap: Heap = {
@@ -24,7 +24,7 @@ function heapOf(live: number, costMs = 0) {
   return { state, clock, stop, done: keepLean(heap, clock.incarnation(), stop.signal) };
 }
 
-test("a heap is shrunk once the process is calm, and again when it has grown or the process has worked", async () => {
+test("the heap is shrunk once the process is calm, and again after growth or work", async () => {
   const { state, clock, stop, done } = heapOf(30 * mebibyte);
   await clock.run(60_000);
   assert.deepEqual(state.shrunkAtMs, [15_000]);
@@ -52,7 +52,7 @@ test("a heap is shrunk once the process is calm, and again when it has grown or 
   await done;
 });
 
-test("a large heap that takes long to collect is collected the less often", async () => {
+test("a large heap that takes long to collect is collected less often", async () => {
   const { state, clock, stop, done } = heapOf(400 * mebibyte, 1500);
   await clock.run(20_000);
   assert.equal(state.shrunkAtMs.length, 1);
@@ -71,7 +71,7 @@ test("a large heap that takes long to collect is collected the less often", asyn
   await done;
 });
 
-test("the real heap gives memory back to the machine", async () => {
+test("the real heap returns memory to the machine", async () => {
   const program = `
     import { systemHeap } from ${JSON.stringify(new URL("heap.ts", import.meta.url).href)};
     const heap = systemHeap();

@@ -4,33 +4,35 @@ import type { Clock } from "../../ports/clock.ts";
 import { openCLibrary } from "./c-library.ts";
 import { programPages } from "./program-pages.ts";
 
-/** The memory of this process's JavaScript objects, and how busy the process is. */
+/** The process's JavaScript heap, and its CPU time. */
 export interface Heap {
   /** V8's heap in bytes, garbage included. */
   heldBytes(): number;
-  /** CPU time since the process began. */
+  /** CPU time since the process started. */
   cpuMs(): number;
-  /** Gives back what can be; takes some ten milliseconds, in which nothing else is done. */
+  /** Releases memory; blocks for some tens of milliseconds. */
   shrink(): void;
 }
 
 const lookMs = 15_000;
-/** Of one core. A node that probes hundreds of times a second is never calm, and collects often enough by itself. */
+/**
+ * Share of one core. A node that probes hundreds of times a second is never calm, and collects often enough by itself.
+ */
 const calmShare = 0.1;
-/** Less than this over what was left the last time is not worth it: the young generation alone comes and goes by it. */
+/** Growth since the last collection that is worth another one: the young generation alone varies by less. */
 const worthBytes = 8 << 20;
-/** The same of a large heap, which takes longer to collect. */
+/** The same for a large heap, which takes longer to collect. */
 const worthShare = 1 / 8;
-/** After that much work, much of what was live at the last collection may be garbage. */
+/** After this much CPU time, much of what was live at the last collection may be garbage. */
 const worthCpuMs = 2000;
-/** And after so many times what the last collection took. */
+/** The time between collections, as a multiple of the last one's duration. */
 const worthCosts = 20;
 
 /**
- * Lets the heap shrink whenever the process has become calm after it worked, until the signal aborts.
+ * Shrinks the heap whenever the process becomes calm after work, until the signal aborts.
  *
- * V8 collects when something is allocated, and a node at rest allocates next to nothing: what a burst of pods leaves, 20 to
- * 30 MiB, would stay for hours.
+ * V8 collects on allocation, and an idle node allocates next to nothing: the 20 to 30 MiB that a burst of pods leaves
+ * behind would stay for hours.
  */
 export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
   let lean = { bytes: 0, cpuMs: 0, costMs: 0 };
@@ -48,18 +50,19 @@ export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): P
 }
 
 /**
- * V8's flags of a process that stays. What was compiled is not thrown away: the next pod would wait a tenth of a second for it. The
- * last of V8's compilers, which takes 5 MiB and saves a node no time, is left out. And the heap can be told to shrink.
+ * V8's flags for a long-running process. Compiled code is kept: compiling it again would delay the next pod by a tenth
+ * of a second. V8's last compiler is off: it takes 5 MiB and saves a node no time. And the heap can be shrunk on
+ * request.
  *
- * They are set once a node has loaded what it is made of, not by the launcher: V8 takes compiled code only under the flags that
- * it was compiled with, and that of Node.js' own modules, compiled when Node.js was built, would count for nothing.
+ * They are set after a node has loaded its code, not by the launcher: V8 accepts cached code only under the flags that
+ * it was compiled with, so the code cache of Node.js' own modules would be useless.
  */
 const flags = ["--no-flush-bytecode", "--no-turbofan", "--expose-gc"] as const;
 
-/** The heap of this process, which from now on has the flags of one that stays. */
+/** This process's heap; sets the flags of a long-running process. */
 export function systemHeap(): Heap {
   for (const flag of flags) setFlagsFromString(flag);
-  // The flag counts for contexts that are made after it.
+  // The flag applies to contexts that are created after it.
   const gc = runInNewContext("gc") as NonNullable<typeof globalThis.gc>;
   const release = machineRelease();
   return {
@@ -76,8 +79,8 @@ export function systemHeap(): Heap {
 }
 
 /**
- * Memory outside V8's heap. The C library returns free memory at the end of its own heap by itself, and holes only on
- * request (malloc_trim(3)). Where Node.js cannot call C functions, all of it is retained.
+ * Memory outside V8's heap. The C library returns free memory at the end of its heap by itself, and holes only on
+ * request (malloc_trim(3)). Where Node.js cannot call C functions, holes are retained.
  */
 function machineRelease(): () => void {
   try {

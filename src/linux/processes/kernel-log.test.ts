@@ -12,7 +12,7 @@ async function firstOf(path?: string): Promise<string | undefined> {
   return undefined;
 }
 
-test("what is not there, or is no kernel's log, is an error with its path", async () => {
+test("a missing file, or one that is not a kernel log, is an error with its path", async () => {
   using directory = testDirectory();
   await assert.rejects(firstOf(directory.join("none")), {
     name: "FileError",
@@ -23,7 +23,7 @@ test("what is not there, or is no kernel's log, is an error with its path", asyn
 });
 
 test(
-  "what programs say in it is not the kernel's word, and old messages are left out",
+  "messages of programs count as theirs, and old messages are skipped",
   { skip: needsRoot() },
   async () => {
     const stop = new AbortController();
@@ -46,7 +46,7 @@ test(
   },
 );
 
-test("what came after a message is told again to who asks for it", { skip: needsRoot() }, async () => {
+test("messages after a given one are repeated on request", { skip: needsRoot() }, async () => {
   const log = systemKernelLog(systemClock);
   const begin = async (after: number | undefined): Promise<KernelLine[]> => {
     const stop = new AbortController();
@@ -60,7 +60,7 @@ test("what came after a message is told again to who asks for it", { skip: needs
   const [mark] = await begin(undefined);
   assert.equal(mark?.text, "");
   assert.ok(mark.sequence > 0);
-  // The kernel's own words before that are there, unless programs have written them over.
+  // The kernel's earlier messages are there, unless programs have overwritten them.
   const [again, next] = await begin(Math.max(0, mark.sequence - 2000));
   assert.equal(again?.text, "");
   assert.ok(next === undefined || next.sequence > again.sequence);

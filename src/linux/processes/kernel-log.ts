@@ -4,14 +4,14 @@ import type { KernelLine, KernelLog } from "../../ports/kernel-log.ts";
 import { errnoOf, fileError } from "../file-error.ts";
 
 const periodMs = 1000;
-/** No record is larger (the kernel's CONSOLE_EXT_LOG_MAX). */
+/** The kernel's maximum record (CONSOLE_EXT_LOG_MAX). */
 const recordBytes = 8192;
-/** So many records are read without giving others a turn. */
+/** This many records are read before the event loop gets a turn. */
 const atOnce = 100;
 
 /**
- * /dev/kmsg (the kernel's Documentation/ABI/testing/dev-kmsg), looked at each second: nothing that Node.js offers waits for
- * a device. Each read gives one record and never waits.
+ * /dev/kmsg (the kernel's Documentation/ABI/testing/dev-kmsg), polled each second, because Node.js cannot wait for a
+ * device. Each read returns one record and never blocks.
  */
 export function systemKernelLog(clock: Clock, path = "/dev/kmsg"): KernelLog {
   return { follow: (after, signal) => follow({ clock, path, after }, signal) };
@@ -34,7 +34,7 @@ async function* follow({ clock, path, after }: Following, signal: AbortSignal): 
       const isAll = records.length < atOnce;
       for (const record of records) {
         const line = kernelLine(record);
-        // What is there already may be hours old.
+        // Existing records may be hours old.
         const isOld = isPassing && (after === undefined || line.sequence <= after);
         if (isOld) {
           passed = Math.max(passed, line.sequence);
@@ -62,7 +62,7 @@ function readRecords(device: number, buffer: Buffer): string[] {
       records.push(buffer.toString("utf8", 0, readSync(device, buffer)));
     } catch (error) {
       if (errnoOf(error) === "EAGAIN") break;
-      // Records were overwritten before they were read; the next read gives the oldest one that is left.
+      // Records were overwritten before they were read; the next read returns the oldest remaining one.
       if (errnoOf(error) !== "EPIPE") throw error;
     }
   }
@@ -71,10 +71,10 @@ function readRecords(device: number, buffer: Buffer): string[] {
 
 /**
  * @param record `level and facility,sequence,microseconds,flags[,…];message`, then lines of other facts
- * @returns without text where the message is not the kernel's own
+ * @returns no text for messages of programs
  */
 function kernelLine(record: string): { readonly sequence: number; readonly text: string | undefined } {
   const [, priority, sequence, message] = /^(\d+),(\d+)[^;\n]*;([^\n]*)/u.exec(record) ?? [];
-  // Facility 0 is the kernel: programs can't write in its name.
+  // Facility 0 is the kernel; programs cannot use it.
   return { sequence: Number(sequence ?? -1), text: Number(priority) >> 3 === 0 ? message : undefined };
 }

@@ -24,12 +24,12 @@ test("fields with secret names are masked at any depth and in any spelling", () 
   });
 });
 
-test("names that only speak of secrets stay", () => {
+test("names that only mention secrets are kept", () => {
   const fields = { secretName: "db", tokenExpirationSeconds: 600, hasPassword: true, author: "me", token: undefined };
   assert.deepEqual(loggableFields(fields), fields);
 });
 
-test("the data of Secrets and the values of variables are masked", () => {
+test("the data of Secrets and environment values are masked", () => {
   const secret = { kind: "Secret", metadata: { name: "db" }, data: { a: "b" }, stringData: { c: "d" } };
   assert.deepEqual(loggableFields({ object: secret }), {
     object: { kind: "Secret", metadata: { name: "db" }, data: "[redacted]", stringData: "[redacted]" },
@@ -45,7 +45,7 @@ test("credentials in URLs and headers are masked in any text", () => {
   assert.equal(loggableText("mail me@host, see https://host/@user"), "mail me@host, see https://host/@user");
 });
 
-test("errors keep their name, message, code, remedy and cause, and a stack only when they are a defect", () => {
+test("errors keep their name, message, code, remedy and cause, and a stack only for a defect", () => {
   const cause = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
   const error = new PodwrightError(3, "no runtime at https://u:p@host", { cause, remedy: "Start it." });
   assert.deepEqual(loggableFields({ error }), {
@@ -92,6 +92,6 @@ test("every kind of value becomes JSON, bounded in length, number and depth", ()
   assert.ok(JSON.stringify(loggable).length < 6_000);
 });
 
-test("fields cannot take the place of the line's own", () => {
+test("fields cannot replace the line's own", () => {
   assert.deepEqual(loggableFields({ level: 1, time: 2, msg: 3 }), { level_: 1, time_: 2, msg_: 3 });
 });

@@ -1,9 +1,8 @@
 import type { LogFields } from "../../ports/log.ts";
 
-/** What stands in the place of a secret. */
 const masked = "[redacted]";
 
-/** Bounds of one field, so that no pod can fill the log with one line. */
+/** Limits of one field, so that no pod can fill the log with one line. */
 const longestText = 4_096;
 const mostItems = 50;
 const deepest = 5;
@@ -11,18 +10,18 @@ const deepest = 5;
 const secretName =
   /(?:password|passwd|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credentials?|dockercfg|dockerconfigjson|^auth)$/;
 
-/** Environments: the names of variables do not show which are secret. */
+/** Environments: a variable's name does not show whether it is secret. */
 const environmentName = /^(?:env|envs|environment)$/;
 
 /** Names that the log line itself uses. */
 const reservedNames = new Set(["level", "time", "msg"]);
 
-/** Errors that show a defect of podwright: only these are worth a stack. */
+/** Errors that indicate a defect of podwright: only these get a stack. */
 const defects = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError", "AssertionError"]);
 
 /**
- * Fields for writing: secret-looking ones masked (by name, also inside objects; data of Secrets; credentials in URLs),
- * errors as their name, message, code and cause, and everything bounded in length, number and depth.
+ * Prepares fields for writing: masks likely secrets (by name, also in nested objects; data of Secrets; credentials in
+ * URLs), writes errors as their name, message, code and cause, and bounds everything in length, number and depth.
  */
 export function loggableFields(fields: LogFields): Record<string, unknown> {
   const lineName = (name: string): string => (reservedNames.has(name) ? `${name}_` : name);
@@ -31,7 +30,7 @@ export function loggableFields(fields: LogFields): Record<string, unknown> {
   );
 }
 
-/** Text without credentials of URLs and of HTTP headers, cut at a length. */
+/** Text without credentials of URLs and HTTP headers, truncated. */
 export function loggableText(text: string): string {
   const bounded = text.length <= longestText ? text : `${text.slice(0, longestText)}… (${text.length} characters)`;
   return bounded
@@ -53,7 +52,7 @@ function loggable(value: unknown, depth: number): unknown {
     case "bigint":
       return value.toString();
     case "number":
-      // JSON knows neither infinities nor NaN.
+      // JSON has neither infinities nor NaN.
       return Number.isFinite(value) ? value : String(value);
     case "boolean":
       return value;

@@ -19,7 +19,7 @@ test("a line is JSON with level, RFC 3339 time, message and fields, and nothing 
   assert.match(time ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
-test("levels below the chosen one are not written", () => {
+test("levels below the configured one are not written", () => {
   const { stream, written } = lines();
   const log = createLogger({ level: "warn", stream });
   log.debug("no");
@@ -29,7 +29,7 @@ test("levels below the chosen one are not written", () => {
   assert.equal(written.length, 2);
 });
 
-test("a child adds its fields to every line, and secrets are masked in both", () => {
+test("a child logger adds its fields to every line, and secrets are masked in both", () => {
   const { stream, written } = lines();
   const log = createLogger({ level: "debug", stream }).child({ pod: "default/hello", token: "abc" });
   log.child({ container: "web" }).debug("starting", { password: "abc" });
@@ -38,7 +38,7 @@ test("a child adds its fields to every line, and secrets are masked in both", ()
   assert.doesNotMatch(line, /abc/);
 });
 
-test("for people a line has the time of day, the level, the message and name=value", () => {
+test("a line for people has the time of day, the level, the message and name=value", () => {
   const { stream, written } = lines();
   createLogger({ level: "info", stream, human: true }).info("pod started", {
     pod: "default/hello",
@@ -48,7 +48,7 @@ test("for people a line has the time of day, the level, the message and name=val
   assert.match(written.join(""), /^\d\d:\d\d:\d\d\.\d{3} INFO {2}pod started pod=default\/hello reason="a b" n=3\n$/);
 });
 
-test("text from a pod cannot command the terminal or forge a line", () => {
+test("text from a pod can neither control the terminal nor forge a line", () => {
   const line = JSON.stringify({ level: "info", time: 0, msg: "a\u001b[31m\nb", x: "\u009b1m\u202e", "y\n": "z" });
   const text = humanLine(line);
   assert.equal(text.slice(0, -1).match(/[^\u0020-\u007e]/), null, text);

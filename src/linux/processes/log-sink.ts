@@ -4,25 +4,28 @@ import { loggableFields, loggableText } from "./log-fields.ts";
 import { humanLine } from "./log-text.ts";
 
 export interface LoggerOptions {
-  /** The least level that is written. */
+  /** The lowest level that is written. */
   readonly level: LogLevel;
-  /** Where lines go, each with its newline; standard error unless given. */
+  /** Destination of lines, each with its newline; default: standard error. */
   readonly stream?: { write(line: string): void };
-  /** Lines for people instead of JSON; unless given, when standard error is a terminal and no stream is given. */
+  /** Lines for people instead of JSON; default: when writing to a terminal. */
   readonly human?: boolean;
 }
 
 export interface AdjustableLogger extends Logger {
-  /** From now on, for this logger and its children. */
+  /** Applies to this logger and its children. */
   setLevel(level: LogLevel): void;
 }
 
-/** Log lines that wait for a slow reader of standard error, in bytes; past it new ones are dropped, as no pod may wait. */
+/**
+ * Buffer for a slow reader of standard error, in bytes. When it is full, new lines are dropped: no pod may wait for the
+ * log.
+ */
 const waitingBytes = 4 * 1024 * 1024;
 
 /**
  * Structured logs: one JSON object per line with `level`, `time` (RFC 3339 in UTC) and `msg`, then the fields, with
- * recognisable secrets masked ({@link loggableFields}). Unwritten lines are written when the process exits.
+ * likely secrets masked ({@link loggableFields}). Buffered lines are written when the process exits.
  */
 export function createLogger(options: LoggerOptions): AdjustableLogger {
   const { stream } = options;

@@ -1,10 +1,10 @@
 /**
- * Characters that a terminal would act on, or that hide text: controls (C0, DEL, C1), line separators and the marks that
- * change the direction of text. What is logged may come from a pod.
+ * Characters that control a terminal or hide text: controls (C0, DEL, C1), line separators and the marks that change
+ * the direction of text. Log values may come from a pod.
  */
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A JSON log line as a line for people: local time of day, level, message, then the fields as `name=value`. */
+/** A JSON log line for people: local time of day, level, message, then the fields as `name=value`. */
 export function humanLine(jsonLine: string): string {
   const { time, level, msg, ...fields } = parse(jsonLine);
   const pairs = Object.entries(fields).map(([name, value]) => ` ${printable(name)}=${fieldText(value)}`);
@@ -23,7 +23,7 @@ function timeOfDay(time: unknown): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${milliseconds}`;
 }
 
-/** Plain words as they are, everything else as JSON. */
+/** Simple words as they are, everything else as JSON. */
 function fieldText(value: unknown): string {
   if (typeof value === "string" && /^[\p{L}\p{N}_./:@+-]+$/u.test(value)) return value;
   return printable(JSON.stringify(value) ?? "");

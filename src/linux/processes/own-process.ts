@@ -4,21 +4,21 @@ import { errnoOf, onPath } from "../file-error.ts";
 const scorePath = "/proc/self/oom_score_adj";
 
 /**
- * Makes this process less (negative) or more (positive) likely to be killed when memory is out, −1000..1000. Rejects with
- * a FileError: `EACCES` and `EPERM` where lowering it is not permitted.
+ * Sets oom_score_adj of this process, −1000..1000; higher is killed earlier. Rejects with a FileError: `EACCES` or
+ * `EPERM` where lowering it is not permitted.
  */
 export async function setOomScoreAdjust(score: number): Promise<void> {
   await onPath(scorePath, () => writeFile(scorePath, String(score), { flag: "w" }));
 }
 
-/** How many files this process may have open; Infinity for no limit. Node.js raises the soft limit to the hard one. */
+/** The limit of open files of this process; Infinity: none. Node.js raises the soft limit to the hard one. */
 export async function openFilesLimit(): Promise<number> {
   const limits = await readFile("/proc/self/limits", "utf8");
   const soft = /^Max open files +(\S+)/mu.exec(limits)?.[1];
   return soft === undefined || soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** Whether the machine has swap in use (/proc/swaps); false on kernels without swap. */
+/** Whether the machine uses swap (/proc/swaps); false on kernels without swap. */
 export async function isSwapOn(): Promise<boolean> {
   try {
     const table = await readFile("/proc/swaps", "utf8");

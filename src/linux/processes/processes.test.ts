@@ -18,12 +18,12 @@ test("a program's output, exit code and signal are reported", async () => {
   assert.deepEqual(killed, { exitCode: undefined, signal: "SIGTERM", stdout: "", stderr: "" });
 });
 
-test("no shell looks at the arguments, and an empty one stays", async () => {
+test("arguments bypass the shell, and an empty one is kept", async () => {
   const result = await systemProcesses.run("printf", ["%s|", "a b", "", "$(id)", ";"], options);
   assert.equal(result.stdout, "a b||$(id)|;|");
 });
 
-test("stdin is given to the program, which need not read it", async () => {
+test("stdin is passed to the program, which need not read it", async () => {
   const text = "line\n".repeat(50_000);
   const read = await systemProcesses.run("wc", ["-l"], { ...options, stdin: text });
   assert.equal(read.stdout.trim(), "50000");
@@ -31,24 +31,24 @@ test("stdin is given to the program, which need not read it", async () => {
   assert.equal(unread.exitCode, 0);
 });
 
-test("the environment given is added to the own one", async () => {
+test("the given environment is added to podwright's own", async () => {
   const script = 'printf \'%s %s\' "$PODWRIGHT_TEST" "${PATH:+path}"';
   const result = await systemProcesses.run("sh", ["-c", script], { ...options, environment: { PODWRIGHT_TEST: "x" } });
   assert.equal(result.stdout, "x path");
 });
 
-test("a program that does not exist rejects and is named", async () => {
+test("a missing program rejects with its name", async () => {
   await assert.rejects(systemProcesses.run("/no/such/program", [], options), /cannot run \/no\/such\/program/);
 });
 
-test("output past 1 MiB is dropped while the program runs on to its end", async () => {
+test("output above 1 MiB is dropped while the program runs to its end", async () => {
   const result = await systemProcesses.run("sh", ["-c", "head -c 3000000 /dev/zero; exit 7"], options);
   assert.equal(result.stdout.length, 1024 * 1024);
   assert.equal(result.exitCode, 7);
 });
 
-test("a program that passes its time is killed with what it started", async () => {
-  // A length of sleep that no one else's process has.
+test("a program that exceeds its time is killed with its children", async () => {
+  // A duration of sleep that no other process uses.
   const seconds = `60.${process.pid}`;
   const running = systemProcesses.run("sh", ["-c", `sleep ${seconds} & wait`], { timeoutMs: 400 });
   const rejection = assert.rejects(running, DeadlineError);
@@ -68,14 +68,14 @@ test("aborting kills the program and rejects with the reason", async () => {
   await assert.rejects(systemProcesses.run("true", [], { ...options, signal: controller.signal }), reason);
 });
 
-test("a process left behind with the output pipe open does not hold up the result", async () => {
+test("a background process that keeps the output pipe open does not delay the result", async () => {
   const before = performance.now();
   const result = await systemProcesses.run("sh", ["-c", "sleep 5 & echo started"], options);
   assert.equal(result.stdout, "started\n");
   assert.ok(performance.now() - before < 4_000);
 });
 
-test("the list holds this process with its arguments, and kernel threads without", async () => {
+test("the list has this process with its arguments, and kernel threads without", async () => {
   const all = await systemProcesses.list();
   const own = all.find((one) => one.pid === process.pid);
   assert.equal(own?.pid, systemProcesses.ownPid);
@@ -85,7 +85,7 @@ test("the list holds this process with its arguments, and kernel threads without
 
 test("a process is alive until it is killed, and a zombie is not alive", async () => {
   assert.equal(systemProcesses.isAlive(process.pid), true);
-  // The shell's child ends while its parent, which has become `sleep`, never collects it.
+  // The shell's child exits, and its parent, which has become `sleep`, never reaps it.
   const parent = spawn("sh", ["-c", "sleep 0.05 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
   try {
     const [output]: unknown[] = await once(parent.stdout, "data");
@@ -105,7 +105,7 @@ test("a process is alive until it is killed, and a zombie is not alive", async (
   }
 });
 
-test("numbers that mean process groups are refused", () => {
+test("numbers that mean process groups are rejected", () => {
   for (const pid of [0, -1, -process.pid, 1.5, Number.NaN]) {
     assert.throws(() => systemProcesses.kill(pid, "SIGTERM"), RangeError);
     assert.throws(() => systemProcesses.isAlive(pid), RangeError);

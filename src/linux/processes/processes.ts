@@ -7,15 +7,15 @@ import { DeadlineError } from "../../base/deadline.ts";
 import type { CommandOptions, CommandResult, ProcessInfo, Processes } from "../../ports/processes.ts";
 import { systemClock } from "./clock.ts";
 
-/** What is kept of stdout and of stderr, in bytes; the rest is read and dropped, so that the program never blocks. */
+/** Bytes kept of stdout and stderr each; the rest is read and dropped, so that the program never blocks. */
 const keptOutputBytes = 1024 * 1024;
 
-/** How long to wait for the end of the output after the program's own end: something it left behind may hold the pipe. */
+/** How long to wait for the end of output after the program's exit: a background process may keep the pipe open. */
 const outputGraceMs = 2_000;
 
 /**
- * The machine's processes. Programs run in a session of their own: Ctrl-C in podwright's terminal does not reach them,
- * and past their time they are killed together with what they started. `environment` is added to podwright's own.
+ * The machine's processes. Programs run in their own session, so Ctrl-C in podwright's terminal does not reach them,
+ * and at their time limit they are killed with their children. `environment` is added to podwright's own.
  */
 export const systemProcesses: Processes = {
   ownPid: process.pid,
@@ -32,7 +32,7 @@ export const systemProcesses: Processes = {
   kill: (pid, signal) => signalled(pid, signal, false),
 };
 
-/** Sends a signal to exactly one process: 0 and negative numbers would mean whole groups. */
+/** Signals exactly one process: 0 and negative numbers would mean whole groups. */
 function signalled(pid: number, signal: NodeJS.Signals | 0, deniedMeansAlive: boolean): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) throw new RangeError(`${pid} is not a process ID`);
   try {
@@ -45,7 +45,9 @@ function signalled(pid: number, signal: NodeJS.Signals | 0, deniedMeansAlive: bo
   }
 }
 
-/** True for zombies and dead processes, by the state field of /proc/PID/stat; the name before it may hold anything. */
+/**
+ * True for zombies and dead processes, by the state field of /proc/PID/stat; the name before it may contain anything.
+ */
 function isDead(stat: string): boolean {
   const state = stat.charAt(stat.lastIndexOf(")") + 2);
   return state === "Z" || state === "X" || state === "";
@@ -54,7 +56,7 @@ function isDead(stat: string): boolean {
 async function list(): Promise<ProcessInfo[]> {
   const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name));
   const found: ProcessInfo[] = [];
-  // One after the other and not synchronously: reading the arguments of a stuck process can block for long.
+  // One after the other and asynchronously: reading the arguments of a stuck process can block for long.
   for (const pid of pids) {
     try {
       const name = await readFile(`/proc/${pid}/comm`, "utf8");
@@ -81,7 +83,7 @@ async function run(program: string, arguments_: readonly string[], options: Comm
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
 
-  // A program that ends without reading its input is no error of ours.
+  // A program may exit without reading its input.
   child.stdin?.on("error", () => {});
   child.stdin?.end(stdin);
 
@@ -115,12 +117,12 @@ async function run(program: string, arguments_: readonly string[], options: Comm
     child.stdin?.destroy();
     child.stdout?.destroy();
     child.stderr?.destroy();
-    // What can't be killed (uninterruptible sleep) must not keep podwright alive.
+    // An unkillable process (uninterruptible sleep) must not keep podwright alive.
     child.unref();
   }
 }
 
-/** Kills the program and what it started, as far as that stayed in its process group. */
+/** Kills the program and its children, as far as they are in its process group. */
 function killGroup(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   try {
@@ -130,7 +132,7 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** Reads a stream to its end and keeps its beginning; the result gives what has been kept so far, as text. */
+/** Reads a stream to its end and keeps the beginning; the result returns what is kept so far, as text. */
 function collect(stream: Readable | null): () => string {
   const chunks: Buffer[] = [];
   let length = 0;

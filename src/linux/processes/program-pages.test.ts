@@ -17,7 +17,7 @@ VmFlags: rd ex mr mw me
 `;
 }
 
-test("only mappings with nothing but their file's content are let go", () => {
+test("only mappings that hold nothing but their file's content are released", () => {
   const smaps = [
     mapping("00400000-00500000", "r--p", 7, "/opt/a node/bin/node", "       0"),
     mapping("00500000-00900000", "r-xp", 7, "/opt/a node/bin/node", "       0"),
@@ -35,7 +35,7 @@ test("only mappings with nothing but their file's content are let go", () => {
   ]);
 });
 
-test("each such mapping of the process is advised on", () => {
+test("madvise is called for each such mapping", () => {
   const calls: (readonly (string | bigint | number)[])[] = [];
   const advise: ForeignFunction = (...values) => {
     calls.push(values);
@@ -53,7 +53,7 @@ test("each such mapping of the process is advised on", () => {
   }
 });
 
-test("a process that lets go has less resident, and goes on", { skip }, async () => {
+test("releasing pages reduces the resident memory, and the process continues", { skip }, async () => {
   const program = `
     import { readFileSync } from "node:fs";
     import { openCLibrary } from ${JSON.stringify(new URL("c-library.ts", import.meta.url).href)};

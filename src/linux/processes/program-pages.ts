@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { CLibrary } from "./c-library.ts";
 
-/** A mapping of this process, first and last address (the last one exclusive). */
+/** A mapping of this process: first address, and the one after the last. */
 export interface MappedRange {
   readonly from: bigint;
   readonly to: bigint;
@@ -11,9 +11,9 @@ export interface MappedRange {
 const dontNeed = 4;
 
 /**
- * The mappings of files that hold nothing but what is in the file: read-only or executable, and without a page of their
- * own (what the dynamic linker wrote before it made them read-only).
- * @param smaps as proc_pid_smaps(5) has it
+ * Mappings that hold nothing but their file's content: read-only or executable, and without private pages (which the
+ * dynamic linker writes before it makes some read-only).
+ * @param smaps as in proc_pid_smaps(5)
  */
 export function unchangedFileRanges(smaps: string): MappedRange[] {
   const ranges: MappedRange[] = [];
@@ -26,14 +26,14 @@ export function unchangedFileRanges(smaps: string): MappedRange[] {
 }
 
 /**
- * Drops the pages of this program's and its libraries' files: of the 50 MiB that Node.js and its start touch, a node at
- * rest needs about half. They stay in the machine's page cache, and return without a read from disk.
+ * Releases the resident pages of this program's and its libraries' files: of the 50 MiB that Node.js touches at its
+ * start, an idle node needs about half. They stay in the machine's page cache, and return without a disk read.
  */
 export function programPages(library: CLibrary): { release(): void } {
   const advise = library("madvise", ["uint64", "uint64", "int32"], "int32");
   return {
     release: () => {
-      // Read and used at once: nothing is mapped or unmapped by this thread meanwhile, and files by no other.
+      // Read and used synchronously: meanwhile this thread maps and unmaps nothing, and other threads no files.
       for (const { from, to } of unchangedFileRanges(readFileSync("/proc/self/smaps", "utf8"))) {
         advise(from, to - from, dontNeed);
       }

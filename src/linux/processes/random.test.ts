@@ -14,7 +14,7 @@ test("uniform numbers lie in [0, 1) and fill it evenly", () => {
   for (const count of buckets) assert.ok(Math.abs(count - 1000) < 300, buckets.join(" "));
 });
 
-test("bytes come in the number asked for and differ each time", () => {
+test("bytes have the requested length and differ each time", () => {
   assert.equal(systemRandom.bytes(0).length, 0);
   const first = systemRandom.bytes(16);
   assert.equal(first.length, 16);

@@ -1,12 +1,12 @@
 import { randomFillSync } from "node:crypto";
 import type { Random } from "../../ports/random.ts";
 
-/** Bytes fetched at a time: asking for a few costs as much as asking for hundreds. */
+/** Batch size: a few bytes cost as much as hundreds. */
 const poolBytes = 512;
 const pool = Buffer.alloc(poolBytes);
 let used = poolBytes;
 
-/** Each byte is given once. */
+/** Each byte is used once. */
 function take(count: number): Buffer {
   if (count > poolBytes) return randomFillSync(Buffer.alloc(count));
   if (used + count > poolBytes) {

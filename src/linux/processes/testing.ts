@@ -5,11 +5,11 @@ import { join } from "node:path";
 /** A directory for one test, removed when disposed of. */
 export interface TestDirectory extends Disposable {
   readonly path: string;
-  /** The path of something in it. */
+  /** Joins names to its path. */
   join(...names: string[]): string;
 }
 
-/** Makes an empty directory under the system's temporary one. */
+/** Creates an empty temporary directory. */
 export function testDirectory(): TestDirectory {
   const path = mkdtempSync(join(tmpdir(), "podwright-test-"));
   return {
@@ -19,7 +19,7 @@ export function testDirectory(): TestDirectory {
   };
 }
 
-/** The reason why a test that needs root must be skipped, or false: the value of node:test's `skip`. */
+/** The `skip` value of a test that needs root: the reason, or false. */
 export function needsRoot(): string | false {
   return process.getuid?.() === 0 ? false : "needs root";
 }

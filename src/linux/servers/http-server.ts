@@ -7,18 +7,18 @@ import { Exchange, type ExchangeOptions } from "../http/http-exchange.ts";
 import { changeProtocol, withoutUpgrade } from "../streams/protocol-change.ts";
 
 export interface HttpServerOptions extends ExchangeOptions {
-  /** How long requests under way may take to end after `close`, in milliseconds; 1,000 unless given. */
+  /** How long requests in progress may take to finish after `close`, in milliseconds; default 1,000. */
   readonly closeGraceMs?: number;
-  /** Changes of protocol are granted when given: how long nothing may pass on such a connection, in milliseconds. */
+  /** Enables protocol upgrades: the idle limit of such a connection, in milliseconds. */
   readonly streamingIdleMs?: number;
 }
 
-/** More than this many clients at a time are turned away. */
+/** Further clients are rejected. */
 const maxConnections = 1_024;
 
 /**
- * Serves HTTP/1.1 wherever `listen` makes the server listen.
- * @param listen resolves, once the server listens, to its address and to what takes that away after the server closed
+ * Serves HTTP/1.1 on the address that `listen` opens.
+ * @param listen resolves once the server listens, to its address and to a cleanup for after the server closed
  */
 export async function serveHttp(
   handler: NodeHandler,
@@ -28,7 +28,7 @@ export async function serveHttp(
   const { closeGraceMs = 1_000, streamingIdleMs } = options;
   const closing = new AbortController();
   const server = createServer((incoming, outgoing) => {
-    // Clients connect for each request; so none is left idle when the server closes.
+    // No keep-alive: clients connect for each request, so none is idle when the server closes.
     outgoing.shouldKeepAlive = false;
     void new Exchange(incoming, outgoing, options).run(withoutUpgrade(handler, incoming), closing.signal);
   });

@@ -56,7 +56,7 @@ async function ask(server: HttpsServer, options: RequestOptions & { readonly bod
   return { status: response.statusCode ?? 0, text };
 }
 
-/** Asks for an upgrade and returns the connection once the server has agreed, or its refusal. */
+/** Requests an upgrade and returns the connection, or the refusal. */
 async function askForUpgrade(
   server: HttpsServer,
   path: string,
@@ -84,10 +84,10 @@ async function askForUpgrade(
 }
 
 describe("the HTTPS server", () => {
-  test("knows a client by its certificate, and nobody without one, over HTTP/1.1 and HTTP/2", async () => {
+  test("identifies a client by its certificate, and nobody without one, over HTTP/1.1 and HTTP/2", async () => {
     await using server = await start(whoAmI);
     assert.deepEqual(await ask(server, { path: "/pods" }), { status: 200, text: "GET /pods null" });
-    // As a proxy is asked.
+    // A request as to a proxy.
     assert.equal((await ask(server, { path: "https://elsewhere:1/pods?x=/y" })).text, "GET /pods null");
     assert.equal((await ask(server, { path: "http://elsewhere" })).text, "GET / null");
     const jane = '{"commonName":"jane","organizations":["dev","ops"]}';
@@ -102,7 +102,7 @@ describe("the HTTPS server", () => {
     assert.equal(text, `GET /healthz ${jane}`);
   });
 
-  test("takes no certificate that its authority has not signed, nor any without an authority", async () => {
+  test("accepts no certificate from another authority, nor any without an authority", async () => {
     const stranger = new CertificateAuthority("strangers", now).issue({
       subject: { commonName: "jane" },
       usages: ["client"],
@@ -124,7 +124,7 @@ describe("the HTTPS server", () => {
     assert.equal((await ask(open, known)).text, "GET / null");
   });
 
-  test("knows nobody by an old connection whose authority was taken away or whose certificate has expired", async (t) => {
+  test("does not identify existing connections whose authority was removed or whose certificate has expired", async (t) => {
     await using server = await start(whoAmI);
     const others = new CertificateAuthority("others", now);
     const jane = 'GET / {"commonName":"jane","organizations":["dev","ops"]}';
@@ -150,7 +150,7 @@ describe("the HTTPS server", () => {
     assert.deepEqual(await both(), ["GET / null", "GET / null"]);
   });
 
-  test("serves with another certificate from one connection to the next", async () => {
+  test("serves a replaced certificate from the next connection on", async () => {
     await using server = await start(whoAmI);
     const next = selfSignedCertificate(["localhost", "127.0.0.1"], now);
     await ask(server, { path: "/" });
@@ -161,7 +161,7 @@ describe("the HTTPS server", () => {
     assert.equal((await ask(server, { path: "/", ca: next.certificate })).status, 200, "the good one stays");
   });
 
-  test("says how long headers of HTTP/2 may be, takes many, and refuses a request past it alone", async (t) => {
+  test("announces its header limit for HTTP/2, accepts many headers, and rejects a single request above the limit", async (t) => {
     await using server = await start(whoAmI);
     const session = connectHttp2(`https://${server.address}`, { ca: serving.certificate });
     t.after(() => session.destroy());
@@ -182,14 +182,14 @@ describe("the HTTPS server", () => {
     assert.equal(await status({}), 200, "the connection goes on");
   });
 
-  test("asks a silent client whether it is still there, as one that follows a log may never send again", async (t) => {
+  test("pings silent clients, because one that follows a log may never send again", async (t) => {
     await using server = await start(whoAmI);
     const port = Number(server.address.split(":").at(-1));
     const agent = new Agent({ keepAlive: true });
     t.after(() => agent.destroy());
     await ask(server, { path: "/", agent });
     const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-    // The kind of the timer that runs; 02 is that of keep-alive, once all that was sent has been acknowledged.
+    // The state of the socket's timer; 02 is keep-alive, once all sent data has been acknowledged.
     const timers = async (): Promise<string> => {
       const lines = (await readFile("/proc/net/tcp", "utf8")).split("\n").map((line) => line.trim().split(/\s+/));
       return lines.map((fields) => (fields[1] === local && fields[3] === "01" ? fields[5]?.slice(0, 2) : "")).join("");
@@ -198,7 +198,7 @@ describe("the HTTPS server", () => {
     assert.equal(await timers(), "02");
   });
 
-  test("refuses bodies that are too long and answers what a handler throws", async () => {
+  test("rejects oversized bodies and responds to handler errors", async () => {
     await using server = await start(async (request) => {
       const body = await request.body();
       if (body === "throw") throw new Error("a defect");
@@ -212,7 +212,7 @@ describe("the HTTPS server", () => {
     assert.deepEqual(await ask(server, chunked), tooLong);
   });
 
-  test("is not disturbed by clients that speak no TLS or end in the middle", async () => {
+  test("survives clients that speak no TLS or disconnect midway", async () => {
     await using server = await start(whoAmI);
     const port = Number(server.address.split(":").at(-1));
     for (const text of ["GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", ""]) {
@@ -227,7 +227,7 @@ describe("the HTTPS server", () => {
   });
 });
 
-/** A server that streams, as a runtime has one. */
+/** A streaming server like a runtime's. */
 async function streamingServer(answer: (socket: Socket, request: IncomingMessage) => void, tls?: Credentials) {
   const missing = (_request: IncomingMessage, response: ServerResponse) => response.writeHead(404).end("no such exec");
   const server =
@@ -250,7 +250,7 @@ describe("an upgrade", () => {
     };
   };
 
-  test("is forwarded with its headers, and bytes pass both ways, each way to its own end", async () => {
+  test("is forwarded with its headers, and bytes pass both ways, each to its own end", async () => {
     const seen: IncomingMessage[] = [];
     using runtime = await streamingServer((socket, request) => {
       seen.push(request);
@@ -294,7 +294,7 @@ describe("an upgrade", () => {
     using directory = testDirectory();
     const root = new CertificateAuthority("runtimes", now);
     writeFileSync(directory.join("ca.pem"), root.certificate);
-    // As the machine's own trusted certificates.
+    // Replaces the machine's trusted certificates.
     process.env["SSL_CERT_FILE"] = directory.join("ca.pem");
     const names = ["localhost", "127.0.0.1"];
     const issued = root.issue({ subject: { commonName: "streams" }, names, usages: ["server"], ...validity });
@@ -319,7 +319,7 @@ describe("an upgrade", () => {
     );
   });
 
-  test("of which nobody answers the other end is 502, and one that a handler refuses its answer", async () => {
+  test("to an unreachable server gets 502, and one that a handler rejects gets its response", async () => {
     await using server = await start(async ({ path }) => {
       if (path === "/dead") return { forwardTo: "http://127.0.0.1:1/exec" };
       return { status: 403, contentType: "text/plain", body: "Forbidden" };
@@ -329,7 +329,7 @@ describe("an upgrade", () => {
     assert.deepEqual(await askForUpgrade(server, "/exec"), { status: 403, text: "Forbidden" });
   });
 
-  test("that a handler answers otherwise gets all of the answer, however long", async () => {
+  test("with another response from the handler gets all of it, however long", async () => {
     await using server = await start(async () => ({
       status: 200,
       contentType: "text/plain",
@@ -340,7 +340,7 @@ describe("an upgrade", () => {
     assert.deepEqual(await askForUpgrade(server, "/containerLogs/a/b/c"), { status: 200, text: "x".repeat(1_000_000) });
   });
 
-  test("to WebSocket with a handshake that is none is refused before the runtime is asked", async () => {
+  test("to WebSocket with an invalid handshake is rejected before the runtime is called", async () => {
     await using server = await start(async () => {
       const streams = { stdin: false, stdout: true, stderr: false, tty: false };
       return { forwardTo: "http://127.0.0.1:1/exec", streams };
@@ -362,7 +362,7 @@ describe("an upgrade", () => {
     }
   });
 
-  test("to WebSocket may bring its token among the protocols, which are without it from then on", async () => {
+  test("to WebSocket may carry its token among the protocols, which is then removed", async () => {
     await using server = await start(async ({ headers }) => {
       const body = `${headers["authorization"]}, ${headers["sec-websocket-protocol"]}`;
       return { status: 403, contentType: "text/plain", body };
@@ -377,7 +377,7 @@ describe("an upgrade", () => {
     assert.deepEqual(answer, { status: 403, text: "Bearer secret, v4.channel.k8s.io" });
   });
 
-  test("that was not asked for can't be forwarded", async () => {
+  test("that was not requested cannot be forwarded", async () => {
     await using server = await start(async () => ({ forwardTo: "http://127.0.0.1:1/exec" }));
     assert.equal((await ask(server, { path: "/exec" })).status, 400);
   });

@@ -17,7 +17,7 @@ import { changeProtocol, type UpgradeOptions, withoutUpgrade } from "../streams/
 
 /** PEM texts. */
 export interface TlsMaterial {
-  /** Undefined: there is none yet, and no handshake succeeds. */
+  /** Undefined: none yet, and every handshake fails. */
   readonly certificate: string | undefined;
   readonly key: string | undefined;
   /** The authorities of client certificates; undefined: none. */
@@ -28,17 +28,17 @@ export interface HttpsServerOptions extends ExchangeOptions, UpgradeOptions {
   readonly host: string;
   readonly port: number;
   readonly minVersion: SecureVersion;
-  /** OpenSSL's names, joined by colons; undefined: Node.js's own choice. */
+  /** OpenSSL names joined by colons; undefined: Node.js's default. */
   readonly ciphers: string | undefined;
-  /** The same of key exchanges. */
+  /** Key exchange groups, likewise. */
   readonly curves?: string | undefined;
-  /** {@link defaultServingLimits} unless given. */
+  /** Default: {@link defaultServingLimits}. */
   readonly limits?: Partial<ServingLimits>;
 }
 
-/** What a client may ask of the server before it is known who it is. */
+/** Limits for clients that are not authenticated yet. */
 export interface ServingLimits extends ConnectionLimits {
-  /** Of HTTP/1.1; HTTP/2 takes less ({@link http2HeaderBytes}). */
+  /** For HTTP/1.1; HTTP/2 has a lower limit ({@link http2HeaderBytes}). */
   readonly headerBytes: number;
   /** From the beginning of a request to the end of its headers, in milliseconds. */
   readonly headersMs: number;
@@ -47,15 +47,15 @@ export interface ServingLimits extends ConnectionLimits {
   readonly requestMs: number;
   /** Between requests. */
   readonly idleMs: number;
-  /** Requests at a time on one connection of HTTP/2. */
+  /** Concurrent requests on one HTTP/2 connection. */
   readonly streams: number;
 }
 
 export interface HttpsServer extends ApiServer {
   /**
-   * New connections are made with these; those that there are go on, their clients known only while the new authorities
-   * know them too.
-   * @throws when the texts are no certificate or key
+   * Applies to new connections. Existing ones stay open; their clients stay identified only if the new authorities also
+   * trust them.
+   * @throws for an invalid certificate or key
    */
   useTls(material: TlsMaterial): void;
 }
@@ -73,15 +73,16 @@ export const defaultServingLimits: ServingLimits = {
 };
 const closeGraceMs = 1_000;
 /**
- * A longer value is to nghttp2 a connection that is broken: it ends without a status, with all that was being answered
- * on it. Told of the limit, clients such as Go's do not send such a request, and of others it alone is refused.
+ * nghttp2 treats a longer value as a broken connection: it ends without a status, with all responses in progress.
+ * Clients that know the limit, such as Go's, do not send such a request; from others, only the request itself is
+ * rejected.
  */
 const http2HeaderBytes = 64 * 1024;
-/** Go's: who is gone without a word, and only listened, is noticed by nothing else. */
+/** As Go: the only way to notice a vanished client that only listened. */
 const keepAliveMs = 15_000;
-/** Go's words, for who has forgotten the s of https. */
+/** Go's response to a client that used http instead of https. */
 const withoutTls = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-/** As many as Node.js takes of HTTP/1.1; of HTTP/2 it would take 128. */
+/** Node.js's limit for HTTP/1.1; for HTTP/2 its default is 128. */
 const headerLines = 2000;
 
 /**
@@ -143,7 +144,7 @@ export async function serveHttps(
 }
 
 function openServer(material: TlsMaterial, options: HttpsServerOptions, limits: ServingLimits): Http2SecureServer {
-  // Node.js takes them here as well as for a server of HTTP/1.1 alone; the types do not say so.
+  // Node.js accepts them here as well as for an HTTP/1.1 server; the types lack them.
   const http1 = {
     maxHeaderSize: limits.headerBytes,
     requestTimeout: limits.requestMs,
@@ -161,7 +162,7 @@ function openServer(material: TlsMaterial, options: HttpsServerOptions, limits: 
       ...http1,
       keepAlive: true,
       keepAliveInitialDelay: keepAliveMs,
-      // Rapid resets (CVE-2023-44487) end the session; Node.js counts them by itself.
+      // Rapid resets (CVE-2023-44487) end the session; Node.js counts them itself.
       settings: {
         maxConcurrentStreams: limits.streams,
         maxHeaderListSize: Math.min(limits.headerBytes, http2HeaderBytes),
@@ -182,7 +183,7 @@ function secureContext({ certificate, key, clientAuthorities }: TlsMaterial, opt
   return {
     ...(certificate !== undefined && { cert: certificate }),
     ...(key !== undefined && { key }),
-    // An empty list rather than none: without one the system's authorities would vouch for clients.
+    // An empty list rather than undefined, which would trust the system's authorities for clients.
     ca: clientAuthorities ?? [],
     minVersion,
     ...(ciphers !== undefined && { ciphers }),
@@ -202,7 +203,7 @@ async function listen(server: Http2SecureServer, { host, port }: HttpsServerOpti
   return `${host}:${typeof address === "object" && address !== null ? address.port : port}`;
 }
 
-/** Of HTTP/2 a stand-in for the socket, which has its properties but does not show them. */
+/** For HTTP/2 a proxy object, whose properties the types hide. */
 function tlsSocketOf(incoming: Incoming): TLSSocket | undefined {
   const socket = "stream" in incoming ? incoming.stream.session?.socket : incoming.socket;
   return socket as TLSSocket | undefined;

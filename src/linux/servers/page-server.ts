@@ -17,7 +17,7 @@ export interface PageServer extends ApiServer {
 }
 
 /**
- * Serves browsers of this machine over HTTP/1.1, on the loopback address only. Port 0 takes a free one.
+ * Serves browsers on this machine over HTTP/1.1, on the loopback address only. Port 0 picks a free one.
  * @param open creates the handler once the port is known
  * @throws PodwrightError (environment) when the port is not available
  */

@@ -7,7 +7,7 @@ async function echo(request: ApiRequest): Promise<ApiResponse> {
   return { status: 200, contentType: "text/plain", body: `${request.method} ${request.path}` };
 }
 
-test("a TCP server answers on a free port and is gone once it is closed", async () => {
+test("a TCP server responds on a free port and is gone after close", async () => {
   const server = await serveTcp({ host: "127.0.0.1", port: 0 }, echo);
   const url = `http://${server.address}/healthz?verbose`;
   assert.equal(await (await fetch(url)).text(), "GET /healthz");
@@ -15,7 +15,7 @@ test("a TCP server answers on a free port and is gone once it is closed", async 
   await assert.rejects(fetch(url));
 });
 
-test("a port that is taken is an error that says which", async () => {
+test("a port in use is an error that names it", async () => {
   await using server = await serveTcp({ host: "127.0.0.1", port: 0 }, echo);
   const port = Number(server.address.split(":").at(-1));
   await assert.rejects(serveTcp({ host: "127.0.0.1", port }, echo), {

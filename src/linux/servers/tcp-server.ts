@@ -8,7 +8,7 @@ import { errnoOf } from "../file-error.ts";
 import { serveHttp, type HttpServerOptions } from "./http-server.ts";
 
 /**
- * Serves HTTP/1.1 without authentication on a TCP port: for public information only. Port 0 takes a free one; the
+ * Serves HTTP/1.1 without authentication on a TCP port: for public information only. Port 0 picks a free one; the
  * server's address has the port (`127.0.0.1:10248`).
  * @throws PodwrightError (environment) when the address is not available
  */

@@ -46,7 +46,7 @@ async function until(condition: () => boolean): Promise<void> {
   assert.ok(condition());
 }
 
-test("method, path, query and body reach the handler, and its answer comes back", async () => {
+test("method, path, query and body reach the handler, and its response returns", async () => {
   await using fixture = await start(echo);
   const answer = await fixture.client.request("POST", "/a%20b/c?x=1&x=2&y=", { body: "tëxt" });
   assert.equal(answer.status, 200);
@@ -64,7 +64,7 @@ test("method, path, query and body reach the handler, and its answer comes back"
   assert.deepEqual(JSON.parse(answer.body), expected);
 });
 
-test("the socket has mode 0600 under any umask, and nothing else stays in its directory", async () => {
+test("the socket has mode 0600 under any umask, and its directory holds nothing else", async () => {
   const umask = process.umask(0);
   try {
     await using fixture = await start(echo);
@@ -77,13 +77,13 @@ test("the socket has mode 0600 under any umask, and nothing else stays in its di
   }
 });
 
-test("a socket that somebody serves is refused and keeps working", async () => {
+test("a socket with a live server is rejected and keeps working", async () => {
   await using fixture = await start(echo);
   await assert.rejects(serveUnix(fixture.path, echo), /another process listens/);
   assert.equal((await fixture.client.request("GET", "/")).status, 200);
 });
 
-test("a socket left by a killed server is replaced, and a file in its place is not", async () => {
+test("a killed server's socket is replaced, and a file in its place is not", async () => {
   using directory = testDirectory();
   const path = directory.join("api.sock");
   const moduleUrl = new URL("./unix-server.ts", import.meta.url).href;
@@ -97,7 +97,7 @@ test("a socket left by a killed server is replaced, and a file in its place is n
   child.kill("SIGKILL");
   await exited;
   assert.ok(existsSync(path));
-  // Of one that was killed a moment earlier.
+  // From a server that was killed a moment earlier.
   mkdirSync(directory.join(".aB3xYz"));
   writeFileSync(directory.join(".aB3xYz/s"), "");
   await assert.rejects(unixTransport(path).request("GET", "/"), { name: "SocketError", code: "ECONNREFUSED" });
@@ -111,7 +111,7 @@ test("a socket left by a killed server is replaced, and a file in its place is n
   assert.ok(existsSync(path));
 });
 
-test("closing leaves a socket alone that another server has put in its place", async () => {
+test("closing keeps a socket that another server has put in its place", async () => {
   await using fixture = await start(echo);
   spawnSync("rm", [fixture.path]);
   await using other = await serveUnix(fixture.path, echo);
@@ -119,12 +119,12 @@ test("closing leaves a socket alone that another server has put in its place", a
   assert.equal((await unixTransport(other.address).request("GET", "/")).status, 200);
 });
 
-test("a path too long for a socket is refused in words", async () => {
+test("a path too long for a socket is an error that says so", async () => {
   using directory = testDirectory();
   await assert.rejects(serveUnix(directory.join("x".repeat(100)), echo), /longer than 107 bytes/);
 });
 
-test("errors become answers: by exit code for people, 500 and a report for defects", async () => {
+test("errors become responses: by exit code for people, 500 and a report for defects", async () => {
   const reports: unknown[] = [];
   const thrown: Record<string, Error> = {
     "/bad": new PodwrightError(ExitCode.badInput, "bad manifest", { remedy: "Mend it." }),
@@ -150,7 +150,7 @@ test("errors become answers: by exit code for people, 500 and a report for defec
   });
 });
 
-test("a body past the limit is refused, with and without its length told ahead", async () => {
+test("an oversized body is rejected, with and without a declared length", async () => {
   await using fixture = await start(echo, { maxBodyBytes: 1_000 });
   assert.equal((await fixture.client.request("POST", "/", { body: "x".repeat(1_000) })).status, 200);
   const refused = await fixture.client.request("POST", "/", { body: "x".repeat(1_001) });
@@ -166,7 +166,7 @@ test("a body past the limit is refused, with and without its length told ahead",
   assert.equal((await fixture.client.request("GET", "/")).status, 200);
 });
 
-test("a stream's lines arrive as they are made, whole whatever the chunks", async () => {
+test("a stream's lines arrive as they are produced, whole whatever the chunks", async () => {
   const gate = Promise.withResolvers<undefined>();
   const handler: ApiHandler = () => {
     async function* body(): AsyncGenerator<string | Uint8Array> {
@@ -207,7 +207,7 @@ test("a slow client slows the stream down", async () => {
   assert.equal(received, 5_000);
 });
 
-test("a slow client gets the whole of a stream whose characters take several bytes", async () => {
+test("a slow client gets the whole of a stream with multi-byte characters", async () => {
   const line = `${"…".repeat(20)}${"x".repeat(80)}`;
   let made = 0;
   const handler: ApiHandler = () => {
@@ -225,7 +225,7 @@ test("a slow client gets the whole of a stream whose characters take several byt
   assert.equal(received, 10_000);
 });
 
-test("a client that leaves in the middle of what waits for it ends the stream", async () => {
+test("a client that leaves while data is buffered ends the stream", async () => {
   let [made, ended] = [0, false];
   const handler: ApiHandler = () => {
     async function* body(): AsyncGenerator<string> {
@@ -246,7 +246,7 @@ test("a client that leaves in the middle of what waits for it ends the stream", 
   assert.ok(made < 10_000, `${made} lines were made`);
 });
 
-/** A handler whose stream gives one line and then waits for its signal. */
+/** A handler whose stream yields one line and then waits for its signal. */
 function waitingStream(): { readonly handler: ApiHandler; readonly ended: () => boolean } {
   let ended = false;
   async function* body({ signal }: ApiRequest): AsyncGenerator<string> {
@@ -282,7 +282,7 @@ test("a client that leaves ends the stream and aborts the request's signal", asy
   await until(waiting.ended);
 });
 
-test("a client that leaves while the handler works aborts its signal, and what comes of that is not reported", async () => {
+test("a client that leaves while the handler works aborts its signal, and the outcome is not reported", async () => {
   const controller = new AbortController();
   const reports: unknown[] = [];
   let aborted = false;
@@ -299,7 +299,7 @@ test("a client that leaves while the handler works aborts its signal, and what c
   assert.deepEqual(reports, []);
 });
 
-test("closing ends streams at once and cleanly, and hung requests after the grace time", async () => {
+test("closing ends streams cleanly at once, and hung requests after the grace time", async () => {
   const { handler, ended } = waitingStream();
   await using fixture = await start(handler);
   const received: string[] = [];
@@ -340,7 +340,7 @@ test("a stream that breaks off does not look complete", async () => {
   assert.deepEqual(reports, [broken]);
 });
 
-test("what is not HTTP, or not a path, disturbs nobody", async () => {
+test("invalid HTTP and invalid paths disturb nobody", async () => {
   await using fixture = await start(echo);
   for (const text of [
     "nonsense\r\n\r\n",

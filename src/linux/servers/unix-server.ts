@@ -4,8 +4,8 @@ import { serveHttp, type HttpServerOptions } from "./http-server.ts";
 import { listenPrivately } from "../http/unix-socket.ts";
 
 /**
- * Serves HTTP/1.1 on a Unix socket of mode 0600 (see {@link listenPrivately} for what it replaces and refuses). Who may
- * open the socket may do everything: there is no other authentication.
+ * Serves HTTP/1.1 on a Unix socket of mode 0600 (see {@link listenPrivately} for what it replaces and rejects).
+ * Permission to open the socket is the only authentication.
  */
 export async function serveUnix(
   path: string,

@@ -8,28 +8,28 @@ import { pipe } from "./pipe.ts";
 import { connectStreaming, streamingFailure } from "./streaming-connection.ts";
 import { type Bridge, bridgeAnswer, bridgeOf, handshakeProblem } from "./websocket-bridge.ts";
 
-/** How long the other server may take to answer the upgrade. */
+/** How long the other server may take to respond. */
 const answerLimitMs = 30_000;
-/** Of an answer that refuses the upgrade, so much is passed back. */
+/** Maximum part of a refusal's body that is passed on. */
 const maxRefusalBytes = 4096;
 
 const nosniff = { "X-Content-Type-Options": "nosniff" };
 
-/** Headers that speak of the hop before, or are written anew; `authorization` is for podwright alone. */
+/** Hop-by-hop headers, and those written here; `authorization` is for podwright alone. */
 const ownHeaders = new Set(["host", "authorization", "cookie", "transfer-encoding", "content-length"]);
 
-/** A connection whose client has requested a protocol switch. */
+/** A connection whose client has requested an upgrade. */
 export interface UpgradeConnection {
   readonly incoming: IncomingMessage;
-  /** Nothing is written to it yet. */
+  /** Nothing has been written to it yet. */
   readonly client: Duplex;
-  /** What the client has sent after its request. */
+  /** Bytes that the client has sent after its request. */
   readonly head: Buffer;
 }
 
 /**
- * Passes a request for an upgrade on to another server and, when that one agrees, bytes both ways until either ends,
- * the connection has been silent for too long or the signal aborts. Never rejects.
+ * Forwards an upgrade request to another server. If that accepts, passes bytes both ways until either side ends, the
+ * connection has been idle for too long or the signal aborts. Never rejects.
  */
 export async function forwardUpgrade(
   { incoming, client, head }: UpgradeConnection,
@@ -97,7 +97,7 @@ interface Upgraded {
   readonly response: IncomingMessage;
 }
 
-/** @throws when the other server can't be reached or does not answer in time */
+/** @throws when the other server is unreachable or does not respond in time */
 async function askForUpgrade(asked: UpgradeRequest, url: URL, signal: AbortSignal): Promise<Upgraded | ApiResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<Upgraded | ApiResponse>();
   const connection = connectStreaming(url);
@@ -109,7 +109,7 @@ async function askForUpgrade(asked: UpgradeRequest, url: URL, signal: AbortSigna
   });
   outgoing.once("upgrade", (response, upstream, head) => resolve({ upstream, head, response }));
   outgoing.once("response", (response) => {
-    // Half-open, it would outlive the answer.
+    // Half-open, it would outlive the response.
     void refusal(response)
       .then(resolve, reject)
       .finally(() => connection.destroy());
@@ -128,7 +128,7 @@ function forwarded(headers: IncomingHttpHeaders): Record<string, string | string
   return kept;
 }
 
-/** What a server answered that did not change the protocol. */
+/** The response of a server that refused the upgrade. */
 async function refusal(response: IncomingMessage): Promise<ApiResponse> {
   const status = response.statusCode ?? 502;
   if (status >= 200 && status < 400) {
@@ -148,9 +148,9 @@ function plain(status: number, body: string): ApiResponse {
   return { status, contentType: "text/plain; charset=utf-8", headers: nosniff, body };
 }
 
-/** Answers on a connection that has left HTTP's hands, and ends it. */
+/** Responds on a raw connection after an upgrade request, and ends it. */
 export async function answerRaw(client: Duplex, { status, contentType, headers, body }: ApiResponse): Promise<void> {
-  // Without a length the end of the connection is the end of the answer.
+  // Without a length, the end of the connection ends the response.
   const length = typeof body === "string" ? { "Content-Length": String(Buffer.byteLength(body)) } : {};
   const own = { ...headers, "Content-Type": contentType, ...length };
   const lines = headerLines(Object.entries({ ...own, Connection: "close" }).flat());
@@ -167,7 +167,7 @@ export async function answerRaw(client: Duplex, { status, contentType, headers, 
   client.destroy();
 }
 
-/** @param raw names and values in turn */
+/** @param raw alternating names and values */
 function headerLines(raw: readonly string[]): string {
   let lines = "";
   for (let index = 0; index + 1 < raw.length; index += 2) lines += `${raw[index]}: ${raw[index + 1]}\r\n`;

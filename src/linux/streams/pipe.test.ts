@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { arriving, pipe, written } from "./pipe.ts";
 
-/** Two ends of a connection over the loopback. */
+/** Two ends of a loopback connection. */
 async function pair(): Promise<readonly [Socket, Socket]> {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, "127.0.0.1");
@@ -18,7 +18,7 @@ async function pair(): Promise<readonly [Socket, Socket]> {
   return [near, far];
 }
 
-test("the last words of a peer that closes while it is written to are not lost", async () => {
+test("the last bytes of a peer that closes while being written to are not lost", async () => {
   for (let round = 0; round < 50; round++) {
     const [client, clientFar] = await pair();
     const [upstream, runtime] = await pair();
@@ -26,7 +26,7 @@ test("the last words of a peer that closes while it is written to are not lost",
     const flood = (async () => {
       while (client.writable && !client.destroyed) await written(client, Buffer.alloc(16_384));
     })();
-    // It never reads: what was sent to it breaks its connection when it closes.
+    // It never reads: unread data resets its connection when it closes.
     setTimeout(() => runtime.write("last words", () => runtime.destroy()), 5);
     let text = "";
     for await (const chunk of arriving(client)) text += Buffer.from(chunk).toString();
@@ -36,7 +36,7 @@ test("the last words of a peer that closes while it is written to are not lost",
   }
 });
 
-test("a side that is slow holds up the other, and gets all", async () => {
+test("a slow side holds up the other, and gets all", async () => {
   const [client, clientFar] = await pair();
   const [upstream, runtime] = await pair();
   const piped = pipe(clientFar, upstream);

@@ -3,13 +3,12 @@ import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../processes/clock.ts";
 
-/** So much of what has come is held for a side that is slow. */
+/** Maximum bytes buffered for a slow side. */
 const heldBytes = 256 * 1024;
 
 /**
- * What comes on a connection, to its end or its break. A peer that has said its last word and closes while more is on the
- * way to it breaks the connection; what it said before must not be lost with it, so that is taken as it arrives, and
- * not when somebody asks for it: a broken connection forgets what nobody has taken.
+ * The bytes of a connection, to its end or reset. A peer that closes with unread data resets the connection, and a
+ * reset discards what has not been read here. So data is read as it arrives, not when it is requested.
  */
 export async function* arriving(connection: Duplex): AsyncGenerator<Uint8Array> {
   let [held, isOver, wake] = [0, connection.destroyed, Promise.withResolvers<void>()];
@@ -44,8 +43,8 @@ export async function* arriving(connection: Duplex): AsyncGenerator<Uint8Array> 
 }
 
 /**
- * Resolves when the connection takes more, or is over. What has come from the other side is read before: writing to one
- * that has closed meanwhile is an error after which nothing can be read any more.
+ * Resolves when more can be written, or the connection is over. Incoming data is read first: writing to a closed peer
+ * is an error after which nothing can be read.
  */
 export async function written(connection: Duplex, bytes: Uint8Array): Promise<void> {
   await setImmediate();
@@ -57,13 +56,13 @@ export async function written(connection: Duplex, bytes: Uint8Array): Promise<vo
   await Promise.allSettled(events);
 }
 
-/** How long a client may take to read the last words and go. */
+/** How long a client may take to read the last bytes and leave. */
 const leaveMs = 5000;
 
 /**
- * Passes bytes both ways. Each way ends by itself: a client that has sent all still waits for what is answered. Once the
- * other side has said all, what the client still sends is thrown away until it goes: closed while it sends, its
- * connection would break, and the last words with it.
+ * Passes bytes both ways. Each direction ends on its own: a client that has sent everything still waits for output.
+ * Once the upstream has ended, the client's input is discarded until it leaves, because closing while it sends would
+ * reset the connection and lose the last bytes.
  */
 export async function pipe(client: Duplex, upstream: Duplex): Promise<void> {
   client.once("close", () => upstream.destroy());

@@ -8,7 +8,7 @@ import { answerRaw, forwardUpgrade, type UpgradeConnection } from "./http-upgrad
 import { withProtocolToken } from "./websocket-token.ts";
 
 export interface UpgradeOptions extends Pick<ExchangeOptions, "onError" | "errorAnswer"> {
-  /** A streaming connection on which nothing passes for so long is ended, in milliseconds. */
+  /** A streaming connection that is idle for this long is closed, in milliseconds. */
   readonly streamingIdleMs: number;
 }
 
@@ -19,7 +19,7 @@ const upgradeRequired: ApiResponse = {
   body: "unable to upgrade: this needs a connection that asks for SPDY/3.1 or WebSocket\n",
 };
 
-/** Answers a request without a supported protocol. */
+/** Responds to a request without a supported protocol. */
 export function withoutUpgrade(handler: NodeHandler, incoming: Incoming): ApiHandler {
   return async (base) => {
     const result = await handler(nodeRequest(base, incoming, false));
@@ -27,7 +27,7 @@ export function withoutUpgrade(handler: NodeHandler, incoming: Incoming): ApiHan
   };
 }
 
-/** Answers a request that does: by another server's streams, or with what the handler says. Never rejects. */
+/** Responds to a request with one: with another server's streams, or with the handler's response. Never rejects. */
 export async function changeProtocol(
   connection: UpgradeConnection,
   handler: NodeHandler,
@@ -37,7 +37,7 @@ export async function changeProtocol(
   const { incoming, client } = connection;
   incoming.headers = withProtocolToken(incoming.headers);
   client.on("error", () => {});
-  // Whoever carries bytes listens for its end, each way twice.
+  // Each direction of a pipe adds two listeners for the end.
   client.setMaxListeners(30);
   // From here on a client may have sent all of its input and still wait for output.
   client.allowHalfOpen = true;

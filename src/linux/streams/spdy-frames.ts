@@ -1,6 +1,6 @@
 /**
- * Frames of SPDY/3.1 as Kubernetes' streams use it: no flow control of its own, and of header blocks only those that
- * are sent. What comes with headers is told without them, so nothing a peer has packed is ever unpacked.
+ * SPDY/3.1 frames as used by Kubernetes: without SPDY's own flow control. Header blocks are only sent; received ones
+ * are skipped, so nothing from a peer is ever decompressed.
  */
 
 /** A frame of a peer. */
@@ -11,10 +11,10 @@ export type SpdyFrame =
   | { readonly kind: "headers"; readonly stream: number; readonly end: boolean }
   | { readonly kind: "ping"; readonly id: number }
   | { readonly kind: "goaway"; readonly status: number }
-  /** A part of a data frame, as it came; `end` with the last part of a stream's last frame. */
+  /** A part of a data frame, as received; `end` on the last part of a stream's last frame. */
   | { readonly kind: "data"; readonly stream: number; readonly bytes: Uint8Array; readonly end: boolean };
 
-/** What is no SPDY/3.1. */
+/** Invalid SPDY/3.1. */
 export class SpdyError extends Error {
   override readonly name = "SpdyError";
 }
@@ -31,11 +31,11 @@ const types = {
   windowUpdate: 9,
 } as const;
 const finFlag = 1;
-/** Control frames of a runtime are a few hundred bytes: headers of a handful of fields. */
+/** Control frames of a runtime are a few hundred bytes: headers with a handful of fields. */
 const maxControlBytes = 64 * 1024;
 const headerBytes = 8;
 
-/** Takes bytes as they come and gives frames; data is passed on in pieces and never gathered. */
+/** Decodes frames from a stream of bytes. Data is passed on in pieces and never buffered. */
 export class SpdyDecoder {
   #held: Buffer = Buffer.alloc(0);
   #data: { readonly stream: number; readonly end: boolean; left: number } | undefined;
@@ -110,7 +110,9 @@ function controlFrame(first: number, flags: number, body: Buffer): SpdyFrame | u
   }
 }
 
-/** What is sent. The header blocks of one connection are one compressed stream: one encoder for each. */
+/**
+ * Encodes frames. The header blocks of one connection form one compressed stream, so each connection has one encoder.
+ */
 export class SpdyEncoder {
   #first = true;
 
@@ -146,8 +148,8 @@ export class SpdyEncoder {
   }
 
   /**
-   * As a block of zlib that is stored as it is: a handful of short fields gains nothing from more. The empty block
-   * after it is the flush on which readers give out what they have.
+   * A stored (uncompressed) zlib block: a handful of short fields gains nothing from compression. The empty block after
+   * it is the flush that makes readers process it.
    */
   #headerBlock(headers: Readonly<Record<string, string>>): Buffer {
     const texts = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);

@@ -4,21 +4,21 @@ import { setImmediate } from "node:timers/promises";
 import { arriving } from "./pipe.ts";
 import { SpdyDecoder, SpdyEncoder, SpdyError, type SpdyFrame } from "./spdy-frames.ts";
 
-/** Takes what comes on a stream; the connection is read on when the promise resolves. */
+/** Consumes a stream's data; reading continues when the promise resolves. */
 export type StreamSink = (bytes: Uint8Array) => Promise<void> | void;
 
 export interface SpdyStream {
-  /** Resolves when the peer has taken the stream; rejects when it has not. */
+  /** Resolves when the peer has accepted the stream; rejects when it has refused. */
   readonly opened: Promise<void>;
   /** Resolves when the peer sends no more; never rejects. */
   readonly ended: Promise<void>;
-  /** Resolves when the connection takes more; does nothing once the stream or the connection is over. */
+  /** Resolves when more can be written; no effect once the stream or the connection is over. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Nothing more is sent. */
+  /** Ends this direction. */
   end(): void;
 }
 
-/** A piece of data is sent in frames of at most so many bytes, so that streams of one connection take turns. */
+/** Data is split into frames of at most this size, so that streams of one connection take turns. */
 const maxDataBytes = 32 * 1024;
 const refused = 3;
 
@@ -30,8 +30,8 @@ interface OpenStream {
 }
 
 /**
- * The client's side of a SPDY/3.1 connection: it opens streams, the peer none. There is no flow control but that of the
- * connection: a sink that takes its time holds up every stream, as in Kubernetes' own library.
+ * The client side of a SPDY/3.1 connection: only the client opens streams. The connection's flow control is the only
+ * one, so a slow sink holds up every stream, as in Kubernetes' own library.
  */
 export class SpdySession {
   readonly #socket: Duplex;
@@ -40,7 +40,7 @@ export class SpdySession {
   #next = 1;
   #isOver = false;
 
-  /** @param socket after the change of protocol */
+  /** @param socket after the upgrade */
   constructor(socket: Duplex) {
     this.#socket = socket;
     socket.on("error", () => {});
@@ -65,7 +65,7 @@ export class SpdySession {
       ended: stream.ended.promise,
       write: async (bytes) => {
         for (let offset = 0; offset < bytes.length; offset += maxDataBytes) {
-          // What the peer has said is read before: writing after it has gone ends all reading.
+          // Reads the peer's data first: writing after it has closed would end all reading.
           await setImmediate();
           if (stream.isOver || this.#isOver || hasEnded) return;
           const frame = this.#encoder.data(id, bytes.subarray(offset, offset + maxDataBytes), false);
@@ -80,7 +80,7 @@ export class SpdySession {
   }
 
   /**
-   * Reads until the peer or the connection ends; what breaks off is an end as well.
+   * Reads until the peer or the connection ends; a reset counts as an end.
    * @throws SpdyError when the peer does not speak SPDY
    */
   async run(head: Uint8Array): Promise<void> {
@@ -92,7 +92,7 @@ export class SpdySession {
         for (const frame of decoder.push(chunk)) await this.#take(frame);
       }
     } catch (error) {
-      // A connection that breaks is an end like another: whoever waits for a stream learns that it is over.
+      // A reset is an end like any other: waiters for a stream learn that it is over.
       if (error instanceof SpdyError) broken = error;
     } finally {
       this.close();
@@ -133,7 +133,7 @@ export class SpdySession {
         if (!this.#send(this.#encoder.reset(frame.stream, refused))) await this.#drained();
         return;
       case "ping":
-        // Odd ones are answers: clients' own.
+        // Odd IDs are replies to the client's own pings.
         if (frame.id % 2 === 0 && !this.#send(this.#encoder.ping(frame.id))) await this.#drained();
     }
   }

@@ -5,7 +5,7 @@ import { fc } from "../../../test/support/fast-check.ts";
 import { SpdyDecoder, SpdyEncoder, SpdyError, type SpdyFrame } from "./spdy-frames.ts";
 import { SpdySession } from "./spdy-session.ts";
 
-/** Frames that came in pieces of the given sizes, data frames put together. */
+/** Decodes frames from pieces of the given sizes, with data frames joined. */
 function decoded(bytes: Buffer, sizes: readonly number[]): unknown[] {
   const decoder = new SpdyDecoder();
   const frames: unknown[] = [];
@@ -26,7 +26,7 @@ function decoded(bytes: Buffer, sizes: readonly number[]): unknown[] {
   return frames;
 }
 
-test("frames are the same however their bytes are cut", () => {
+test("frames are the same for any fragmentation", () => {
   const encoder = new SpdyEncoder();
   const bytes = Buffer.concat([
     encoder.data(1, Buffer.from("hello "), false),
@@ -51,7 +51,7 @@ test("frames are the same however their bytes are cut", () => {
   );
 });
 
-test("what is no SPDY, or too large to be meant, is refused and never gathered", () => {
+test("invalid SPDY, and oversized frames, are rejected and never buffered", () => {
   const http = Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n");
   const version2 = Buffer.from([0x80, 2, 0, 6, 0, 0, 0, 4, 0, 0, 0, 1]);
   const unknownType = Buffer.from([0x80, 3, 0, 77, 0, 0, 0, 0]);
@@ -61,7 +61,7 @@ test("what is no SPDY, or too large to be meant, is refused and never gathered",
   for (const bytes of [version2, unknownType, short, huge, streamZero]) {
     assert.throws(() => [...new SpdyDecoder().push(bytes)], SpdyError, bytes.toString("hex"));
   }
-  // Text looks like data of a stream that is not there: it is passed on in pieces and kept nowhere.
+  // Text looks like data of an unknown stream: it is passed on in pieces and not kept.
   for (const frame of new SpdyDecoder().push(http)) assert.equal(frame.kind, "data");
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
@@ -103,7 +103,7 @@ test("streams carry data both ways, and end with the stream or with the connecti
   assert.equal((sent[3] as { readonly text: string }).text.length, 100_000);
 });
 
-test("a peer that speaks something else ends the session with an error", async () => {
+test("a peer that speaks another protocol ends the session with an error", async () => {
   const [socket, far] = duplexPair();
   const session = new SpdySession(socket);
   const stream = session.open({}, () => {});

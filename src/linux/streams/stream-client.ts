@@ -8,7 +8,7 @@ import { readBody } from "../http/http-body.ts";
 import { SpdySession } from "./spdy-session.ts";
 import { SocketError } from "../http/unix-client.ts";
 
-/** An answer that is no change of protocol. */
+/** A response other than an upgrade. */
 export class UpgradeRefusedError extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -20,15 +20,15 @@ export class UpgradeRefusedError extends Error {
 
 export interface Streams {
   readonly session: SpdySession;
-  /** What came right after the answer: for {@link SpdySession.run}. */
+  /** Bytes received after the response: for {@link SpdySession.run}. */
   readonly head: Uint8Array;
 }
 
 const maxRefusalBytes = 64 * 1024;
 
 /**
- * Asks the server at a Unix socket for SPDY streams.
- * @param protocol what is spoken on them: `v4.channel.k8s.io`, `portforward.k8s.io`
+ * Requests SPDY streams from the server at a Unix socket.
+ * @param protocol the streams' protocol: `v4.channel.k8s.io`, `portforward.k8s.io`
  * @throws UpgradeRefusedError, SocketError
  */
 export async function openStreams(socketPath: string, path: string, protocol: string): Promise<Streams> {
@@ -63,7 +63,7 @@ export interface Listener {
 }
 
 /**
- * Listens for TCP connections from this machine's network.
+ * Listens for TCP connections on this machine's network.
  * @param port 0: a free one
  * @throws PodwrightError (environment) when the address is not available
  */

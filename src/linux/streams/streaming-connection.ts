@@ -4,8 +4,8 @@ import { errorMessage } from "../../base/errors.ts";
 import { hostOf, serverNameOf } from "../../base/host.ts";
 
 /**
- * A connection to a runtime's streaming server; it is being made, and tells of errors by its events. Over TLS the server
- * has to show a certificate that the machine trusts, as to the Go kubelet.
+ * A connection to a runtime's streaming server, still connecting; errors come as its events. Over TLS the server needs
+ * a certificate that the machine trusts, as for the Go kubelet.
  */
 export function connectStreaming(url: URL): Socket {
   const secure = url.protocol === "https:";
@@ -20,7 +20,7 @@ export function connectStreaming(url: URL): Socket {
 
 let context: SecureContext | undefined;
 
-/** Read at the first use, as it takes a third of a second, and once: who is trusted from then on is after a restart. */
+/** Read at the first use, because it takes a third of a second, and once: changes apply after a restart. */
 function trustOfMachine(): SecureContext {
   context ??= createSecureContext({
     ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system")])],
@@ -35,7 +35,7 @@ export function streamingFailure(url: URL, error: unknown): string {
   if (!certificateProblems.test(code)) {
     return `the container runtime's streaming server did not answer: ${errorMessage(error)}`;
   }
-  // What Node.js adds of its own options helps nobody here.
+  // Node.js appends advice about its own options.
   const reason = errorMessage(error).split("; if ")[0];
   return (
     `the container runtime's streaming server ${url.host} has a certificate that this machine does not trust ` +

@@ -14,17 +14,17 @@ import {
   WebSocketError,
 } from "./websocket-frames.ts";
 
-/** A way to speak WebSocket with a client and SPDY with the runtime, which knows no newer protocols. */
+/** Translates between a WebSocket client and a runtime, which speaks only SPDY. */
 export interface Bridge {
-  /** Agreed on with the client. */
+  /** The protocol agreed with the client. */
   readonly protocol: string;
-  /** Asked of the runtime: X-Stream-Protocol-Version. */
+  /** The protocol requested from the runtime: X-Stream-Protocol-Version. */
   readonly spdyProtocol: string;
-  /** Carries both ways until one side ends. Never rejects. */
+  /** Passes data both ways until one side ends. Never rejects. */
   readonly pipe: (client: Duplex, head: Buffer, upstream: Duplex, upstreamHead: Buffer) => Promise<void>;
 }
 
-/** The last byte of a message on this channel names a channel that its sender has ended (v5.channel.k8s.io). */
+/** On this channel, the last byte of a message names a channel that its sender has closed (v5.channel.k8s.io). */
 const closeChannel = 255;
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4 } as const;
 const channelProtocol = "v5.channel.k8s.io";
@@ -34,8 +34,8 @@ const maxSizeBytes = 1024;
 const leaveMs = 5000;
 
 /**
- * Undefined for a request that the runtime can answer itself.
- * @param streams of a command; undefined: ports are forwarded
+ * Undefined when the runtime can answer the request itself.
+ * @param streams of a command; undefined: port forwarding
  */
 export function bridgeOf({ headers }: IncomingMessage, streams: StreamChoice | undefined): Bridge | undefined {
   if (headers.upgrade?.toLowerCase() !== "websocket" || headers["sec-websocket-key"] === undefined) return undefined;
@@ -50,14 +50,14 @@ export function bridgeOf({ headers }: IncomingMessage, streams: StreamChoice | u
   return { protocol, spdyProtocol: protocol.slice(tunnelPrefix.length), pipe: tunnel };
 }
 
-/** Why a client's handshake is none (RFC 6455, section 4.2.1); undefined: it is one. */
+/** Why a client's handshake is invalid (RFC 6455, section 4.2.1); undefined: it is valid. */
 export function handshakeProblem({ headers }: IncomingMessage): string | undefined {
   if (headers["sec-websocket-version"] !== "13") return "Sec-WebSocket-Version must be 13";
   const key = headers["sec-websocket-key"] ?? "";
   return /^[A-Za-z0-9+/]{22}==$/u.test(key) ? undefined : "Sec-WebSocket-Key must be 16 bytes in base64";
 }
 
-/** The answer that changes the protocol. */
+/** The response that switches the protocol. */
 export function bridgeAnswer({ headers }: IncomingMessage, { protocol }: Bridge): string {
   const lines = [
     "HTTP/1.1 101 Switching Protocols",
@@ -69,7 +69,7 @@ export function bridgeAnswer({ headers }: IncomingMessage, { protocol }: Bridge)
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** Each channel of the client is a stream of the runtime. */
+/** Maps each channel of the client to a stream of the runtime. */
 class ChannelBridge {
   readonly #client: Duplex;
   readonly #head: Buffer;
@@ -102,7 +102,7 @@ class ChannelBridge {
   }
 
   async run(): Promise<void> {
-    // A client that goes away needs the command no longer.
+    // When the client disconnects, the command is no longer needed.
     this.#client.once("close", () => this.#session.close());
     const input = fromClient(this.#client, this.#head, (frame) => this.#take(frame));
     void input.then(() => this.#session.close());
@@ -143,7 +143,7 @@ const lost = Buffer.from(
   }),
 );
 
-/** A whole SPDY connection in the messages of a WebSocket. */
+/** Tunnels a whole SPDY connection in WebSocket messages. */
 async function tunnel(client: Duplex, head: Buffer, upstream: Duplex, upstreamHead: Buffer): Promise<void> {
   const end = (): void => {
     client.destroy();
@@ -160,14 +160,14 @@ async function tunnel(client: Duplex, head: Buffer, upstream: Duplex, upstreamHe
   end();
 }
 
-/** Hands a client's data on until it ends, answers its pings, and sends it away when it breaks the rules. */
+/** Passes a client's data on until it ends, answers its pings, and disconnects it for protocol errors. */
 async function fromClient(
   client: Duplex,
   head: Buffer,
   take: (frame: Extract<SocketFrame, { readonly kind: "data" }>) => Promise<void>,
 ): Promise<void> {
   const decoder = new WebSocketDecoder();
-  /** False after the client's last word. */
+  /** False after the client's last data. */
   const feed = async (chunk: Uint8Array): Promise<boolean> => {
     for (const frame of decoder.push(chunk)) {
       if (frame.kind === "close") return false;
@@ -178,7 +178,7 @@ async function fromClient(
   };
   try {
     let goesOn = await feed(head);
-    // What is on its way to the client is not cut off by the end of its own words.
+    // The end of the client's data does not cut off output that is being sent to it.
     for await (const chunk of goesOn ? client.iterator({ destroyOnReturn: false }) : []) {
       goesOn = await feed(chunk as Uint8Array);
       if (!goesOn) break;
@@ -190,7 +190,7 @@ async function fromClient(
   }
 }
 
-/** Says goodbye, and leaves a client that does not answer. */
+/** Sends a close frame, and disconnects a client that does not answer. */
 function finish(client: Duplex, code: number, reason = ""): void {
   if (!client.writable) return;
   client.end(closeMessage(code, reason));

@@ -10,7 +10,7 @@ function frame(first: number, payload: Uint8Array, mask = Buffer.from([1, 2, 3, 
   return Buffer.concat([Buffer.from([first]), size, mask, payload.map((byte, index) => byte ^ (mask[index & 3] ?? 0))]);
 }
 
-/** Whole messages and control frames, however their bytes are cut. */
+/** Decodes messages and control frames from pieces of any size. */
 function decoded(bytes: Buffer, sizes: readonly number[]): string[] {
   const decoder = new WebSocketDecoder();
   const found: string[] = [];
@@ -30,7 +30,7 @@ function decoded(bytes: Buffer, sizes: readonly number[]): string[] {
   return found;
 }
 
-test("messages are the same however their bytes and frames are cut", () => {
+test("messages are the same for any fragmentation of bytes and frames", () => {
   const long = "x".repeat(300);
   const bytes = Buffer.concat([
     frame(0x82, Buffer.from("one")),
@@ -51,7 +51,7 @@ test("messages are the same however their bytes and frames are cut", () => {
   );
 });
 
-test("what a client must not send is refused", () => {
+test("invalid client frames are rejected", () => {
   const cases: Readonly<Record<string, Buffer>> = {
     "a frame without a mask": Buffer.from([0x82, 1, 65]),
     "an extension": frame(0xc2, Buffer.from("a")),
@@ -80,7 +80,7 @@ test("what a client must not send is refused", () => {
   );
 });
 
-test("a message that claims to be endless is passed on in pieces and not gathered", () => {
+test("an endless message is passed on in pieces and not buffered", () => {
   const decoder = new WebSocketDecoder();
   const head = Buffer.from([0x82, 0xff, 0, 0x0f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   assert.deepEqual([...decoder.push(head)], []);
@@ -88,7 +88,7 @@ test("a message that claims to be endless is passed on in pieces and not gathere
   assert.deepEqual(piece, { kind: "data", bytes: Buffer.alloc(1000), first: true, last: false });
 });
 
-test("a server's frames are as RFC 6455 says", () => {
+test("a server's frames are as in RFC 6455", () => {
   assert.equal(binaryMessage(Buffer.from("ab"), 1).toString("hex"), "8203016162");
   assert.equal(binaryMessage(Buffer.alloc(200)).subarray(0, 4).toString("hex"), "827e00c8");
   assert.equal(binaryMessage(Buffer.alloc(70_000)).subarray(0, 10).toString("hex"), "827f0000000000011170");

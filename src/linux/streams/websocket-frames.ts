@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 
-/** What comes from a client (RFC 6455): messages in pieces as they come, however long they are said to be. */
+/** A client's data (RFC 6455): messages in pieces as they arrive, whatever their declared length. */
 export type SocketFrame =
-  /** `first`, `last`: of its message. */
+  /** `first`, `last`: position in its message. */
   | { readonly kind: "data"; readonly bytes: Buffer; readonly first: boolean; readonly last: boolean }
   | { readonly kind: "ping"; readonly bytes: Buffer }
   | { readonly kind: "close"; readonly bytes: Buffer };
 
-/** What a client must not send. */
+/** Invalid data from a client. */
 export class WebSocketError extends Error {
   override readonly name = "WebSocketError";
 }
@@ -22,7 +22,7 @@ interface FrameHead {
   readonly mask: Buffer;
 }
 
-/** Takes a client's bytes as they come; of a control frame alone more than a header is kept. */
+/** Decodes a client's bytes as they arrive; buffers only headers and control frames. */
 export class WebSocketDecoder {
   #held: Buffer = Buffer.alloc(0);
   #frame: FrameHead | undefined;
@@ -102,7 +102,7 @@ function unmasked(bytes: Buffer, mask: Buffer, offset: number): Buffer {
   return plain;
 }
 
-/** A whole message or control frame of the server's. @param prefix before the bytes: a channel */
+/** A whole message or control frame of the server. @param prefix bytes before the payload: a channel */
 function serverFrame(opcode: number, bytes: Uint8Array, prefix: readonly number[] = []): Buffer {
   const length = prefix.length + bytes.length;
   const head = Buffer.alloc(length < 126 ? 2 : length < 65_536 ? 4 : 10);
@@ -121,14 +121,14 @@ export function pong(bytes: Uint8Array): Buffer {
   return serverFrame(opcodes.pong, bytes);
 }
 
-/** @param code 1000: all is well; 1002: the client broke the rules */
+/** @param code 1000: normal; 1002: protocol error of the client */
 export function closeMessage(code: number, reason = ""): Buffer {
   const body = Buffer.alloc(2);
   body.writeUInt16BE(code);
   return serverFrame(opcodes.close, Buffer.concat([body, Buffer.from(reason).subarray(0, 120)]));
 }
 
-/** What a server answers to a client's key. */
+/** The accept value for a client's key. */
 export function acceptKey(key: string): string {
   return createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 }

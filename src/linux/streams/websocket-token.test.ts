@@ -11,13 +11,13 @@ function handshake(protocols: string, more: IncomingHttpHeaders = {}): IncomingH
   return { upgrade: "websocket", "sec-websocket-protocol": protocols, ...more };
 }
 
-test("a token among a WebSocket's protocols is taken out and is the request's token", () => {
+test("a token among a WebSocket's protocols is removed and becomes the request's token", () => {
   const headers = withProtocolToken(handshake(`${hidden("a.b-c")}, v4.channel.k8s.io,v5.channel.k8s.io`));
   assert.equal(headers.authorization, "Bearer a.b-c");
   assert.equal(headers["sec-websocket-protocol"], "v4.channel.k8s.io, v5.channel.k8s.io");
 });
 
-test("a token that can't be meant is no token, and is passed on to nobody either", () => {
+test("an invalid token is no token, and is not passed on either", () => {
   const broken = [
     hidden("alone"),
     `${hidden("one")}, ${hidden("two")}, v4.channel.k8s.io`,
@@ -32,7 +32,7 @@ test("a token that can't be meant is no token, and is passed on to nobody either
   }
 });
 
-test("a token of the headers comes first, and other requests stay as they are", () => {
+test("a token in the headers takes precedence, and other requests are unchanged", () => {
   const both = handshake(`${hidden("x")}, v4.channel.k8s.io`, { authorization: "Bearer own" });
   assert.equal(withProtocolToken(both).authorization, "Bearer own");
   const plain = handshake("v4.channel.k8s.io");

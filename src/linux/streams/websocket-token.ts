@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A sub-protocol that is none: the token of a client that can't send headers of its own, as scripts in browsers. */
+/** A pseudo-protocol that carries the token of a client that cannot set headers, such as scripts in browsers. */
 const prefix = "base64url.bearer.authorization.k8s.io.";
 
 /**
- * Takes the bearer token out of the sub-protocols of a WebSocket's handshake, so that nobody it is passed on to sees it,
- * and puts it where other clients send it. As upstream one token counts, and only beside a protocol that can be agreed on;
- * what breaks that becomes a token that nobody has.
+ * Moves the bearer token from the sub-protocols of a WebSocket handshake to the header where other clients send it, so
+ * that it is not passed on. As upstream, there may be one token, and only beside a real protocol; anything else becomes
+ * an invalid token.
  */
 export function withProtocolToken(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const protocols = (headers["sec-websocket-protocol"] ?? "").split(",").map((protocol) => protocol.trim());
@@ -23,7 +23,7 @@ export function withProtocolToken(headers: IncomingHttpHeaders): IncomingHttpHea
   };
 }
 
-/** Empty for what is not base64url of printable text. */
+/** Empty unless it is base64url of printable text. */
 function decoded(text: string): string {
   if (!/^[\w-]+$/.test(text)) return "";
   const token = Buffer.from(text, "base64url").toString("utf8");
