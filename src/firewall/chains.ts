@@ -7,17 +7,17 @@ export interface Chain {
 }
 
 export interface WantedRule extends Chain {
-  /** Before all others of the chain; otherwise behind them. */
+  /** At the beginning of the chain; otherwise appended. */
   readonly first: boolean;
   readonly rule: readonly string[];
 }
 
-/** By its tables others tell whether the machine's rules are nft's or legacy's. */
+/** Its presence in a backend's tables tells other programs whether the machine uses nft or legacy iptables. */
 const hint = "KUBE-IPTABLES-HINT";
 const firewall = "KUBE-FIREWALL";
 const canaryChain = "KUBE-KUBELET-CANARY";
 
-/** Stands as long as nobody has flushed the table. */
+/** Present as long as the table has not been flushed. */
 export const canaries: readonly Chain[] = (["mangle", "nat", "filter"] as const).map((table) => {
   return { table, chain: canaryChain };
 });
@@ -25,15 +25,15 @@ export const canaries: readonly Chain[] = (["mangle", "nat", "filter"] as const)
 /** The chain whose absence means that the rules are gone. */
 export const canary: Chain = { table: "mangle", chain: canaryChain };
 
-/** Chains of the Go kubelet's names, in the order in which they are made. */
+/** Chains with the Go kubelet's names, in creation order. */
 export function wantedChains(family: Family): readonly Chain[] {
   const own = [{ table: "mangle", chain: hint } as const];
   return family === 6 ? own : [...own, { table: "filter", chain: firewall }];
 }
 
 /**
- * Rules of the Go kubelet, word for word, since kube-proxy makes the same: nothing from elsewhere reaches what listens on the
- * loopback alone, though route_localnet lets it pass (CVE-2020-8558). IPv6 has no such thing.
+ * The Go kubelet's rules, verbatim, because kube-proxy creates the same: other machines cannot reach loopback
+ * listeners, although route_localnet would allow it (CVE-2020-8558). IPv6 does not need this.
  */
 export function wantedRules(family: Family): readonly WantedRule[] {
   if (family === 6) return [];

@@ -1,13 +1,13 @@
 import type { CommandResult, Processes } from "../ports/processes.ts";
 import type { Chain, Family, WantedRule } from "./chains.ts";
 
-/** Another one may hold the lock of the tables, seconds. */
+/** How long to wait for the lock of the tables, seconds. */
 const lockSeconds = "5";
 const limitMs = 60_000;
-/** Of a rule or a chain that is not there, or that is there already. */
+/** Exit code for a missing rule or chain, and for one that exists already. */
 const otherwise = 1;
 
-/** The machine's own program for the rules of one family. Each method rejects with the program's words when it fails. */
+/** The machine's iptables program for one family. Each method rejects with the program's message. */
 export class Iptables {
   readonly program: "iptables" | "ip6tables";
   readonly #processes: Pick<Processes, "run">;
@@ -17,7 +17,7 @@ export class Iptables {
     this.#processes = processes;
   }
 
-  /** Whether the program is there and the kernel has such tables. */
+  /** Whether the program exists and the kernel has such tables. */
   async isPresent(signal: AbortSignal): Promise<boolean> {
     try {
       return (await this.#run("nat", ["-S", "POSTROUTING"], signal)).exitCode === 0;
@@ -31,20 +31,20 @@ export class Iptables {
     return await this.#ask(table, ["-S", chain], signal);
   }
 
-  /** A chain that is there stays as it is. */
+  /** Keeps an existing chain. */
   async ensureChain(chain: Chain, signal: AbortSignal): Promise<void> {
     if (await this.#ask(chain.table, ["-N", chain.chain], signal)) return;
     if (!(await this.has(chain, signal))) throw new Error(`${this.program} does not make chain ${chain.chain}`);
   }
 
-  /** A rule that is there stays where it is. */
+  /** Keeps an existing rule in its position. */
   async ensureRule({ table, chain, first, rule }: WantedRule, signal: AbortSignal): Promise<void> {
     if (await this.#ask(table, ["-C", chain, ...rule], signal)) return;
     const { exitCode, stderr } = await this.#run(table, [first ? "-I" : "-A", chain, ...rule], signal);
     if (exitCode !== 0) throw new Error(`${this.program}: ${stderr.trim()}`);
   }
 
-  /** False for the answer that it is otherwise. */
+  /** False when the program answers with {@link otherwise}. */
   async #ask(table: string, words: readonly string[], signal: AbortSignal): Promise<boolean> {
     const { exitCode, stderr } = await this.#run(table, words, signal);
     if (exitCode === 0 || exitCode === otherwise) return exitCode === 0;

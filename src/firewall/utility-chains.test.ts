@@ -12,7 +12,7 @@ import { UtilityChains } from "./utility-chains.ts";
 
 const canary = "KUBE-KUBELET-CANARY";
 
-/** A network namespace with tables of its own, in which podwright finds the one or the other iptables. */
+/** A network namespace with its own tables, in which podwright finds either iptables. */
 class Namespace implements Disposable {
   readonly #holder = spawn("unshare", ["--net", "sleep", "600"], { stdio: "ignore" });
   readonly #variant: string;
@@ -102,7 +102,7 @@ for (const variant of ["nft", "legacy"] as const) {
     whole();
     end.abort();
     await running;
-    // What stands is taken as it is by the next life.
+    // The next run keeps existing chains and rules.
     const next = new AbortController();
     const again = new UtilityChains({ clock, log: silentLog, processes: namespace.processes }).run(next.signal);
     await look();
@@ -112,7 +112,7 @@ for (const variant of ["nft", "legacy"] as const) {
   });
 }
 
-/** A machine on which the programs answer as they are told, by their first word behind the table. */
+/** A machine whose iptables give prepared answers, by the first word after the table. */
 class Machine {
   readonly clock = new ManualClock();
   readonly told: string[] = [];
@@ -140,7 +140,7 @@ class Machine {
   }
 }
 
-test("without iptables one line says so, and nothing is tried again", async () => {
+test("without iptables there is one log line, and no retry", async () => {
   const machine = new Machine(() => {
     throw new Error("spawn iptables ENOENT");
   });
@@ -149,7 +149,7 @@ test("without iptables one line says so, and nothing is tried again", async () =
   await machine.end();
 });
 
-test("a family that the kernel lacks is left out", async () => {
+test("a family that the kernel lacks is skipped", async () => {
   const machine = new Machine(([program]) => (program === "ip6tables" ? { exitCode: 3 } : {}));
   await machine.clock.advance(0);
   assert.deepEqual(machine.told, ["initialized iptables rules"]);
@@ -160,7 +160,7 @@ test("a family that the kernel lacks is left out", async () => {
   await machine.end();
 });
 
-test("what fails is told once and tried again each minute", async () => {
+test("a failure is logged once and retried each minute", async () => {
   const machine = new Machine(([, flag]) =>
     flag === "-N" ? { exitCode: 4, stderr: "Another app holds the lock" } : {},
   );

@@ -16,8 +16,8 @@ const periodMs = 60_000;
 const families: readonly Family[] = [4, 6];
 
 /**
- * Keeps the chains that other programs of a node expect of its kubelet (upstream's initNetworkUtil, once syncNetworkUtil): each
- * minute it checks whether somebody has flushed the tables, and recreates all then.
+ * Maintains the chains that other programs of a node expect of its kubelet (upstream's initNetworkUtil, once
+ * syncNetworkUtil): each minute it checks whether the tables were flushed, and if so recreates all.
  */
 export class UtilityChains {
   readonly #deps: UtilityChainsDependencies;
@@ -26,14 +26,14 @@ export class UtilityChains {
     this.#deps = deps;
   }
 
-  /** Works until the signal aborts. Never rejects. */
+  /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { log, processes } = this.#deps;
     const all = families.map((family) => ({ family, iptables: new Iptables(processes, family) }));
     try {
       const present = await Promise.all(all.map(async ({ iptables }) => await iptables.isPresent(signal)));
       const usable = all.filter((_, index) => present[index]);
-      // As upstream: a machine of nftables alone has nobody who would look for them.
+      // As upstream: on a machine with nftables only, no program looks for them.
       if (usable.length === 0) {
         log.info("no iptables support on this system; not creating the KUBE-IPTABLES-HINT chain");
       }
@@ -66,7 +66,7 @@ export class UtilityChains {
   }
 }
 
-/** The canary comes last: where it stands, all else was made. */
+/** The canary comes last: it implies that the rest was created. */
 async function make(family: Family, iptables: Iptables, signal: AbortSignal): Promise<void> {
   for (const chain of wantedChains(family)) await iptables.ensureChain(chain, signal);
   for (const rule of wantedRules(family)) await iptables.ensureRule(rule, signal);

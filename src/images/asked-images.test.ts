@@ -15,7 +15,7 @@ import type { PullService } from "./image-puller.ts";
 import { makeImages } from "./make-images.ts";
 import type { PullPolicy } from "./pull-decision.ts";
 
-/** Has images by their names, and gets every other but one. */
+/** Has the given images, and can pull every other but one. */
 function runtimeWith(present: Set<string>): PullService {
   return {
     imageStatus: async ({ image }) => {
@@ -32,7 +32,7 @@ function runtimeWith(present: Set<string>): PullService {
   };
 }
 
-/** A node; what is told of each need of an image, with the judgement before it. */
+/** A node that records each request for an image, and the verification before it. */
 function world() {
   const [clock, told, present] = [new ManualClock(), [] as string[], new Set(["brought:1", "secret:1", "broken:1"])];
   const files = new MemoryFiles(clock);
@@ -66,18 +66,18 @@ function world() {
   return { asked, record };
 }
 
-test("each need of an image is told with what became of it, whether it could be met or not", async () => {
+test("each request for an image is recorded with its outcome", async () => {
   const { asked } = world();
   assert.deepEqual(await asked("UPPER", "IfNotPresent"), ["IfNotPresent undefined undefined"]);
   assert.deepEqual(await asked("odd:1", "IfNotPresent"), ["IfNotPresent undefined undefined"]);
   assert.deepEqual(await asked("app:1", "Never"), ["Never false undefined"]);
   assert.deepEqual(await asked("app:1", "Always"), ["Always undefined true"]);
   assert.deepEqual(await asked("other:1", "IfNotPresent"), ["IfNotPresent false true"]);
-  // The second time it is in back-off: nothing is pulled, though it would have to be.
+  // The second time it is in back-off: nothing is pulled, though a pull is required.
   for (const _time of [1, 2]) assert.deepEqual(await asked("nowhere:1", "IfNotPresent"), ["IfNotPresent false true"]);
 });
 
-test("each judgement of who may use an image that is there is told, and where it leads", async () => {
+test("each verification of access to a present image is recorded with its consequence", async () => {
   const { asked, record } = world();
   assert.deepEqual(await asked("brought:1", "Never"), ["credentialPolicyAllowed", "Never true false"]);
   await asked("app:1", "Always");

@@ -3,12 +3,12 @@ import { parseGoDuration } from "../base/go-duration.ts";
 import { type CredentialProvider, providerApi } from "./credential-provider.ts";
 import type { RegistryEntry } from "./docker-config.ts";
 
-/** What a plugin has answered. A secret. */
+/** A plugin's response. A secret. */
 export interface PluginAnswer {
   readonly entries: readonly RegistryEntry[];
   /** The part of the image's name that the response applies to. */
   readonly cacheKeyType: "Image" | "Registry" | "Global";
-  /** Undefined: as long as the configuration says; 0: not at all. */
+  /** Undefined: the configuration's default; 0: not cached. */
   readonly cacheMs: number | undefined;
 }
 
@@ -22,7 +22,7 @@ const Answer = z.looseObject({
     .nullish(),
 });
 
-/** What is asked of a plugin on its standard input. */
+/** The request on a plugin's standard input. */
 export function pluginRequest(
   { apiVersion }: Pick<CredentialProvider, "apiVersion">,
   image: string,
@@ -39,7 +39,7 @@ export function pluginRequest(
 }
 
 /**
- * What a plugin printed. No part of that is in the error: it may hold a password.
+ * Decodes a plugin's output. Errors quote none of it, because it may contain a password.
  * @throws Error
  */
 export function decodePluginAnswer(text: string, { apiVersion }: Pick<CredentialProvider, "apiVersion">): PluginAnswer {

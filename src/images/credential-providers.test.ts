@@ -74,7 +74,7 @@ class World {
     );
   }
 
-  /** Users of the credentials for a repository, and the account as which they were got. */
+  /** User names of the credentials for a repository, with their account. */
   async users(
     repository: string,
     as?: PullAccount,
@@ -94,7 +94,7 @@ class World {
   }
 }
 
-test("a plugin is run for the images that it is for, with the request on its standard input", async () => {
+test("a plugin is run for matching images, with the request on its standard input", async () => {
   const world = new World(plain);
   assert.deepEqual(await world.users("other.io/app"), []);
   assert.equal(world.runs.length, 0);
@@ -106,7 +106,7 @@ test("a plugin is run for the images that it is for, with the request on its sta
   assert.doesNotMatch(JSON.stringify(world.journal.entries), /hunter2/u);
 });
 
-test("an answer is kept for its image, its registry or all, as long as it or the configuration says", async () => {
+test("a response is cached for its image, its registry or all images, as long as it or the configuration says", async () => {
   const runs = async (stdout: string, ...repositories: readonly string[]): Promise<number> => {
     const world = new World({ ...plain, matchImages: ["r.io", "a.r.io"] });
     world.stdout = stdout;
@@ -136,13 +136,13 @@ test("an answer is kept for its image, its registry or all, as long as it or the
   assert.equal(world.runs.length, 3);
 });
 
-test("who asks the same at the same time gets one answer", async () => {
+test("concurrent equal requests share one response", async () => {
   const world = new World({ ...plain, defaultCacheMs: 0 });
   await Promise.all([world.users("r.io/app"), world.users("r.io/app"), world.users("r.io/other")]);
   assert.equal(world.runs.length, 2);
 });
 
-test("a plugin may be asked as the pod's service account: with its token and the annotations that it wants", async () => {
+test("a plugin may be called as the pod's service account: with its token and the requested annotations", async () => {
   const world = new World(ofAccounts);
   assert.deepEqual(await world.users("r.io/app", account), [["user", "robot"]]);
   assert.deepEqual(world.asked, {
@@ -160,7 +160,7 @@ test("a plugin may be asked as the pod's service account: with its token and the
   assert.doesNotMatch(JSON.stringify(world.journal.entries), /token-of|hunter2/u);
 });
 
-test("an account that does not ask for it, and a pod without one, don't get the plugin run", async () => {
+test("the plugin is not run for an account that does not opt in, or for a pod without account", async () => {
   const world = new World(ofAccounts);
   const silent = { ...account, look: async () => ({ uid: "u1", annotations: {} }) };
   assert.deepEqual(await world.users("r.io/app", silent), []);
@@ -172,7 +172,7 @@ test("an account that does not ask for it, and a pod without one, don't get the 
   assert.deepEqual(optional.asked, { kind: "CredentialProviderRequest", apiVersion, image: "r.io/app" });
 });
 
-test("a token may be the password only where answers are kept by it", async () => {
+test("a token as password requires a cache by token", async () => {
   const auth = { "r.io": { username: "user", password: "token-of-registry-u1" } };
   const world = new World(ofAccounts);
   world.stdout = answer("Global", { auth });
@@ -229,14 +229,14 @@ for (const [what, set, message] of failures) {
   });
 }
 
-test("an account that can't be looked up is told of", async () => {
+test("an account lookup failure is reported", async () => {
   const world = new World(ofAccounts);
   const gone = { ...account, look: async () => await Promise.reject(new Error("not found")) };
   assert.deepEqual(await world.users("r.io/app", gone), []);
   assert.match(world.journal.messages("CredentialProviderFailed").join(), /failed to get service account: not found$/u);
 });
 
-test("an answer's credentials go by the names of its registries", () => {
+test("credentials of a response match by its registry names", () => {
   const { entries, cacheKeyType, cacheMs } = decodePluginAnswer(answer("Registry", { cacheDuration: "90s" }), plain);
   assert.deepEqual(
     [entries[0]?.registry, entries[0]?.credential.password, cacheKeyType, cacheMs],

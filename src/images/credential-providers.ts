@@ -17,11 +17,11 @@ export interface CredentialProviderDependencies {
   readonly hashing: Hashing;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** Joins those who ask a plugin the same at the same time. */
+  /** Joins concurrent equal requests to a plugin. */
   readonly shared: SharedWork<PluginAnswer>;
 }
 
-/** Credentials that a plugin gave, and whose they are: an account's, or everybody's on the node. */
+/** Credentials from a plugin, and whose they are: an account's, or everybody's on the node. */
 export interface ProvidedCredentials {
   readonly entries: readonly RegistryEntry[];
   readonly account: AccountSource | undefined;
@@ -29,11 +29,10 @@ export interface ProvidedCredentials {
 
 interface Kept {
   readonly entries: readonly RegistryEntry[];
-  /** Monotonic ms. */
   readonly untilMs: number;
 }
 
-/** As whom a plugin is asked. */
+/** The identity of a plugin request. */
 interface Identity {
   readonly source: AccountSource;
   readonly token: string;
@@ -56,7 +55,7 @@ export class CredentialProviders {
   readonly #kept = new Map<string, Kept>();
   #purgedAtMs: number;
 
-  /** @param directory of the programs */
+  /** @param directory of the plugins */
   constructor(deps: CredentialProviderDependencies, providers: readonly CredentialProvider[], directory: string) {
     this.#deps = deps;
     this.#providers = providers;
@@ -65,7 +64,7 @@ export class CredentialProviders {
   }
 
   /**
-   * What the plugins know for a repository, in their order. Rejects only for the asker's signal.
+   * The plugins' credentials for a repository, in plugin order. Rejects only with the signal's reason.
    * @param repository with its registry: `docker.io/library/busybox`
    */
   async for(repository: string, asker: PullAsker): Promise<readonly ProvidedCredentials[]> {
@@ -105,7 +104,7 @@ export class CredentialProviders {
       throw new Error(`failed to get service account: ${errorMessage(error)}`, { cause: error });
     });
     const has = (key: string): boolean => Object.hasOwn(annotations, key);
-    // Whoever does not say that its images are pulled so does not want them to be.
+    // An account opts in by having the required annotations.
     if (!tokens.requiredAnnotations.every(has)) return "not asked";
     const sentKeys = [...tokens.requiredAnnotations, ...tokens.optionalAnnotations].filter(has);
     const token = await account.token(tokens.audience, uid, signal).catch((error: unknown) => {
@@ -195,7 +194,7 @@ export class CredentialProviders {
   }
 }
 
-/** The end of what a program complained of, without the token that it was given. */
+/** The end of a plugin's error output, without the token that it was given. */
 function said(stderr: string, token: string | undefined): string {
   const text = token === undefined ? stderr : stderr.replaceAll(token, "…");
   const end = text.trim().slice(-longestShown);

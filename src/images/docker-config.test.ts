@@ -7,7 +7,7 @@ const bytes = (value: unknown): Uint8Array =>
 const pair = Buffer.from("user:pass:word").toString("base64");
 const none = { username: "", password: "", email: "", identityToken: "" };
 
-test("name and password stand in auth, padded or not, or by themselves", () => {
+test("name and password are in auth, padded or not, or in their own fields", () => {
   const auths = {
     "https://index.docker.io/v1/": { auth: pair, email: "e" },
     unpadded: { auth: pair.replaceAll("=", "") },
@@ -29,13 +29,13 @@ test("name and password stand in auth, padded or not, or by themselves", () => {
   ]);
 });
 
-test("the older file has its registries at the top", () => {
+test("the older file has its registries at the top level", () => {
   const [entry] = decodeDockerConfig(bytes({ "quay.io": { auth: pair } }), ".dockercfg");
   assert.equal(entry?.registry, "quay.io");
   assert.deepEqual(decodeDockerConfig(bytes({}), "config.json"), []);
 });
 
-test("a file that can't be used is refused without a word of what it holds", () => {
+test("an invalid file is rejected without quoting its contents", () => {
   const cases: readonly (readonly [unknown, RegExp])[] = [
     ['{"auths": {"r": {"auth": "c2VjcmV0', /is not JSON/],
     [[], /"auths" is no map of registries/],

@@ -1,21 +1,21 @@
 import * as z from "zod";
 
-/** How somebody proves to a registry who they are. A secret: never to be shown. */
+/** A registry credential. A secret: never to be shown. */
 export interface RegistryCredential {
   readonly username: string;
   readonly password: string;
   readonly email: string;
-  /** OAuth2 refresh token; it counts in place of name and password. Empty: none. */
+  /** OAuth2 refresh token, used instead of name and password. Empty: none. */
   readonly identityToken: string;
 }
 
-/** A credential and the registry it is for, as the file names it: `https://index.docker.io/v1/`, `*.example.org/team`. */
+/** A credential and its registry, as named in the file: `https://index.docker.io/v1/`, `*.example.org/team`. */
 export interface RegistryEntry {
   readonly registry: string;
   readonly credential: RegistryCredential;
 }
 
-/** The file can't be used. The message names the registry, and shows no part of a credential. */
+/** An invalid file. The message names the registry, and quotes no part of a credential. */
 export class DockerConfigError extends Error {
   constructor(message: string) {
     super(message);
@@ -31,8 +31,8 @@ const Entry = z.looseObject({ username: text, password: text, email: text, auth:
 const Entries = z.record(z.string(), z.unknown()).nullish();
 
 /**
- * The credentials in a configuration file of Docker's, in the file's order. Its credential helpers are not asked, as
- * upstream asks none; credential provider plugins stand in for them.
+ * The credentials in a Docker configuration file, in its order. As upstream, credential helpers are not called;
+ * credential provider plugins replace them.
  * @throws DockerConfigError
  */
 export function decodeDockerConfig(bytes: Uint8Array, form: DockerConfigForm): RegistryEntry[] {
@@ -40,7 +40,7 @@ export function decodeDockerConfig(bytes: Uint8Array, form: DockerConfigForm): R
   try {
     json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    // The error of the parser would show what it stumbled over.
+    // The parser's error would quote the text.
     throw new DockerConfigError("is not JSON");
   }
   const entries = Entries.safeParse(form === "config.json" && isObject(json) ? Reflect.get(json, "auths") : json);

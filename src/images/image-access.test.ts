@@ -29,7 +29,7 @@ async function disk(): Promise<MemoryFiles> {
   return files;
 }
 
-test("with which credentials an image was pulled is known after a restart", async () => {
+test("the credentials of a pull are known after a restart", async () => {
   const files = await disk();
   const access = open(files);
   const counts = async (): Promise<unknown> => await countImageRecords(files, "/kubelet");
@@ -50,7 +50,7 @@ test("with which credentials an image was pulled is known after a restart", asyn
   assert.equal((await files.stat(`/kubelet/image_manager/pulled/${record?.name}`))?.mode, 0o600);
 });
 
-test("an image that podwright was pulling when it was killed has to be proven, by whatever name", async () => {
+test("an image whose pull was interrupted by a kill has to be verified, by any of its names", async () => {
   const files = await disk();
   await open(files).pulling("r.io/app:1");
   const next = open(files);
@@ -61,7 +61,7 @@ test("an image that podwright was pulling when it was killed has to be proven, b
   assert.equal(await next.isProven(image, present, shown(own)), true);
 });
 
-test("a pull whose outcome nobody knows leaves its note, others that are under way keep it as well", async () => {
+test("a pull with unknown outcome keeps its marker, and so do others in progress", async () => {
   const files = await disk();
   const access = open(files);
   await access.pulling(image);
@@ -72,7 +72,7 @@ test("a pull whose outcome nobody knows leaves its note, others that are under w
   assert.equal(await open(files).isProven(image, present, shown()), false);
 });
 
-test("preloaded images are everybody's unless all are to be proven, and all are when none is", async () => {
+test("preloaded images are everybody's unless all are to be verified; with policy NeverVerify all are", async () => {
   const files = await disk();
   assert.equal(await open(files).isProven(image, present, shown()), true);
   assert.equal(await open(files, "AlwaysVerify").isProven(image, present, shown(own)), false);
@@ -80,7 +80,7 @@ test("preloaded images are everybody's unless all are to be proven, and all are 
   assert.equal(await open(files, "NeverVerify").isProven(image, present, shown()), true);
 });
 
-test("a record that can't be read means asking the registry", async () => {
+test("an unreadable record requires a registry check", async () => {
   const files = await disk();
   await open(files).pulled({ image, imageRef: present.id, with: "node" });
   const path = `/kubelet/image_manager/pulled/sha256-${simHashing.sha256(present.id)}`;
@@ -95,7 +95,7 @@ test("a record that can't be read means asking the registry", async () => {
   assert.equal(await open(files).isProven(image, present, shown()), true);
 });
 
-test("a note of a pull that can't be read means asking the registry for that image, none at all for every one", async () => {
+test("an unreadable pull marker requires a registry check for its image, an unreadable directory for every image", async () => {
   const files = await disk();
   await open(files).pulling(image);
   const directory = "/kubelet/image_manager/pulling";
@@ -115,7 +115,7 @@ test("a note of a pull that can't be read means asking the registry for that ima
   assert.equal(await access.isProven("r.io/other:1", second, shown()), true, "it is asked for again");
 });
 
-test("while the feature gate is off nothing is kept of how images came, as upstream keeps nothing then", async () => {
+test("with the feature gate off nothing is recorded, as upstream", async () => {
   const files = await disk();
   const access = open(files, "Off");
   await access.pulling(image);
@@ -126,7 +126,7 @@ test("while the feature gate is off nothing is kept of how images came, as upstr
   assert.equal(await access.isProven(image, present, shown(other)), true, "what was kept before has no say");
 });
 
-test("while the feature gate is off nobody asks, and nothing is told of it", async () => {
+test("with the feature gate off nothing is verified or reported", async () => {
   const told: string[] = [];
   const observer = { accessJudged: (judgement: string) => told.push(judgement) };
   const deps = { clock, files: await disk(), hashing: simHashing, log: silentLog, observer };
@@ -137,7 +137,7 @@ test("while the feature gate is off nobody asks, and nothing is told of it", asy
   assert.deepEqual(told, ["credentialPolicyAllowed", "mustAuthenticate"]);
 });
 
-test("records of images that are gone are removed, but not one of a pull that the list may not know", async () => {
+test("records of removed images are deleted, except for recent pulls that the list may lack", async () => {
   const files = await disk();
   const time = new ManualClock();
   const deps = { clock: time, files, hashing: simHashing, log: silentLog };

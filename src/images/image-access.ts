@@ -28,7 +28,7 @@ export interface ImageAccessDependencies {
   readonly observer?: Pick<Observer, "accessJudged"> | undefined;
 }
 
-/** An image that is on the node, by all its names. */
+/** An image on the node, with all its names. */
 export interface PresentImage {
   readonly id: string;
   readonly repoTags: readonly string[];
@@ -36,29 +36,29 @@ export interface PresentImage {
 }
 
 interface Intents {
-  /** How many pulls of an image are under way. */
+  /** Number of pulls in progress by image. */
   readonly counts: Map<string, number>;
-  /** Names of files that can't be read. */
+  /** Names of unreadable files. */
   readonly bad: ReadonlySet<string>;
 }
 
 const maxBytes = 16 * 1024 * 1024;
 
 /**
- * Remembers with which credentials images were pulled, so that a pod uses none that it could not have pulled itself
- * (KEP-2535, upstream's image pull manager). The records are files of the Go kubelet's layout below
+ * Records the credentials that images were pulled with, so that a pod uses only images that it could pull itself
+ * (KEP-2535, upstream's image pull manager). The records are files in the Go kubelet's layout below
  * `{root-dir}/image_manager`.
  */
 export class ImageAccess {
   readonly #deps: ImageAccessDependencies;
   readonly #policy: VerificationPolicy;
   readonly #directory: string;
-  /** By image ID; null: there is none, "bad": it can't be read. */
+  /** By image ID; null: none, "bad": unreadable. */
   readonly #records = new Map<string, PulledRecord | "bad" | null>();
-  /** Images that are being pulled with a pod's credential, or were when an earlier run ended. */
+  /** Markers of images being pulled with a pod's credential, now or when an earlier run ended. */
   #intents: Promise<Intents> | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** When images were last pulled in this life, monotonic ms, by image ID: a record does not change for each pull. */
+  /** The last pull of images in this run, monotonic ms, by image ID: not every pull changes the record. */
   readonly #pulledAt = new Map<string, number>();
 
   /** @param rootDirectory `/var/lib/kubelet` */
@@ -68,16 +68,16 @@ export class ImageAccess {
     this.#directory = `${rootDirectory}/${imageRecordDirectory}`;
   }
 
-  /** Whether anybody is asked, and anything is remembered. */
+  /** False: nothing is verified or recorded. */
   get isOn(): boolean {
     return this.#policy.policy !== "Off";
   }
 
   /**
-   * Whether a pod may use an image that is on the node without asking its registry. What can't be read proves nothing,
-   * whatever the policy says.
-   * @param image as the pod has it
-   * @param credentials what the pod could show to the registry, asked for only when it matters
+   * Whether a pod may use a present image without a registry check. An unreadable record proves nothing, whatever the
+   * policy.
+   * @param image the name in the pod's spec
+   * @param credentials the pod's registry credentials, read only when needed
    */
   async isProven(
     image: string,
@@ -113,9 +113,9 @@ export class ImageAccess {
   }
 
   /**
-   * An image is about to be pulled with credentials of a pod: if podwright is killed before the pull has ended, it must
-   * not count as one that anybody may use.
-   * @throws Error when that can't be noted
+   * Marks the start of a pull with a pod's credentials: if podwright is killed during the pull, the image must not
+   * count as everybody's.
+   * @throws Error when the marker cannot be written
    */
   async pulling(image: string): Promise<void> {
     if (!this.isOn) return;
@@ -132,8 +132,8 @@ export class ImageAccess {
   }
 
   /**
-   * The pull that was noted has come to an end.
-   * @param outcome told: what it brought was told before; unknown: nobody knows whether it brought something
+   * Ends a marked pull.
+   * @param outcome told: its result has been recorded; unknown: it may have pulled the image
    */
   async settled(image: string, outcome: "told" | "unknown"): Promise<void> {
     if (!this.isOn) return;
@@ -151,7 +151,7 @@ export class ImageAccess {
     }
   }
 
-  /** The image was pulled. False when that can't be kept: the image is then asked for again after a restart. */
+  /** Records a pull. False when the record cannot be written: the registry is then checked again after a restart. */
   async pulled(use: PulledImageUse): Promise<boolean> {
     if (!this.isOn) return true;
     this.#pulledAt.set(use.imageRef, this.#deps.clock.monotonic());
@@ -159,7 +159,7 @@ export class ImageAccess {
     return await this.#remember(use);
   }
 
-  /** Whether a kubelet of this node pulled the image, as far as records say. */
+  /** Whether a kubelet of this node pulled the image, according to the records. */
   async isPulled(image: PresentImage): Promise<boolean> {
     for (const reference of referencesOf(image)) {
       const record = await this.#record(reference);
@@ -169,9 +169,9 @@ export class ImageAccess {
   }
 
   /**
-   * Forgets how images were pulled that are gone. Never rejects: what is left is found by the next time.
-   * @param present all images that the runtime has, listed after `beganMs`
-   * @param beganMs monotonic; of what was pulled since then the list may know nothing
+   * Deletes the records of removed images. Never rejects: the next call retries.
+   * @param present all images of the runtime, listed after `beganMs`
+   * @param beganMs monotonic; the list may lack images pulled since then
    */
   async prune(present: readonly PresentImage[], beganMs: number): Promise<void> {
     if (!this.isOn) return;
@@ -196,7 +196,7 @@ export class ImageAccess {
       this.#records.delete(imageRef);
       this.#pulledAt.delete(imageRef);
     };
-    // In order with what is written: a record that a pull has just made is not taken for the one before.
+    // In order with writes, so that the record of a pull that has just ended is not mistaken for the previous one.
     const forgotten = this.#writing.then(forget);
     this.#writing = forgotten.catch(() => {});
     await forgotten;
@@ -231,7 +231,7 @@ export class ImageAccess {
     const known = this.#records.get(imageRef);
     if (known !== undefined) return known;
     const read = await this.#read(imageRef);
-    // Somebody may have written one while this was read.
+    // A record may have been written during the read.
     const since = this.#records.get(imageRef);
     if (since !== undefined) return since;
     this.#records.set(imageRef, read);
@@ -253,7 +253,7 @@ export class ImageAccess {
     }
   }
 
-  /** Whether a pull of it was under way that told of no end. */
+  /** Whether a pull of it was interrupted. */
   async #wasPulling(names: readonly string[]): Promise<boolean | "unknown"> {
     try {
       const { counts, bad } = await this.#loadIntents();
@@ -268,7 +268,7 @@ export class ImageAccess {
     }
   }
 
-  /** @throws FileError when there are some and nobody can say which; the next time tries again */
+  /** @throws FileError when the markers cannot be listed; the next call retries */
   #loadIntents(): Promise<Intents> {
     this.#intents ??= this.#readIntents().catch((error: unknown) => {
       this.#intents = undefined;
@@ -312,7 +312,7 @@ export class ImageAccess {
   }
 }
 
-/** What a record may name the image by. */
+/** The names by which a record may refer to the image. */
 function referencesOf({ id, repoTags, repoDigests }: PresentImage): string[] {
   return [id, ...repoDigests, ...repoTags];
 }

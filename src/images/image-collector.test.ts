@@ -23,7 +23,7 @@ const usual: ImageCollectorConfig = {
 interface FakeImage {
   readonly size: number;
   readonly pinned?: boolean;
-  /** Bytes that its removal frees; its size unless given. */
+  /** Bytes that its removal frees; default: its size. */
   readonly frees?: number;
 }
 
@@ -36,7 +36,7 @@ class Scene {
   readonly removed: string[] = [];
   readonly pruned: string[][] = [];
   readonly images = new Map<string, FakeImage>();
-  /** Names of images of which there are containers. */
+  /** Names of images that have containers. */
   readonly used = new Set<string>();
   readonly pulled = new Set<string>();
   wanted: WantedImages[] = [];
@@ -95,7 +95,7 @@ class Scene {
     this.collector.connect(this.#services());
   }
 
-  /** What removals left on the disk. */
+  /** Bytes freed on the disk. */
   #freed = 0;
 
   #services(): ImageServices {
@@ -124,7 +124,7 @@ class Scene {
     return { capacityBytes: this.capacityBytes, availableBytes, usedBytes, inodes: 0, inodesFree: 0 };
   }
 
-  /** Images that were seen one after the other. */
+  /** Adds images, seen one after the other. */
   async seen(...images: readonly (readonly [name: string, image: FakeImage])[]): Promise<void> {
     for (const [name, image] of images) {
       this.images.set(name, image);
@@ -140,7 +140,7 @@ class Scene {
   }
 }
 
-test("from the high threshold on images go, those first that were not used for longest, until the low one is reached", async () => {
+test("at the high threshold images are removed, longest unused first, down to the low threshold", async () => {
   const scene = new Scene();
   await scene.seen(["a", { size: 300 }], ["b", { size: 300 }], ["c", { size: 260 }]);
   await scene.collector.collect(signal);
@@ -151,7 +151,7 @@ test("from the high threshold on images go, those first that were not used for l
   assert.deepEqual(scene.removed, ["a"], "56 % are below the high threshold");
 });
 
-test("a removal that frees more than its size ends the collection earlier, one that frees less goes on", async () => {
+test("a removal that frees more than its size ends the collection earlier, one that frees less continues it", async () => {
   const more = new Scene();
   await more.seen(["a", { size: 10, frees: 110 }], ["b", { size: 400 }], ["c", { size: 390 }]);
   more.otherBytes = 100;
@@ -166,7 +166,7 @@ test("a removal that frees more than its size ends the collection earlier, one t
   assert.deepEqual(less.removed, ["a", "b"]);
 });
 
-test("what is in use, wanted, pinned or young stays, and an end without enough room says so", async () => {
+test("images in use, wanted, pinned or young stay, and a collection that frees too little reports it", async () => {
   const scene = new Scene({ minAgeMs: minute });
   await scene.seen(["used", { size: 200 }], ["wanted", { size: 200 }], ["pinned", { size: 200, pinned: true }]);
   await scene.seen(["pause", { size: 0 }], ["old", { size: 100 }]);
@@ -184,7 +184,7 @@ test("what is in use, wanted, pinned or young stays, and an end without enough r
   ]);
 });
 
-test("an image that a start is about to use stays, also one that was taken up during the collection", async () => {
+test("an image that a start is about to use stays, also one requested during the collection", async () => {
   const scene = new Scene({ lowThresholdPercent: 10 });
   await scene.seen(["a", { size: 300 }], ["b", { size: 300 }], ["c", { size: 300 }]);
   using held = scene.leases.take();
@@ -196,7 +196,7 @@ test("an image that a start is about to use stays, also one that was taken up du
   assert.deepEqual(scene.removed, ["b"]);
 });
 
-test("a removal that fails, or that the runtime only says to have done, costs the others nothing and is told", async () => {
+test("a failed or ineffective removal affects no other image and is reported", async () => {
   const scene = new Scene();
   await scene.seen(["fails", { size: 300 }], ["lies", { size: 300 }], ["c", { size: 300 }]);
   scene.onRemove = (name) => {
@@ -213,7 +213,7 @@ test("a removal that fails, or that the runtime only says to have done, costs th
   );
 });
 
-test("images that were not used for the maximum age go from a file system with room, once this life is as old", async () => {
+test("images unused for the maximum age are removed from a file system with room, once this run is as old", async () => {
   const scene = new Scene({ maxAgeMs: 60 * minute });
   scene.used.add("b");
   await scene.seen(["a", { size: 1 }], ["b", { size: 1 }]);
@@ -225,21 +225,21 @@ test("images that were not used for the maximum age go from a file system with r
   assert.equal(action?.cause?.message, "not in use for 1h0m0s");
 });
 
-test("with a high threshold of 100 and no maximum age nothing goes, however full it is", async () => {
+test("with a high threshold of 100 and no maximum age nothing is removed, however full the disk", async () => {
   const scene = new Scene({ highThresholdPercent: 100 });
   await scene.seen(["a", { size: 1000 }]);
   await scene.collector.collect(signal);
   assert.deepEqual(scene.removed, []);
 });
 
-test("a file system without capacity is told as upstream tells it", async () => {
+test("a file system without capacity is reported in upstream's words", async () => {
   const scene = new Scene();
   scene.capacityBytes = 0;
   await assert.rejects(scene.collector.collect(signal), /invalid capacity 0 on image filesystem/u);
   assert.deepEqual(scene.told("InvalidDiskCapacity"), ["invalid capacity 0 on image filesystem"]);
 });
 
-test("nothing is collected before all pods are known, then at once and every five minutes; a second failure is told", async () => {
+test("collection starts once all pods are known and repeats every five minutes; the second failure is reported", async () => {
   const scene = new Scene();
   await scene.seen(["a", { size: 900 }]);
   scene.ready = false;
@@ -261,7 +261,7 @@ test("nothing is collected before all pods are known, then at once and every fiv
   assert.deepEqual(scene.clock.waits, []);
 });
 
-test("told to, it removes all that is unused whatever room there is, and previews the same", async () => {
+test("a manual collection removes all unused images, whatever the free space, and previews the same", async () => {
   const scene = new Scene({ onlyPulled: true });
   await scene.seen(["a", { size: 1 }], ["b", { size: 1 }], ["foreign", { size: 1 }], ["used", { size: 1 }]);
   for (const name of ["a", "b", "used"]) scene.pulled.add(`sha256:${name}`);

@@ -37,24 +37,24 @@ export interface ImageCollectorDependencies {
 }
 
 export interface ImageCollectorConfig extends ImageGarbagePolicy {
-  /** Images that podwright did not pull stay, by its records of pulls. */
+  /** Keep images that podwright did not pull, according to its pull records. */
   readonly onlyPulled: boolean;
 }
 
-/** What the kubelet has that a collection goes by. */
+/** The kubelet's part of a collection. */
 export interface ImageServices {
   readonly leases: Pick<ImageLeases, "survey">;
   readonly access: Pick<ImageAccess, "isPulled" | "prune">;
-  /** True once it is known which pods are wanted, and which the runtime has. */
+  /** True once it is known which pods are desired, and which the runtime has. */
   readonly ready: () => boolean;
-  /** Of every pod that was let in and has not ended. */
+  /** The images of every admitted pod that has not ended. */
   readonly wanted: () => readonly WantedImages[];
 }
 
-/** How a collection went. */
+/** The result of a collection. */
 export interface ImagesFreed {
   readonly removed: readonly KnownImage[];
-  /** By what the file system has more of now; 0 where it has less, or nobody can tell. */
+  /** The increase of free space; 0 if it shrank or is unknown. */
   readonly freedBytes: number;
   /** `sha256:…: the message`. */
   readonly failures: readonly string[];
@@ -69,7 +69,7 @@ interface Pass {
   readonly failures: string[];
 }
 
-/** Why an image goes: label `reason` of kubelet_image_garbage_collected_total. */
+/** The label `reason` of kubelet_image_garbage_collected_total. */
 type Reason = "age" | "space";
 
 /** As upstream (ImageGCPeriod). */
@@ -77,17 +77,17 @@ const periodMs = 300_000;
 const untilReadyMs = 5000;
 const timeoutMs = 60_000;
 
-/** Removes images that nobody uses: when their file system fills, when they are too old, and on request. */
+/** Removes unused images: when their file system fills up, when they are too old, and on request. */
 export class ImageCollector {
   readonly #deps: ImageCollectorDependencies;
   readonly #config: ImageCollectorConfig;
-  /** One collection at a time. */
+  /** Serializes collections. */
   readonly #turn = new Semaphore(1);
   readonly #services = Promise.withResolvers<ImageServices>();
   #beganMs: number;
   #failedBefore = false;
   #sandboxImage: string | undefined;
-  /** An earlier life may have removed images, and ended before it did this. */
+  /** False until the first prune: an earlier run may have removed images and ended before pruning. */
   #hasPruned = false;
 
   constructor(deps: ImageCollectorDependencies, config: ImageCollectorConfig) {
@@ -96,7 +96,7 @@ export class ImageCollector {
     this.#beganMs = deps.clock.monotonic();
   }
 
-  /** To be called once, before anything else. */
+  /** To be called once, first. */
   connect(services: ImageServices): void {
     this.#services.resolve(services);
   }
@@ -109,7 +109,9 @@ export class ImageCollector {
     await this.#deps.uses.close();
   }
 
-  /** Collects every five minutes, the first time as soon as all pods are known, until the signal aborts. Never rejects. */
+  /**
+   * Collects every five minutes, the first time as soon as all pods are known, until the signal aborts. Never rejects.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { ready } = await this.#services.promise;
@@ -132,15 +134,15 @@ export class ImageCollector {
       if (signal.aborted) return;
       const message = errorMessage(error);
       log.warn("image garbage collection failed", { error: message });
-      // As upstream: once may be because the runtime has just started.
+      // As upstream: a single failure may mean that the runtime has just started.
       if (this.#failedBefore) journal.record({ kind: "note", what: "ImageGCFailed", message });
       this.#failedBefore = true;
     }
   }
 
   /**
-   * One collection by age and by room.
-   * @throws Error when there is not as much room as there should be
+   * One collection by age and by free space.
+   * @throws Error when it could not free enough
    */
   async collect(signal: AbortSignal): Promise<void> {
     const { highThresholdPercent, maxAgeMs } = this.#config;
@@ -154,7 +156,7 @@ export class ImageCollector {
     });
   }
 
-  /** Removes every image that may go. Never rejects but with the signal's reason, or because the runtime can't be asked. */
+  /** Removes every unused image. Rejects only with the signal's reason, or when the runtime cannot be queried. */
   async removeUnused(cause: Cause, signal: AbortSignal): Promise<ImagesFreed> {
     const { fileSystem, log } = this.#deps;
     return await this.#pass(signal, async (pass) => {
@@ -272,7 +274,7 @@ export class ImageCollector {
     throw new Error(message);
   }
 
-  /** @returns whether it is gone */
+  /** @returns whether the image is gone */
   async #remove(pass: Pass, image: KnownImage, reason: Reason, cause: Cause): Promise<boolean> {
     const { clock, journal, images, log } = this.#deps;
     const { id, names, runtimeHandler, sizeBytes } = image;
@@ -318,7 +320,7 @@ function shortageCause({ usedPercent }: Shortage, policy: ImageGarbagePolicy): C
   return { code: "ImageFsFull", message };
 }
 
-/** Upstream's words, and then why nothing else could go. */
+/** Upstream's message, followed by why nothing else could be removed. */
 function insufficient(
   { usedPercent }: Shortage,
   capacityBytes: number,

@@ -1,4 +1,4 @@
-/** Waiting reasons of a container whose image is not to be had (upstream's pkg/kubelet/images). */
+/** Waiting reasons of a container whose image is unavailable (upstream's pkg/kubelet/images). */
 export const imageErrorReasons = [
   "ErrImagePull",
   "ImagePullBackOff",
@@ -14,11 +14,11 @@ export type ImageErrorReason = (typeof imageErrorReasons)[number];
 export interface ImageErrorOptions extends ErrorOptions {
   /** The journal entry that is the evidence. */
   readonly entry: number;
-  /** Monotonic milliseconds before which another try only meets the back-off. */
+  /** Monotonic ms before which another attempt only meets the back-off. */
   readonly retryAtMs?: number | undefined;
 }
 
-/** The image is not available; `reason` and `message` are those of the container's waiting state. */
+/** The image is unavailable; `reason` and `message` are those of the container's waiting state. */
 export class ImageError extends Error {
   readonly reason: ImageErrorReason;
   readonly entry: number;

@@ -10,13 +10,13 @@ interface ImageFileSystemDependencies {
 }
 
 const timeoutMs = 30_000;
-/** What the runtime deletes behind its answer is waited for so long. */
+/** Some runtimes delete asynchronously: how long to wait for the freed space. */
 const patienceMs = 5000;
 const lookMs = 500;
 
 /**
- * The file system of the images' layers, as the kernel measures it. With layers and containers on file systems of their own
- * (containerFilesystems of ImageFsInfo) it is the layers' one: images are what is collected.
+ * The file system of image layers, as measured by the kernel. If containers have their own file system
+ * (containerFilesystems of ImageFsInfo), this is still the one of the layers, because images are what is collected.
  */
 export class ImageFileSystem {
   readonly #deps: ImageFileSystemDependencies;
@@ -26,8 +26,8 @@ export class ImageFileSystem {
   }
 
   /**
-   * Where it is mounted.
-   * @throws CriError; Error when the runtime names none
+   * Its mount point.
+   * @throws CriError; Error when the runtime reports none
    */
   async mountPoint(signal: AbortSignal): Promise<string> {
     const { imageFilesystems } = await this.#deps.images.imageFsInfo({}, { signal, timeoutMs });
@@ -36,14 +36,14 @@ export class ImageFileSystem {
     return mountPoint;
   }
 
-  /** @throws Error when nothing can be seen of it */
+  /** @throws Error when it cannot be measured */
   async room(mountPoint: string): Promise<FileSystemRoom> {
     const room = await this.#deps.disk.fileSystem(mountPoint);
     if (room === undefined) throw new Error(`cannot measure the image file system at ${mountPoint}`);
     return room;
   }
 
-  /** Waits a moment until it has as much room as is hoped for: some runtimes delete behind their answers. */
+  /** Waits briefly for the expected free space: some runtimes delete asynchronously. */
   async roomOnceFreed(
     mountPoint: string,
     isEnough: (room: FileSystemRoom) => boolean,

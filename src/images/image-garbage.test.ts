@@ -29,7 +29,7 @@ function image(id: string, change: Partial<KnownImage> = {}): KnownImage {
 const ids = (images: readonly KnownImage[]): string[] => images.map(({ id }) => id);
 
 describe("judgeImages", () => {
-  test("those go first that were not used for longest, of those that never were the ones seen first", () => {
+  test("longest unused images go first, and among never used ones the first seen", () => {
     const images = [
       image("used-now", { lastUsedMs: 9 * hour }),
       image("seen-late", { detectedMs: 2 * hour }),
@@ -40,7 +40,7 @@ describe("judgeImages", () => {
     assert.deepEqual(ids(unused), ["seen-early", "seen-late", "used-before", "used-now"]);
   });
 
-  test("one that is held stays whatever its age, and one that was first seen a moment ago", () => {
+  test("a held image stays whatever its age, and so does one that was just seen", () => {
     const hold = { reason: "inUse", text: "in use by container web" } as const;
     const young = image("young", { detectedMs: times.nowMs - 119_999 });
     const old = image("old", { detectedMs: times.nowMs - 120_000 });
@@ -55,7 +55,7 @@ describe("judgeImages", () => {
     );
   });
 
-  test("with a maximum age those go that were not used for longer, once this life is as old", () => {
+  test("images unused for the maximum age are overdue, once this run is as old", () => {
     const limited = { ...policy, maxAgeMs: 2 * hour };
     const images = [
       image("long-unused", { lastUsedMs: 7 * hour }),
@@ -74,7 +74,7 @@ describe("judgeImages", () => {
 describe("shortageOf", () => {
   const at = (availableBytes: number, capacityBytes = 1000) => shortageOf({ capacityBytes, availableBytes }, policy);
 
-  test("from the high threshold on as much has to go as leads down to the low one", () => {
+  test("at the high threshold the amount to free is the difference to the low threshold", () => {
     assert.equal(at(160), undefined);
     assert.deepEqual(
       at(151),
@@ -85,13 +85,13 @@ describe("shortageOf", () => {
     assert.deepEqual(at(0), { usedPercent: 100, bytesToFree: 200 });
   });
 
-  test("more available than there is counts as nothing used", () => {
+  test("more free space than capacity counts as unused", () => {
     assert.equal(at(2000), undefined);
     assert.equal(bytesAbove({ capacityBytes: 1000, availableBytes: 2000 }, 80), 0);
   });
 });
 
-test("why images stay is summed up by reason", () => {
+test("held images are counted by reason", () => {
   const held = [
     { image: image("a"), hold: { reason: "inUse", text: "" } },
     { image: image("b"), hold: { reason: "pinned", text: "" } },
@@ -101,7 +101,7 @@ test("why images stay is summed up by reason", () => {
   assert.equal(holdSummary([]), "");
 });
 
-test("sizes are written as upstream writes them", () => {
+test("sizes are formatted as upstream does", () => {
   const written = [0, 1023, 1024, 1536, 5 * 2 ** 30, 3 * 2 ** 50].map(formatSize);
   assert.deepEqual(written, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 GiB", "3072.0 TiB"]);
 });

@@ -1,14 +1,14 @@
 import { formatGoDuration } from "../base/go-duration.ts";
 
-/** When images go (KubeletConfiguration's imageGC… and image…GCAge). */
+/** Limits of image garbage collection (KubeletConfiguration's imageGC… and image…GCAge). */
 export interface ImageGarbagePolicy {
-  /** From this use of the image file system on, in percent, images go. */
+  /** Usage of the image file system, in percent, at which images are removed. */
   readonly highThresholdPercent: number;
-  /** Down to this use. */
+  /** Usage down to which they are removed. */
   readonly lowThresholdPercent: number;
-  /** An image stays for so long after it was first seen. */
+  /** Minimum time since an image was first seen. */
   readonly minAgeMs: number;
-  /** One that was not used for so long goes even from a file system with room; 0: none does. */
+  /** Images unused for longer are removed even from a file system with room; 0: never. */
   readonly maxAgeMs: number;
 }
 
@@ -19,39 +19,39 @@ export interface ImageHold {
   readonly text: string;
 }
 
-/** An image of the runtime with what is known of its use. Times are monotonic ms, those of an earlier life below this one's. */
+/** An image of the runtime and its use. Times are monotonic ms; those of an earlier run are below this run's. */
 export interface KnownImage {
   readonly id: string;
   readonly runtimeHandler: string;
   /** Tags, then digests. */
   readonly names: readonly string[];
-  /** As the runtime says; layers that images share count for each. */
+  /** As reported by the runtime; each image counts shared layers in full. */
   readonly sizeBytes: number;
   readonly detectedMs: number;
   /** Undefined: never seen in use. */
   readonly lastUsedMs: number | undefined;
-  /** Why it stays however old it is. */
+  /** Why it stays, whatever its age. */
   readonly hold: ImageHold | undefined;
 }
 
-/** What may become of the images of a node. */
+/** The images of a node by what garbage collection does with them. */
 export interface ImageVerdicts {
-  /** They go whether or not there is room. */
+  /** To be removed whether or not there is room. */
   readonly overdue: readonly KnownImage[];
-  /** They go when room is needed, in this order. */
+  /** To be removed when room is needed, in this order. */
   readonly unused: readonly KnownImage[];
   readonly held: readonly { readonly image: KnownImage; readonly hold: ImageHold }[];
 }
 
-/** Monotonic ms: now, and since when images are collected in this life. */
+/** Monotonic ms: now, and the start of image collection in this run. */
 export interface CollectionTimes {
   readonly nowMs: number;
   readonly beganMs: number;
 }
 
 /**
- * Which images may go, and in which order; pure. As upstream but that an image counts as used when it was first seen, where
- * upstream takes one that never was in use for infinitely old: pulled a moment ago, it would be overdue.
+ * Decides which images may be removed, and in which order; pure. Unlike upstream, an image counts as used when it was
+ * first seen; upstream considers a never used one infinitely old, so it would be overdue right after its pull.
  */
 export function judgeImages(
   images: readonly KnownImage[],
@@ -70,7 +70,7 @@ export function judgeImages(
   return { overdue, unused, held };
 }
 
-/** Those first that were not used for longest, of those that never were the ones seen first. */
+/** Longest unused first; among never used ones, first seen first. */
 function byLastUsedAndDetected(a: KnownImage, b: KnownImage): number {
   const [used, usedBefore] = [a.lastUsedMs ?? -Infinity, b.lastUsedMs ?? -Infinity];
   return used === usedBefore ? a.detectedMs - b.detectedMs : used - usedBefore;
@@ -88,7 +88,7 @@ function tooYoung(
   return { reason: "tooYoung", text };
 }
 
-/** As upstream: nothing is overdue until this life has seen for so long what is used. */
+/** As upstream: nothing is overdue until this run has observed use for the whole period. */
 function isOverdue(
   { lastUsedMs, detectedMs }: KnownImage,
   { maxAgeMs }: ImageGarbagePolicy,
@@ -97,27 +97,27 @@ function isOverdue(
   return maxAgeMs > 0 && nowMs - beganMs > maxAgeMs && nowMs - (lastUsedMs ?? detectedMs) > maxAgeMs;
 }
 
-/** How full a file system is. */
+/** Capacity and free space of a file system. */
 export interface FileSystemRoom {
   readonly capacityBytes: number;
   readonly availableBytes: number;
 }
 
-/** What a file system is short of. */
+/** Too little free space on a file system. */
 export interface Shortage {
   readonly usedPercent: number;
-  /** To come down to the low threshold. */
+  /** Needed to reach the low threshold. */
   readonly bytesToFree: number;
 }
 
-/** What has to be freed of a file system that is as full as the high threshold or fuller; pure. Percents as upstream rounds them. */
+/** How much to free on a file system at or above the high threshold; pure. Percentages are rounded as upstream does. */
 export function shortageOf(room: FileSystemRoom, policy: ImageGarbagePolicy): Shortage | undefined {
   const usedPercent = usedPercentOf(room);
   if (usedPercent < policy.highThresholdPercent) return undefined;
   return { usedPercent, bytesToFree: bytesAbove(room, policy.lowThresholdPercent) };
 }
 
-/** Bytes that are used beyond a part of the file system; 0: none. */
+/** Bytes used above a percentage of the file system; 0: none. */
 export function bytesAbove({ capacityBytes, availableBytes }: FileSystemRoom, percent: number): number {
   return Math.max(0, Math.floor((capacityBytes * (100 - percent)) / 100) - Math.min(availableBytes, capacityBytes));
 }
@@ -126,7 +126,7 @@ function usedPercentOf({ capacityBytes, availableBytes }: FileSystemRoom): numbe
   return 100 - Math.floor((Math.min(availableBytes, capacityBytes) * 100) / capacityBytes);
 }
 
-/** `3 in use, 1 pinned`: why images stay; pure. Empty when none does. */
+/** `3 in use, 1 pinned`: why images stay; empty when none does. Pure. */
 export function holdSummary(held: ImageVerdicts["held"]): string {
   const counts = Map.groupBy(held, ({ hold }) => hold.reason);
   return [...counts].map(([reason, each]) => `${each.length} ${holdWords[reason]}`).join(", ");
@@ -141,7 +141,7 @@ const holdWords = {
   tooYoung: "younger than imageMinimumGCAge",
 } as const satisfies Record<ImageHold["reason"], string>;
 
-/** A size as upstream's events write it: `512 B`, `1.5 GiB`. */
+/** A size in the format of upstream's events: `512 B`, `1.5 GiB`. */
 export function formatSize(bytes: number): string {
   const units = ["KiB", "MiB", "GiB", "TiB"];
   const power = Math.min(units.length, Math.floor(Math.log2(Math.max(1, bytes)) / 10));

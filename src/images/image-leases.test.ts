@@ -5,7 +5,7 @@ import { ImageLeases } from "./image-leases.ts";
 
 const image = "sha256:1";
 
-/** A removal that ends when the test says so. */
+/** A removal that the test ends. */
 function removal() {
   const { promise, resolve } = Promise.withResolvers<void>();
   let begun = 0;
@@ -16,7 +16,7 @@ function removal() {
   return { work, end: resolve, begun: () => begun };
 }
 
-test("an image that a start holds is not removed", async () => {
+test("an image leased by a start is not removed", async () => {
   const leases = new ImageLeases();
   const lease = leases.take();
   assert.equal(await lease.settle(image), true);
@@ -29,7 +29,7 @@ test("an image that a start holds is not removed", async () => {
   assert.equal(begun(), 0);
 });
 
-test("one that was held and given back before the survey goes", async () => {
+test("an image whose lease ended before the survey is removed", async () => {
   const leases = new ImageLeases();
   {
     using lease = leases.take();
@@ -40,7 +40,7 @@ test("one that was held and given back before the survey goes", async () => {
   assert.equal(await survey.remove(image, async () => {}), true);
 });
 
-test("a start that comes between the survey and the removal keeps its image, made container or not", async () => {
+test("a start between the survey and the removal keeps its image, with or without a container", async () => {
   const leases = new ImageLeases();
   using survey = leases.survey();
   {
@@ -50,7 +50,7 @@ test("a start that comes between the survey and the removal keeps its image, mad
   assert.equal(await survey.remove(image, async () => {}), false);
 });
 
-test("who looked before a removal began looks again after it, and waits for no other removal", async () => {
+test("a start that looked before a removal began looks again afterwards, and waits for no other removal", async () => {
   const leases = new ImageLeases();
   using lease = leases.take();
   using survey = leases.survey();
@@ -68,7 +68,7 @@ test("who looked before a removal began looks again after it, and waits for no o
   assert.equal(await lease.settle(image), true, "pulled anew since");
 });
 
-test("who takes a lease while its image is being removed looks again as well", async () => {
+test("a lease taken while its image is being removed looks again as well", async () => {
   const leases = new ImageLeases();
   using survey = leases.survey();
   const { work, end } = removal();
@@ -80,7 +80,7 @@ test("who takes a lease while its image is being removed looks again as well", a
   assert.equal(await lease.settle(image), true);
 });
 
-test("a removal that fails lets starts go on", async () => {
+test("a failed removal lets starts continue", async () => {
   const leases = new ImageLeases();
   using survey = leases.survey();
   using lease = leases.take();
@@ -92,7 +92,7 @@ test("a removal that fails lets starts go on", async () => {
   assert.equal(await lease.settle(image), true);
 });
 
-test("two starts of one image both have to end before it goes", async () => {
+test("an image is removed only after both of its starts have ended", async () => {
   const leases = new ImageLeases();
   const [first, second] = [leases.take(), leases.take()];
   await first.settle(image);

@@ -1,22 +1,24 @@
 import { invariant } from "../base/invariant.ts";
 
-/** A container's claim on its image, from before the runtime is asked for it until the container is made. */
+/** A container's claim on its image, from before its lookup until the container is created. */
 export interface ImageLease extends Disposable {
   /**
-   * The image was found, or pulled. False when it was being removed since the lease was taken, and after that removal has
-   * ended: what was seen may be gone, and the runtime has to be asked again.
+   * To be called once the image was found or pulled. False when it was being removed since the lease was taken, once
+   * that removal has ended: the image may be gone, so the caller must look again.
    * @param id as the runtime lists the image
    */
   settle(id: string): Promise<boolean>;
 }
 
-/** A look at what is in use, and the removals that follow from it. */
+/** A snapshot of what is in use, and the removals based on it. */
 export interface ImageSurvey extends Disposable {
-  /** Whether somebody holds the image, or held it since the survey began: a container made since is not in what it has seen. */
+  /**
+   * Whether the image is leased now, or was since the survey began: the snapshot may lack a container created since.
+   */
   isLeased(id: string): boolean;
   /**
-   * Removes an image that nobody holds.
-   * @returns false, and nothing is done, when somebody does
+   * Removes an image without a lease.
+   * @returns false, without removing it, when there is one
    */
   remove(id: string, work: () => Promise<void>): Promise<boolean>;
 }
@@ -27,12 +29,12 @@ interface OpenLease {
 }
 
 /**
- * Keeps the collection of images and the starts of containers apart. A start takes a lease before it looks, a collection
- * begins a survey before it lists; so whatever order they come in, one of the two sees the other. No start waits for a
- * removal but for that of its own image.
+ * Keeps garbage collection and container starts apart. A start takes a lease before it looks for its image, and a
+ * collection begins a survey before it lists. So in any order, one of the two sees the other. A start waits only for
+ * the removal of its own image.
  */
 export class ImageLeases {
-  /** How many leases there are on an image. */
+  /** The number of leases of each image. */
   readonly #held = new Map<string, number>();
   readonly #open = new Set<OpenLease>();
   readonly #removals = new Map<string, Promise<void>>();
@@ -76,7 +78,7 @@ export class ImageLeases {
   }
 
   async #remove(id: string, work: () => Promise<void>): Promise<void> {
-    // A hold that began before this survey is in it from the start, a later one was noted.
+    // A lease that began before this survey is in it from the start, a later one is noted.
     invariant("no image is removed that a start holds", !this.#held.has(id), () => id);
     const ended = Promise.withResolvers<void>();
     this.#removals.set(id, ended.promise);

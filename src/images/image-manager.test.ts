@@ -28,7 +28,7 @@ interface Pull {
   readonly fail: (error: Error) => void;
 }
 
-/** A runtime whose pulls end when the test says so. */
+/** A runtime whose pulls the test ends. */
 class FakeImages implements PullService {
   readonly present = new Map<string, { readonly id: string; readonly size?: bigint; readonly username?: string }>();
   readonly pulls: Pull[] = [];
@@ -98,7 +98,7 @@ async function refusal(promise: Promise<unknown>, reason: ImageErrorReason): Pro
   return error;
 }
 
-test("an image that is present is used without a pull", async () => {
+test("a present image is used without a pull", async () => {
   const { images, ensure, messages } = world();
   images.present.set("busybox:latest", { id: "sha256:1", username: "nobody" });
   const ensured = await ensure("busybox");
@@ -108,7 +108,7 @@ test("an image that is present is used without a pull", async () => {
   ]);
 });
 
-test("an absent image is pulled, and the journal tells it in upstream's words", async () => {
+test("an absent image is pulled, with journal entries in upstream's words", async () => {
   const { clock, images, ensure, entries, messages } = world();
   const ensured = ensure("busybox", { annotations: { a: "b" } });
   await settle();
@@ -127,7 +127,7 @@ test("an absent image is pulled, and the journal tells it in upstream's words", 
   assert.deepEqual([entries[1]?.of, entries[1]?.result, entries[1]?.durationMs], [1, "done", 1_200]);
 });
 
-test("policy Always pulls without looking first, policy Never does not pull", async () => {
+test("policy Always pulls without a lookup, policy Never does not pull", async () => {
   const { images, ensure } = world();
   images.present.set("app:1", { id: "sha256:old" });
   const ensured = ensure("app:1", { pullPolicy: "Always" });
@@ -141,7 +141,7 @@ test("policy Always pulls without looking first, policy Never does not pull", as
   assert.equal(images.pulls.length, 1);
 });
 
-test("a name that is none and a runtime that can't be asked are told apart", async () => {
+test("an invalid name and a failing runtime have different reasons", async () => {
   const { images, ensure } = world();
   const invalid = await refusal(ensure("Bad Image"), "InvalidImageName");
   assert.match(invalid.message, /^Failed to apply default image tag "Bad Image": couldn't parse image name/);
@@ -150,7 +150,7 @@ test("a name that is none and a runtime that can't be asked are told apart", asy
   assert.equal(unasked.message, 'Failed to inspect image "app:1": connection refused');
 });
 
-test("a failed pull is not tried again before its back-off, which doubles and tells the failure", async () => {
+test("a failed pull is not retried before its back-off, which doubles and repeats the error", async () => {
   const { clock, images, ensure, entries } = world();
   for (const seconds of [10, 20, 40, 80, 160, 300, 300]) {
     const pull = ensure("app:1");
@@ -169,7 +169,7 @@ test("a failed pull is not tried again before its back-off, which doubles and te
   assert.equal(images.pulls.length, 7);
 });
 
-test("a runtime that is away says nothing of the image: no back-off follows", async () => {
+test("an absent runtime causes no back-off", async () => {
   const { images, ensure } = world();
   for (let tries = 0; tries < 3; tries++) {
     const pull = ensure("app:1");
@@ -180,7 +180,7 @@ test("a runtime that is away says nothing of the image: no back-off follows", as
   assert.equal(images.pulls.length, 3);
 });
 
-test("a back-off is one pod's and one image's, and an image that appears meanwhile is used", async () => {
+test("back-offs are per pod and image, and an image that appears meanwhile is used", async () => {
   const { images, ensure } = world();
   const failing = ensure("app:1");
   await settle();
@@ -197,7 +197,7 @@ test("a back-off is one pod's and one image's, and an image that appears meanwhi
   assert.equal((await ensure("app:1")).pulled, false);
 });
 
-test("pods that want one image share its pull; a pod that goes leaves it to the others", async () => {
+test("pods that need the same image share its pull, which continues when one of them leaves", async () => {
   const { images, ensure, entries } = world();
   const leaving = new AbortController();
   const first = ensure("app:1", {}, leaving.signal);
@@ -212,7 +212,7 @@ test("pods that want one image share its pull; a pod that goes leaves it to the 
   assert.equal((await second).pulled, true);
 });
 
-test("a pull that nobody waits for any more is cancelled, and counts as no failure", async () => {
+test("an abandoned pull is canceled, and does not count as a failure", async () => {
   const { images, ensure } = world();
   const leaving = new AbortController();
   const only = ensure("app:1", {}, leaving.signal);
@@ -226,7 +226,7 @@ test("a pull that nobody waits for any more is cancelled, and counts as no failu
   assert.equal((await again).pulled, true);
 });
 
-test("pulls beyond the parallel bound wait, and the wait is told apart from the pull", async () => {
+test("pulls above the parallel limit wait, and the wait is reported apart from the pull", async () => {
   const { clock, images, ensure, messages } = world({ maxParallelImagePulls: 1 });
   const pulls = [ensure("app:1"), ensure("app:2")];
   await settle();
@@ -240,7 +240,7 @@ test("pulls beyond the parallel bound wait, and the wait is told apart from the 
   assert.match(messages().at(-1) ?? "", /in 500ms \(1\.5s including waiting\)/);
 });
 
-test("pulls beyond the registry's rate fail and back off", async () => {
+test("pulls above the registry's rate fail and back off", async () => {
   const { images, ensure } = world({ registryPullQps: 1, registryBurst: 1 });
   const first = ensure("app:1");
   const second = await refusal(ensure("app:2"), "ErrImagePull");
@@ -249,7 +249,7 @@ test("pulls beyond the registry's rate fail and back off", async () => {
   await first;
 });
 
-test("a pull has an end, named; what it did is unknown then", async () => {
+test("a pull has a deadline with a name; its outcome is unknown then", async () => {
   const { clock, images, ensure, entries } = world({ pullDeadlineMs: 60_000 });
   const pull = refusal(ensure("app:1"), "ErrImagePull");
   await clock.advance(60_000);
@@ -259,7 +259,7 @@ test("a pull has an end, named; what it did is unknown then", async () => {
   assert.deepEqual(clock.waits, []);
 });
 
-/** A pull secret of namespace default with one credential for every registry given. */
+/** A pull secret of namespace default with one credential for each registry. */
 function secret(name: string, password: string, ...registries: readonly string[]): PullSecret {
   const credential = { username: name, password, email: "", identityToken: "" };
   const entries = registries.map((registry) => ({ registry, credential }));
@@ -268,7 +268,7 @@ function secret(name: string, password: string, ...registries: readonly string[]
 const denied = (): CriError => new CriError("Unknown", "PullImage", "401 Unauthorized");
 
 describe("credentials", () => {
-  test("are tried one after the other: the pod's, then the node's own", async () => {
+  test("are tried in order: the pod's, then the node's own", async () => {
     const { images, files, ensure, entries } = world();
     const auth = Buffer.from("node:own").toString("base64");
     await files.makeDirectory("/kubelet", 0o755);
@@ -287,7 +287,7 @@ describe("credentials", () => {
     assert.doesNotMatch(JSON.stringify(entries), /p1|p2|own|bm9kZTpvd24/);
   });
 
-  test("that all fail are told by what each came to, the same only once", async () => {
+  test("that all fail are reported with the result of each, equal ones once", async () => {
     const { images, ensure } = world();
     const pull = ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io"), secret("b", "2", "*.io")] });
     for (const index of [0, 1]) {
@@ -303,7 +303,7 @@ describe("credentials", () => {
     assert.equal((await refusal(other, "ErrImagePull")).message, "[401 Unauthorized, no such host]");
   });
 
-  test("with an identity token go without the name beside it", async () => {
+  test("with an identity token are sent without the user name", async () => {
     const { images, ensure } = world();
     const source = { uid: podUid("u"), namespace: "default", name: "s" };
     const credential = { username: "0", password: "", email: "", identityToken: "refresh" };
@@ -314,7 +314,7 @@ describe("credentials", () => {
     await ensured;
   });
 
-  test("of others open nothing: pods that have other ones pull by themselves", async () => {
+  test("of one pod give no other pod access: pods with different ones pull separately", async () => {
     const { images, ensure, entries } = world();
     const db = { namespace: "default", name: "db", uid: podUid("uid-db") };
     const first = ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] });
@@ -341,7 +341,7 @@ describe("an image that was pulled with a pod's secret", () => {
     return here;
   }
 
-  test("is used by pods that have it, or the same content in another Secret", async () => {
+  test("may be used by pods that have the Secret, or one with the same content", async () => {
     const { images, ensure } = await pulledWithSecret();
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] })).pulled, false);
     const same = { ...secret("a", "1", "r.io"), source: { uid: podUid("u2"), namespace: "other", name: "b" } };
@@ -350,7 +350,7 @@ describe("an image that was pulled with a pod's secret", () => {
     assert.equal(images.pulls.length, 1);
   });
 
-  test("is asked for at its registry by all others, and by policy Never said to be absent", async () => {
+  test("requires a registry check by all others, and counts as absent under policy Never", async () => {
     const { images, ensure } = await pulledWithSecret();
     const never = await refusal(ensure("r.io/app:1", { pullPolicy: "Never" }), "ErrImageNeverPull");
     assert.match(never.message, /is not present/);
@@ -367,7 +367,7 @@ describe("an image that was pulled with a pod's secret", () => {
     assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("b", "2", "r.io")] })).pulled, false);
   });
 
-  test("is everybody's once it was had without", async () => {
+  test("is everybody's once it was pulled without credentials", async () => {
     const { images, ensure } = await pulledWithSecret();
     const open = ensure("r.io/app:1", { pullPolicy: "Always" });
     await settle();
@@ -377,7 +377,7 @@ describe("an image that was pulled with a pod's secret", () => {
   });
 });
 
-test("a request that is called off before it begins does nothing", async () => {
+test("a request canceled before it begins does nothing", async () => {
   const { images, ensure, entries } = world();
   await assert.rejects(ensure("app:1", {}, AbortSignal.abort(new Error("gone"))), /gone/);
   assert.deepEqual([images.looks, entries], [[], []]);

@@ -29,14 +29,14 @@ import { pullMessages } from "./pull-messages.ts";
 import type { PodCredential, PulledWith } from "./pull-record.ts";
 
 export interface ImageManagerLimits extends PullLimits {
-  /** Wait of a pod after the first failed pull of an image; doubles with each further one. */
+  /** Back-off after a pod's first failed pull of an image; doubles with each further one. */
   readonly backOffInitialMs: number;
   readonly backOffMaxMs: number;
 }
 
 /**
- * Upstream's figures, except that pulls run side by side (upstream's default is one after the other, so that one big
- * image holds up every pod, kubernetes/kubernetes#108405) and that a pull has an end.
+ * Upstream's values, with two exceptions: pulls are parallel (upstream's default is serial, so that a large image
+ * delays every pod, kubernetes/kubernetes#108405), and a pull has a deadline.
  */
 export const defaultImageLimits: ImageManagerLimits = {
   maxParallelImagePulls: 5,
@@ -58,61 +58,59 @@ export interface ImageManagerDependencies {
   readonly observer?: Pick<Observer, "imageAsked" | "accessJudged"> | undefined;
 }
 
-/** One container's need of an image. */
+/** A container's request for an image. */
 export interface EnsureImageRequest {
   readonly pod: PodRef;
   readonly container: string;
-  /** As the spec says it. */
+  /** As in the spec. */
   readonly image: string;
   readonly pullPolicy: PullPolicy;
-  /** The pod's annotations, which runtimes may read with the image. */
+  /** The pod's annotations; runtimes may evaluate them. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** The sandbox in which the image will run: some runtimes pull into the pod's own storage. */
+  /** The pod's sandbox: some runtimes pull into its own storage. */
   readonly sandboxConfig: SandboxConfig;
-  /** The pod's, in its order. */
+  /** The pod's Secrets, in its order. */
   readonly pullSecrets?: readonly PullSecret[];
-  /** The pod's service account, as whom credential providers may be asked. */
+  /** The pod's service account, for credential providers. */
   readonly account?: PullAccount | undefined;
-  /** Keeps the image on the node until its container is made. */
+  /** Keeps the image on the node until its container is created. */
   readonly lease: ImageLease;
-  /** Why the image is wanted. */
   readonly cause: Cause;
 }
 
-/** An image that is there. */
 export interface EnsuredImage {
   /** The runtime's own reference (`sha256:…`), from which containers are created. */
   readonly imageRef: string;
   readonly pulled: boolean;
-  /** Whom the image's processes run as; root when it doesn't say. */
+  /** The image's user; root by default. */
   readonly user: { readonly uid: bigint } | { readonly username: string };
 }
 
-/** What a look or a pull came to, with the id by which the runtime lists the image. */
+/** The result of a lookup or pull, with the ID by which the runtime lists the image. */
 interface FoundImage {
   readonly id: string;
   readonly ensured: EnsuredImage;
 }
 
-/** One request on its way: what its steps share. */
+/** A request in progress: the state shared by its steps. */
 interface Task {
   readonly request: EnsureImageRequest;
   readonly spec: ImageSpec;
   readonly backOffKey: string;
-  /** What a registry may be shown for it; looked up once, and only when it matters. */
+  /** Registry credentials, looked up once and only when needed. */
   readonly credentials: () => Promise<readonly TrackedCredential[]>;
 }
 
-/** Brings images to the node, as pull policies and back-offs allow (upstream's imageManager). */
+/** Makes images present as pull policies and back-offs allow (upstream's imageManager). */
 export class ImageManager {
   readonly #deps: ImageManagerDependencies;
   readonly #clock: Clock;
   readonly #journal: Recorder;
   readonly #puller: ImagePuller;
   readonly #backOff: BackOff;
-  /** What the last pull under a back-off key failed with, told again while it is in back-off. */
+  /** The last error for each back-off key, repeated during the back-off. */
   readonly #lastFailures = new Map<string, string>();
-  /** Back-off keys whose next pull waits for nothing; what it fails with waits longer still. */
+  /** Back-off keys that skip their next wait; a further failure extends the back-off. */
   readonly #retries = new Set<string>();
 
   constructor(deps: ImageManagerDependencies, limits: ImageManagerLimits = defaultImageLimits) {
@@ -125,7 +123,7 @@ export class ImageManager {
   }
 
   /**
-   * Makes sure that the image is there, pulling it when the policy says so.
+   * Ensures that the image is present, pulling it if the policy requires it.
    * @throws ImageError, or the signal's reason as soon as it aborts
    */
   async ensureImageExists(request: EnsureImageRequest, signal: AbortSignal): Promise<EnsuredImage> {
@@ -134,7 +132,7 @@ export class ImageManager {
     try {
       for (;;) {
         const { id, ensured } = await this.#ensure(request, asked, signal);
-        // One that was being removed meanwhile may be gone by now.
+        // An image that was being removed meanwhile may be gone.
         if (await request.lease.settle(id)) return ensured;
         signal.throwIfAborted();
       }
@@ -156,7 +154,7 @@ export class ImageManager {
     if (looks) asked.present = present !== undefined;
     const usable = present !== undefined && (await this.#isProven(task, present));
     signal.throwIfAborted();
-    // One that is not here and must not be pulled is refused before anybody asks whether a pull is needed.
+    // With policy Never, an absent image is an error before the pull decision.
     if (present !== undefined || request.pullPolicy !== "Never") asked.pulls = !usable;
     switch (decidePull(request.pullPolicy, usable)) {
       case "use":
@@ -278,7 +276,10 @@ export class ImageManager {
     return { id: image?.id ?? imageRef, ensured: { imageRef, pulled: true, user: userOf(image) } };
   }
 
-  /** A pull for which the pod has credentials of its own is noted before: killed in its midst, it gives nobody else access. */
+  /**
+   * A pull with the pod's own credentials is marked first: if podwright is killed during it, it gives no other pod
+   * access.
+   */
   async #pullAndRemember({ request, spec, credentials }: Task, signal: AbortSignal): Promise<PulledImage> {
     const { access } = this.#deps;
     const { image, sandboxConfig } = request;
@@ -304,10 +305,10 @@ export class ImageManager {
     origin: { readonly entry: number; readonly cause: unknown },
   ): ImageError {
     const nowMs = this.#clock.monotonic();
-    // A runtime that is not there says nothing of the image: back again, it is asked at once.
+    // An absent runtime says nothing about the image: no back-off follows.
     if (!isCriError(origin.cause, "Unavailable")) this.#backOff.next(backOffKey, nowMs, nowMs);
     this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
-    // Without a time of its own: a try that comes before the back-off is over says ImagePullBackOff, as people expect it.
+    // No retry time of its own: an attempt during the back-off reports ImagePullBackOff, as users expect.
     return new ImageError(reason, message, origin);
   }
 
@@ -321,7 +322,7 @@ export class ImageManager {
     return new ImageError(reason, message, { entry: this.#decided(request, reason, event, message), cause });
   }
 
-  /** Records a decision; `event` is the reason of the pod event that says the same. */
+  /** Records a decision; `event` is the reason of the corresponding pod Event. */
   #decided(
     { pod, container, image, cause }: EnsureImageRequest,
     what: NameOf<"decision">,

@@ -5,7 +5,7 @@ import { isNamed } from "./image-names.ts";
 const digest = `sha256:${"a".repeat(64)}`;
 const names = (...of: string[]) => ({ id: "sha256:1", names: of });
 
-test("an image is named by its tag and by its digest, however short the name is", () => {
+test("an image is matched by tag and by digest, however short the name is", () => {
   const busybox = names("docker.io/library/busybox:latest", `docker.io/library/busybox@${digest}`);
   for (const wanted of [
     "busybox",
@@ -28,7 +28,7 @@ test("a name without a registry may be completed by the runtime's own rules", ()
   assert.equal(isNamed("localhost:5000/app:1", names("quay.io/app:1")), false);
 });
 
-test("what is no reference only means itself", () => {
+test("an invalid reference only matches itself", () => {
   assert.equal(isNamed("sha256:1", names("a:1")), true);
   assert.equal(isNamed("UPPER", names("UPPER")), true);
   assert.equal(isNamed("UPPER", names("not a name")), false);

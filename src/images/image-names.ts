@@ -1,9 +1,9 @@
 import { type ImageReference, ImageReferenceError, parseImageReference } from "./image-reference.ts";
 
 /**
- * Whether an image of the runtime may be what a pod's spec names; pure. A name without a registry is completed by the
- * runtime's own rules (registries.conf): such a one also means the image of that name in any registry.
- * @param names tags and digests as the runtime has them
+ * Whether an image of the runtime may be the one that a pod's spec names; pure. The runtime completes a name without a
+ * registry by its own rules (registries.conf), so that matches the same name in any registry.
+ * @param names the runtime's tags and digests
  */
 export function isNamed(wanted: string, image: { readonly id: string; readonly names: readonly string[] }): boolean {
   if (wanted === "") return false;

@@ -20,38 +20,37 @@ export type ImageSpec = MessageInit<typeof ImageSpecSchema>;
 /** The part of CRI's image service that pulling needs. */
 export type PullService = Pick<CriImageService, "imageStatus" | "pullImage">;
 
-/** How much may be pulled at a time (KubeletConfiguration's names, units added). */
+/** Limits of pulls (KubeletConfiguration's names, with units). */
 export interface PullLimits {
-  /** Pulls at a time; upstream's `serializeImagePulls` is 1, undefined is no limit. */
+  /** Concurrent pulls; upstream's `serializeImagePulls` is 1, undefined is unlimited. */
   readonly maxParallelImagePulls: number | undefined;
-  /** Pulls a second on average and at once; a rate of 0 is no limit. */
+  /** Average rate and burst of pulls; a rate of 0 is unlimited. */
   readonly registryPullQps: number;
   readonly registryBurst: number;
-  /** After so long a pull is given up. CRI tells no progress, so it counts from the start of the pull. */
+  /** Pulls are canceled after this time. CRI reports no progress, so it counts from the start of the pull. */
   readonly pullDeadlineMs: number;
-  /** For the short calls of the image service. */
+  /** Timeout of the short calls of the image service. */
   readonly requestTimeoutMs: number;
 }
 
 export interface PulledImage {
   readonly imageRef: string;
-  /** What the runtime says of the image; undefined when it was removed in the meantime. */
+  /** The runtime's status of the image; undefined when it has been removed meanwhile. */
   readonly image: Image | undefined;
-  /** Of the pull itself, without the wait for a place. */
+  /** Duration of the pull itself, without the wait for a slot. */
   readonly pullMs: number;
-  /** What the registry let in; undefined: everybody may have the image. */
+  /** The credential that the registry accepted; undefined: the image is public. */
   readonly credential: TrackedCredential | undefined;
 }
 
-/** What is to be pulled, and how. */
 export interface PullRequest {
   readonly spec: ImageSpec;
   readonly sandboxConfig: SandboxConfig;
-  /** Tried one after the other; none: the pull goes without. */
+  /** Tried one after the other; none: pull without. */
   readonly credentials: readonly TrackedCredential[];
 }
 
-/** Pulls images: one call for one image at a time however many want it, within the limits. */
+/** Pulls images within the limits. Concurrent requests for one image share a call. */
 export class ImagePuller {
   readonly #clock: Clock;
   readonly #images: PullService;
@@ -78,13 +77,13 @@ export class ImagePuller {
   }
 
   /**
-   * Pulls the image, or waits for the pull of it with the same credentials that is under way. The signal ends this wait
-   * at once; the pull goes on while others wait for it. Rejects with CriError, DeadlineError, an error that says "pull
-   * QPS exceeded" or what each credential came to, or the signal's reason.
+   * Pulls the image, or joins a running pull of it with the same credentials. The signal ends this wait at once; the
+   * pull continues while others wait for it. Rejects with CriError, DeadlineError, an error "pull QPS exceeded" or with
+   * the result of each credential, or the signal's reason.
    */
   async pull(request: PullRequest, signal: AbortSignal): Promise<PulledImage> {
     const { spec, credentials } = request;
-    // Whoever has other credentials has to show them: a shared pull would let everybody in with those of one.
+    // Requests with other credentials need their own pull: sharing one would grant access by another pod's credentials.
     const key = JSON.stringify([spec.image, spec.runtimeHandler ?? "", credentials]);
     return await this.#shared.join(key, (workSignal) => this.#pullAlone(request, workSignal), signal);
   }
@@ -117,7 +116,7 @@ export class ImagePuller {
         const { imageRef } = await this.#images.pullImage({ image: spec, sandboxConfig, ...auth }, { signal });
         return { imageRef, credential };
       } catch (error) {
-        // The reason says which wait passed its deadline, the call's own error only that it was cancelled.
+        // The reason names the wait that passed its deadline; the call's own error only says that it was canceled.
         signal.throwIfAborted();
         failures.push(error);
       }
@@ -131,7 +130,7 @@ export class ImagePuller {
 
 type Auth = Pick<MessageInit<typeof PullImageRequestSchema>, "auth">;
 
-/** An identity token counts in place of the name beside it, which runtimes would take first. */
+/** With an identity token the user name is omitted, because runtimes would prefer it. */
 function authOf(tracked: TrackedCredential | undefined): Auth {
   if (tracked === undefined) return {};
   const { username, password, identityToken } = tracked.credential;

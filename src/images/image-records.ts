@@ -1,18 +1,18 @@
 import { FileError, type Files } from "../ports/files.ts";
 
-/** Where it is kept, below the root directory, how images came to the node: the Go kubelet's layout (KEP-2535). */
+/** Directory of pull records below the root directory, in the Go kubelet's layout (KEP-2535). */
 export const imageRecordDirectory = "image_manager";
 
 const recordName = /^sha256-[0-9a-f]{64}$/u;
 
-/** True for the name of a file that holds one such record. */
+/** True for the file name of a pull record. */
 export function isImageRecord(name: string): boolean {
   return recordName.test(name);
 }
 
 /**
- * How many records there are.
- * @throws FileError when a directory that is there can't be read
+ * Counts pull records.
+ * @throws FileError for an unreadable directory
  */
 export async function countImageRecords(
   files: Pick<Files, "list">,

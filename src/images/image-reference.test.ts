@@ -24,7 +24,7 @@ test("names are completed as Docker completes them", () => {
   }
 });
 
-test("the runtime gets the name as it was written, with a tag", () => {
+test("the runtime gets the name as written, with a tag", () => {
   assert.equal(withDefaultTag("busybox"), "busybox:latest");
   assert.equal(withDefaultTag("busybox:latest"), "busybox:latest");
   assert.equal(withDefaultTag("127.0.0.1:5000/app"), "127.0.0.1:5000/app:latest");
@@ -32,7 +32,7 @@ test("the runtime gets the name as it was written, with a tag", () => {
   assert.equal(withDefaultTag(`busybox:1@${sha256}`), `busybox:1@${sha256}`);
 });
 
-test("what is no image name is refused with upstream's words", () => {
+test("an invalid image name is rejected in upstream's words", () => {
   const cases: Array<readonly [string, string]> = [
     ["", "invalid reference format"],
     ["BusyBox", "invalid reference format: repository name (library/BusyBox) must be lowercase"],
@@ -54,11 +54,11 @@ test("what is no image name is refused with upstream's words", () => {
   }
 });
 
-test("a name without end is refused at once", () => {
+test("an endless name is rejected at once", () => {
   assert.throws(() => parseImageReference(`${"a".repeat(1_000_000)}.b/!`), ImageReferenceError);
 });
 
-test("any text is parsed or refused, in time, and a tagged name stays valid", () => {
+test("any text is parsed or rejected in bounded time, and a tagged name stays valid", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom(..."a,Z,0,9,.,_,-,/,:,@,[,],__,sha256:".split(",")), maxLength: 400 }),

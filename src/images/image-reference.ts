@@ -1,4 +1,4 @@
-/** An image name taken apart, completed as Docker does: `busybox` is `docker.io/library/busybox`, tag `latest`. */
+/** A parsed image name, completed as Docker does: `busybox` is `docker.io/library/busybox`, tag `latest`. */
 export interface ImageReference {
   /** Registry host, with its port when one is given. */
   readonly domain: string;
@@ -10,7 +10,7 @@ export interface ImageReference {
   readonly digest: string;
 }
 
-/** A text that is no image reference; the message is upstream's, which users search for. */
+/** An invalid image reference; the message is upstream's, which users search for. */
 export class ImageReferenceError extends Error {
   constructor(image: string, problem: string) {
     super(`couldn't parse image name ${JSON.stringify(image)}: ${problem}`);
@@ -20,7 +20,7 @@ export class ImageReferenceError extends Error {
 
 const defaultDomain = "docker.io";
 const maxPathCharacters = 255;
-/** Longer than any host, path, tag and digest together; keeps a hostile name from costing time. */
+/** Longer than any host, path, tag and digest together; bounds the cost of a hostile name. */
 const maxCharacters = 4096;
 
 const domainComponent = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?";
@@ -66,8 +66,8 @@ export function parseImageReference(image: string): ImageReference {
 }
 
 /**
- * The image as the runtime is asked for it: with `:latest` when neither tag nor digest is given, and otherwise as it
- * was written, because completing a short name is the runtime's own business (registries.conf).
+ * The image name sent to the runtime: with `:latest` when it has neither tag nor digest, otherwise as written, because
+ * the runtime resolves short names by its own configuration (registries.conf).
  * @throws ImageReferenceError
  */
 export function withDefaultTag(image: string): string {
@@ -84,7 +84,7 @@ function splitDomain(image: string): readonly [string, string] {
   if (first === defaultDomain || first === "index.docker.io") {
     return [defaultDomain, rest.includes("/") ? rest : `library/${rest}`];
   }
-  // A first part without dot or colon is a user of Docker Hub, not a host, unless it could be no such user's name.
+  // A first component without dot or colon is a Docker Hub user, not a host, unless it is no valid user name.
   const isHost = first === "localhost" || /[.:]/.test(first) || first !== first.toLowerCase();
   return isHost ? [first, rest] : [defaultDomain, image];
 }

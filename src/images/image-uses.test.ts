@@ -8,7 +8,7 @@ import { ImageUses } from "./image-uses.ts";
 const path = "/kubelet/podwright/image-uses.json";
 const minute = 60_000;
 
-/** Its wall clock may be set. */
+/** A clock whose wall time can be set. */
 class JumpingClock extends ManualClock {
   offsetMs = 0;
 
@@ -38,7 +38,7 @@ class Scene {
   }
 }
 
-test("when images were first seen and last used is known in the next life", async () => {
+test("the next run knows when images were first seen and last used", async () => {
   const scene = new Scene();
   await scene.uses.load();
   scene.uses.observe(["a", "b"], new Set(["a"]));
@@ -53,7 +53,7 @@ test("when images were first seen and last used is known in the next life", asyn
   assert.equal((await scene.files.stat(path))?.mode, 0o600);
 });
 
-test("an image that is gone is forgotten, and told", async () => {
+test("a removed image is forgotten and reported", async () => {
   const scene = new Scene();
   assert.equal(scene.uses.observe(["a", "b"], new Set()), false);
   await scene.clock.advance(minute);
@@ -64,7 +64,7 @@ test("an image that is gone is forgotten, and told", async () => {
   assert.deepEqual(scene.ages("b"), [2 * minute, undefined]);
 });
 
-test("the file is written when other images are there or in use, otherwise once an hour, and at the end", async () => {
+test("the file is written when images or their use change, otherwise once an hour, and at the end", async () => {
   const scene = new Scene();
   const written: string[] = [];
   const { files } = scene;
@@ -87,14 +87,14 @@ test("the file is written when other images are there or in use, otherwise once 
   assert.equal(written.length, 1);
 });
 
-test("a wall clock that jumps makes no image old in this life", async () => {
+test("a wall clock jump makes no image old in this run", async () => {
   const scene = new Scene();
   scene.uses.observe(["a"], new Set(["a"]));
   scene.clock.offsetMs = 24 * 60 * minute;
   assert.deepEqual(scene.ages("a"), [0, 0]);
 });
 
-test("a file that can't be read costs what it said, and nothing else", async () => {
+test("an unreadable file loses only its contents", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/kubelet/podwright", 0o700);
   await scene.files.write(path, "{ torn", 0o600);

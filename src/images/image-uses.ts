@@ -22,18 +22,18 @@ const Remembered = z.object({
 });
 
 const maxBytes = 16 << 20;
-/** While the same images are in use, the file is written this often. */
+/** Minimum interval of writes while the same images are in use. */
 const writePeriodMs = 3_600_000;
 
 /**
- * When each image was first seen and last in use. Kept in a file, so that after a restart what is collected is still what
- * was not used for longest. Ages are kept by the monotonic clock: a wall clock that jumps makes no image old.
+ * When each image was first seen and last used. Stored in a file, so that garbage collection still starts with the
+ * longest unused images after a restart. Ages follow the monotonic clock: a wall clock jump makes no image old.
  */
 export class ImageUses {
   readonly #deps: ImageUsesDependencies;
   readonly #path: string;
   #uses = new Map<string, Use>();
-  /** Images and whether each is in use, as the file has them. */
+  /** The images in the file, with whether each is in use. */
   #written = "";
   #writtenMs = Number.NEGATIVE_INFINITY;
   #state = "";
@@ -44,7 +44,7 @@ export class ImageUses {
     this.#path = path;
   }
 
-  /** Reads what an earlier life has seen. Never rejects: without it images count as seen for the first time. */
+  /** Reads the earlier run's file. Never rejects: without it images count as first seen now. */
   async load(): Promise<void> {
     const { clock, files, log } = this.#deps;
     try {
@@ -59,7 +59,7 @@ export class ImageUses {
     }
   }
 
-  /** Takes note of the images that there are, and of those in use. @returns whether some are gone since the last time */
+  /** Updates the images and those in use. @returns whether some have been removed since the last call */
   observe(ids: readonly string[], inUse: ReadonlySet<string>): boolean {
     const nowMs = this.#deps.clock.monotonic();
     const before = this.#uses;
@@ -77,13 +77,13 @@ export class ImageUses {
     return this.#uses.get(id) ?? { detectedMs: this.#deps.clock.monotonic(), lastUsedMs: undefined };
   }
 
-  /** Writes the file when other images are there or in use than it says, otherwise seldom. Never rejects. */
+  /** Writes the file when images or their use have changed, otherwise seldom. Never rejects. */
   async save(): Promise<void> {
     const isDue = this.#deps.clock.monotonic() - this.#writtenMs >= writePeriodMs;
     if (this.#state !== "" && (isDue || this.#state !== this.#written)) await this.#write();
   }
 
-  /** Writes what is known by now, for the next life. Never rejects. */
+  /** Writes the current state for the next run. Never rejects. */
   async close(): Promise<void> {
     if (this.#state !== "") await this.#write();
   }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { credentialsFor, makeKeyring } from "./keyring.ts";
 import { matchesRepository } from "./registry-pattern.ts";
 
-/** A keyring with a user for each registry, named like it. */
+/** A keyring with one user for each registry, named after it. */
 function keyringOf(...registries: readonly string[]) {
   const entries = registries.map((registry) => {
     return { registry, credential: { username: registry, password: "p", email: "", identityToken: "" } };
@@ -13,7 +13,7 @@ function keyringOf(...registries: readonly string[]) {
 const users = (repository: string, ...registries: readonly string[]): string[] =>
   credentialsFor(keyringOf(...registries), repository).map(({ credential }) => credential.username);
 
-test("a registry's name or pattern stands for repositories", () => {
+test("a registry name or pattern matches repositories", () => {
   const cases: readonly (readonly [string, string, boolean])[] = [
     ["registry.example.org", "registry.example.org/app", true],
     ["registry.example.org", "registry.example.org:5000/app", false],
@@ -42,11 +42,11 @@ test("a registry's name or pattern stands for repositories", () => {
   }
 });
 
-test("a pattern made to take long takes none", { timeout: 5000 }, () => {
+test("a pathological pattern is matched quickly", { timeout: 5000 }, () => {
   assert.equal(matchesRepository("*a".repeat(2000), "a".repeat(1000)), false);
 });
 
-test("credentials are tried from the most special to the most general", () => {
+test("credentials are tried from the most specific to the most general", () => {
   const all = ["example.org", "*.example.org", "example.org/team", "example.org/team/app", "https://example.org/v2/"];
   assert.deepEqual(users("example.org/team/app", ...all), [
     "example.org/team/app",
@@ -58,14 +58,14 @@ test("credentials are tried from the most special to the most general", () => {
   assert.deepEqual(users("else.org/app", ...all), []);
 });
 
-test("what docker login writes of Docker Hub counts for its images, by whatever name", () => {
+test("docker login's names of Docker Hub match its images", () => {
   const login = "https://index.docker.io/v1/";
   assert.deepEqual(users("docker.io/library/busybox", login), [login]);
   assert.deepEqual(users("docker.io/library/busybox", login, "docker.io/library"), ["docker.io/library"]);
   assert.deepEqual(users("quay.io/app", login), []);
 });
 
-test("schemes, queries, users and versions of the API in a registry's name say nothing", () => {
+test("schemes, queries, users and API versions in a registry name are ignored", () => {
   for (const registry of ["http://r:1/", "https://r:1/v1/", "r:1/v2/", "https://me@r:1/?x#y"]) {
     assert.deepEqual(users("r:1/app", registry), [registry]);
   }

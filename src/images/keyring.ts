@@ -10,15 +10,15 @@ export interface SecretSource {
   readonly name: string;
 }
 
-/** A credential and whose it is; without a source it is the node's own, which every pod on it may use. */
+/** A credential and its origin; without one it is the node's own, which every pod may use. */
 export interface TrackedCredential {
   readonly credential: RegistryCredential;
   readonly source: SecretSource | undefined;
-  /** The service account as whom a credential provider was asked for it. */
+  /** The service account that a credential provider was called for. */
   readonly account?: SecretSource | undefined;
 }
 
-/** The cache key of credentials: the part of a repository's name that they apply to. */
+/** Credentials by the registry or repository prefix that they apply to. */
 export type Keyring = ReadonlyMap<string, readonly TrackedCredential[]>;
 
 /** Docker Hub's name in the files of `docker login`. */
@@ -43,8 +43,8 @@ export function makeKeyring(
 }
 
 /**
- * The credentials for a repository in the order in which they are to be tried: what is more special comes first, as
- * upstream's keyring orders them. What nothing matches on Docker Hub gets the credentials of `docker login`. Pure.
+ * The credentials for a repository in the order in which they are tried: most specific first, as upstream's keyring.
+ * Docker Hub images without a match get the credentials of `docker login`. Pure.
  * @param repository with its registry: `docker.io/library/busybox`
  */
 export function credentialsFor(keyring: Keyring, repository: string): readonly TrackedCredential[] {
@@ -57,8 +57,8 @@ export function credentialsFor(keyring: Keyring, repository: string): readonly T
 }
 
 /**
- * What a name in a file stands for: host, port and path. Clients of Docker write the path of the API's version behind
- * the host; it says nothing. Undefined: it is no name.
+ * The key of a registry name: host, port and path. The API version in the path, which Docker clients write, is dropped.
+ * Undefined: an invalid name.
  */
 function keyOf(registry: string): string | undefined {
   const place = registry.replace(/^https?:\/\//u, "").replace(/[?#].*$/su, "");
@@ -74,7 +74,7 @@ function descending(a: string, b: string): number {
   return a < b ? 1 : -1;
 }
 
-/** A hash by which a credential is known again, as the Go kubelet makes it. */
+/** A hash that identifies a credential, computed as the Go kubelet does. */
 export function credentialHash(
   hashing: Hashing,
   { username, password, email, identityToken }: RegistryCredential,

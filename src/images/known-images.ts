@@ -2,20 +2,19 @@ import type { Container, Image } from "../ports/gen/runtime/v1/api_pb.js";
 import type { ImageHold, KnownImage } from "./image-garbage.ts";
 import { isNamed } from "./image-names.ts";
 
-/** Images that a pod's spec names. */
 export interface WantedImages {
   /** `default/shop` */
   readonly pod: string;
   readonly names: readonly string[];
 }
 
-/** Names of a container's labels that say whose it is. */
+/** Container label keys that identify the pod and container. */
 export interface OwnerLabels {
   readonly namespace: string;
   readonly pod: string;
 }
 
-/** What was found on the node, all of it listed after the survey had begun. */
+/** Images and containers of the node, all listed after the survey had begun. */
 export interface FoundImages {
   readonly images: readonly Image[];
   readonly containers: readonly Container[];
@@ -23,14 +22,14 @@ export interface FoundImages {
   readonly isLeased: (id: string) => boolean;
   /** The image of sandboxes; empty: unknown. */
   readonly sandboxImage: string;
-  /** Ids of images that are not podwright's to remove. */
+  /** IDs of images that podwright may not remove. */
   readonly foreign: ReadonlySet<string>;
 }
 
 /** When an image was first seen and last in use: monotonic ms. */
 export type UseOf = (id: string) => Pick<KnownImage, "detectedMs" | "lastUsedMs">;
 
-/** Ids of the images that a container was made of, dead ones included; pure. By id with the container that says so. */
+/** IDs of images with containers, dead ones included, each with one of its containers; pure. */
 export function imagesInUse(
   images: readonly Image[],
   containers: readonly Container[],
@@ -47,7 +46,7 @@ export function imagesInUse(
   return used;
 }
 
-/** The images of the runtime with what keeps each of them; pure. */
+/** The runtime's images with the reason why each stays, if any; pure. */
 export function knownImages(found: FoundImages, useOf: UseOf, labels: OwnerLabels): KnownImage[] {
   const used = imagesInUse(found.images, found.containers);
   return found.images.map((image) => {

@@ -11,20 +11,19 @@ import { PullCredentials } from "./pull-credentials.ts";
 import type { VerificationPolicy } from "./pull-record.ts";
 import type { Files } from "../ports/files.ts";
 
-/** How images are got. */
 export interface ImageConfig extends ImageManagerLimits {
   readonly verification: VerificationPolicy;
-  /** Paths of files that may hold the node's own credentials for registries, the first goes first. */
+  /** Candidates for the node's own registry credentials, in order. */
   readonly credentialFiles: readonly string[];
   /** Undefined: none. */
   readonly credentialPlugins?: CredentialPlugins | undefined;
 }
 
-/** Programs that are asked for credentials, and where they are. */
+/** Credential provider plugins and their directory. */
 export interface CredentialPlugins {
   readonly providers: readonly CredentialProvider[];
   readonly directory: string;
-  /** Of the files that name them: `sha256:…`. */
+  /** Hash of their configuration files: `sha256:…`. */
   readonly configHash: string;
 }
 
@@ -34,14 +33,14 @@ export interface ImageDependencies extends Omit<ImageManagerDependencies, "crede
   readonly processes: Pick<Processes, "run">;
 }
 
-/** What brings images to the node, and what whoever takes them away has to go by. */
+/** The image manager, and what removing images depends on. */
 export interface Images {
   readonly manager: ImageManager;
   readonly access: ImageAccess;
   readonly leases: ImageLeases;
 }
 
-/** An image manager with what it needs. */
+/** Builds an image manager with its parts. */
 export function makeImages(
   deps: ImageDependencies,
   { images, node }: { readonly images: ImageConfig; readonly node: { readonly rootDirectory: string } },

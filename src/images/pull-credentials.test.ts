@@ -22,7 +22,7 @@ async function world() {
   return { clock, users, write, warnings };
 }
 
-test("of the node's files the first that is good counts, and is read again after five minutes", async () => {
+test("the first valid file of the node is used, and read again after five minutes", async () => {
   const { clock, users, write, warnings } = await world();
   assert.deepEqual(await users("busybox"), []);
   await write("/kubelet/.dockercfg", { "r.io": { username: "old", password: "p" } });
@@ -39,7 +39,7 @@ test("of the node's files the first that is good counts, and is read again after
   assert.deepEqual(warnings, ['{"path":"/kubelet/config.json","error":"is not JSON"}']);
 });
 
-test("what plugins know comes after what the pod and the node have, with the account that it is for", async () => {
+test("plugin credentials come after those of the pod and the node, with their account", async () => {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
   await files.makeDirectory("/kubelet", 0o700);
@@ -74,7 +74,7 @@ test("what plugins know comes after what the pod and the node have, with the acc
     [
       ["pod", undefined],
       ["node", undefined],
-      // The more special name goes first.
+      // The more specific name first.
       ["account", "robot"],
       ["plugin", undefined],
     ],

@@ -14,21 +14,18 @@ export interface PullSecret {
   readonly entries: readonly RegistryEntry[];
 }
 
-/** As upstream: the node's own files are read again after so long. */
+/** As upstream: interval at which the node's own files are read again. */
 const rereadMs = 5 * 60_000;
 const maxBytes = 10 * 1024 * 1024;
 
-/**
- * The credentials with which images are pulled: the pod's, then those of the node's own files, then what credential
- * providers know.
- */
+/** The credentials for pulls: the pod's, then those of the node's own files, then those of credential providers. */
 export class PullCredentials {
   readonly #deps: { readonly clock: Clock; readonly files: Pick<Files, "read">; readonly log: Logger };
   readonly #paths: readonly string[];
   readonly #providers: Pick<CredentialProviders, "for"> | undefined;
   #node: { readonly keyring: Keyring; readonly readAtMs: number } | undefined;
 
-  /** @param paths files named `config.json` or `.dockercfg`; the first that is there and good counts */
+  /** @param paths files named `config.json` or `.dockercfg`; the first valid one is used */
   constructor(
     deps: { readonly clock: Clock; readonly files: Pick<Files, "read">; readonly log: Logger },
     paths: readonly string[],
@@ -39,7 +36,7 @@ export class PullCredentials {
     this.#paths = paths;
   }
 
-  /** The credentials for an image, in the order in which they are to be tried. */
+  /** The credentials for an image, in the order in which they are tried. */
   async for(image: string, secrets: readonly PullSecret[], asker?: PullAsker): Promise<readonly TrackedCredential[]> {
     const { domain, path } = parseImageReference(image);
     const repository = `${domain}/${path}`;
@@ -73,7 +70,7 @@ export class PullCredentials {
   }
 }
 
-/** Each credential once: whose it is first counts. */
+/** Removes duplicates; the first origin counts. */
 function withoutRepetition(credentials: readonly TrackedCredential[]): readonly TrackedCredential[] {
   const seen = new Set<string>();
   return credentials.filter(({ credential, source, account }) => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decidePull, judgePullFailure, looksFirst } from "./pull-decision.ts";
 import { goDuration, pullMessages } from "./pull-messages.ts";
 
-test("each policy decides by what is present", () => {
+test("each policy decides by the image's presence", () => {
   assert.deepEqual(
     (["Always", "IfNotPresent", "Never"] as const).map((policy) => [
       looksFirst(policy),
@@ -18,7 +18,7 @@ test("each policy decides by what is present", () => {
   );
 });
 
-test("failures that the runtime marks have reasons of their own", () => {
+test("failures marked by the runtime have their own reasons", () => {
   assert.deepEqual(judgePullFailure("app:1", "RegistryUnavailable: 503"), {
     reason: "RegistryUnavailable",
     message: "image pull failed for app:1 because the registry is unavailable: 503",
@@ -30,7 +30,7 @@ test("failures that the runtime marks have reasons of their own", () => {
   assert.deepEqual(judgePullFailure("app:1", "no such host"), { reason: "ErrImagePull", message: "no such host" });
 });
 
-test("durations read as Go's", () => {
+test("durations are formatted as in Go", () => {
   const texts = [0, 0.4, 850, 1_000, 1_200, 59_999, 120_500, 3_600_000, 3_723_004].map(goDuration);
   assert.deepEqual(texts, ["0s", "0s", "850ms", "1s", "1.2s", "59.999s", "2m0.5s", "1h0m0s", "1h2m3.004s"]);
 });

@@ -3,15 +3,15 @@ import type { ImageErrorReason } from "./image-error.ts";
 /** `imagePullPolicy` of a container, defaults applied. */
 export type PullPolicy = "Always" | "IfNotPresent" | "Never";
 
-/** What to do for an image: use it as it is here, pull it, or give up because the policy forbids to pull. */
+/** Use the present image, pull it, or fail because the policy forbids a pull. */
 export type PullDecision = "use" | "pull" | "refuse";
 
-/** True when the policy asks whether the image is here; `Always` goes to the registry at each start. */
+/** True when the policy depends on whether the image is present; `Always` contacts the registry at each start. */
 export function looksFirst(policy: PullPolicy): boolean {
   return policy !== "Always";
 }
 
-/** Decides by the policy and by whether the runtime has the image (not asked for `Always`). */
+/** Decides by the policy and the image's presence (which is irrelevant for `Always`). */
 export function decidePull(policy: PullPolicy, present: boolean): PullDecision {
   switch (policy) {
     case "Always":
@@ -23,13 +23,13 @@ export function decidePull(policy: PullPolicy, present: boolean): PullDecision {
   }
 }
 
-/** A failed pull as the container's status tells it. */
+/** A failed pull as in the container's status. */
 export interface PullFailure {
   readonly reason: ImageErrorReason;
   readonly message: string;
 }
 
-/** The two failures that a runtime marks by the beginning of its message (cri-api/pkg/errors), and all others. */
+/** Recognises the two failures that runtimes mark by a message prefix (cri-api/pkg/errors). */
 export function judgePullFailure(image: string, message: string): PullFailure {
   const marked = [
     ["RegistryUnavailable", "the registry is unavailable"],

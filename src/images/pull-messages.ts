@@ -1,6 +1,6 @@
-/** The texts of upstream's image events, word for word. */
+/** The messages of upstream's image Events, verbatim. */
 export const pullMessages = {
-  /** @param judged it was asked whether the pod may use it */
+  /** @param judged the pod's access to the image was verified */
   present: (image: string, judged: boolean) =>
     `Container image ${JSON.stringify(image)} already present on machine${judged ? " and can be accessed by the pod" : ""}`,
   pulling: (image: string) => `Pulling image ${JSON.stringify(image)}`,
@@ -15,7 +15,7 @@ export const pullMessages = {
     `Failed to apply default image tag ${JSON.stringify(image)}: ${message}`,
 } as const;
 
-/** A duration as Go prints one that is cut to milliseconds: `850ms`, `1.2s`, `2m0.5s`, `1h0m0s`. */
+/** A duration in Go's format, truncated to milliseconds: `850ms`, `1.2s`, `2m0.5s`, `1h0m0s`. */
 export function goDuration(durationMs: number): string {
   const ms = Math.trunc(durationMs);
   if (ms === 0) return "0s";

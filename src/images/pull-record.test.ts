@@ -19,7 +19,7 @@ const secret = (name: string, credentialHash: string): SecretCredential => {
 const image = "r.io/app:1";
 const imageRef = "sha256:1";
 
-test("policies say which images a pod may use unasked", () => {
+test("policies decide which images a pod may use without a registry check", () => {
   const cases: readonly (readonly [VerificationPolicy["policy"], string, boolean, boolean])[] = [
     ["NeverVerify", image, true, false],
     ["NeverVerifyPreloadedImages", image, true, true],
@@ -48,7 +48,7 @@ test("names lose tag and digest, and keep the registry's port", () => {
   ]);
 });
 
-test("a record tells whose image it is by Secret or by content, for the name it was pulled by", () => {
+test("a record grants access by Secret or by content, for the name that was pulled", () => {
   const record = withAccess(undefined, { image, imageRef, with: secret("a", "h1") }, "t");
   assert.equal(provenAccess(record, image, []), undefined);
   assert.equal(provenAccess(record, image, [secret("b", "h2")]), undefined);
@@ -60,7 +60,7 @@ test("a record tells whose image it is by Secret or by content, for the name it 
   assert.equal(provenAccess(unhashed, image, [secret("b", "")]), undefined);
 });
 
-test("a record grows by what is new, and is the node's from when it is so", () => {
+test("a record gains new credentials, and becomes the node's once one is the node's", () => {
   const first = withAccess(undefined, { image, imageRef, with: secret("b", "h1") }, "t1");
   assert.equal(withAccess(first, { image, imageRef, with: secret("b", "h1") }, "t2"), first);
   const second = withAccess(first, { image, imageRef, with: secret("a", "h2") }, "t2");
@@ -72,7 +72,7 @@ test("a record grows by what is new, and is the node's from when it is so", () =
   assert.equal(withAccess(open, { image, imageRef, with: secret("c", "h") }, "t5"), open);
 });
 
-test("looking an image up makes its record grow to a bound only", () => {
+test("lookups extend an image's record up to a limit", () => {
   let record = withAccess(undefined, { image, imageRef, with: secret("0", "h") }, "t");
   for (let index = 1; index < 200; index++) {
     record = withAccess(record, { image, imageRef, with: secret(String(index), "h"), looked: true }, "t");
@@ -100,7 +100,7 @@ test("records are the Go kubelet's, byte for byte", () => {
   assert.equal(encodePullIntent("a:b"), intent);
 });
 
-test("an account that opened a registry may use its image again, and no other one", () => {
+test("an account that was granted access may use the image again, and no other one", () => {
   const robot = { account: { uid: "u", namespace: "ns", name: "robot" } };
   const record = withAccess(undefined, { image, imageRef, with: robot }, "t1");
   const { account } = robot;
@@ -115,7 +115,7 @@ test("an account that opened a registry may use its image again, and no other on
   ]);
 });
 
-test("a pattern of the allowlist is a name without tag and digest, or the beginning of one with /* behind", () => {
+test("an allowlist pattern is a name without tag and digest, or its prefix followed by /*", () => {
   for (const good of ["busybox", "docker.io/library/*", "localhost:5000/a/b", "a/*"]) {
     assert.equal(allowlistProblem(good), undefined, good);
   }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ImageReferenceError, parseImageReference } from "./image-reference.ts";
 import type { SecretSource } from "./keyring.ts";
 
-/** Secrets of which it is known that they give access to an image, and a hash of what they held then. */
+/** Secrets known to give access to an image, with a hash of their contents at the time. */
 const SecretAccess = z.object({
   uid: z.string(),
   namespace: z.string(),
@@ -21,15 +21,15 @@ const PulledRecord = z.object({
 });
 
 type Access = z.infer<typeof Access>;
-/** With which credentials an image was pulled, by its name without tag (KEP-2535's ImagePulledRecord). */
+/** The credentials that an image was pulled with, by image name without tag (KEP-2535's ImagePulledRecord). */
 export type PulledRecord = z.infer<typeof PulledRecord>;
 
-/** A credential that a pod brings from one of its Secrets. */
+/** A credential from one of a pod's Secrets. */
 export interface SecretCredential extends SecretSource {
   readonly credentialHash: string;
 }
 
-/** A credential that a provider gave for the pod's service account. */
+/** A credential from a provider, for the pod's service account. */
 export interface AccountCredential {
   readonly account: SecretSource;
 }
@@ -37,23 +37,23 @@ export interface AccountCredential {
 /** A credential that not every pod has. */
 export type PodCredential = SecretCredential | AccountCredential;
 
-/** What opened the registry: something of the pod's, or something that every pod of the node may use. */
+/** The credential that the registry accepted: a pod's, or one that every pod of the node may use. */
 export type PulledWith = PodCredential | "node";
 
-/** imagePullCredentialsVerificationPolicy and what belongs to it. */
+/** imagePullCredentialsVerificationPolicy and its allowlist. */
 export interface VerificationPolicy {
-  /** Off: the feature gate is off, and nobody asks. */
+  /** Off: the feature gate is off, and nothing is verified. */
   readonly policy:
     | "Off"
     | "NeverVerify"
     | "NeverVerifyPreloadedImages"
     | "NeverVerifyAllowlistedImages"
     | "AlwaysVerify";
-  /** preloadedImagesVerificationAllowlist: names without tag, or their beginnings with `/*` behind. */
+  /** preloadedImagesVerificationAllowlist: names without tag, or prefixes followed by `/*`. */
   readonly allowlist: readonly string[];
 }
 
-/** What is wrong with a pattern of the allowlist, in upstream's words; undefined: nothing. */
+/** Why an allowlist pattern is invalid, in upstream's words; undefined: it is valid. */
 export function allowlistProblem(pattern: string): string | undefined {
   if (pattern !== pattern.trim()) return `leading/trailing spaces are not allowed: ${pattern}`;
   const isWildcard = pattern.endsWith("/*");
@@ -73,12 +73,12 @@ export function allowlistProblem(pattern: string): string | undefined {
   }
 }
 
-/** The most Secrets that are remembered for an image when it is only looked up (upstream's figure). */
+/** Maximum number of Secrets recorded for an image by lookups (upstream's constant). */
 const maxSecretsByLooking = 100;
 
 /**
- * Whether a pod has to prove that it may use an image that is on the node. Pure.
- * @param byKubelet a kubelet of this node pulled it; otherwise it was brought in some other way
+ * Whether a pod has to prove access to a present image. Pure.
+ * @param byKubelet a kubelet of this node pulled it; otherwise it was preloaded
  */
 export function mustVerify({ policy, allowlist }: VerificationPolicy, image: string, byKubelet: boolean): boolean {
   switch (policy) {
@@ -99,9 +99,9 @@ export function mustVerify({ policy, allowlist }: VerificationPolicy, image: str
 }
 
 /**
- * Whether the image may be used without asking its registry: it was pulled without the credentials of a pod, or with one
- * that this pod has too, by its content or by its Secret. Pure.
- * @returns the pod's credential that counts; it is worth remembering where the record does not have it as it is
+ * Whether a pod may use the image without a registry check: it was pulled without pod credentials, or with one that
+ * this pod has too, by its content or by its Secret. Pure.
+ * @returns the pod's matching credential, to be recorded unless the record has it already
  */
 export function provenAccess(
   record: PulledRecord,
@@ -118,8 +118,8 @@ export function provenAccess(
 }
 
 /**
- * The record with one more credential; the same object when that says nothing new. Pure.
- * @param looked the image was only looked up: then there is a bound to what is remembered
+ * Adds a credential to the record; returns the same object when that changes nothing. Pure.
+ * @param looked by a lookup only: then the number of credentials is limited
  */
 export function withAccess(
   record: PulledRecord | undefined,
@@ -144,9 +144,9 @@ export function withAccess(
 
 /** An image that was pulled, or found on the node. */
 export interface PulledImageUse {
-  /** As the pod has it. */
+  /** The name in the pod's spec. */
   readonly image: string;
-  /** As the runtime has it. */
+  /** The runtime's reference. */
   readonly imageRef: string;
   readonly with: PulledWith;
   readonly looked?: boolean;
@@ -179,12 +179,12 @@ function isSameSecret(a: SecretSource, b: SecretSource): boolean {
   return a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
 }
 
-/** An image's name as it was written, without tag and digest. */
+/** An image name without tag and digest, otherwise as written. */
 export function withoutTag(image: string): string {
   return image.replace(/@[^@/]*$/u, "").replace(/:[^:/]*$/u, "");
 }
 
-/** @throws Error when it is no record */
+/** @throws Error for an invalid record */
 export function decodePulledRecord(text: string): PulledRecord {
   return PulledRecord.parse(JSON.parse(text));
 }
@@ -193,17 +193,17 @@ const kind = (name: string): { readonly kind: string; readonly apiVersion: strin
   return { kind: name, apiVersion: "kubelet.config.k8s.io/v1beta1" };
 };
 
-/** The record as the Go kubelet writes it. */
+/** Encodes the record as the Go kubelet does. */
 export function encodePulledRecord(record: PulledRecord): string {
   return `${JSON.stringify({ ...kind("ImagePulledRecord"), ...record })}\n`;
 }
 
-/** A note that an image is about to be pulled, as the Go kubelet writes it. */
+/** The marker of a pull in progress, as the Go kubelet writes it. */
 export function encodePullIntent(image: string): string {
   return `${JSON.stringify({ ...kind("ImagePullIntent"), image })}\n`;
 }
 
-/** @throws Error when it is no such note */
+/** @throws Error for an invalid marker */
 export function decodePullIntent(text: string): string {
   return z.object({ image: z.string() }).parse(JSON.parse(text)).image;
 }

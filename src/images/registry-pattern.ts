@@ -1,7 +1,6 @@
 /**
- * Whether a registry's name or pattern stands for an image's repository (upstream's URLsMatch): the same port, as many
- * parts of the host's name with `*`, `?` and `[a-z]` for characters of one part, and a path that the repository's begins
- * with. Pure.
+ * Whether a registry name or pattern matches an image's repository (upstream's URLsMatch): same port, as many host
+ * labels (with `*`, `?` and `[a-z]` within a label), and a path that is a prefix of the repository's. Pure.
  * @param pattern without a scheme: `*.example.org:5000/team`
  * @param repository with its registry: `docker.io/library/busybox`
  */
@@ -27,10 +26,10 @@ function splitPlace(place: string): { readonly host: string; readonly port: stri
   return { host: authority.slice(0, colon), port: authority.slice(colon + 1), path };
 }
 
-/** One character of a pattern: any run of characters, or those that it stands for. */
+/** An element of a pattern: a run of any characters, or a single character that it matches. */
 type Token = "run" | ((character: string) => boolean);
 
-/** Patterns come from people who may mean harm: this takes no longer than the product of both lengths. */
+/** Patterns may be malicious: the time is bounded by the product of both lengths. */
 function matchesPart(pattern: string, text: string): boolean {
   const tokens = tokensOf(pattern);
   if (tokens === undefined) return false;
@@ -45,7 +44,7 @@ function matchesPart(pattern: string, text: string): boolean {
       at++;
       position++;
     } else if (retry !== undefined) {
-      // The last run takes one character more.
+      // Backtracks: the last run takes one more character.
       retry.position++;
       at = retry.token;
       position = retry.position;
@@ -56,7 +55,7 @@ function matchesPart(pattern: string, text: string): boolean {
   return tokens.slice(at).every((token) => token === "run");
 }
 
-/** Undefined when it is no pattern. */
+/** Undefined for an invalid pattern. */
 function tokensOf(pattern: string): Token[] | undefined {
   const tokens: Token[] = [];
   for (let at = 0; at < pattern.length; at++) {

@@ -5,8 +5,7 @@ const Config = z.object({ sandboxImage: z.string().optional() });
 const timeoutMs = 30_000;
 
 /**
- * The image of the runtime's sandboxes, where the runtime tells it only so: containerd before 1.7 pins no images. Empty where
- * it does not tell.
+ * The sandbox image, as the runtime's status reports it: containerd before 1.7 pins no images. Empty if not reported.
  * @throws CriError
  */
 export async function sandboxImage(runtime: Pick<CriRuntimeService, "status">, signal: AbortSignal): Promise<string> {

@@ -23,7 +23,7 @@ function world() {
   return { started, join };
 }
 
-test("those who come while the work is under way share it; later ones begin anew", async () => {
+test("callers share work in progress; later ones start it again", async () => {
   const { started, join } = world();
   const both = [join(), join()];
   assert.equal(started.length, 1);
@@ -36,7 +36,7 @@ test("those who come while the work is under way share it; later ones begin anew
   assert.equal(await third, 8);
 });
 
-test("a waiter's signal ends its own wait at once and the work only with the last one", async () => {
+test("a waiter's signal ends its own wait at once, and the work only with the last one", async () => {
   const { started, join } = world();
   const [first, second] = [new AbortController(), new AbortController()];
   const waits = [join(first.signal), join(second.signal)];
@@ -54,7 +54,7 @@ test("a waiter's signal ends its own wait at once and the work only with the las
   assert.equal(await third, 1);
 });
 
-test("all who wait get the failure", async () => {
+test("all waiters get the failure", async () => {
   const { started, join } = world();
   const waits = Promise.allSettled([join(), join()]);
   started[0]?.fail(new Error("no such host"));

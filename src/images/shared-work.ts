@@ -8,13 +8,13 @@ interface Running<T> {
 }
 
 /**
- * Work that several want at the same time is done once, by key. Each waits for it with a signal of its own, which ends
- * its wait only; the work's signal aborts when nobody waits any more.
+ * Runs concurrent requests for the same work once, by key. Each caller's signal ends only its own wait; the work's
+ * signal aborts when there are no waiters left.
  */
 export class SharedWork<T> {
   readonly #running = new Map<string, Running<T>>();
 
-  /** Waits for the work under `key`, which `start` begins unless it is under way. Rejects as the work or the signal does. */
+  /** Waits for the work under `key`, starting it with `start` if necessary. Rejects as the work or the signal does. */
   async join(key: string, start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     const work = this.#running.get(key) ?? this.#begin(key, start);
@@ -26,13 +26,13 @@ export class SharedWork<T> {
       return await Promise.race([work.promise, aborted.promise]);
     } finally {
       work.waiters--;
-      // Whoever leaves has joined.
+      // Each waiter leaves only once.
       invariant("shared work has no less than no waiters", work.waiters >= 0, () => `${key}: ${work.waiters}`);
       if (work.waiters === 0) this.#leave(key, work, signal);
     }
   }
 
-  /** The last waiter is gone: whoever comes now begins anew rather than joining work that is being cancelled. */
+  /** The last waiter has left: later callers start again instead of joining canceled work. */
   #leave(key: string, work: Running<T>, signal: AbortSignal): void {
     if (this.#running.get(key) === work) this.#running.delete(key);
     work.controller.abort(signal.reason);
