@@ -27,24 +27,24 @@ export interface AcceptedThresholdsDependencies {
 }
 
 /**
- * The thresholds by which the node was last allowed to evict: whom a changed configuration evicts is told, and where
- * evictions are to be confirmed (`--confirm-evictions`) it waits for `podwright evict --confirm`.
+ * The thresholds that evictions were last allowed for. Evictions due to a changed configuration are reported, and with
+ * `--confirm-evictions` they wait for `podwright evict --confirm`.
  */
 export class AcceptedThresholds {
   readonly #deps: AcceptedThresholdsDependencies;
   readonly #now: readonly Threshold[];
   readonly #asks: boolean;
-  /** Undefined: those of now. */
+  /** Undefined: same as the current ones. */
   #before: readonly Threshold[] | undefined;
 
-  /** @param asks evictions by other thresholds than before wait until they are confirmed */
+  /** @param asks evictions by changed thresholds wait for a confirmation */
   constructor(deps: AcceptedThresholdsDependencies, now: readonly Threshold[], asks: boolean) {
     this.#deps = deps;
     this.#now = now;
     this.#asks = asks;
   }
 
-  /** Reads what earlier lives were allowed. Never rejects: without it nothing has changed. */
+  /** Reads the thresholds of earlier runs. Never rejects: without them nothing counts as changed. */
   async load(): Promise<void> {
     const { files, log } = this.#deps;
     if (this.#now.length === 0) return;
@@ -63,17 +63,17 @@ export class AcceptedThresholds {
     if (this.#before === undefined || !this.#asks) await this.#save();
   }
 
-  /** Of due thresholds those that are due by a change of the configuration alone. */
+  /** The due thresholds that are due only because the configuration changed. */
   changed(due: readonly Threshold[], observations: Observations): readonly Threshold[] {
     return dueByChange(due, this.#before, observations);
   }
 
-  /** Whether evictions by what has changed wait to be confirmed. */
+  /** Whether evictions by changed thresholds wait for a confirmation. */
   get waits(): boolean {
     return this.#asks && this.#before !== undefined;
   }
 
-  /** Allows evictions by the thresholds of now. */
+  /** Allows evictions by the current thresholds. */
   async confirm(): Promise<void> {
     this.#before = undefined;
     await this.#save();

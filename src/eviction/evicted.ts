@@ -4,18 +4,18 @@ import type { Ending } from "../pods/ending.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import type { Threshold } from "./thresholds.ts";
 
-/** How long a pod has that is evicted at once (upstream's immediateEvictionGracePeriodSeconds). */
+/** The grace period of an immediate eviction (upstream's immediateEvictionGracePeriodSeconds). */
 export const immediateGraceSeconds = 1;
 
-/** Of a soft threshold the pod's own grace, at most evictionMaxPodGracePeriod. Pure. */
+/** For a soft threshold the pod's own grace period, at most evictionMaxPodGracePeriod. Pure. */
 export function evictionGraceSeconds(pod: Pod, { graceMs }: Threshold, maxPodGraceSeconds: number): number {
   return graceMs === 0 ? immediateGraceSeconds : Math.min(maxPodGraceSeconds, gracePeriodSeconds(pod));
 }
 
 /**
- * The pod is evicted: its status says Failed and Evicted, with the message.
- * @param why the decision, with its entry in the journal
- * @param disruption whether it goes for others' sake, and not for a limit of its own
+ * The ending of an evicted pod: its status is Failed, reason Evicted, with the message.
+ * @param why the decision, with its journal entry
+ * @param disruption it is evicted for the node, and not for a limit of its own
  */
 export function evicted(message: string, why: Cause, graceSeconds: number, disruption: boolean): Ending {
   return {

@@ -11,11 +11,11 @@ import type { LimitSignal } from "./storage-limits.ts";
 import type { Signal } from "./thresholds.ts";
 import { type EvictionPod, Victims } from "./victims.ts";
 
-/** What evictions ask of the kubelet. */
+/** The kubelet's part in evictions. */
 export interface EvictionServices {
   readonly pods: { list(): readonly EvictionPod[] };
   readonly killer: Pick<PodKiller, "kill">;
-  /** At "allKnown" pods of earlier runs are among them. */
+  /** At "allKnown" it includes the pods of earlier runs. */
   readonly startUp: Pick<StartUp, "has">;
 }
 
@@ -25,22 +25,22 @@ export interface EvictorDependencies {
   readonly log: Logger;
 }
 
-/** Why a pod is evicted, and what is reported of it. */
+/** The reason of an eviction, and its messages. */
 export interface Eviction {
   readonly signal: Signal | LimitSignal;
-  /** Of its status and its Event, in upstream's words. */
+  /** For the status and the Event, in upstream's words. */
   readonly message: string;
-  /** Why it is this pod, for `podwright why`. */
+  /** Why this pod was chosen, for `podwright why`. */
   readonly explanation: string;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly graceSeconds: number;
-  /** It goes for others' sake, and not for a limit of its own. */
+  /** It is evicted for the node, and not for a limit of its own. */
   readonly disruption: boolean;
   readonly because: Cause;
   readonly data?: { readonly [key: string]: Json };
 }
 
-/** Evicts pods, and knows which of them are not gone yet. */
+/** Evicts pods, and tracks those that are not gone yet. */
 export class Evictor {
   readonly #deps: EvictorDependencies;
   readonly #victims = new Victims(() => this.#services?.pods.list() ?? []);
@@ -58,7 +58,7 @@ export class Evictor {
     return this.#services?.startUp.has("allKnown") === true;
   }
 
-  /** Pods of which something runs and that nobody has ended yet: only these can be evicted. */
+  /** Running pods without an ending: only these can be evicted. */
   candidates(): Pod[] {
     return (this.#services?.pods.list() ?? []).flatMap(({ view: { pod, state, status } }) => {
       const runs =
@@ -67,7 +67,7 @@ export class Evictor {
     });
   }
 
-  /** Whether it can be evicted still. */
+  /** Whether the pod can still be evicted. */
   isCandidate({ metadata }: Pod): boolean {
     return this.candidates().some((pod) => pod.metadata.uid === metadata.uid);
   }
@@ -89,7 +89,7 @@ export class Evictor {
     void this.#services?.killer.kill(pod, evicted(message, why, graceSeconds, eviction.disruption));
   }
 
-  /** Whether pods that were evicted still have what they had. */
+  /** Whether evicted pods still hold resources. */
   get isPending(): boolean {
     for (const pod of this.#victims.look(this.#deps.clock.monotonic())) {
       this.#deps.log.warn("evicted pod was not cleaned up in time", { pod });

@@ -4,7 +4,7 @@ import { thresholdOf } from "../../test/support/eviction.ts";
 import { type FileSystems, fileSystemsOf, nodeGarbage, withContainerFs } from "./file-systems.ts";
 import type { Signal } from "./thresholds.ts";
 
-test("where images and containers lie is told by the numbers of their file systems", () => {
+test("the location of images and containers follows from device numbers", () => {
   assert.equal(fileSystemsOf({ node: 1, images: 1, containers: 1 }), "one");
   assert.equal(fileSystemsOf({ node: 1, images: 2, containers: 2 }), "imagefs");
   assert.equal(fileSystemsOf({ node: 1, images: 2, containers: undefined }), "imagefs");
@@ -12,7 +12,7 @@ test("where images and containers lie is told by the numbers of their file syste
   assert.equal(fileSystemsOf({ node: 1, images: undefined, containers: undefined }), "one");
 });
 
-test("containerfs has the thresholds of the file system that it lies on, soft ones with their grace", () => {
+test("containerfs has the thresholds of its file system, soft ones with their grace period", () => {
   const thresholds = [
     thresholdOf("memory.available", "1Mi"),
     thresholdOf("nodefs.available", 0.1),
@@ -32,7 +32,7 @@ test("containerfs has the thresholds of the file system that it lies on, soft on
   assert.deepEqual(derived("imagefs"), [["containerfs.available", 0.15, 0]]);
 });
 
-test("of the node is reclaimed what lies on the file system that is full", () => {
+test("node-level reclaim concerns the full file system", () => {
   const table = (fileSystems: FileSystems): string[] =>
     (["nodefs.available", "imagefs.inodesFree", "containerfs.available", "memory.available"] satisfies Signal[]).map(
       (signal) => nodeGarbage(signal, fileSystems).join(" "),

@@ -1,18 +1,18 @@
 import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 
 /**
- * Where images and containers' writable layers lie. one: with pods' directories. imagefs: both on a file system of their own.
- * split: images on one of their own, writable layers with pods' directories (KEP-4191).
+ * Where images and writable layers are stored. one: with the pods' directories. imagefs: both on their own file system.
+ * split: images on their own, writable layers with the pods' directories (KEP-4191).
  */
 export type FileSystems = "one" | "imagefs" | "split";
 
-/** What pods store on the node's disks. */
+/** The parts of a pod's storage on the node's disks. */
 export type StoragePart = "rootfs" | "logs" | "volumes";
 
-/** What is reclaimed of the node before a pod is evicted. */
+/** What is reclaimed at node level before a pod is evicted. */
 export type NodeGarbageKind = "containers" | "images";
 
-/** By their file systems' numbers; undefined: not known, taken for the node's own. */
+/** By device numbers; undefined: unknown, assumed to be the node's. */
 export function fileSystemsOf(devices: {
   readonly node: number | undefined;
   readonly images: number | undefined;
@@ -23,7 +23,7 @@ export function fileSystemsOf(devices: {
   return containers === images ? "imagefs" : "split";
 }
 
-/** Containerfs is nodefs or imagefs, and has that one's thresholds (upstream's UpdateContainerFsThresholds). Pure. */
+/** Containerfs is either nodefs or imagefs, and has its thresholds (upstream's UpdateContainerFsThresholds). Pure. */
 export function withContainerFs(thresholds: readonly Threshold[], fileSystems: FileSystems): readonly Threshold[] {
   const home = fileSystems === "imagefs" ? "imagefs" : "nodefs";
   const signalOf = (signal: Signal): Signal | undefined => {
@@ -37,7 +37,7 @@ export function withContainerFs(thresholds: readonly Threshold[], fileSystems: F
   return [...thresholds, ...derived];
 }
 
-/** Which of pods' storage counts when they are ranked for a signal; none for one that is not about disks. Pure. */
+/** The parts of a pod's storage that count in the ranking for a signal; none for signals other than disks. Pure. */
 export function storageParts(signal: Signal, fileSystems: FileSystems): readonly StoragePart[] {
   const fileSystem = fileSystemOf(signal);
   if (fileSystem === undefined) return [];
@@ -47,7 +47,7 @@ export function storageParts(signal: Signal, fileSystems: FileSystems): readonly
   return fileSystem === "nodefs" ? ["logs", "volumes"] : ["rootfs"];
 }
 
-/** Which garbage of the node is reclaimed first for a signal, in this order. Pure. */
+/** The garbage to reclaim first for a signal, in this order. Pure. */
 export function nodeGarbage(signal: Signal, fileSystems: FileSystems): readonly NodeGarbageKind[] {
   const fileSystem = fileSystemOf(signal);
   if (fileSystem === undefined) return [];

@@ -16,7 +16,7 @@ const status = { sandboxes: [{ ready: true }], containers: [] } as unknown as Po
 const uses = (ephemeralBytes: number): PodUsage => ({ containers: [], volumes: [], ephemeralBytes });
 const over = 2 << 20;
 
-test("who seems to have passed its limit is measured again before it goes", async () => {
+test("a pod that seems to exceed its limit is measured again before it is evicted", async () => {
   const evictor = new Evictor({ clock: new ManualClock(), journal: new MemoryRecorder(), log: silentLog });
   const killed: string[] = [];
   evictor.connect({

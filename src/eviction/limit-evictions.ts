@@ -6,7 +6,7 @@ import type { FileSystems } from "./file-systems.ts";
 import type { PodUsage, PodUsageReader } from "./pod-usage.ts";
 import { hasStorageLimit, passedLimit, type PassedLimit } from "./storage-limits.ts";
 
-/** Holds pods to what they may store on the node (upstream's localStorageEviction). */
+/** Enforces the storage limits of pods (upstream's localStorageEviction). */
 export class LimitEvictions {
   readonly #usage: PodUsageReader;
   readonly #evictor: Evictor;
@@ -16,14 +16,14 @@ export class LimitEvictions {
     this.#evictor = evictor;
   }
 
-  /** Evicts every pod that has passed a limit of its own. @returns whether there was one */
+  /** Evicts every pod that exceeds a limit of its own. @returns whether there was one */
   async enforce(fileSystemsNow: () => Promise<FileSystems>, signal: AbortSignal): Promise<boolean> {
     const limited = this.#evictor.candidates().filter(hasStorageLimit);
     if (limited.length === 0) return false;
     const fileSystems = await fileSystemsNow();
     const suspects = offenders(limited, await this.#usage.readStorage(limited, false, signal), fileSystems);
     if (suspects.length === 0) return false;
-    // What was measured a while ago may have been removed since.
+    // Files may have been removed since the last measurement.
     const pods = suspects.map(({ pod }) => pod);
     const found = offenders(pods, await this.#usage.readStorage(pods, true, signal), fileSystems);
     for (const { pod, passed } of found) if (this.#evictor.isCandidate(pod)) this.#evict(pod, passed);

@@ -8,10 +8,10 @@ export interface MachineLook {
   readonly fileSystems: FileSystems;
 }
 
-/** Looks at the machine; what can't be observed is missing. @param wanted signals that thresholds are about */
+/** Observes the machine; unobservable signals are omitted. @param wanted signals with thresholds */
 export type LookAtMachine = (wanted: ReadonlySet<Signal>, signal: AbortSignal) => Promise<MachineLook>;
 
-/** A look at the machine with what it says of the pressure that the node is under. */
+/** An observation and the resulting pressure. */
 export interface MachineState extends MachineLook {
   /** Monotonic ms. */
   readonly atMs: number;

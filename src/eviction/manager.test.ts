@@ -26,7 +26,7 @@ const usual: EvictionConfig = {
 };
 const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
 
-/** A node with pods that use memory; what is evicted stays until it is said to be gone. */
+/** A node with pods that use memory; an evicted pod stays until the test removes it. */
 class Scene {
   readonly clock = new ManualClock();
   readonly journal = new MemoryRecorder();
@@ -115,7 +115,7 @@ class Scene {
   }
 }
 
-test("the first in rank goes, and the next one when it is gone and there still is too little", async () => {
+test("the first pod of the ranking is evicted, and the next one once it is gone and memory is still short", async () => {
   const scene = new Scene();
   scene.add(podWith("small"), 10);
   scene.add(podWith("large"), 500);
@@ -147,7 +147,7 @@ test("the first in rank goes, and the next one when it is gone and there still i
   assert.equal(entry?.cause?.code, "EvictionThresholdMet");
 });
 
-test("a pod that does not go in time holds up the next one for its grace and half a minute more", async () => {
+test("a pod that does not stop in time delays the next eviction by its grace period and half a minute", async () => {
   const scene = new Scene();
   scene.add(podWith("stuck"), 500);
   scene.add(podWith("next"), 10);
@@ -161,7 +161,7 @@ test("a pod that does not go in time holds up the next one for its grace and hal
   });
 });
 
-test("nobody goes once enough is left again, and conditions hold for the transition period", async () => {
+test("no pod is evicted once enough is available, and conditions hold for the transition period", async () => {
   const scene = new Scene();
   scene.add(podWith("large"), 500);
   scene.add(podWith("small"), 10);
@@ -177,7 +177,7 @@ test("nobody goes once enough is left again, and conditions hold for the transit
   });
 });
 
-test("for a soft threshold a pod has its own grace, at most the configured one", async () => {
+test("for a soft threshold a pod gets its own grace period, at most the configured one", async () => {
   const soft = [thresholdOf("memory.available", "100Mi", 20_000)];
   for (const [own, given] of [
     [10, 10],
@@ -197,7 +197,7 @@ test("for a soft threshold a pod has its own grace, at most the configured one",
   }
 });
 
-test("of a disk the node's own garbage goes first, and no pod when that is enough", async () => {
+test("for a disk, garbage of the node goes first, and no pod when that is enough", async () => {
   const scene = new Scene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
   scene.add(podWith("web"), 1);
   await scene.play(async () => {
@@ -217,7 +217,7 @@ test("of a disk the node's own garbage goes first, and no pod when that is enoug
   ]);
 });
 
-test("every pod that passes a limit of its own goes at once, and then none for the node", async () => {
+test("every pod above its own limit is evicted at once, and then none for the node", async () => {
   const scene = new Scene();
   const limits = { "ephemeral-storage": "1Mi" };
   for (const name of ["a", "b"]) {
@@ -238,7 +238,7 @@ test("every pod that passes a limit of its own goes at once, and then none for t
   assert.deepEqual([first?.ending.graceSeconds, first?.ending.disruption], [1, undefined]);
 });
 
-test("while earlier lives' pods are not known nobody goes for the node, for a minute", async () => {
+test("while the pods of earlier runs are unknown, no pod is evicted for the node, for a minute", async () => {
   const scene = new Scene();
   scene.add(podWith("web"), 500);
   scene.knowsAll = false;
@@ -251,7 +251,7 @@ test("while earlier lives' pods are not known nobody goes for the node, for a mi
   });
 });
 
-test("conditions that held go on to hold while the machine can't be observed", async () => {
+test("conditions persist while the machine cannot be observed", async () => {
   const scene = new Scene();
   await scene.play(async () => {
     scene.short();
@@ -263,7 +263,7 @@ test("conditions that held go on to hold while the machine can't be observed", a
   });
 });
 
-test("without thresholds and limits nothing is looked at", async () => {
+test("without thresholds and limits nothing is observed", async () => {
   const scene = new Scene({ thresholds: [], enforcesStorageLimits: false });
   await scene.play(async () => {
     await scene.manager.known(new AbortController().signal);
@@ -272,7 +272,7 @@ test("without thresholds and limits nothing is looked at", async () => {
   });
 });
 
-test("whom changed thresholds evict is named, and stays until that is confirmed where it has to be", async () => {
+test("pods that changed thresholds evict are named, and stay until the confirmation where it is required", async () => {
   for (const asks of [false, true]) {
     const files = new MemoryFiles(new ManualClock());
     const deps = { files, log: silentLog, directory: "/d" };

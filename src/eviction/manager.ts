@@ -31,30 +31,30 @@ export interface EvictionDependencies {
 }
 
 export interface EvictionConfig {
-  /** Without those of containerfs. */
+  /** Without containerfs. */
   readonly thresholds: readonly Threshold[];
   /** evictionPressureTransitionPeriod. */
   readonly transitionMs: number;
   /** evictionMaxPodGracePeriod. */
   readonly maxPodGraceSeconds: number;
-  /** Whether pods are held to what they may store (localStorageCapacityIsolation). */
+  /** Whether storage limits of pods are enforced (localStorageCapacityIsolation). */
   readonly enforcesStorageLimits: boolean;
-  /** Memory is looked at each second (kernelMemcgNotification on cgroup v1). */
+  /** Observes memory each second (kernelMemcgNotification on cgroup v1). */
   readonly watchesMemory: boolean;
 }
 
 const lookLimitMs = 20_000;
-/** So long others wait for the first look. */
+/** How long others wait for the first observation. */
 const firstLookMs = 5_000;
-/** So often is looked whether a pod that was evicted is gone. */
+/** Interval of checking whether an evicted pod is gone. */
 const pendingPeriodMs = 500;
-/** Pods that are not known yet may rank before those that are: so long evictions for the node wait for them. */
+/** Unknown pods may rank before known ones: how long evictions for the node wait for them. */
 const unknownPodsMs = 60_000;
 
 /**
- * Keeps the node from running out of memory, disk and processes (upstream's eviction manager): one loop that observes the
- * machine, says what pressure it is under, and evicts pods that passed a limit of their own or, one after the other, those
- * that rank first for what there is too little of.
+ * Keeps the node from running out of memory, disk and processes (upstream's eviction manager). One loop observes the
+ * machine, reports its pressure, and evicts pods: those above a limit of their own, and, one after the other, the first
+ * of the ranking for a starved resource.
  */
 export class EvictionManager implements NodePressure {
   readonly #deps: EvictionDependencies;
@@ -100,7 +100,6 @@ export class EvictionManager implements NodePressure {
     return this.#monitor.onChange(listener);
   }
 
-  /** Tells what the node itself can give back, before pods have to. */
   reclaimWith(reclaim: NodeReclaim): void {
     this.#node.reclaimWith(reclaim);
   }
@@ -109,7 +108,7 @@ export class EvictionManager implements NodePressure {
     this.#evictor.connect(services);
   }
 
-  /** How the node stands, for `podwright doctor`. */
+  /** The node's eviction signals, for `podwright doctor`. */
   health(): HealthCheck[] {
     if (this.#config.thresholds.length === 0) return [];
     const { pressures } = this;
@@ -126,9 +125,9 @@ export class EvictionManager implements NodePressure {
   }
 
   /**
-   * In what order pods would be evicted for a signal, by what they use now. Nothing is done.
-   * @param name undefined: the signal that is most urgent
-   * @throws PodwrightError (bad input) for one that is none
+   * The pods in eviction order for a signal, by their current usage. Evicts nothing.
+   * @param name undefined: the most urgent signal
+   * @throws PodwrightError (bad input) for an unknown signal
    */
   async preview(name: string | undefined): Promise<EvictionPreview> {
     const [first] = byUrgency(this.#thresholds);
@@ -151,7 +150,7 @@ export class EvictionManager implements NodePressure {
     };
   }
 
-  /** Allows evictions by thresholds that the last start did not have. */
+  /** Allows evictions by changed thresholds. */
   async confirm(): Promise<void> {
     await this.#deps.accepted.confirm();
     this.#node.confirmed();
@@ -162,7 +161,7 @@ export class EvictionManager implements NodePressure {
     await this.#deps.accepted.load();
   }
 
-  /** Works until the signal aborts. Never rejects. Without thresholds and limits to enforce there is nothing to do. */
+  /** Runs until the signal aborts. Never rejects. Ends at once without thresholds and limits to enforce. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { thresholds, enforcesStorageLimits } = this.#config;
@@ -179,7 +178,7 @@ export class EvictionManager implements NodePressure {
 
   async #pass(signal: AbortSignal): Promise<void> {
     try {
-      // Whether more has to go is seen by a look that began when those that were told to go were gone.
+      // Only an observation that began after the evicted pods were gone shows whether another must go.
       const isPending = this.#evictor.isPending;
       const seen = this.#thresholds.length === 0 ? undefined : await this.#look(signal);
       this.#monitor.settle();
@@ -188,7 +187,7 @@ export class EvictionManager implements NodePressure {
       this.#isFailing = false;
     } catch (error) {
       if (signal.aborted) return;
-      // Conditions that held go on to hold: nobody knows better.
+      // Conditions persist: nothing better is known.
       const message = "eviction manager cannot observe the node";
       if (!this.#isFailing) this.#deps.log.warn(message, { error: errorMessage(error) });
       this.#isFailing = true;
@@ -210,7 +209,7 @@ export class EvictionManager implements NodePressure {
     return { ...machine, atMs: nowMs, pressure: this.#monitor.judge(this.#thresholds, machine.observations, nowMs) };
   }
 
-  /** @returns whether pods were evicted: then none goes for the node */
+  /** @returns whether pods were evicted: then none is evicted for the node */
   async #enforceLimits(seen: MachineState | undefined, signal: AbortSignal): Promise<boolean> {
     const nowMs = this.#deps.clock.monotonic();
     if (!this.#config.enforcesStorageLimits || nowMs < this.#limitsAtMs) return false;
@@ -225,12 +224,12 @@ export class EvictionManager implements NodePressure {
     if (seen.pressure.due.length === 0 || isPending || nowMs < this.#reclaimsAtMs) return;
     if (!this.#evictor.knowsAllPods && nowMs - this.#startedMs < unknownPodsMs) return;
     this.#reclaimsAtMs = nowMs + usualPeriodMs;
-    // Measuring what pods store may have taken a while.
+    // Measuring storage may have taken a while.
     const isFresh = nowMs - seen.atMs < nearPeriodMs;
     await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
   }
 
-  /** What is used of memory and processes while they get short shows in the explanation of an eviction. */
+  /** Records usage of memory and processes while they get short, for the explanation of an eviction. */
   async #watch(signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.monotonic();
     if (nowMs < this.#watchesAtMs) return;
@@ -241,7 +240,7 @@ export class EvictionManager implements NodePressure {
     await this.#node.watch(first.signal, signal);
   }
 
-  /** Without thresholds nobody has looked where images and containers lie. */
+  /** Without thresholds the location of images and containers is not known yet. */
   async #fileSystemsNow(seen: MachineState | undefined, signal: AbortSignal): Promise<FileSystems> {
     const { fileSystems } = seen ?? (await this.#deps.look(new Set(["nodefs.available"]), signal));
     return fileSystems;

@@ -16,7 +16,7 @@ const usage: PodUsage = {
 };
 const init = [{ name: "init", image: "busybox", resources: { requests: { memory: "1Gi" } } }];
 
-test("an eviction for memory names the containers that use more than they asked for, in upstream's words", () => {
+test("an eviction for memory names the containers above their request, in upstream's words", () => {
   const due = [thresholdOf("memory.available", "100M"), thresholdOf("memory.available", "1Gi", 1000)];
   const observations = observed({ "memory.available": 99_614_720n });
   const pod = podWith("web", { memory: "10Mi" }, { initContainers: init });
@@ -32,7 +32,7 @@ test("an eviction for memory names the containers that use more than they asked 
   });
 });
 
-test("of a pod that asks for memory as a whole that is told as well", () => {
+test("for a pod with pod-level requests, that is mentioned as well", () => {
   const pod = podWith("web", {}, { resources: { requests: { memory: "20Mi" } } });
   const starvation = { resource: "memory", due: [], observations: observed({}) } as const;
   const { message, annotations } = evictionMessage(pod, usage, starvation);
@@ -45,7 +45,7 @@ test("of a pod that asks for memory as a whole that is told as well", () => {
   assert.deepEqual([annotations["offending_pod"], annotations["offending_pod_usage"]], ["web", "90Mi"]);
 });
 
-test("of a disk containers' layers and logs count; of inodes and processes no container is named", () => {
+test("for disks, writable layers and logs count; for inodes and processes no container is named", () => {
   const pod = podWith("web", { "ephemeral-storage": "4k" });
   const message = (signal: "nodefs.available" | "nodefs.inodesFree" | "pid.available", resource: string): string => {
     const due = [thresholdOf(signal, 0.1)];
@@ -67,7 +67,7 @@ test("of a disk containers' layers and logs count; of inodes and processes no co
   );
 });
 
-test("of a pod about which nothing is known only the node's need is told", () => {
+test("with unknown usage only the node's shortage is mentioned", () => {
   const starvation = { resource: "pids", due: [], observations: observed({}) } as const;
   assert.deepEqual(evictionMessage(podWith("web"), undefined, starvation), {
     message: "The node was low on resource: pids. ",

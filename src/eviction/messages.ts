@@ -7,22 +7,22 @@ import type { ContainerUsage, PodUsage } from "./pod-usage.ts";
 import { amountText, type Observations } from "./pressure.ts";
 import { resourceOf, type StarvedResource, type Threshold } from "./thresholds.ts";
 
-/** What is said of a pod that is evicted for the node's sake. */
+/** The messages of an eviction for the node. */
 export interface EvictionMessage {
   readonly message: string;
-  /** Of its Event. */
+  /** For its Event. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** Why the node has to reclaim something. */
 export interface Starvation {
   readonly resource: StarvedResource;
-  /** Thresholds that are due, the first goes first. */
+  /** Due thresholds, most urgent first. */
   readonly due: readonly Threshold[];
   readonly observations: Observations;
 }
 
-/** Upstream's words (evictionMessage), each with a blank at its end. Pure. */
+/** Upstream's message (evictionMessage); each sentence ends with a blank. Pure. */
 export function evictionMessage(
   pod: Pod,
   usage: PodUsage | undefined,
@@ -47,7 +47,7 @@ export function evictionMessage(
   };
 }
 
-/** Of the first due threshold that is about the resource. */
+/** For the first due threshold of the resource. */
 function thresholdSentence(resource: StarvedResource, due: readonly Threshold[], observations: Observations): string {
   const threshold = due.find(({ signal }) => resourceOf(signal) === resource && observations.has(signal));
   const observed = threshold && observations.get(threshold.signal);
@@ -56,7 +56,7 @@ function thresholdSentence(resource: StarvedResource, due: readonly Threshold[],
   return `Threshold quantity: ${quantity}, available: ${amountText(resource, observed.available)}. `;
 }
 
-/** Only of pods that ask for memory as a whole (KEP-2837). */
+/** Only for pods with pod-level memory requests (KEP-2837). */
 function podSentence(
   { metadata, spec }: Pod,
   { memoryBytes }: PodUsage,
@@ -76,7 +76,7 @@ interface Offender {
   readonly request: string;
 }
 
-/** Containers and init containers that use more than they asked for. Ephemeral ones can't ask. */
+/** Containers and init containers above their request. Ephemeral containers have no requests. */
 function offendersOf({ spec }: Pod, usage: PodUsage, resource: StarvedResource): Offender[] {
   const containers: readonly Container[] = [...spec.containers, ...(spec.initContainers ?? [])];
   return usage.containers.flatMap((container): Offender[] => {

@@ -17,23 +17,23 @@ const pauses = (left: readonly bigint[], everyMs = 10_000): number[] => {
   });
 };
 
-test("far from a threshold the machine is looked at as often as upstream does, near it each second", () => {
+test("far from a threshold the machine is observed at upstream's interval, near it each second", () => {
   assert.deepEqual(pauses([500n, 480n, 470n, 199n, 99n]), [10_000, 10_000, 10_000, 1000, 1000]);
   // 300 are left above it, and 100 are used up in 10 s: it is met in 30 s, then in 20 s.
   assert.deepEqual(pauses([500n, 400n, 300n]), [10_000, 10_000, 1000]);
 });
 
-test("only the last 30 seconds count for the trend, and what grows is no danger", () => {
+test("only the last 30 seconds count for the trend, and growth is no danger", () => {
   assert.deepEqual(pauses([1000n, 400n, 400n, 400n, 400n]), [10_000, 1000, 1000, 1000, 10_000]);
   assert.deepEqual(pauses([300n, 400n, 900n]), [10_000, 10_000, 10_000]);
 });
 
-test("without an observation nothing is near", () => {
+test("without an observation no threshold is near", () => {
   assert.equal(nextLookMs([thresholdOf("pid.available", "5")], [{ atMs: 0, observations: observed({}) }]), 10_000);
   assert.equal(nextLookMs([threshold], []), 10_000);
 });
 
-test("memory goes first, then hard thresholds before soft ones", () => {
+test("memory comes first, then hard thresholds before soft ones", () => {
   const thresholds = [
     thresholdOf("imagefs.available", 0.1),
     thresholdOf("nodefs.available", 0.2, 1000),
@@ -50,7 +50,7 @@ test("memory goes first, then hard thresholds before soft ones", () => {
   );
 });
 
-test("what is due only since the configuration changed is told apart", () => {
+test("thresholds that are due only since the configuration changed are recognised", () => {
   const due = [thresholdOf("memory.available", "500"), thresholdOf("nodefs.available", "500")];
   const observations = observed({ "memory.available": 400n, "nodefs.available": 400n }, 1000n);
   const before = [thresholdOf("memory.available", "100"), thresholdOf("nodefs.available", "450")];

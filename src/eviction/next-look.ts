@@ -2,7 +2,7 @@ import { thresholdAmount } from "../resources/threshold-value.ts";
 import type { Observations } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 
-/** A look at the machine; monotonic ms. */
+/** An observation; monotonic ms. */
 export interface PastLook {
   readonly atMs: number;
   readonly observations: Observations;
@@ -11,28 +11,27 @@ export interface PastLook {
 /** As upstream (evictionMonitoringPeriod). */
 export const usualPeriodMs = 10_000;
 export const nearPeriodMs = 1_000;
-/** By what is left of these last ms it is judged how fast something is used up. */
+/** The period whose observations determine the trend. */
 const trendMs = 30_000;
-/** A threshold is near that would be met within this time. */
+/** A threshold is near if the trend meets it within this time. */
 const nearMs = 20_000;
-/** One is near, too, with less than this part of the capacity above it. */
+/** It is also near if less than this share of the capacity is above it. */
 const nearPart = 0.1;
 
-/** The looks that are still of use for the trend, with the newest one. Pure. */
+/** The observations for the trend, with the newest added. Pure. */
 export function withLook(looks: readonly PastLook[], look: PastLook): readonly PastLook[] {
   return [...looks.filter(({ atMs }) => look.atMs - atMs <= trendMs), look];
 }
 
 /**
- * How long the next look at the machine may wait: a second where a threshold is met or near, as long as upstream's always
- * do where none is. Pure.
+ * When to observe the machine next: after a second if a threshold is met or near, else at upstream's interval. Pure.
  * @param looks oldest first, of the last 30 s
  */
 export function nextLookMs(thresholds: readonly Threshold[], looks: readonly PastLook[]): number {
   return nearThresholds(thresholds, looks).length > 0 ? nearPeriodMs : usualPeriodMs;
 }
 
-/** Thresholds that are met, or soon may be. Pure. */
+/** Thresholds that are met or near. Pure. */
 export function nearThresholds(thresholds: readonly Threshold[], looks: readonly PastLook[]): Threshold[] {
   return thresholds.filter((threshold) => isNear(threshold, looks));
 }

@@ -27,18 +27,18 @@ export interface NodeEvictionsDependencies {
   readonly usage: PodUsageReader;
   readonly evictor: Evictor;
   readonly accepted: AcceptedThresholds;
-  /** Looks at the machine anew. */
+  /** Observes the machine again. */
   readonly look: (signal: AbortSignal) => Promise<MachineState>;
 }
 
-/** So long what the node gives back is waited for before a pod has to. */
+/** Maximum time for node-level reclaim before a pod is evicted. */
 const reclaimLimitMs = 60_000;
 
-/** Evicts pods, one after the other, for what the node has too little of. */
+/** Evicts pods, one after the other, for resources that the node is short of. */
 export class NodeEvictions {
   readonly #deps: NodeEvictionsDependencies;
   readonly #maxPodGraceSeconds: number;
-  /** Undefined: nothing of the node can be reclaimed. */
+  /** Undefined: nothing can be reclaimed at node level. */
   #reclaim: NodeReclaim | undefined;
   readonly #history = new UsageHistory();
   #told: string | undefined;
@@ -49,12 +49,12 @@ export class NodeEvictions {
     this.#maxPodGraceSeconds = maxPodGraceSeconds;
   }
 
-  /** Whom the thresholds evict that those of the last start would not; undefined: nobody so far. */
+  /** The pod that a changed configuration would evict; undefined: none so far. */
   get told(): string | undefined {
     return this.#told;
   }
 
-  /** Remembers what pods use of a signal's resource now, to tell it of the one that is evicted. */
+  /** Records the pods' usage of a signal's resource, for the explanation of an eviction. */
   async watch(about: Signal, signal: AbortSignal): Promise<void> {
     const { clock, usage, evictor } = this.#deps;
     const usages = await usage.readRunning(evictor.candidates(), signal);
@@ -62,17 +62,16 @@ export class NodeEvictions {
     this.#history.note(about, amounts, clock.monotonic());
   }
 
-  /** Tells what the node itself can give back. */
   reclaimWith(reclaim: NodeReclaim): void {
     this.#reclaim = reclaim;
   }
 
-  /** Nothing waits to be confirmed any more. */
+  /** The changed thresholds have been confirmed. */
   confirmed(): void {
     this.#told = undefined;
   }
 
-  /** Pods in the order in which they are evicted for a signal, by what they use now. */
+  /** Pods in eviction order for a signal, by their current usage. */
   async rank(
     about: Signal,
     { fileSystems }: Pick<MachineState, "fileSystems">,
@@ -90,8 +89,8 @@ export class NodeEvictions {
   }
 
   /**
-   * Reclaims what the most urgent of the due thresholds is about: of the node first, and of the pod that ranks first when
-   * that is not enough. At most one pod goes.
+   * Reclaims the resource of the most urgent due threshold: at node level first, then by evicting the first pod of the
+   * ranking. At most one pod is evicted.
    */
   async reclaim(seen: MachineState, signal: AbortSignal): Promise<void> {
     const { journal, log } = this.#deps;
@@ -115,7 +114,7 @@ export class NodeEvictions {
     journal.record({ kind: "observation", what: "EvictionAverted", message, cause });
   }
 
-  /** @returns whether anything could be tried */
+  /** @returns whether there was anything to try */
   async #reclaimOfNode(
     { fileSystems }: MachineState,
     { signal: about }: Threshold,
@@ -131,7 +130,7 @@ export class NodeEvictions {
         kind === "containers"
           ? await reclaim.removeUnusedContainers(cause, within)
           : await reclaim.removeUnusedImages(cause, within);
-      // What can't be removed is no reason to spare pods.
+      // Failed removals do not spare pods.
       await withDeadline(clock, `unused ${kind} to be removed`, reclaimLimitMs, signal, work).catch(
         (error: unknown) => {
           signal.throwIfAborted();
@@ -149,7 +148,7 @@ export class NodeEvictions {
     const threshold = due.find((each) => !accepted.waits || !changed.includes(each)) ?? due[0];
     if (threshold === undefined) return;
     const ranked = await this.rank(threshold.signal, seen, signal);
-    // One that ended while usage was read has given back what it had.
+    // A pod that ended while usage was being read has released its resources.
     const victim = ranked.find(({ pod, isCritical }) => !isCritical && evictor.isCandidate(pod));
     if (victim === undefined) {
       log.warn("no pod can be evicted", { signal: threshold.signal, criticalPods: ranked.length });
@@ -159,7 +158,9 @@ export class NodeEvictions {
     this.#evict(victim, { ranked, threshold, because }, { ...seen, due });
   }
 
-  /** Names whom a changed configuration evicts. @returns whether that waits to be confirmed */
+  /**
+   * Reports the pod that a changed configuration would evict. @returns whether the eviction waits for a confirmation
+   */
   #tellOfChange({ pod }: Ranked, { signal }: Threshold, cause: Cause): boolean {
     const { journal, log, accepted } = this.#deps;
     const name = fullName(pod.metadata);

@@ -1,9 +1,9 @@
 import type { Cause } from "../journal/entry.ts";
 
-/** What the node itself can give back before a pod has to. What can't be removed is told by who removes it. */
+/** Node-level reclaim, before pods are evicted. Failed removals are reported where they happen. */
 export interface NodeReclaim {
-  /** Removes containers and sandboxes that have ended and that nobody needs. */
+  /** Removes unneeded exited containers and sandboxes. */
   removeUnusedContainers(cause: Cause, signal: AbortSignal): Promise<void>;
-  /** Removes images that no pod uses, and none is about to use. */
+  /** Removes unused images. */
   removeUnusedImages(cause: Cause, signal: AbortSignal): Promise<void>;
 }

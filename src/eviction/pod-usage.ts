@@ -9,7 +9,7 @@ export interface DiskUsage {
   readonly inodes: number;
 }
 
-/** What is not known is undefined. */
+/** Unknown values are undefined. */
 export interface ContainerUsage {
   readonly name: string;
   /** Working set. */
@@ -21,11 +21,11 @@ export interface ContainerUsage {
 
 export interface VolumeUsage extends DiskUsage {
   readonly name: string;
-  /** It lies on the node's disk, and is the node's own. */
+  /** It is on the node's disk and not shared. */
   readonly isLocal: boolean;
 }
 
-/** What a pod uses of the node. What is not known is undefined; what was not asked for may be. */
+/** A pod's usage of the node. Unknown values are undefined; unrequested ones may be. */
 export interface PodUsage {
   /** Working set. */
   readonly memoryBytes?: number | undefined;
@@ -33,11 +33,11 @@ export interface PodUsage {
   readonly processes?: number | undefined;
   readonly containers: readonly ContainerUsage[];
   readonly volumes: readonly VolumeUsage[];
-  /** All of the pod that counts against the node's ephemeral storage. */
+  /** Everything of the pod that counts as ephemeral storage. */
   readonly ephemeralBytes?: number | undefined;
 }
 
-/** What a pod uses of a signal's resource; undefined: not known. @param parts of its storage that count */
+/** A pod's usage of a signal's resource; undefined: unknown. @param parts of its storage that count */
 export function usageOf(
   usage: PodUsage | undefined,
   signal: Signal,
@@ -49,7 +49,7 @@ export function usageOf(
   return resource === "pids" ? usage.processes : diskUsage(usage, resource, parts);
 }
 
-/** What is missing counts nothing, as upstream: a container that has written nothing yet has no figures. */
+/** Missing values count as zero, as upstream: a container that has written nothing yet has no figures. */
 function diskUsage(
   { containers, volumes }: PodUsage,
   resource: Exclude<StarvedResource, "memory" | "pids">,
@@ -66,13 +66,13 @@ function diskUsage(
   return volumes.reduce((sum, volume) => sum + (volume.isLocal ? amount("volumes", volume) : 0), ofContainers);
 }
 
-/** Reads what pods use. Pods of which nothing is known are left out. */
+/** Reads the usage of pods. Unknown pods are omitted. */
 export interface PodUsageReader {
-  /** Memory and processes, measured anew. By UID. */
+  /** Memory and processes, freshly measured. By UID. */
   readRunning(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>>;
   /**
-   * What they store on the node's disks, by UID.
-   * @param anew measured now; otherwise the figures may be as old as volumeStatsAggPeriod
+   * Storage on the node's disks, by UID.
+   * @param anew measures now; otherwise values may be as old as volumeStatsAggPeriod
    */
   readStorage(pods: readonly Pod[], anew: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>>;
 }

@@ -7,7 +7,7 @@ import type { Observations } from "./pressure.ts";
 const free = (available: bigint): Observations => new Map([["nodefs.available", { available, capacity: 1000n }]]);
 const thresholds = [{ signal: "nodefs.available", value: { part: 0.1 }, graceMs: 0, minReclaim: undefined }] as const;
 
-test("pressure is reported at its beginning and its end, with what is missing", () => {
+test("pressure is reported at its beginning and its end, with the missing amount", () => {
   const journal = new MemoryRecorder();
   const monitor = new PressureMonitor({ journal, log: silentLog }, 30_000);
   let changes = 0;
@@ -31,7 +31,7 @@ test("pressure is reported at its beginning and its end, with what is missing", 
   );
 });
 
-test("nobody waits for the first look once it is settled", async () => {
+test("nobody waits for the first observation once it is settled", async () => {
   const monitor = new PressureMonitor({ journal: new MemoryRecorder(), log: silentLog }, 1);
   const known = monitor.known(new AbortController().signal);
   monitor.settle();

@@ -12,17 +12,17 @@ import {
 } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 
-/** What a node says and does by its pressure. */
+/** The node's pressure, as others see it. */
 export interface NodePressure {
   /** Conditions that hold. */
   readonly pressures: readonly Pressure[];
-  /** Resolves once the machine was looked at, or should not be waited for any longer, or the signal aborts. */
+  /** Resolves after the first observation, when waiting for it has become pointless, or when the signal aborts. */
   known(signal: AbortSignal): Promise<void>;
   /** Calls back when the conditions have changed, until disposed of. It must not throw. */
   onChange(listener: () => void): Disposable;
 }
 
-/** The pressure that the node is under by what was observed last. */
+/** The node's pressure by the last observation. */
 export class PressureMonitor implements NodePressure {
   readonly #deps: { readonly journal: Recorder; readonly log: Logger };
   readonly #transitionMs: number;
@@ -49,12 +49,12 @@ export class PressureMonitor implements NodePressure {
     return this.#changes.on(listener);
   }
 
-  /** Nobody has to wait for the first look any longer. */
+  /** Ends the wait for the first observation. */
   settle(): void {
     this.#first.resolve();
   }
 
-  /** Takes a look at the machine into account, and tells of conditions that begin and end. */
+  /** Judges an observation, and reports conditions that begin and end. */
   judge(thresholds: readonly Threshold[], observations: Observations, nowMs: number): PressureLook {
     const look = lookAtPressure(this.#state, observations, { thresholds, transitionMs: this.#transitionMs }, nowMs);
     this.#state = look.state;

@@ -15,7 +15,7 @@ const threshold = (signal: Signal, amount: bigint, more: Partial<Threshold> = {}
 const seen = (signal: Signal, available: bigint): Observations =>
   new Map([[signal, { available, capacity: 100n * gi }]]);
 
-/** What holds after each of several looks, at their seconds. */
+/** The conditions after each of several observations, at the given seconds. */
 function holds(
   thresholds: readonly Threshold[],
   looks: readonly (readonly [second: number, observations: Observations])[],
@@ -27,7 +27,7 @@ function holds(
   });
 }
 
-test("a condition holds as soon as less is left than its threshold, and for the transition period after", () => {
+test("a condition holds as soon as less than its threshold is left, and for the transition period after", () => {
   const thresholds = [threshold("memory.available", gi)];
   const [enough, short] = [seen("memory.available", gi), seen("memory.available", gi - 1n)];
   assert.deepEqual(
@@ -43,12 +43,12 @@ test("a condition holds as soon as less is left than its threshold, and for the 
   );
 });
 
-test("a soft threshold makes the condition hold before its grace is over", () => {
+test("a soft threshold sets the condition before its grace period has passed", () => {
   const soft = [threshold("pid.available", 100n, { graceMs: 300_000 })];
   assert.deepEqual(holds(soft, [[0, seen("pid.available", 99n)]]), [["PIDPressure"]]);
 });
 
-test("what was met is met until the minimum reclaim is free besides, of a soft threshold after its grace", () => {
+test("a met threshold stays met until its minimum reclaim is free as well; a soft one only after its grace period", () => {
   const reclaim = { minReclaim: { part: 0.25 } };
   const [twenty, forty, fifty] = [20n, 40n, 50n].map((part) => seen("nodefs.available", part * gi));
   const looks = (graceMs: number) => {
@@ -64,14 +64,14 @@ test("what was met is met until the minimum reclaim is free besides, of a soft t
   assert.deepEqual(looks(15_000), [0, 0, 0]);
 });
 
-test("what can't be seen is no pressure, and what can be seen is judged by itself", () => {
+test("an unobservable signal means no pressure, and others are judged independently", () => {
   const thresholds = [threshold("imagefs.inodesFree", 10n), threshold("allocatableMemory.available", gi)];
   assert.deepEqual(holds(thresholds, [[0, seen("allocatableMemory.available", 1n)]]), [["MemoryPressure"]]);
   const both = new Map([...seen("allocatableMemory.available", 1n), ...seen("imagefs.inodesFree", 9n)]);
   assert.deepEqual(holds(thresholds, [[0, both]]), [["MemoryPressure", "DiskPressure"]]);
 });
 
-test("a soft threshold calls for evictions once its grace is over, a hard one at once", () => {
+test("a soft threshold causes evictions once its grace period has passed, a hard one at once", () => {
   const soft = threshold("pid.available", 100n, { graceMs: 30_000 });
   const hard = threshold("pid.available", 10n);
   const config = { thresholds: [hard, soft], transitionMs: 1 };

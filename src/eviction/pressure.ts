@@ -2,26 +2,26 @@ import { thresholdAmount, thresholdQuantity, thresholdText } from "../resources/
 import { quantityOf } from "../resources/quantity.ts";
 import { resourceOf, type Signal, type StarvedResource, type Threshold } from "./thresholds.ts";
 
-/** Conditions of a Node that keep pods away. */
+/** Node conditions that keep pods away. */
 export const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
 export type Pressure = (typeof pressures)[number];
 
-/** How much of something there is, and how much of it is left. */
+/** Capacity and available amount of a resource. */
 export interface Observation {
   readonly available: bigint;
   readonly capacity: bigint;
 }
 
-/** What was observed; what could not be is missing. */
+/** Unobservable signals are missing. */
 export type Observations = ReadonlyMap<Signal, Observation>;
 
-/** What is remembered from one look to the next; times are monotonic ms. */
+/** State between observations; times are monotonic ms. */
 export interface PressureState {
-  /** Thresholds that are met, and since when. */
+  /** Met thresholds, and since when. */
   readonly metSince: ReadonlyMap<Threshold, number>;
-  /** Those of them whose grace is over. */
+  /** Those whose grace period has passed. */
   readonly due: ReadonlySet<Threshold>;
-  /** When each condition was last called for. */
+  /** When a met threshold last required each condition. */
   readonly lastSeen: ReadonlyMap<Pressure, number>;
 }
 
@@ -33,14 +33,14 @@ export interface PressureLook {
   readonly pressures: readonly Pressure[];
   /** Thresholds that are met at this moment. */
   readonly met: readonly Threshold[];
-  /** Those of them for which pods are evicted. */
+  /** Those that cause evictions. */
   readonly due: readonly Threshold[];
 }
 
 /**
- * What a look at the machine says of its pressure, as upstream's eviction manager decides: a condition holds as soon as a
- * threshold is met, a soft one too, and for the transition period after. Pods are evicted for a threshold whose grace is
- * over, and it is met then until its minimum reclaim is free besides. Pure.
+ * Judges an observation as upstream's eviction manager does. A condition holds as soon as a threshold is met, even a
+ * soft one, and for the transition period after. Pods are evicted for a threshold whose grace period has passed; it
+ * then stays met until its minimum reclaim is available as well. Pure.
  */
 export function lookAtPressure(
   before: PressureState,
@@ -60,7 +60,7 @@ export function lookAtPressure(
   return { state: { metSince, due: new Set(due), lastSeen }, pressures: pressures.filter(holds), met, due };
 }
 
-/** @param withReclaim counts what is to be free besides, once pods were evicted for it */
+/** @param withReclaim adds the minimum reclaim, after evictions for this threshold */
 export function isMet({ signal, value, minReclaim }: Threshold, seen: Observations, withReclaim: boolean): boolean {
   const observation = seen.get(signal);
   if (observation === undefined) return false;
@@ -80,7 +80,7 @@ function pressureOf(signal: Signal): Pressure {
   return conditionOf[resourceOf(signal)];
 }
 
-/** What is left of a signal, written as upstream does: bytes in binary units, pieces in decimal ones. */
+/** An amount in upstream's format: bytes in binary units, counts in decimal ones. */
 export function amountText(resource: StarvedResource, amount: bigint): string {
   return quantityOf(
     amount,

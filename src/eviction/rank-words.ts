@@ -3,10 +3,10 @@ import { amountText } from "./pressure.ts";
 import type { Ranked } from "./rank.ts";
 import { resourceOf, type Signal, type StarvedResource } from "./thresholds.ts";
 
-/** How many of those that would go next are named. */
+/** How many of the next pods are named. */
 const namedNext = 2;
 
-/** What decides about the pod's place: `uses 512Mi of memory, 256Mi more than it requests, priority 0`. Pure. */
+/** What decides the pod's rank: `uses 512Mi of memory, 256Mi more than it requests, priority 0`. Pure. */
 export function placeText({ amount, request, exceeds, priority, isCritical, usage }: Ranked, signal: Signal): string {
   const resource = resourceOf(signal);
   const text = (value: number): string => amountText(resource, BigInt(value));
@@ -18,7 +18,7 @@ export function placeText({ amount, request, exceeds, priority, isCritical, usag
   return `${used}${swapped}${amount === undefined ? "" : requested}, priority ${priority}${critical}`;
 }
 
-/** Why it is this pod: its place, and who would go next. Pure. */
+/** Why this pod is evicted: its rank, and which pods would be next. Pure. */
 export function victimText(ranked: readonly Ranked[], victim: Ranked, signal: Signal): string {
   const place = ranked.indexOf(victim);
   const next = ranked

@@ -15,7 +15,7 @@ const memory = (pod: Pod, mebibytes: number | undefined): Candidate => ({
 });
 const names = (ranked: readonly Candidate[]): string[] => ranked.map(({ pod }) => pod.metadata.name);
 
-test("for memory those go first that use more than they asked for, then by priority, then who uses most more", () => {
+test("for memory, pods above their request go first, then by priority, then by the excess", () => {
   const candidates = [
     memory(podWith("within-low", { memory: "100Mi" }), 90),
     memory(podWith("within", { memory: "100Mi" }, { priority: 5 }), 99),
@@ -29,7 +29,7 @@ test("for memory those go first that use more than they asked for, then by prior
   ]);
 });
 
-test("who is critical comes last, and before them whose usage nobody knows", () => {
+test("critical pods come last, and before them those whose usage is unknown", () => {
   const candidates = [
     memory(podWith("critical", {}, { priority: 2_000_000_000 }), 900),
     memory(podWith("unknown", {}, { priority: -5 }), undefined),
@@ -58,7 +58,7 @@ const writers: readonly Candidate[] = [
   { pod: podWith("elsewhere"), usage: disk({ remote: 900 }) },
 ];
 
-test("of disks counts what lies on the file system that is full", () => {
+test("for disks, usage on the full file system counts", () => {
   const first = (signal: Parameters<typeof rankPods>[1], fileSystems: Parameters<typeof rankPods>[2]): string[] =>
     names(rankPods(writers, signal, fileSystems)).slice(0, 3);
   assert.deepEqual(first("nodefs.available", "one"), ["volume", "layer", "logs"]);
@@ -70,13 +70,13 @@ test("of disks counts what lies on the file system that is full", () => {
   assert.deepEqual(first("nodefs.inodesFree", "one").slice(0, 1), ["layer"]);
 });
 
-test("inodes are compared as they are: bytes that were asked for take nothing off them", () => {
+test("inode usage is compared without subtracting requested bytes", () => {
   const many: Candidate = { pod: podWith("many", { "ephemeral-storage": "1Gi" }), usage: disk({ rootfs: 9 }) };
   const few: Candidate = { pod: podWith("few"), usage: disk({ rootfs: 1 }) };
   assert.deepEqual(names(rankPods([few, many], "nodefs.inodesFree", "one")), ["many", "few"]);
 });
 
-test("for pids priority goes before the number of processes", () => {
+test("for pids, priority comes before the number of processes", () => {
   const pids = (name: string, processes: number, priority: number): Candidate => {
     return { pod: podWith(name, {}, { priority }), usage: { processes, containers: [], volumes: [] } };
   };
@@ -84,7 +84,7 @@ test("for pids priority goes before the number of processes", () => {
   assert.deepEqual(names(rankPods(candidates, "pid.available", "one")), ["low-many", "low", "high"]);
 });
 
-test("the order does not hang on the order in which pods come, and nobody goes before one that counts less", () => {
+test("the ranking does not depend on the input order, and is consistent", () => {
   const candidate = fc
     .record({
       name: fc.stringMatching(/^[a-z]{1,8}$/u),
@@ -110,7 +110,7 @@ test("the order does not hang on the order in which pods come, and nobody goes b
   );
 });
 
-test("a pod's place is said with all that decides about it", () => {
+test("a pod's rank is explained with everything that decides it", () => {
   const ranked = rankPods(
     [
       memory(podWith("a", { memory: "10Mi" }), 30),

@@ -6,30 +6,30 @@ import { type FileSystems, storageParts } from "./file-systems.ts";
 import { type PodUsage, usageOf } from "./pod-usage.ts";
 import { resourceOf, type Signal } from "./thresholds.ts";
 
-/** A pod that something runs of. */
+/** A running pod. */
 export interface Candidate {
   readonly pod: Pod;
-  /** Undefined: nobody knows. */
+  /** Undefined: unknown. */
   readonly usage: PodUsage | undefined;
 }
 
-/** A pod with all that decides about its place among those that may be evicted. */
+/** A pod with everything that decides its rank. */
 export interface Ranked extends Candidate {
-  /** Of the starved resource; undefined: not known. Bytes, inodes or processes. */
+  /** Usage of the starved resource in bytes, inodes or processes; undefined: unknown. */
   readonly amount: number | undefined;
   readonly request: number;
-  /** It uses more than it asked for. False for a resource that has no requests (pids). */
+  /** It is above its request. False for a resource without requests (pids). */
   readonly exceeds: boolean;
   readonly priority: number;
-  /** It is never evicted. */
+  /** Critical pods are never evicted. */
   readonly isCritical: boolean;
 }
 
 /**
- * Pods in the order in which they are evicted for a signal, as upstream ranks them: who uses more than it asked for, then by
- * priority, then by how much more; for pids by priority and number of processes. Critical pods, which are
- * never evicted, come last. So do pods whose usage is not known, where upstream takes them first: nothing is known to be
- * won by them. Inodes are compared as they are, where upstream takes the bytes that a pod asked for off them. Pure.
+ * Ranks pods in eviction order for a signal, as upstream: pods above their request, then by priority, then by the
+ * excess; for pids by priority and number of processes. Critical pods, which are never evicted, come last. Two
+ * differences: pods with unknown usage come last instead of first, because evicting them may gain nothing; and upstream
+ * subtracts requested bytes from inode counts. Pure.
  */
 export function rankPods(candidates: readonly Candidate[], signal: Signal, fileSystems: FileSystems): Ranked[] {
   return candidates.map((candidate) => rankedOf(candidate, signal, fileSystems)).toSorted(compare);
@@ -42,7 +42,7 @@ function rankedOf({ pod, usage }: Candidate, signal: Signal, fileSystems: FileSy
   return { pod, usage, amount, request, exceeds, priority: pod.spec.priority ?? 0, isCritical: isCriticalPod(pod) };
 }
 
-/** Inodes and processes are no resources that a pod could ask for. */
+/** There are no requests for inodes and processes. */
 function requestOf(pod: Pod, signal: Signal): number {
   const resource = resourceOf(signal);
   if (resource === "inodes" || resource === "pids") return 0;

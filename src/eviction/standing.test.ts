@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { observed, thresholdOf } from "../../test/support/eviction.ts";
 import { standingText } from "./standing.ts";
 
-test("how a node stands is said with its thresholds, soft ones with their grace", () => {
+test("a signal is described with its thresholds, soft ones with their grace period", () => {
   const observations = observed({ "nodefs.available": 512n << 20n }, 1n << 30n);
   const thresholds = [thresholdOf("nodefs.available", 0.25), thresholdOf("nodefs.available", "1Gi", 30_000)];
   assert.equal(

@@ -2,7 +2,7 @@ import { thresholdQuantity } from "../resources/threshold-value.ts";
 import { amountText, type Observations } from "./pressure.ts";
 import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 
-/** How much is left of what a signal is about, and when pods are evicted for it. Pure. */
+/** How much of a signal is available, and when pods are evicted for it. Pure. */
 export function standingText(signal: Signal, thresholds: readonly Threshold[], observations: Observations): string {
   const observation = observations.get(signal);
   if (observation === undefined) return `${signal} is not known`;

@@ -23,7 +23,7 @@ const uses = (amounts: { layer?: number; logs?: number; volume?: number; all?: n
 });
 const sized = { volumes: [{ name: "v", emptyDir: { sizeLimit: "10Mi" } }] };
 
-test("an emptyDir that is larger than its limit is told first", () => {
+test("an emptyDir above its limit is reported first", () => {
   const pod = limited("1Mi", sized);
   const passed = passedLimit(pod, uses({ volume: 10 * mi + 1, all: 20 * mi }), "one");
   assert.deepEqual(passed, {
@@ -49,13 +49,13 @@ test("then the pod as a whole, then its containers", () => {
   });
 });
 
-test("on a file system of their own containers' layers don't count for containers' limits", () => {
+test("writable layers on a file system of their own do not count for container limits", () => {
   const usage = uses({ layer: 5 * mi, logs: 1 });
   assert.equal(passedLimit(limited("2Mi"), usage, "imagefs"), undefined);
   assert.equal(passedLimit(limited("2Mi"), usage, "split"), undefined);
 });
 
-test("critical pods are spared, and who has no limit passes none", () => {
+test("critical pods are exempt, and pods without limits exceed none", () => {
   const usage = uses({ layer: 5 * mi, volume: 50 * mi, all: 55 * mi });
   assert.equal(passedLimit(limited("2Mi", { ...sized, priority: 2_000_000_000 }), usage, "one"), undefined);
   assert.equal(passedLimit(limited(undefined), usage, "one"), undefined);

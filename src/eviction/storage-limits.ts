@@ -5,10 +5,10 @@ import { parseQuantity, quantityOf } from "../resources/quantity.ts";
 import type { FileSystems } from "./file-systems.ts";
 import type { PodUsage } from "./pod-usage.ts";
 
-/** Label eviction_signal of kubelet_evictions for pods that pass a limit of their own. */
+/** Label eviction_signal of kubelet_evictions for pods that exceed a limit of their own. */
 export type LimitSignal = "emptydirfs.limit" | "ephemeralpodfs.limit" | "ephemeralcontainerfs.limit";
 
-/** A limit of the pod's own that it has passed, in upstream's words. */
+/** A limit that the pod exceeds, in upstream's words. */
 export interface PassedLimit {
   readonly signal: LimitSignal;
   readonly message: string;
@@ -19,20 +19,19 @@ export interface PassedLimit {
 
 const ephemeral = "ephemeral-storage";
 
-/** Whether the pod has a limit for what it stores on the node. */
 export function hasStorageLimit(pod: Pod): boolean {
   return hasLayerLimit(pod) || sizedVolumes(pod).length > 0;
 }
 
-/** Whether that limit counts containers' writable layers, which only the runtime can measure. */
+/** Whether a limit includes writable layers, which only the runtime can measure. */
 export function hasLayerLimit(pod: Pod): boolean {
   return podLimits(pod).has(ephemeral);
 }
 
 /**
- * The limit that a pod has passed: of a volume, then of the pod, then of a container (upstream's localStorageEviction).
- * Critical pods are spared. On a file system of their own containers' writable layers don't count for containers' limits,
- * as upstream. Pure.
+ * The first limit that a pod exceeds: of a volume, then of the pod, then of a container (upstream's
+ * localStorageEviction). Critical pods are exempt. As upstream, writable layers on their own file system do not count
+ * for container limits. Pure.
  */
 export function passedLimit(pod: Pod, usage: PodUsage, fileSystems: FileSystems): PassedLimit | undefined {
   if (isCriticalPod(pod)) return undefined;
@@ -77,7 +76,7 @@ function passedByContainer(pod: Pod, { containers }: PodUsage, fileSystems: File
   return undefined;
 }
 
-/** Names and quantities have nothing in them that Go would escape. */
+/** Names and quantities contain nothing that Go would escape. */
 function quoted(text: string): string {
   return JSON.stringify(text);
 }

@@ -2,9 +2,9 @@ import { isMet, type Observations } from "./pressure.ts";
 import type { Threshold } from "./thresholds.ts";
 
 /**
- * Of due thresholds those that are due only by a configuration that has changed: with the thresholds of before none of the
- * signal would be met. Pure.
- * @param before undefined: there was no configuration before
+ * The due thresholds that are due only because the configuration changed: the previous thresholds of the signal are not
+ * met. Pure.
+ * @param before undefined: no previous configuration
  */
 export function dueByChange(
   due: readonly Threshold[],

@@ -13,7 +13,7 @@ const none: ThresholdStatements = {
 };
 const parsed = (given: Partial<ThresholdStatements>) => parseThresholds({ ...none, ...given }, parseGoDuration);
 
-test("thresholds are amounts or parts, soft ones have a grace; the memory of all pods is watched like the node's", () => {
+test("thresholds are amounts or percentages, soft ones have a grace period; memory of all pods is observed like the node's", () => {
   const thresholds = parsed({
     hard: { "memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "0%" },
     soft: { "nodefs.inodesFree": "5%" },
@@ -32,11 +32,11 @@ test("thresholds are amounts or parts, soft ones have a grace; the memory of all
   );
   const [memory, disk] = thresholds;
   assert.equal(memory && thresholdAmount(memory.value, 1n << 40n), 100n << 20n);
-  // A percentage is a number of 32 bits in upstream, too: 10 % of 10^12 is a little more than 10^11.
+  // A percentage is a 32-bit float in upstream, too: 10 % of 10^12 is a little more than 10^11.
   assert.equal(disk && thresholdAmount(disk.value, 1_000_000_000_000n), 100_000_001_490n);
 });
 
-test("thresholds of containerfs are taken and mean nothing", () => {
+test("thresholds of containerfs are accepted without effect", () => {
   const hard = { "containerfs.available": "5%" };
   assert.deepEqual(parsed({ hard }), []);
   assert.deepEqual(uselessStatements({ hard, soft: {} }), ["containerfs.available"]);

@@ -1,7 +1,7 @@
 import { parseQuantity } from "../resources/quantity.ts";
 import type { ThresholdValue } from "../resources/threshold-value.ts";
 
-/** What is watched of a machine. `allocatableMemory.available`: of the memory that all pods together may have. */
+/** Eviction signals. `allocatableMemory.available`: within the memory for all pods together. */
 export const signals = [
   "memory.available",
   "nodefs.available",
@@ -16,43 +16,43 @@ export const signals = [
 
 export type Signal = (typeof signals)[number];
 
-/** What there is too little of when a threshold is met. */
+/** The resource that is short when a threshold is met. */
 export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
 
-/** The resource that a signal is about, in the words of messages and Events. */
+/** The resource of a signal, in the words of messages and Events. */
 export function resourceOf(signal: Signal): StarvedResource {
   if (signal === "pid.available") return "pids";
   if (signal.endsWith(".inodesFree")) return "inodes";
   return signal === "memory.available" || signal === "allocatableMemory.available" ? "memory" : "ephemeral-storage";
 }
 
-/** The least that is to be left of something. It is met as soon as less is. */
+/** A minimum available amount. It is met as soon as less is available. */
 export interface Threshold {
   readonly signal: Signal;
   readonly value: ThresholdValue;
-  /** So long it may be met before pods are evicted; 0: a hard threshold. */
+  /** How long it may be met before pods are evicted; 0: a hard threshold. */
   readonly graceMs: number;
-  /** So much more than the threshold is to be free again afterwards. */
+  /** The additional amount that must be available afterwards. */
   readonly minReclaim: ThresholdValue | undefined;
 }
 
 type Statements = Readonly<Record<string, string>>;
 
-/** Fields of KubeletConfiguration about eviction. */
+/** KubeletConfiguration's eviction fields. */
 export interface ThresholdStatements {
   readonly hard: Statements;
   readonly soft: Statements;
   readonly softGracePeriods: Statements;
   readonly minimumReclaim: Statements;
-  /** Pods are held to node allocatable: its memory is watched as well. */
+  /** Node allocatable is enforced for pods: its memory is observed as well. */
   readonly enforcesAllocatable: boolean;
 }
 
 /**
- * The thresholds of a configuration, as upstream's ParseThresholdConfig. Those of containerfs are left out: it lies on nodefs
- * or imagefs, whose thresholds count for it (`withContainerFs`).
- * @param durationMs a Go duration's milliseconds; undefined: it is none
- * @throws Error in upstream's words for the first statement that is wrong
+ * Parses the thresholds of a configuration, as upstream's ParseThresholdConfig. Those of containerfs are dropped:
+ * nodefs or imagefs thresholds apply to it (`withContainerFs`).
+ * @param durationMs parses a Go duration to milliseconds; undefined: invalid
+ * @throws Error in upstream's words for the first invalid statement
  */
 export function parseThresholds(
   { hard, soft, softGracePeriods, minimumReclaim, enforcesAllocatable }: ThresholdStatements,
@@ -87,7 +87,7 @@ export function parseThresholds(
   return enforcesAllocatable ? [...thresholds, ...ofPods] : thresholds;
 }
 
-/** The statements about containerfs, which say nothing. */
+/** The statements about containerfs, which have no effect. */
 export function uselessStatements(statements: Pick<ThresholdStatements, "hard" | "soft">): string[] {
   return [...Object.keys(statements.hard), ...Object.keys(statements.soft)].filter((name) =>
     name.startsWith("containerfs."),
@@ -104,7 +104,7 @@ function signalOf(name: string): Signal {
   return signal;
 }
 
-/** Undefined: none, as 0% and 100% mean. */
+/** Undefined: none, which 0% and 100% mean. */
 function valueOf(name: string, text: string): ThresholdValue | undefined {
   if (!text.endsWith("%")) {
     const quantity = parseQuantity(text);

@@ -1,9 +1,9 @@
 import { resourceOf, signals, type Threshold } from "./thresholds.ts";
 
 /**
- * Thresholds in the order in which they are acted upon. Memory goes first, as upstream: who runs out of it is killed by the
- * kernel. Upstream leaves the order of the rest to chance; here hard thresholds go before soft ones, then signals in the order
- * of {@link signals}. Pure.
+ * The order in which thresholds are acted upon. Memory comes first, as upstream, because the kernel kills when it runs
+ * out. Upstream's order of the rest is random; here hard thresholds precede soft ones, then signals follow the order of
+ * {@link signals}. Pure.
  */
 export function byUrgency(thresholds: readonly Threshold[]): Threshold[] {
   const rank = ({ signal, graceMs }: Threshold): number =>

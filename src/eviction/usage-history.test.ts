@@ -6,7 +6,7 @@ const mi = 1 << 20;
 const one = (mebibytes: number | undefined): ReadonlyMap<string, number | undefined> =>
   new Map([["uid-a", mebibytes === undefined ? undefined : mebibytes * mi]]);
 
-test("what a pod used over the last minutes is told by its oldest, a middle and its newest sample", () => {
+test("the usage of the last minutes is summarized by its oldest, a middle and its newest sample", () => {
   const history = new UsageHistory();
   assert.equal(history.text("uid-a", "memory.available", 0), "");
   for (let index = 0; index < 24; index++) history.note("memory.available", one(10 * index), index * 10_000);
@@ -14,7 +14,7 @@ test("what a pod used over the last minutes is told by its oldest, a middle and 
   assert.equal(history.text("uid-a", "pid.available", 230_000), "", "it is of another resource");
 });
 
-test("of pods that are gone nothing is kept, and what is not known is left out", () => {
+test("removed pods are forgotten, and unknown usage is skipped", () => {
   const history = new UsageHistory();
   history.note("memory.available", one(1), 0);
   history.note("memory.available", one(undefined), 10_000);

@@ -7,15 +7,15 @@ interface Sample {
   readonly amount: number;
 }
 
-/** So far back it goes. */
+/** Period that is kept. */
 const keptMs = 180_000;
 
-/** What pods used of a resource that is getting short, over the last minutes. */
+/** The recent usage of a starved resource by pods. */
 export class UsageHistory {
   readonly #samples = new Map<string, readonly Sample[]>();
   #about: Signal | undefined;
 
-  /** Takes what pods use now, by UID. Of pods that are not among them, and of another signal, it knows nothing any more. */
+  /** Adds the current usage by UID. Drops the history of other pods, and of a previous signal. */
   note(about: Signal, amounts: ReadonlyMap<string, number | undefined>, nowMs: number): void {
     if (about !== this.#about) this.#samples.clear();
     this.#about = about;
@@ -27,11 +27,11 @@ export class UsageHistory {
     }
   }
 
-  /** `10Mi 60 s ago, 250Mi 10 s ago`; empty where there is nothing to compare with. */
+  /** `10Mi 60 s ago, 250Mi 10 s ago`; empty with less than two samples. */
   text(uid: string, about: Signal, nowMs: number): string {
     const samples = about === this.#about ? (this.#samples.get(uid) ?? []) : [];
     const past = samples.filter(({ atMs }) => nowMs - atMs >= 1000);
-    // The oldest, one of the middle, and the newest tell how it came.
+    // The oldest, a middle and the newest sample show the trend.
     const chosen = new Set([past[0], past[Math.floor(past.length / 2)], past.at(-1)]);
     return [...chosen]
       .flatMap((sample) => {

@@ -3,21 +3,21 @@ import type { PodUid } from "../base/ids.ts";
 import { hasReleased } from "../pods/worker-state.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 
-/** A pod of the node as far as evictions go by it. */
+/** A pod as far as evictions need it. */
 export interface EvictionPod {
   readonly view: Pick<WorkerView, "ref" | "pod" | "state" | "status">;
 }
 
-/** Beyond its grace a pod that was evicted is waited for so long (upstream's podCleanupTimeout). */
+/** How long an evicted pod is waited for after its grace period (upstream's podCleanupTimeout). */
 const cleanupMs = 30_000;
 
 interface Victim {
   readonly name: string;
-  /** Monotonic ms at which it is waited for no longer. */
+  /** Monotonic ms at which the wait ends. */
   readonly dueMs: number;
 }
 
-/** Pods that were evicted and have not given back yet what they have of the node. */
+/** Evicted pods that still hold resources of the node. */
 export class Victims {
   readonly #pods: () => readonly EvictionPod[];
   readonly #pending = new Map<PodUid, Victim>();
@@ -31,7 +31,7 @@ export class Victims {
     this.#pending.set(metadata.uid, { name: `${metadata.namespace}/${metadata.name}`, dueMs });
   }
 
-  /** Forgets those that have finished or are overdue. @returns names of the overdue ones */
+  /** Forgets pods that have finished or are overdue. @returns names of the overdue ones */
   look(nowMs: number): string[] {
     const states = new Map(this.#pods().map(({ view }) => [view.ref.uid, view.state] as const));
     const overdue: string[] = [];

@@ -1,8 +1,8 @@
-/** What is wrong with a text that is no YAML, and where: an offset in the text. */
+/** A syntax error at an offset of the text. */
 export class YamlError extends Error {
   readonly offset: number;
 
-  /** @param detail for the author of the text, in words that hold nothing of it: it may be a secret */
+  /** @param detail for the author of the text; must not quote it, because it may contain a secret */
   constructor(offset: number, detail: string) {
     super(detail);
     this.name = "YamlError";
@@ -12,7 +12,7 @@ export class YamlError extends Error {
 
 export const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
 
-/** Characters of the break of a line that stands there; 0 for none. YAML 1.1 knows more of them than others. */
+/** The length of the line break at an offset; 0 for none. YAML 1.1 has more kinds of line breaks than other formats. */
 export function breakLength(text: string, at: number): number {
   switch (text.charCodeAt(at)) {
     case lineFeed:
@@ -36,12 +36,12 @@ export function isBreakOrEnd(text: string, at: number): boolean {
   return at >= text.length || breakLength(text, at) > 0;
 }
 
-/** A blank, a break of the line, or the end of the text: what ends an indicator such as `:`. */
+/** A blank, a line break, or the end of the text: what must follow an indicator such as `:`. */
 export function isSpaceOrEnd(text: string, at: number): boolean {
   return isBlank(text, at) || isBreakOrEnd(text, at);
 }
 
-/** `---` or `...` at the start of a line, which ends a document wherever it stands. */
+/** `---` or `...` at the start of a line, which ends a document anywhere. */
 export function isDocumentMark(text: string, at: number): boolean {
   return (text.startsWith("---", at) || text.startsWith("...", at)) && isSpaceOrEnd(text, at + 3);
 }
@@ -52,7 +52,7 @@ export function endOfLine(text: string, at: number): number {
   return nextMatch(anyBreak, text, at);
 }
 
-/** Where the pattern matches next; the text's end for nowhere. */
+/** The offset of the next match, or of the text's end. */
 export function nextMatch(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.exec(text)?.index ?? text.length;
@@ -61,8 +61,8 @@ export function nextMatch(pattern: RegExp, text: string, at: number): number {
 export const tabIndents = "invalid YAML: tabs cannot indent; use spaces";
 
 /**
- * What stands behind blanks and breaks of lines.
- * @param line where the space begins; a tab may not stand where a line within it is indented yet
+ * Skips blanks and line breaks.
+ * @param line the line's start; tabs are not allowed in its indentation
  */
 export function behindSpace(
   text: string,
@@ -84,16 +84,19 @@ export function behindSpace(
   }
 }
 
-/** Space that is more than blanks. A run is looked at from its start only: a long one would take its length squared. */
+/** Space with a line break. The lookbehind makes each run match from its start only, which avoids quadratic time. */
 export const spaceWithBreak = /(?<![ \t])[ \t]*[\r\n\u0085\u2028\u2029][ \t\r\n\u0085\u2028\u2029]*/gu;
 
-/** The breaks in a run of space, as they count in a text. */
+/** The line breaks in a run of space that count in a scalar. */
 export function breaksIn(gap: string): string {
   if (gap === "" || gap === "\n") return gap;
   return gap.replaceAll(/\r\n?|\u0085/gu, "\n").replaceAll(/[ \t]+/gu, "");
 }
 
-/** What a run of space with a break means between two words: one break is a space, of more the first does not count. */
+/**
+ * Folds a run of space with line breaks between two words: a single break becomes a space, of several the first is
+ * dropped.
+ */
 export function folded(gap: string): string {
   const breaks = breaksIn(gap);
   return breaks.startsWith("\n") ? breaks.slice(1) || " " : breaks;

@@ -11,7 +11,7 @@ const values = (text: string): unknown[] => {
 };
 const messages = (text: string): string[] => parseDocuments(text, "f").errors.map((error) => error.message);
 
-test("a document of another YAML than 1.1 is refused, and the others are read", () => {
+test("a document of a YAML version other than 1.1 is rejected, and the others are read", () => {
   for (const version of ["1.2", "1.3", "2.0"]) {
     const { documents, errors } = parseDocuments(`a: 1\n...\n%YAML ${version}\n---\nmode: 0400\n---\nb: yes\n`, "f");
     assert.deepEqual(
@@ -27,7 +27,7 @@ test("a document of another YAML than 1.1 is refused, and the others are read", 
   assert.match(messages("%FOO\n---\na: 1\n")[0] ?? "", /f:1:1: a line that starts with % is a YAML directive/);
 });
 
-test("a byte order mark may stand before any document, and what stands behind it keeps its place", () => {
+test("a byte order mark may precede any document, and positions after it are right", () => {
   const mark = "\ufeff";
   assert.deepEqual(values(`${mark}a: 1\nb: 2\n---\n${mark}c: 3\nd: 4\n${mark}---\ne: 5\n`), [
     { a: 1, b: 2 },
@@ -40,7 +40,7 @@ test("a byte order mark may stand before any document, and what stands behind it
   assert.deepEqual(documents[1]?.origin.locate(["c"]), { line: 4, column: 1 });
 });
 
-test("JSON values follow one another with and without separators", () => {
+test("JSON values may follow one another with and without separators", () => {
   const text = '{"a": "}{"}{"b": [1,\n{"c": "\\/\\ud83d\\ude00\\ud800"}]}\n\n{"d": 1}\n---\n{"e": 1}\n---\nf: 1\n';
   assert.deepEqual(values(text), [{ a: "}{" }, { b: [1, { c: "/😀\ufffd" }] }, { d: 1 }, { e: 1 }, { f: 1 }]);
   const { documents } = parseDocuments(text, "f");
@@ -50,14 +50,14 @@ test("JSON values follow one another with and without separators", () => {
   assert.deepEqual(messages('{"a": 1e400}'), ["f:1:7: a: the number is too large"]);
 });
 
-test("a merge key wins over what stands above it and gives way to what stands below, as with Kubernetes", () => {
+test("a merge key overrides fields above it, and fields below override it, as in Kubernetes", () => {
   assert.deepEqual(values("a: 1\n<<: {a: 2, b: 2, c: 2}\nc: 3\n"), [{ a: 2, b: 2, c: 3 }]);
   assert.deepEqual(values("<<: [{a: 1}, {a: 2, b: 2}]\n"), [{ a: 1, b: 2 }]);
   assert.deepEqual(values('"<<": 1\n'), [{ "<<": 1 }]);
   assert.deepEqual(messages("<<: 5\na: 1\n"), ["f:1:5: << needs a map or a list of maps"]);
 });
 
-test("keys that are no text in JSON are refused, and those that print alike are one key", () => {
+test("keys that are not strings in JSON are rejected, and those that print alike are duplicates", () => {
   assert.deepEqual(messages("a: {~: 1, ? : 2}\n"), [
     'f:1:5: a: a key must be a string, not nothing; an empty one is ""',
     'f:1:13: a: a key must be a string, not nothing; an empty one is ""',
@@ -69,7 +69,7 @@ test("keys that are no text in JSON are refused, and those that print alike are 
   assert.deepEqual(values("e1: 1\ne2: 2\n.: 3\n"), [{ e1: 1, e2: 2, ".": 3 }]);
 });
 
-test("what a value can't be is said with its place", () => {
+test("invalid values are reported with their position", () => {
   const infinite = "infinities and .nan are not allowed; a string needs quotes";
   assert.deepEqual(messages("a: .inf\nb: [!!float -.INF]\n"), [`f:1:4: a: ${infinite}`, `f:2:13: b[0]: ${infinite}`]);
   assert.deepEqual(messages('a: !!int "x"\n'), ["f:1:10: a: the value does not match its tag !!int"]);
@@ -83,14 +83,14 @@ test("what a value can't be is said with its place", () => {
   assert.match(messages("a: &b.c\n")[0] ?? "", /a string that starts with & needs quotes/);
 });
 
-test("escapes and folds of double-quoted texts are those of YAML 1.1", () => {
+test("escapes and folding in double-quoted scalars follow YAML 1.1", () => {
   assert.deepEqual(values('a: "it\\\'s \\x41\\u00e9\\U0001F600\\_\\N\\\t\\\\n"\n'), [
     { a: "it's Aé😀\u00a0\u0085\t\\n" },
   ]);
   assert.deepEqual(values('a: "b \\n\n  c\n\n\n  d  \\\n  \\ e"\n'), [{ a: "b \n c\n\nd   e" }]);
 });
 
-test("of a text that lacks its quotes it is said why it needs them", () => {
+test("an error for text that lacks quotes explains why it needs them", () => {
   const colon = "invalid YAML: a bracket is not closed, or a string with a colon lacks quotes";
   assert.deepEqual(messages("{name: a, value: :2112}\n"), [`f:1:18: ${colon}`]);
   assert.deepEqual(messages("[a: b: c]\n"), [`f:1:6: ${colon}`]);
@@ -98,28 +98,28 @@ test("of a text that lacks its quotes it is said why it needs them", () => {
   assert.match(messages("a: %b\n")[0] ?? "", /^f:1:4: a string that starts with .* needs quotes$/u);
 });
 
-test("integers are exact beyond what a number holds", () => {
+test("integers are exact beyond the precision of numbers", () => {
   assert.deepEqual(values("[9007199254740991, 9007199254740993, 0xFFFFFFFFFFFFFFFF, -9223372036854775808]"), [
     [Number.MAX_SAFE_INTEGER, 9007199254740993n, 2n ** 64n - 1n, -(2n ** 63n)],
   ]);
 });
 
-test("a scalar means the same in a map, in a list and as an alias", () => {
+test("a scalar has the same value in a map, in a list and as an alias", () => {
   const seed = seedOfTest();
   for (const scalar of scalarInputs(seed, 400)) {
     const [map, list] = [`a: ${scalar}\n`, `- ${scalar}\n`].map((text) => parseDocuments(text, "f"));
     const value = map?.documents[0]?.value;
-    // A dash at its start makes a list of it there.
+    // A leading dash makes it a list there.
     if (map?.errors.length !== 0 || /^-\s/u.test(scalar)) continue;
     assert.deepEqual([(value as { a: unknown }).a], list?.documents[0]?.value, scalar);
   }
 });
 
-test("many marks, opening braces and keys of floats end soon", () => {
+test("many marks, open braces and float keys finish quickly", () => {
   for (const text of ["\ufeff{\n".repeat(10_000), "{".repeat(20_000), '{"a":1}'.repeat(5000)]) {
     parseDocuments(text, "f");
   }
-  // Each of these takes minutes where something is gone through again from each of its characters or lines.
+  // Each of these takes minutes where something is rescanned from each of its characters or lines.
   for (const [open, each, end] of [
     ["a: [\n", "x,\n", "]"],
     ["a: b", " ", "c"],
@@ -137,8 +137,8 @@ test("many marks, opening braces and keys of floats end soon", () => {
   assert.deepEqual(messages(keys), []);
 });
 
-test("a long text is read once however often aliases name it, and what they make of it together is bounded", () => {
-  // These take minutes, or the memory of the machine, where each alias reads what it names anew.
+test("a long scalar is decoded once however many aliases refer to it, and their total size is bounded", () => {
+  // These take minutes, or all memory, where each alias is decoded separately.
   const aliases = (named: string, count: number): string => `[&a ${named}, ${"*a,".repeat(count)}]`;
   assert.deepEqual(values(aliases(`"\\n${"b".repeat(1000)}"`, 10_000)), [Array(10_001).fill(`\n${"b".repeat(1000)}`)]);
   assert.deepEqual(values(`{a: &a ${"1".repeat(1000)}, b: {? *a : *a}}`), [
@@ -151,11 +151,11 @@ test("a long text is read once however often aliases name it, and what they make
     assert.deepEqual(others, []);
   }
   assert.deepEqual(messages(`&k ${"b".repeat(1000)}: [${"{*k : 1},".repeat(22_000)}]`).length, 1);
-  // What can't be read is read for each.
+  // An invalid scalar is reported for each.
   assert.equal(messages(aliases(`"\\q${"b".repeat(20_000)}"`, 5_000)).length, 1000);
 });
 
-test("the fields that merge keys give count as values", () => {
+test("the fields of merge keys count as values", () => {
   const chain = (length: number): string =>
     Array.from({ length }, (_, index) => `a${index + 1}: &a${index + 1} {<<: *a${index}, k${index}: 1}\n`).join("");
   assert.deepEqual(messages(`a0: &a0 {k: 1}\n${chain(60)}`), []);
@@ -164,14 +164,14 @@ test("the fields that merge keys give count as values", () => {
   ]);
 });
 
-test("a long key is cut where an error names the field", () => {
+test("a long key is truncated in an error's field path", () => {
   for (const text of [`{"${"k".repeat(100_000)}": 1e999}`, `? ${"k".repeat(100_000)}\n: .nan\n`]) {
     const [message = ""] = messages(text);
     assert.match(message, /^f:\d+:\d+: \[k{80}…\]: /u);
   }
 });
 
-test("lines of quoted texts and of brackets may begin anywhere, and keep their places", () => {
+test("continuation lines of quotes and brackets may begin anywhere, and keep their positions", () => {
   for (const end of ["\n", "\r\n"]) {
     const text = [
       "metadata:",
@@ -209,7 +209,7 @@ test("lines of quoted texts and of brackets may begin anywhere, and keep their p
   assert.match(messages("a: [b\nc: d\n")[0] ?? "", /^f:2:2: .*a bracket is not closed/u);
 });
 
-test("a block that a text ends in has a break at its end only where the text has one", () => {
+test("a block scalar at the end of the text ends in a line break only where the text does", () => {
   for (const [block, value] of [
     ["|\n  x", "x"],
     ["|\n  x\n", "x\n"],
@@ -224,7 +224,7 @@ test("a block that a text ends in has a break at its end only where the text has
   }
 });
 
-test("the breaks of lines that only YAML 1.1 has", () => {
+test("line breaks known only to YAML 1.1 are recognised", () => {
   assert.deepEqual(values("a: |\r  x\r  y\rb: 1\r"), [{ a: "x\ny\n", b: 1 }]);
   assert.deepEqual(values("a: 'b \u0085 c'\nd: \"e\u0085 \u0085f\"\n"), [{ a: "b c", d: "e\nf" }]);
   assert.deepEqual(values("a: 'b \u2028 c'\nd: \"e \\n \u2029 f\"\n"), [{ a: "b\u2028c", d: "e \n\u2029f" }]);
@@ -232,7 +232,7 @@ test("the breaks of lines that only YAML 1.1 has", () => {
   assert.deepEqual(values('{"a": "b\u2028 c"}'), [{ a: "b\u2028 c" }], "JSON has none of them");
 });
 
-test("no error quotes a text, which may be a secret without its quotes", () => {
+test("no error quotes text, which may be an unquoted secret", () => {
   const secret = "hunter2";
   const marks = [
     "*",
@@ -270,7 +270,7 @@ test("a JSON value may be as long as a file", () => {
   assert.deepEqual(values(`{"a": "${"x".repeat(9_000_000)}"}`).length, 1);
 });
 
-test("what is wrong with later documents may be told apart, where only the first counts", () => {
+test("problems of later documents are reported separately where only the first counts", () => {
   const later: string[] = [];
   const onLaterError = ({ message }: { message: string }): void => void later.push(message);
   const { documents, errors } = parseDocuments("a: 1\n---\nb: *c\n---\nd: 'e\n", "f", { onLaterError });

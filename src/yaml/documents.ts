@@ -10,9 +10,9 @@ import { endOfQuoted } from "./texts.ts";
 import type { Token } from "./tokens.ts";
 
 /**
- * One document of a file as plain values, and where each stands. Integers that a number does not hold exactly are
- * bigints, numbers of JSON that are written in another way WrittenNumbers, and nulls are where they were
- * written: what these mean depends on the field (go-values.ts).
+ * One document of a file as plain values, with their positions. Integers that a number cannot hold exactly are bigints,
+ * JSON numbers in another notation are WrittenNumbers, and nulls are kept: their meaning depends on the field
+ * (go-values.ts).
  */
 export interface TextDocument {
   readonly value: unknown;
@@ -20,13 +20,13 @@ export interface TextDocument {
 }
 
 export interface DocumentOptions {
-  /** Told of a repeated key, of which then the last counts; otherwise that is an error. */
+  /** Receives duplicate keys, of which the last then counts; otherwise they are errors. */
   readonly onRepeatedKey?: (problem: ManifestError) => void;
-  /** Told of what is wrong with later documents than the first, which alone counts; otherwise that is an error. */
+  /** Receives problems of later documents, for callers that use only the first; otherwise they are errors. */
   readonly onLaterError?: (problem: ManifestError) => void;
 }
 
-/** Where a text came from and what becomes of what is wrong with it. */
+/** The source of a text, and where its problems go. */
 interface Reading {
   readonly file: string;
   readonly options: DocumentOptions;
@@ -37,10 +37,9 @@ interface Reading {
 }
 
 /**
- * Splits a text into its documents: YAML ones and JSON values, which may follow one another without a separator.
- * Scalars are read as Kubernetes does (scalars.ts), so that `yes`, `on` and `0644` mean true, true and 420. A
- * repeated key is an error. Empty documents are left out. A document with an error gives no value and does not hurt the
- * others.
+ * Splits a text into its documents: YAML and JSON values, which may follow one another without a separator. Scalars are
+ * read as Kubernetes does (scalars.ts): `yes`, `on` and `0644` mean true, true and 420. A duplicate key is an error.
+ * Empty documents are skipped. A document with an error has no value and does not affect the others.
  */
 export function parseDocuments(
   text: string,
@@ -65,14 +64,14 @@ export function parseDocuments(
 interface Part {
   readonly text: string;
   readonly isJson: boolean;
-  /** Where it starts in the whole text. */
+  /** Its offset in the whole text. */
   readonly start: number;
 }
 
-/** A byte order mark where a document starts, as texts have them that were put together of several files. */
+/** A byte order mark at the start of a document, from concatenated files. */
 const innerMark = /(?<=^(?:---|\.\.\.)[ \t]*(?:#.*)?\r?\n)\ufeff|^\ufeff(?=---|[ \t]*\{)/gmu;
 
-/** The JSON values that a text begins with, and what follows them cut where byte order marks stand. */
+/** The JSON values at the beginning of a text, and the rest split at byte order marks. */
 function partsOf(text: string): Part[] {
   const parts: Part[] = [];
   let start = 0;
@@ -95,7 +94,7 @@ function yamlPart(text: string, from: number, end: number): Part {
   return { start, text: text.slice(start, end), isJson: false };
 }
 
-/** The JSON map that starts there; undefined when there is none. */
+/** The JSON map at an offset; undefined when there is none. */
 function jsonValueAt(text: string, offset: number): Part | undefined {
   const opening = /[ \t\r\n\ufeff]*(?=\{)/uy;
   opening.lastIndex = offset;
@@ -123,7 +122,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The YAML parser needs a microsecond by the token, so their number is bounded as well as the file's size. */
+/** The YAML parser needs a microsecond per token, so their number is bounded as well as the file's size. */
 const maxTokens = 500_000;
 
 function readPart(part: Part, reading: Reading): void {
@@ -145,7 +144,7 @@ function readPart(part: Part, reading: Reading): void {
   }
 }
 
-/** What YAML 1.1 forbids in a text (§5.1). */
+/** Characters that YAML 1.1 forbids (§5.1). */
 const controlCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufffe\uffff]/u;
 
 function outOfTokens(used: number, { file, errors, budget }: Reading): boolean {
@@ -156,7 +155,7 @@ function outOfTokens(used: number, { file, errors, budget }: Reading): boolean {
   return true;
 }
 
-/** Gives where the next document starts. */
+/** Returns the offset of the next document. */
 function readTokens(tokens: readonly Token[], start: number, part: Part, reading: Reading): number {
   try {
     const node = parseTokens(tokens);
@@ -171,7 +170,7 @@ function readTokens(tokens: readonly Token[], start: number, part: Part, reading
 
 const documentMark = /(?<=[\r\n\u0085\u2028\u2029])(?:---|\.\.\.)(?=[ \t\r\n\u0085\u2028\u2029]|$)/gu;
 
-/** Where the `---` of a document stands that has one, behind its directives; where it starts for any other. */
+/** The offset of the document's `---` after its directives, or else of its start. */
 function markOf(tokens: readonly Token[], start: number, text: string): number {
   const [first] = tokens;
   if (first !== undefined && text[first.start] === "%") return nextMatch(documentMark, text, first.start);
@@ -184,7 +183,7 @@ function behindEmptyLines(text: string, at: number): number {
   return lines.test(text) ? lines.lastIndex : at;
 }
 
-/** Behind the lines `...` that may stand there. */
+/** Skips `...` lines. */
 function behindMark(text: string, at: number): number {
   const marks = /(?:\.\.\.[ \t]*(?:#[^\r\n\u0085\u2028\u2029]*)?(?:\r\n|[\r\n\u0085\u2028\u2029]|$))*/uy;
   marks.lastIndex = at;
@@ -213,7 +212,7 @@ function readDocument(node: YamlNode, partStart: number, reading: Reading): void
   reading.documents.push({ value, origin: { file, locate } });
 }
 
-/** Those of repeated keys, and the others. */
+/** Separates duplicate keys from other problems. */
 function split(problems: readonly Problem[]): [readonly Problem[], readonly Problem[]] {
   return [problems.filter(({ repeatedKey }) => repeatedKey), problems.filter(({ repeatedKey }) => !repeatedKey)];
 }

@@ -22,16 +22,16 @@ const escapes: Readonly<Record<string, string>> = {
   P: "\u2029",
 };
 
-/** Digits of the code of a character. */
+/** Hex digits of each escape. */
 const digitsOf: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 const special = /[\\\r\n\u0085\u2028\u2029]/gu;
 
 /**
- * The text of a double-quoted scalar of YAML 1.1, as Kubernetes' reader has it: it knows `\'` and not JSON's `\/`, and no
- * halves of characters.
+ * Decodes a double-quoted scalar of YAML 1.1 as Kubernetes' parser does: it supports `\'`, but neither JSON's `\/` nor
+ * surrogate halves.
  * @param raw with its quotes
- * @throws ScalarError for an escape that is none
+ * @throws ScalarError for an invalid escape
  */
 export function unquote(raw: string): string {
   const parts: string[] = [];
@@ -52,7 +52,7 @@ export function unquote(raw: string): string {
   return parts.join("");
 }
 
-/** Adds what stands behind a backslash, and gives where it ends. */
+/** Adds the character of an escape, and returns the offset after it. */
 function unescape(raw: string, at: number, parts: string[]): number {
   const length = breakLength(raw, at);
   if (length > 0) {
@@ -75,7 +75,7 @@ function unescape(raw: string, at: number, parts: string[]): number {
 }
 
 /**
- * The text of a single-quoted scalar of YAML 1.1.
+ * Decodes a single-quoted scalar of YAML 1.1.
  * @param raw with its quotes
  */
 export function unquoteSingle(raw: string): string {

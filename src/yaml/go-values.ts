@@ -2,15 +2,15 @@ import * as z from "zod";
 import { isWrittenNumber, type WrittenNumber } from "./scalars.ts";
 
 export interface GoValueOptions {
-  /** Leaves the nulls of maps where they are: in a merge patch they mean "remove". */
+  /** Keeps nulls in maps: in a merge patch they mean "remove". */
   readonly keepNulls?: boolean;
 }
 
 /**
- * What Go's decoder makes of a document's nulls and large numbers, which depends on the type of the field that they are
- * given to. A null leaves a field unset; in a list and in a map of values it is the empty value of the type. Of an
- * integer of 64 bits that a number here can't hold exactly the nearest that it can is as good; a quantity keeps its
- * digits. Gives JSON values, but for what the schema refuses. Changes nothing that it is given.
+ * Converts nulls and large numbers as Go's decoder does, which depends on the type of the field. A null leaves a field
+ * unset; in a list or a map of values it is the type's zero value. A 64-bit integer that a number cannot hold exactly
+ * is rounded; a quantity keeps its digits. Returns JSON values, except for what the schema rejects. Does not modify its
+ * input.
  */
 export function goValues(schema: z.ZodType, value: unknown, options: GoValueOptions = {}): unknown {
   const type = unwrap(schema);
@@ -41,7 +41,7 @@ function mapOf(type: z.ZodType, map: object, options: GoValueOptions): object {
   return result;
 }
 
-/** A type's value when nothing is given; null where it need not be given, or nobody knows it. */
+/** A type's zero value; null where the value is optional or the type unknown. */
 function zeroOf(given: z.ZodType | undefined): unknown {
   const schema = given && withoutPipes(given);
   if (schema instanceof z.ZodString) return "";
@@ -55,9 +55,9 @@ function zeroOf(given: z.ZodType | undefined): unknown {
 function numberOf(type: z.ZodType, value: number | bigint): unknown {
   if (typeof value === "number" && !Number.isInteger(value)) return value;
   if (type instanceof z.ZodUnion && isQuantity(type)) return typeof value === "bigint" ? String(value) : value;
-  // A text is not what they should be: let the schema say so.
+  // A string of another type is left to the schema to reject.
   if (type instanceof z.ZodString) return value;
-  // As a float is printed: Go reads an integer from its digits.
+  // As a float is printed: Go parses an integer from its digits.
   const digits = String(value);
   const whole = digits.includes("e") ? BigInt(value) : BigInt(digits);
   if (whole < minInt64 || whole > maxInt64) return Number(value);
@@ -66,12 +66,12 @@ function numberOf(type: z.ZodType, value: number | bigint): unknown {
 
 function writtenOf(type: z.ZodType, written: WrittenNumber): unknown {
   if (type instanceof z.ZodUnion && isQuantity(type)) return written.text;
-  // Go takes none of these for an integer, even where their value is one.
+  // Go accepts none of these as integers, even where their value is one.
   const isWhole = type instanceof z.ZodUnion || (type instanceof z.ZodNumber && type.format !== null);
   return isWhole && /[.eE]/u.test(written.text) ? written : numberOf(type, Number(written.text));
 }
 
-/** A number of any kind or a text; an IntOrString has whole numbers only. */
+/** A number or a string; an IntOrString allows whole numbers only. */
 function isQuantity(type: z.ZodUnion): boolean {
   return !type.options.some((option) => option instanceof z.ZodNumber && option.format !== null);
 }
@@ -80,7 +80,7 @@ function elementOf(type: z.ZodArray): z.ZodType {
   return unwrap(type.element as z.ZodType);
 }
 
-/** What is decoded, without what is done to it before or after. */
+/** The decoded type, without transformations before or after it. */
 function withoutPipes(schema: z.ZodType): z.ZodType {
   if (!(schema instanceof z.ZodPipe)) return schema;
   const before = schema.in as z.ZodType;

@@ -3,9 +3,9 @@ import { maxDepth, tooDeep, type MapNode, type YamlNode } from "./nodes.ts";
 import { endOfQuoted } from "./texts.ts";
 
 /**
- * The same nodes of a JSON value, which has other escapes than YAML and no bound to its keys.
- * @param text one that JSON.parse takes
- * @param most values, keys among them, after which it ends
+ * The nodes of a JSON value, which has other escapes than YAML and no limit for keys.
+ * @param text valid for JSON.parse
+ * @param most maximum number of values, including keys
  * @throws YamlError
  */
 export function parseJson(text: string, most: number): { readonly node: YamlNode; readonly values: number } {

@@ -1,21 +1,21 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 
-/** A field of a manifest from its root: `["spec", "containers", 1, "image"]`. */
+/** The path of a field from the manifest's root: `["spec", "containers", 1, "image"]`. */
 export type FieldPath = readonly (string | number)[];
 
-/** A place in a text; both count from 1. */
+/** A position in a text; both count from 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** Where an object came from, so that anything said about it later can name file and line. */
+/** The source of an object, so that later errors can name file and line. */
 export interface Origin {
   /** Path or URL, or `<standard input>`. */
   readonly file: string;
-  /** `metadata.name` of the object, as it is written; undefined where it has none. */
+  /** `metadata.name` as written; undefined if there is none. */
   readonly name?: string | undefined;
-  /** Where a field stands; of a missing one, where its nearest existing parent does. */
+  /** The position of a field, or of its nearest existing parent. */
   locate(path: FieldPath): Position;
 }
 
@@ -28,19 +28,19 @@ interface Where {
 }
 
 /**
- * One thing that is wrong with a manifest. The message starts with where (`pod.yaml:7:12: spec.containers[0].image: …`)
- * and never holds values of environment variables or of Secrets.
+ * One problem of a manifest. The message starts with the position (`pod.yaml:7:12: spec.containers[0].image: …`) and
+ * never contains values of environment variables or Secrets.
  */
 export class ManifestError extends PodwrightError {
   readonly file: string;
   readonly position: Position | undefined;
-  /** `spec.containers[1].image`; undefined when it is about the file or document as a whole. */
+  /** `spec.containers[1].image`; undefined for a problem of the whole file or document. */
   readonly field: string | undefined;
-  /** The same by its parts; empty when it is not known. */
+  /** The same as a path; empty if unknown. */
   readonly path: FieldPath;
-  /** `metadata.name` of the object that it is about; undefined where that is not known. */
+  /** `metadata.name` of the object; undefined if unknown. */
   readonly object: string | undefined;
-  /** What is wrong, without where. */
+  /** The problem without its position. */
   readonly detail: string;
 
   constructor(where: Where, detail: string) {
@@ -70,7 +70,7 @@ export class ManifestError extends PodwrightError {
 
 const plainKey = /^[A-Za-z_][A-Za-z0-9_-]{0,79}$/;
 
-/** `spec.containers[1].image`; a key that is no plain word stands in brackets: `metadata.labels[a.b/c]`. */
+/** `spec.containers[1].image`; keys that are not plain words are in brackets: `metadata.labels[a.b/c]`. */
 export function formatPath(path: FieldPath): string {
   let text = "";
   for (const part of path) {
@@ -82,10 +82,10 @@ export function formatPath(path: FieldPath): string {
 }
 
 const maxQuotedLength = 80;
-// Control characters, and those that change the direction or hide in a terminal's line.
+// Control characters, and those that change the text direction or are invisible.
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
 
-/** Text from a manifest made fit for a terminal: control characters escaped, long ones cut. */
+/** Manifest text made safe for a terminal: control characters escaped, truncated. */
 export function printable(text: string): string {
   const cut = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text;
   return cut.replaceAll(unprintable, (character) => {
@@ -93,7 +93,7 @@ export function printable(text: string): string {
   });
 }
 
-/** The same in double quotes. */
+/** {@link printable} in double quotes. */
 export function quote(text: string): string {
   return `"${printable(text.replaceAll('"', '\\"'))}"`;
 }

@@ -1,7 +1,7 @@
 import { YamlError, endOfLine, isBreakOrEnd, isSpaceOrEnd } from "./characters.ts";
 import type { Token } from "./tokens.ts";
 
-/** A token, and where what follows it begins. */
+/** A token, and the offset after it. */
 export interface FoundToken {
   readonly token: Token;
   readonly next: number;
@@ -11,7 +11,7 @@ const needsQuotes = (mark: string): string => `a string that starts with ${mark}
 const name = /[\w-]+/uy;
 const uri = /(?:[\w;/?:@&=+$,.!~*'()[\]-]|%[0-9a-fA-F]{2})*/uy;
 
-/** The longest text of a sticky pattern there; undefined for none. */
+/** Matches a sticky pattern at an offset. */
 function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at;
   return pattern.exec(text);
@@ -30,7 +30,7 @@ export function anchorOrAlias(text: string, start: number): FoundToken {
 
 const handlePattern = /!(?:[\w-]*!)?/uy;
 
-/** `!`, `!local`, `!!known`, `!handle!local` or `!<written out>`. */
+/** `!`, `!local`, `!!known`, `!handle!local` or `!<verbatim>`. */
 export function tagAt(text: string, start: number): FoundToken {
   const isWhole = text[start + 1] === "<";
   const handle = isWhole ? "" : (matchAt(handlePattern, text, start)?.[0] ?? "");
@@ -58,7 +58,7 @@ function decoded(written: string): string | undefined {
 const version = /%YAML[ \t]+(\d{1,2}\.\d{1,2})/uy;
 const handle = /%TAG[ \t]+(!(?:[\w-]*!)?)[ \t]+/uy;
 
-/** `%YAML` or `%TAG`, up to the break of its line. */
+/** `%YAML` or `%TAG`, up to the line break. */
 export function directiveAt(text: string, start: number): FoundToken {
   const { token, next } = versionAt(text, start) ?? prefixAt(text, start) ?? { token: undefined, next: start };
   let end = next;

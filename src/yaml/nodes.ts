@@ -1,25 +1,25 @@
 import type { ScalarStyle } from "./tokens.ts";
 
-/** A value of a document as it is written. */
+/** A node of a document. */
 export type YamlNode = ScalarNode | AliasNode | ListNode | MapNode;
 
 interface NodeBase {
-  /** Where it begins, behind its anchor and tag. */
+  /** Where the value begins, after its anchor and tag. */
   readonly start: number;
 }
 
 export interface ScalarNode extends NodeBase {
   readonly kind: "scalar";
   readonly style: ScalarStyle;
-  /** Of a quoted one as it is written, quotes included. */
+  /** For a quoted scalar with its quotes. */
   readonly text: string;
-  /** Written out, e.g. `tag:yaml.org,2002:int`; those of lists and maps mean nothing. */
+  /** In full, e.g. `tag:yaml.org,2002:int`; ignored for lists and maps. */
   readonly tag?: string;
 }
 
 export interface AliasNode extends NodeBase {
   readonly kind: "alias";
-  /** Undefined when no anchor before it has its name. */
+  /** Undefined when no earlier anchor has its name. */
   readonly target: YamlNode | undefined;
 }
 
@@ -33,6 +33,6 @@ export interface MapNode extends NodeBase {
   readonly entries: readonly (readonly [key: YamlNode, value: YamlNode])[];
 }
 
-/** Levels of nesting. */
+/** Maximum nesting depth. */
 export const maxDepth = 64;
 export const tooDeep = `nests deeper than ${maxDepth} levels`;

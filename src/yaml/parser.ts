@@ -4,8 +4,8 @@ import { maxDepth, tooDeep, type MapNode, type YamlNode } from "./nodes.ts";
 import type { TagToken, Token } from "./tokens.ts";
 
 /**
- * The value of one document; undefined for nothing, not even `---`.
- * @param tokens as scanDocument gives them
+ * The value of one document; undefined if it is empty, without even `---`.
+ * @param tokens from scanDocument
  * @throws YamlError
  */
 export function parseTokens(tokens: readonly Token[]): YamlNode | undefined {
@@ -16,7 +16,7 @@ type Kind = Token["kind"];
 
 type Entry = MapNode["entries"][number];
 
-/** Where a block may begin, and whether its dashes may stand in the column of the map around it. */
+/** Where a block may begin, and whether its dashes may be in the column of the enclosing map. */
 interface Place {
   readonly inBlock?: boolean;
   readonly inMap?: boolean;
@@ -32,7 +32,7 @@ const knownPrefixes = new Map([
   ["!!", "tag:yaml.org,2002:"],
 ]);
 
-/** What follows where nothing is given. */
+/** Tokens that may follow in place of a missing value. */
 const afterDash = new Set<Kind>(["-", "end"]);
 const afterDashInMap = new Set<Kind>(["-", "?", ":", "end"]);
 const afterKey = new Set<Kind>(["?", ":", "end"]);
@@ -88,7 +88,7 @@ class Parser {
     }
   }
 
-  /** The token in hand; what can't be told what it is ends the document. */
+  /** The current token; a broken one ends the document. */
   #peek(): Token {
     const token = this.#tokens[Math.min(this.#next, this.#tokens.length - 1)] ?? { kind: "over", start: 0 };
     if (token.kind === "broken") throw new YamlError(token.start, token.detail);
@@ -103,7 +103,7 @@ class Parser {
     this.#next++;
   }
 
-  /** A value that is not there. */
+  /** A missing value. */
   #nothing(): YamlNode {
     return { kind: "scalar", start: this.#peek().start, style: "plain", text: "" };
   }
@@ -183,7 +183,7 @@ class Parser {
     return node;
   }
 
-  /** A list or map is known by its anchor before what is in it. */
+  /** Registers the anchor before the contents, which may refer to it. */
   #items(anchor: string | undefined, fill: (items: YamlNode[]) => void): YamlNode {
     const items: YamlNode[] = [];
     const node = this.#keep(anchor, { kind: "list", start: this.#peek().start, items });
@@ -265,12 +265,12 @@ class Parser {
     return nothing.has(this.#peek().kind) ? this.#nothing() : this.#node(place);
   }
 
-  /** The error of a token that can't be there. */
+  /** The error for an unexpected token. */
   #lost(detail?: string): YamlError {
     const token = this.#peek();
     const before = this.#tokens[this.#next - 1];
     if (before?.kind === "scalar" && before.end === token.start) {
-      // After a text in quotes another follows at once only where a quote is missing before.
+      // Text directly after a quoted string indicates a missing quote before it.
       if (before.style !== "plain" && token.kind === "scalar") return new YamlError(before.start, openQuote);
       if (before.style === "plain" && token.kind === "?") return new YamlError(before.start, questionMark);
     }

@@ -8,7 +8,7 @@ const errors = (text: string): string[] =>
   decodeManifests(new TextEncoder().encode(text), "f").errors.map(({ message }) => message);
 const pod = "apiVersion: v1\nkind: Pod\nmetadata:\n";
 
-test("a template is told as one, and not as broken YAML", () => {
+test("a template is reported as one, and not as broken YAML", () => {
   const helm = "is a Helm template: render it first (helm template)";
   assert.deepEqual(errors(`${pod}  name: {{ .Release.Name }}\nspec: {}\n`), [`f:4:10: metadata.name: ${helm}`]);
   assert.deepEqual(errors(`${pod}  name: {{ .Release.Name }}-web\nspec: {}\n`), [`f:4:28: ${helm}`]);
@@ -19,12 +19,12 @@ test("a template is told as one, and not as broken YAML", () => {
   );
 });
 
-test("YAML that is broken elsewhere is not told as a template for a text that holds one", () => {
+test("YAML that is broken elsewhere is not reported as a template because it contains one", () => {
   const text = `${pod}  name: a\n  annotations: {t: "{{ .x }}"}\n\n\n  labels: [\nspec: {}\n`;
   assert.doesNotMatch(errors(text).join(), /template/u);
 });
 
-test("a value with a placeholder is told as one that nobody filled in", () => {
+test("a value with an unfilled placeholder is reported as such", () => {
   const hint = "; it contains an unfilled placeholder";
   const [problem = ""] = problems("{containers: [{name: c, image: i}]}", '{name: "${NAME}"}');
   assert.ok(problem.startsWith('metadata.name: Invalid value: "${NAME}": must consist of'), problem);
@@ -35,6 +35,6 @@ test("a value with a placeholder is told as one that nobody filled in", () => {
   for (const plain of ["$", "{}", "a{b}c", "$HOME", "100%"]) assert.equal(placeholderHint(plain), "", plain);
 });
 
-test("a text of a million open brackets is answered at once", () => {
+test("a text of a million open brackets is handled quickly", () => {
   for (const open of ["{{", "{%"]) assert.equal(placeholderHint(open.repeat(500_000)), "");
 });

@@ -3,20 +3,20 @@ import { unquote, unquoteSingle } from "./escapes.ts";
 import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./nodes.ts";
 import { keyText, resolvePlain, resolveTagged, ScalarError, WrittenNumber, type ScalarValue } from "./scalars.ts";
 
-/** Values of a file once its aliases and merge keys are written out. */
+/** Maximum number of values in a file, with aliases and merge keys expanded. */
 const maxValues = 250_000;
-/** Characters of its texts and names, as many as no file holds without aliases. */
+/** Maximum number of characters in strings and names; reachable only with aliases. */
 const maxCharacters = 20 * 1024 * 1024;
-/** Problems of a file beyond which it is not read on. */
+/** Reading stops after this many problems in a file. */
 export const maxProblems = 1000;
-/** Characters of a scalar that is read only once, however often aliases name it. */
+/** Longer scalars are decoded once, however many aliases refer to them. */
 const longScalar = 64;
-/** Those with which `<<` is a merge key even in quotes. */
+/** With these tags `<<` is a merge key even in quotes. */
 const mergeTags = new Set(["!", "tag:yaml.org,2002:merge"]);
 
 /** How much of a file may still be read. */
 export interface Budget {
-  /** Below 0 nothing more is read. */
+  /** Negative: reading stops. */
   values: number;
   characters: number;
 }
@@ -32,17 +32,17 @@ export interface Problem {
   readonly repeatedKey: boolean;
 }
 
-/** Turns the nodes of one document into values and remembers where each stood. */
+/** Converts the nodes of one document to values and remembers their positions. */
 export class Reader {
   readonly problems: Problem[] = [];
   readonly #budget: Budget;
-  /** Problems other than repeated keys. */
+  /** Problems other than duplicate keys. */
   #wrong = 0;
-  /** Of every map and list made: where its fields or items stand. */
+  /** For every map and list: the offsets of its fields or items. */
   readonly #offsets = new WeakMap<object, Map<string | number, number>>();
-  /** Aliases being written out around the node in hand. */
+  /** Aliases that are being expanded around the current node. */
   readonly #expanding = new Set<YamlNode>();
-  /** What long scalars mean. */
+  /** Decoded long scalars. */
   readonly #resolved = new WeakMap<ScalarNode, ScalarValue>();
 
   constructor(budget: Budget) {
@@ -73,7 +73,7 @@ export class Reader {
     }
   }
 
-  /** Where the field stands, or the nearest existing field around it; undefined for the root. */
+  /** The offset of the field or its nearest existing parent; undefined for the root. */
   offsetOf(root: unknown, path: FieldPath): number | undefined {
     let value = root;
     let offset: number | undefined;
@@ -88,7 +88,7 @@ export class Reader {
   }
 
   #readAlias({ start, target }: AliasNode, path: FieldPath): unknown {
-    // Its name may be a secret that lacks its quotes.
+    // The alias name may be an unquoted secret.
     if (target === undefined) return this.#fail(start, path, noAnchor);
     if (this.#expanding.has(target)) {
       this.#budget.values = -1;
@@ -107,7 +107,7 @@ export class Reader {
     return this.#fail(node.start, path, "infinities and .nan are not allowed; a string needs quotes");
   }
 
-  /** A word or number of JSON. */
+  /** A JSON keyword or number. */
   #readWord({ text, start }: ScalarNode, path: FieldPath): unknown {
     const value = exact(resolvePlain(text));
     if (typeof value === "string") return this.#fail(start, path, "the number is too large");
@@ -130,7 +130,7 @@ export class Reader {
     }
   }
 
-  /** Later fields win over earlier ones of a merge key, and it over those above it, as with Kubernetes. */
+  /** Explicit fields override a merge key's, and later ones earlier ones, as in Kubernetes. */
   #readMap(node: MapNode, path: FieldPath): object {
     const map = {};
     const offsets = new Map<string | number, number>();
@@ -145,7 +145,7 @@ export class Reader {
       if (name === null) continue;
       const field = [...path, name];
       if (given.has(name)) this.#fail(key.start, field, "is a duplicate key", true);
-      // It would change the object that holds it instead of becoming a field.
+      // It would change the object's prototype instead of becoming a field.
       if (name === "__proto__") this.#fail(key.start, field, "is not an allowed name");
       given.add(name);
       offsets.set(name, key.start);
@@ -154,7 +154,7 @@ export class Reader {
     return map;
   }
 
-  /** Null when it can be none, which is then said. */
+  /** Null, with an error, when it cannot be a key. */
   #readKey(node: YamlNode, path: FieldPath): string | null {
     if (this.#budget.values < 0) return null;
     const target = node.kind === "alias" ? node.target : node;
@@ -165,7 +165,7 @@ export class Reader {
     return this.problems.length > problems ? null : this.#attempt(node.start, path, () => keyText(key));
   }
 
-  /** `<<: *other`, or a list of such, of which the first counts most. */
+  /** `<<: *other`, or a list of such, where the first takes precedence. */
   #merge(map: object, offsets: Map<string | number, number>, value: YamlNode, path: FieldPath): void {
     for (const node of value.kind === "list" ? value.items.toReversed() : [value]) {
       const source = node.kind === "alias" ? node.target : node;
@@ -184,7 +184,7 @@ export class Reader {
     }
   }
 
-  /** False, and nothing more is read, where more was needed than is left. */
+  /** False when the budget is exceeded: reading then stops. */
   #spend(what: keyof Budget, count: number, offset: number, path: FieldPath): boolean {
     if (this.#budget.values < 0) return false;
     this.#budget[what] -= count;
@@ -202,7 +202,7 @@ export class Reader {
   }
 }
 
-/** Integers that a number holds exactly are numbers, larger ones bigints. */
+/** Integers that a number holds exactly become numbers, larger ones stay bigints. */
 function exact(value: ScalarValue): ScalarValue {
   if (typeof value !== "bigint") return value;
   const rounded = Number(value);

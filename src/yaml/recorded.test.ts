@@ -5,7 +5,7 @@ import { parseDocuments } from "./documents.ts";
 
 const fixture = new URL("../../test/fixtures/yaml/documents.jsonl", import.meta.url);
 
-test("small documents are what Kubernetes' own reader makes of them, or the same is refused", (context) => {
+test("small documents are read as by Kubernetes' own parser, or rejected alike", (context) => {
   const lines = readFileSync(process.env.PODWRIGHT_YAML ?? fixture, "utf8")
     .trimEnd()
     .split("\n");
@@ -23,7 +23,7 @@ test("small documents are what Kubernetes' own reader makes of them, or the same
   context.diagnostic(`${lines.length} documents, ${refused} of them refused, all equal`);
 });
 
-/** With the fields of maps in order, and all numbers alike. */
+/** With map fields sorted, and numbers in one notation. */
 function plain(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) => {
     if (typeof each === "number" || typeof each === "bigint") return `${Number(each) || 0} as a number`;

@@ -7,13 +7,13 @@ import { decodeManifests } from "../sources/decode.ts";
 import type { ManifestError } from "./manifest-error.ts";
 import { parseDocuments } from "./documents.ts";
 
-/** What Kubernetes made of a scalar at each position: 0 an error, 1 its plain value, null not asked. */
+/** Kubernetes' result for a scalar at each position: 0 an error, 1 its plain value, null not recorded. */
 type Cell = readonly [unknown] | 0 | 1 | null;
 type Recorded = readonly [scalar: string, ...cells: Cell[]];
 
 const fixture = new URL("../../test/fixtures/scalars/expected.jsonl", import.meta.url);
 
-test("scalars are what Kubernetes' own decoder makes of them, in 15 positions", (context) => {
+test("scalars have the value of Kubernetes' own decoder, in 15 positions", (context) => {
   const lines = readFileSync(process.env.PODWRIGHT_SCALARS ?? fixture, "utf8")
     .trimEnd()
     .split("\n");
@@ -39,9 +39,9 @@ test("scalars are what Kubernetes' own decoder makes of them, in 15 positions", 
 
 const failed = "an error";
 
-/** What podwright makes of a scalar, with as few documents as can be: what is refused would hide what is taken. */
+/** podwright's values of a scalar, with as few documents as possible: a rejected one would hide the others. */
 function readAll(scalar: string, expected: ReadonlyMap<Position, string>): (readonly [Position, string])[] {
-  // One quote would be closed by the next.
+  // A quote would be closed by the next one.
   const isAlone = ({ name }: Position): boolean => name === "quantity" || /^['"]/u.test(scalar);
   const groups = Map.groupBy(
     expected.entries(),
@@ -59,7 +59,7 @@ function readAll(scalar: string, expected: ReadonlyMap<Position, string>): (read
 function readTogether(some: readonly Position[], scalar: string): (readonly [Position, string])[] {
   const text = documentWith(some, scalar);
   const { found, errors } = some[0]?.document === "values" ? valuesOf(text) : manifestOf(text);
-  // Broken YAML gives one error, of no field.
+  // Broken YAML gives one error, without a field.
   const isBroken = errors.length > 0 && errors.every(({ field }) => field === undefined);
   return some.map((position) => {
     if (isBroken || errors.some(({ field }) => field?.startsWith(position.field))) return [position, failed];
@@ -97,14 +97,14 @@ function quantity(written: string | number): string {
   }
 }
 
-/** An int64 that a number does not hold exactly is the nearest that it does. */
+/** An int64 that a number cannot hold exactly is rounded. */
 function nearest(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(nearest);
   if (typeof value !== "bigint") return value;
   return value > 0 ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
 }
 
-/** A whole number is the same whether it is one of a bigint or of a float. */
+/** A whole number is equal as bigint and as float. */
 function plain(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) => {
     if (each === 0) return 0;

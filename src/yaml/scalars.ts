@@ -2,12 +2,12 @@ import { isUtf8 } from "node:buffer";
 import { float32Text } from "../base/go-float.ts";
 
 /**
- * A scalar as Kubernetes reads it: numbers with a fraction or an exponent are numbers, integers of up to 64 bits are
- * bigints, so that the one is never taken for the other (`1e3` and `1000` are different keys).
+ * A scalar as Kubernetes reads it. Numbers with a fraction or an exponent are numbers and integers of up to 64 bits are
+ * bigints, so the two stay distinct (`1e3` and `1000` are different keys).
  */
 export type ScalarValue = string | boolean | number | bigint | null;
 
-/** A scalar that its tag forbids, or that has no value in JSON. In words for the author of the text. */
+/** A scalar that its tag forbids, or without a JSON value. The message is for the author of the text. */
 export class ScalarError extends Error {
   constructor(message: string) {
     super(message);
@@ -15,7 +15,7 @@ export class ScalarError extends Error {
   }
 }
 
-/** A number of JSON whose digits say more than its value: a quantity keeps them, and an integer has neither `.` nor `e`. */
+/** A JSON number whose notation matters: a quantity keeps its digits, and an integer has neither `.` nor `e`. */
 export class WrittenNumber {
   readonly text: string;
 
@@ -31,9 +31,9 @@ export function isWrittenNumber(value: unknown): value is WrittenNumber {
 const tagPrefix = "tag:yaml.org,2002:";
 
 /**
- * What a scalar without quotes means: YAML 1.1 as Kubernetes' reader has it (sigs.k8s.io/yaml over go-yaml 2). It has no
- * sexagesimal numbers, leaves timestamps texts, and knows the octal numbers of YAML 1.2 and Go, too.
- * @param text folded, without the space around it
+ * The value of an unquoted scalar, by YAML 1.1 as Kubernetes' parser implements it (sigs.k8s.io/yaml over go-yaml 2):
+ * without sexagesimal numbers, with timestamps as strings, and also with the octal numbers of YAML 1.2 and Go.
+ * @param text folded, without surrounding space
  */
 export function resolvePlain(text: string): ScalarValue {
   switch (text.charCodeAt(0)) {
@@ -44,14 +44,14 @@ export function resolvePlain(text: string): ScalarValue {
       return words.get(text) ?? fraction(text) ?? text;
     default:
       if (isDigit(text.charCodeAt(0))) return number(text) ?? text;
-      // No word is longer.
+      // No keyword is longer.
       return text.length <= 5 && words.has(text) ? (words.get(text) ?? null) : text;
   }
 }
 
 /**
- * What a scalar with a tag means, quoted or not. Tags that nobody knows leave texts as they are.
- * @param tag written out, e.g. `tag:yaml.org,2002:int`
+ * The value of a scalar with a tag, quoted or not. Unknown tags leave strings unchanged.
+ * @param tag in full, e.g. `tag:yaml.org,2002:int`
  * @throws ScalarError
  */
 export function resolveTagged(tag: string, text: string): ScalarValue {
@@ -73,7 +73,7 @@ export function resolveTagged(tag: string, text: string): ScalarValue {
 }
 
 /**
- * A key of a map as Kubernetes prints it. Floats are printed with 32 bits.
+ * A map key as Kubernetes prints it. Floats are printed with 32 bits.
  * @throws ScalarError
  */
 export function keyText(key: ScalarValue): string {
@@ -110,13 +110,13 @@ const minInt64 = -(2n ** 63n);
 const maxUint64 = 2n ** 64n - 1n;
 
 const integerPattern = /^[-+]?(?:0[xX]0*([0-9a-fA-F]{1,16})|0[bB]0*([01]{1,64})|0[oO]?0*([0-7]{1,22})|([0-9]{1,20}))$/u;
-/** `0b-1` is one: Kubernetes' reader cuts the prefix off and reads the rest. */
+/** Kubernetes' parser strips the prefix and parses the rest, so `0b-1` is a number. */
 const oddBinaryPattern = /^0b([-+])0*([01]{1,64})$/u;
 const floatPattern = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/u;
-/** Here underscores stand between digits only. */
+/** In fractions, underscores are allowed only between digits. */
 const fractionPattern = /^\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?$/u;
 
-/** Undefined for what is no number, such as one that is too large for 64 bits of a float. */
+/** Undefined when it is not a number, or one that is out of range for a 64-bit float. */
 function number(text: string): number | bigint | undefined {
   const plain = text.includes("_") ? text.replaceAll("_", "") : text;
   return integer(plain) ?? (floatPattern.test(plain) ? finite(plain) : oddBinary(plain));
@@ -136,7 +136,7 @@ function integer(text: string): bigint | undefined {
   return inRange(magnitude, text[0] ?? "");
 }
 
-/** Without a sign up to 64 bits, with one up to 63. */
+/** Unsigned up to 64 bits, signed up to 63. */
 function inRange(magnitude: bigint, sign: string): bigint | undefined {
   if (sign === "-") return -magnitude >= minInt64 ? -magnitude : undefined;
   return magnitude <= (sign === "+" ? maxInt64 : maxUint64) ? magnitude : undefined;
@@ -191,7 +191,7 @@ function binaryText(text: string): string {
   return utf8Text(Buffer.from(base64, "base64"));
 }
 
-/** As Go's JSON has it: each byte that is no UTF-8 becomes a replacement character of its own. */
+/** As Go's JSON: each invalid UTF-8 byte becomes a replacement character. */
 function utf8Text(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
   let text = "";

@@ -12,21 +12,21 @@ import { anchorOrAlias, directiveAt, tagAt, type FoundToken } from "./names.ts";
 import { blockText, plainText, quotedText, type FoundText, type TextPlace } from "./texts.ts";
 import type { ScalarStyle, Token } from "./tokens.ts";
 
-/** A place where a key may begin, which is known once its `:` comes: on its line, and not far behind. */
+/** A position where a key may begin. It is one if a `:` follows on the same line within the length limit. */
 interface PossibleKey extends Pick<TextPlace, "start" | "lineStart"> {
-  /** Number of its first token. */
+  /** Index of its first token. */
   readonly token: number;
-  /** What stands in a map's column can be nothing but a key. */
+  /** Anything in a map's column must be a key. */
   readonly isRequired: boolean;
 }
 
 const longestKey = 1024;
 
 /**
- * Splits one document into tokens, as YAML 1.1 and Kubernetes' reader (go-yaml 2) have it. Indentation becomes tokens as
- * well.
+ * Splits one document into tokens, following YAML 1.1 and Kubernetes' parser (go-yaml 2). Changes of indentation become
+ * tokens as well.
  * @param start at the beginning of a line
- * @param most tokens after which it ends
+ * @param most maximum number of tokens
  */
 export function scanDocument(text: string, start: number, most: number): Token[] {
   const scanner = new Scanner(text, start);
@@ -44,9 +44,9 @@ class Scanner {
   readonly #text: string;
   #at: number;
   #lineStart: number;
-  /** Columns of the blocks around, the innermost last. */
+  /** Columns of the enclosing blocks, innermost last. */
   readonly #indents = [-1];
-  /** The latest possible key of every bracket around, and of the block around those. */
+  /** The latest possible key at each level: the block, and every open bracket. */
   readonly #keys: (PossibleKey | undefined)[] = [undefined];
   #keyAllowed = true;
   #hasContent = false;
@@ -57,7 +57,7 @@ class Scanner {
     this.#lineStart = start;
   }
 
-  /** Finds the next token; false behind the last. */
+  /** Scans the next token; false at the end. */
   next(): boolean {
     this.#skipSpace();
     this.#closeBlocks(this.#column);
@@ -83,7 +83,7 @@ class Scanner {
     return this.#at - this.#lineStart;
   }
 
-  /** A tab is space only where it does not indent. */
+  /** Tabs are not allowed as indentation. */
   #skipSpace(): void {
     const text = this.#text;
     for (;;) {
@@ -152,7 +152,7 @@ class Scanner {
     this.#at++;
   }
 
-  /** A directive, `---` or `...`: what stands before it is a document of its own. */
+  /** A directive, `---` or `...`: the text before it is a document of its own. */
   #documentMark(character: string): boolean {
     const kind = character === "-" ? "---" : "...";
     if (this.#hasContent || (character === "." && this.tokens.length > 0)) return this.#end();
@@ -180,7 +180,7 @@ class Scanner {
     for (; this.#indent > column; this.#indents.pop()) this.tokens.push({ kind: "end", start: this.#at });
   }
 
-  /** Begins a block where its first item or key stands farther in. */
+  /** Begins a block when its first item or key is indented more. */
   #openBlock(kind: "list" | "map", column: number): void {
     if (this.#inBrackets || this.#indent >= column) return;
     this.#indents.push(column);
@@ -239,7 +239,7 @@ class Scanner {
     this.#mark(":");
   }
 
-  /** What stands before a `:` and can be its key. */
+  /** The possible key before a `:`. */
   #keyHere(): PossibleKey | undefined {
     const key = this.#keys.at(-1);
     if (key === undefined) return undefined;
@@ -301,7 +301,7 @@ class Scanner {
 const noColon = `invalid YAML: a key must end with ": " on its own line`;
 const secondColon = `invalid YAML: a second ": " in one line; quote the string, or check the indentation`;
 
-/** Longer than a key may be; pairs of surrogates are one character. */
+/** Whether a key is too long; a surrogate pair counts as one character. */
 function isLonger(text: string, start: number, end: number): boolean {
   return (
     end - start > longestKey &&

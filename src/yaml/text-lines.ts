@@ -1,11 +1,11 @@
 import type { Position } from "./manifest-error.ts";
 import { templateProblem } from "./placeholder.ts";
 
-/** The lines of a text. Most texts are never asked: theirs are counted at the first question. */
+/** The lines of a text, counted at the first use: most texts have no errors. */
 export class Lines {
   readonly #text: string;
   #starts: readonly number[] | undefined;
-  /** What was said of a line: one may be asked about many times. */
+  /** Cached results: one line may be asked about many times. */
   readonly #templates = new Map<number, string | undefined>();
 
   constructor(text: string) {
@@ -23,10 +23,10 @@ export class Lines {
     return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
   }
 
-  /** What a line really is that is no YAML; undefined when it is no line of a template. */
+  /** Explains invalid YAML that comes from a template; undefined otherwise. */
   templateProblem(line: number): string | undefined {
     if (!this.#templates.has(line)) {
-      // A parser tells of the line after as well.
+      // A parser may report the line after the actual one.
       this.#templates.set(line, templateProblem([this.#line(line - 1), this.#line(line)]));
     }
     return this.#templates.get(line);

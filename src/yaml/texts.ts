@@ -15,30 +15,29 @@ import {
   tabIndents,
 } from "./characters.ts";
 
-/** Where a scalar begins, and what around it says where it ends. */
+/** Where a scalar begins, and the context that determines its end. */
 export interface TextPlace {
   readonly start: number;
   readonly lineStart: number;
-  /** Column of the block around it; -1 for none. */
+  /** Column of the enclosing block; -1 for none. */
   readonly indent: number;
   readonly inBrackets: boolean;
 }
 
-/** A scalar that was found. */
 export interface FoundText {
-  /** Of a quoted one as it is written, quotes included. */
+  /** For a quoted scalar with its quotes. */
   readonly text: string;
   readonly end: number;
-  /** Behind the space after it. */
+  /** After the following space. */
   readonly next: number;
-  /** Of the line of {@link next}. */
+  /** Start of the line that contains {@link next}. */
   readonly lineStart: number;
 }
 
 const plainEnd = /[ \t\r\n\u0085\u2028\u2029]|:(?=[ \t\r\n\u0085\u2028\u2029]|$)/gu;
 const plainEndInBrackets = /[ \t\r\n\u0085\u2028\u2029,?[\]{}]|:(?=[ \t\r\n\u0085\u2028\u2029]|$)/gu;
 
-/** A scalar without quotes, which may go on over lines. */
+/** An unquoted scalar, possibly over several lines. */
 export function plainText(text: string, place: TextPlace): FoundText {
   const { start, indent, inBrackets } = place;
   const pattern = inBrackets ? plainEndInBrackets : plainEnd;
@@ -52,7 +51,7 @@ export function plainText(text: string, place: TextPlace): FoundText {
   return { text: text.slice(start, end).replaceAll(spaceWithBreak, folded), end, next: at, lineStart };
 }
 
-/** A scalar in quotes, as it is written. */
+/** A quoted scalar, as written. */
 export function quotedText(text: string, { start, lineStart }: TextPlace): FoundText {
   const end = endOfQuoted(text, start);
   const written = text.slice(start, end === 0 ? undefined : end);
@@ -62,7 +61,7 @@ export function quotedText(text: string, { start, lineStart }: TextPlace): Found
   return { text: written, end, next: end, lineStart: last < 0 ? lineStart : start + last + 1 };
 }
 
-/** Behind the closing quote of what begins there; 0 when there is none. */
+/** The offset after the closing quote; 0 when it is missing. */
 export function endOfQuoted(text: string, at: number): number {
   const quote = text.charAt(at);
   for (let end = text.indexOf(quote, at + 1); end > 0; end = text.indexOf(quote, end + 1)) {
@@ -80,11 +79,11 @@ export function endOfQuoted(text: string, at: number): number {
 
 interface BlockHeader {
   readonly isFolded: boolean;
-  /** `-` without the last break, `+` with all breaks at the end. */
+  /** `-` removes the final line break, `+` keeps all final ones. */
   readonly chomping: string;
-  /** Given indentation, beyond that of the block around it; 0 for none. */
+  /** Explicit indentation, relative to the enclosing block; 0 for none. */
   readonly given: number;
-  /** At the break of its line. */
+  /** At the line break. */
   readonly end: number;
 }
 
@@ -104,7 +103,7 @@ function headerOf(text: string, start: number): BlockHeader {
   return { isFolded: style === ">", chomping: first ?? fourth ?? "", given: Number(second ?? third ?? 0), end };
 }
 
-/** A scalar of the lines below `|` or `>`. */
+/** The block scalar below `|` or `>`. */
 export function blockText(text: string, { start, indent }: TextPlace): FoundText {
   const { isFolded, chomping, given, end } = headerOf(text, start);
   const parts: string[] = [];
@@ -132,11 +131,11 @@ interface Gap {
   readonly breaks: string;
   readonly next: number;
   readonly lineStart: number;
-  /** Of the lines of the text: as given, or that of the longest line of spaces or the first other one. */
+  /** Column of the text: explicit, or that of the first non-blank line, or of the longest blank line before it. */
   readonly column: number;
 }
 
-/** Lines of nothing but spaces, and the indentation of the line after them. */
+/** Skips blank lines and the indentation of the line after them. */
 function emptyLines(text: string, start: number, column: number, indent: number): Gap {
   let [next, lineStart, widest] = [start, start, 0];
   for (;;) {

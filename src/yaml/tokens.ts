@@ -1,7 +1,7 @@
-/** How a scalar is written; `json` is one of JSON, a text in quotes or not. */
+/** How a scalar is written; `json` is a JSON scalar, quoted or not. */
 export type ScalarStyle = "plain" | "single" | "double" | "block" | "json";
 
-/** What stands for itself. `list` and `map` begin a block, which `end` ends; `?` is before any key, written or not. */
+/** Tokens without content. `list` and `map` begin a block, which `end` ends; `?` precedes any key, written or not. */
 type Mark = "[" | "]" | "{" | "}" | "," | "-" | "?" | ":" | "list" | "map" | "end" | "---" | "...";
 
 interface Place {
@@ -11,19 +11,19 @@ interface Place {
 export interface ScalarToken extends Place {
   readonly kind: "scalar";
   readonly style: ScalarStyle;
-  /** Of a quoted one as it is written, quotes included. */
+  /** For a quoted scalar with its quotes. */
   readonly text: string;
   readonly end: number;
 }
 
 export interface TagToken extends Place {
   readonly kind: "tag";
-  /** `!`, `!!` or `!name!`; empty for a tag that is written out. */
+  /** `!`, `!!` or `!name!`; empty for a verbatim tag. */
   readonly handle: string;
   readonly suffix: string;
 }
 
-/** A piece of a document. The last one of each is `over`, or `broken`, where it can't be told what stands there. */
+/** A token of a document. The last one is `over`, or `broken` at text that cannot be scanned. */
 export type Token =
   | ScalarToken
   | TagToken
