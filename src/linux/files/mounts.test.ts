@@ -82,31 +82,27 @@ function notedCalls(): { readonly noted: string[]; readonly find: () => TmpfsCal
 
 const skipCalls = skip || (tmpfsCalls() === undefined ? `Node.js ${process.version} has no node:ffi` : false);
 
-test(
-  "small memory file systems are unmounted by system calls, others by a program",
-  { skip: skipCalls },
-  async () => {
-    await using directory = mountDirectory();
-    const target = directory.join("memory");
-    mkdirSync(target);
-    for (const { options, bytes, files, byCalls } of [
-      { options: ["size=1048576"], bytes: 10, files: 1, byCalls: ["mount done", "unmount done"] },
-      { options: ["size=16777216"], bytes: 1 << 20, files: 1, byCalls: ["mount done"] },
-      { options: ["size=1048576"], bytes: 1, files: 100, byCalls: ["mount done"] },
-      { options: ["size=0"], bytes: 10, files: 1, byCalls: ["mount done"] },
-      { options: ["size=1m"], bytes: 10, files: 1, byCalls: ["unmount done"] },
-    ]) {
-      const { noted, find } = notedCalls();
-      const mounts = mountsWith(find);
-      await mounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options });
-      assert.equal((await mountsUnder(directory)).length, 1);
-      for (let index = 0; index < files; index++) writeFileSync(`${target}/${index}`, Buffer.alloc(bytes));
-      await mounts.unmount(target);
-      assert.deepEqual(await mountsUnder(directory), []);
-      assert.deepEqual(noted, byCalls, JSON.stringify({ options, bytes, files }));
-    }
-  },
-);
+test("small memory file systems are unmounted by system calls, others by a program", { skip: skipCalls }, async () => {
+  await using directory = mountDirectory();
+  const target = directory.join("memory");
+  mkdirSync(target);
+  for (const { options, bytes, files, byCalls } of [
+    { options: ["size=1048576"], bytes: 10, files: 1, byCalls: ["mount done", "unmount done"] },
+    { options: ["size=16777216"], bytes: 1 << 20, files: 1, byCalls: ["mount done"] },
+    { options: ["size=1048576"], bytes: 1, files: 100, byCalls: ["mount done"] },
+    { options: ["size=0"], bytes: 10, files: 1, byCalls: ["mount done"] },
+    { options: ["size=1m"], bytes: 10, files: 1, byCalls: ["unmount done"] },
+  ]) {
+    const { noted, find } = notedCalls();
+    const mounts = mountsWith(find);
+    await mounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options });
+    assert.equal((await mountsUnder(directory)).length, 1);
+    for (let index = 0; index < files; index++) writeFileSync(`${target}/${index}`, Buffer.alloc(bytes));
+    await mounts.unmount(target);
+    assert.deepEqual(await mountsUnder(directory), []);
+    assert.deepEqual(noted, byCalls, JSON.stringify({ options, bytes, files }));
+  }
+});
 
 test("mount(8) takes over when the calls fail or are unavailable, and explains errors", { skip }, async () => {
   await using directory = mountDirectory();

@@ -22,29 +22,25 @@ test("a missing file, or one that is not a kernel log, is an error with its path
   await assert.rejects(firstOf(directory.path), { name: "FileError", code: "EISDIR" });
 });
 
-test(
-  "messages of programs count as theirs, and old messages are skipped",
-  { skip: needsRoot() },
-  async () => {
-    const stop = new AbortController();
-    const messages: string[] = [];
-    const log = systemKernelLog(systemClock);
-    const following = (async () => {
-      for await (const { text } of log.follow(undefined, stop.signal)) messages.push(text);
-    })();
-    await systemClock.sleep("the first look", 300);
-    writeFileSync("/dev/kmsg", "<4>Out of memory: Killed process 1 (a test of podwright) total-vm:1kB");
-    await systemClock.sleep("the next look", 1500);
-    stop.abort(new Error("the test is over"));
-    await following;
-    assert.ok(!messages.some((message) => message.startsWith("Linux version")), "the kernel's first words");
-    assert.ok(messages.length < 1000, `${messages.length} messages in two seconds`);
-    assert.deepEqual(
-      messages.filter((message) => message.includes("a test of podwright")),
-      [],
-    );
-  },
-);
+test("messages of programs count as theirs, and old messages are skipped", { skip: needsRoot() }, async () => {
+  const stop = new AbortController();
+  const messages: string[] = [];
+  const log = systemKernelLog(systemClock);
+  const following = (async () => {
+    for await (const { text } of log.follow(undefined, stop.signal)) messages.push(text);
+  })();
+  await systemClock.sleep("the first look", 300);
+  writeFileSync("/dev/kmsg", "<4>Out of memory: Killed process 1 (a test of podwright) total-vm:1kB");
+  await systemClock.sleep("the next look", 1500);
+  stop.abort(new Error("the test is over"));
+  await following;
+  assert.ok(!messages.some((message) => message.startsWith("Linux version")), "the kernel's first words");
+  assert.ok(messages.length < 1000, `${messages.length} messages in two seconds`);
+  assert.deepEqual(
+    messages.filter((message) => message.includes("a test of podwright")),
+    [],
+  );
+});
 
 test("messages after a given one are repeated on request", { skip: needsRoot() }, async () => {
   const log = systemKernelLog(systemClock);
