@@ -10,14 +10,13 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { build, type Metafile, type OutputFile, type Plugin } from "esbuild";
-import { nodeFlags } from "./launch.ts";
+import { bundledPackages } from "./bundled-packages.ts";
+import { compileCacheName, fileListName, nodeFlags, packageListName } from "./launch.ts";
 
 const root = dirname(import.meta.dirname);
 const outputDirectory = resolve(root, process.argv[2] ?? "dist");
 const entryName = "podwright.js";
 const warmUpName = "warm-up.js";
-/** What the last build consists of, a name in each line. */
-const fileListName = "files.txt";
 
 // Dependencies written as CommonJS call require() for Node.js's own modules, which an ES module does not have.
 const banner = `import { createRequire as __createRequire } from "node:module";
@@ -84,7 +83,7 @@ function refuseLazyCommonJs({ inputs }: Metafile): void {
  * V8's flags are those that it was compiled under, and compiles otherwise. It counts wherever the directory is moved.
  */
 const entry = `import { enableCompileCache } from "node:module";
-const directory = import.meta.dirname + "/compile-cache";
+const directory = import.meta.dirname + "/${compileCacheName}";
 try {
   enableCompileCache({ directory, portable: true });
 } catch {
@@ -107,7 +106,7 @@ const leanBuiltins: Plugin = {
   },
 };
 
-async function bundle(): Promise<OutputFile[]> {
+async function bundle(): Promise<{ readonly outputFiles: OutputFile[]; readonly metafile: Metafile }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: { main: "src/cli/main.ts", "warm-up": "scripts/warm-up.ts" },
@@ -136,21 +135,23 @@ async function bundle(): Promise<OutputFile[]> {
     logLevel: "warning",
   });
   refuseLazyCommonJs(metafile);
-  return outputFiles;
+  return { outputFiles, metafile };
 }
 
 /**
  * Puts the files in place and removes what earlier builds left, but for the last of them: a podwright that runs meanwhile may
  * still load some of its files.
  */
-async function install(outputFiles: readonly OutputFile[]): Promise<void> {
+async function install(outputFiles: readonly OutputFile[], metafile: Metafile): Promise<void> {
   await mkdir(outputDirectory, { recursive: true });
   const listed = join(outputDirectory, fileListName);
   const before = (await readFile(listed, "utf8").catch(() => "")).split("\n");
   for (const file of outputFiles) await replaceFile(file.path, file.contents);
+  const packages = await bundledPackages(root, metafile);
+  await replaceFile(join(outputDirectory, packageListName), Buffer.from(`${JSON.stringify(packages, undefined, 2)}\n`));
   // The entry comes last: whoever finds it finds the rest.
   await replaceFile(join(outputDirectory, entryName), Buffer.from(entry));
-  const current = [entryName, fileListName, ...outputFiles.map((file) => basename(file.path))];
+  const current = [entryName, fileListName, packageListName, ...outputFiles.map((file) => basename(file.path))];
   await replaceFile(listed, Buffer.from(current.join("\n")));
   const kept = new Set([...current, ...before]);
   for (const name of await readdir(outputDirectory)) {
@@ -161,7 +162,7 @@ async function install(outputFiles: readonly OutputFile[]): Promise<void> {
 /** Has V8 compile what the commands load, and keep it. */
 async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
-  const cache = { NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache"), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  const cache = { NODE_COMPILE_CACHE: join(outputDirectory, compileCacheName), NODE_COMPILE_CACHE_PORTABLE: "1" };
   await promisify(execFile)(process.execPath, [...nodeFlags, warmUp], {
     cwd: root,
     env: { ...process.env, ...cache },
@@ -172,8 +173,8 @@ async function fillCompileCache(): Promise<void> {
 
 const started = performance.now();
 try {
-  const outputFiles = await bundle();
-  await install(outputFiles);
+  const { outputFiles, metafile } = await bundle();
+  await install(outputFiles, metafile);
   await fillCompileCache();
   const code = outputFiles.filter((file) => file.path.endsWith(".js"));
   const kibibytes = code.reduce((sum, file) => sum + file.contents.length, 0) / 1024;

@@ -1,3 +1,9 @@
+/** In dist/, beside the program: what the last build consists of, a name in each line; the packages of which code is in it; what V8
+ * made of it. */
+export const fileListName = "files.txt";
+export const packageListName = "packages.json";
+export const compileCacheName = "compile-cache";
+
 /** How bin/podwright starts a node, for what starts one without it: V8's flags, and the C library's memory. */
 export const nodeFlags = [
   "--max-semi-space-size=8",

@@ -64,10 +64,15 @@ export async function findPrograms(
     : { missing: (Object.keys(debianPackages) as ProgramName[]).filter((name) => found[name] === undefined) };
 }
 
-/** One sentence on how to get the programs. */
-export function installationAdvice(missing: readonly ProgramName[], isDebian: boolean): string {
-  const names = [...new Set(missing.map((name) => (isDebian ? debianPackages : projects)[name]))];
-  return isDebian ? `run: apt-get install ${names.join(" ")}` : `install ${names.join(", ")}`;
+/** The programs by what brings them, each with one clause on how to get it. */
+export function missingPackages(
+  missing: readonly ProgramName[],
+  isDebian: boolean,
+): readonly { readonly programs: readonly ProgramName[]; readonly advice: string }[] {
+  const source = (name: ProgramName): string => (isDebian ? debianPackages : projects)[name];
+  return [...Map.groupBy(missing, source)].map(([from, programs]) => {
+    return { programs, advice: isDebian ? `run: apt-get install ${from}` : `install ${from}` };
+  });
 }
 
 function isComplete(found: Partial<Record<ProgramName, string>>): found is Programs {

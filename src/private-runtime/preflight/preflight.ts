@@ -61,7 +61,7 @@ export async function preflight(context: CheckContext): Promise<Preflight> {
   const isAble = isRoot && (await add("capabilities", () => checkCapabilities(status)));
   await add("control groups", () => checkCgroups(context));
   const found = await findPrograms(context.files, context.searchPath);
-  await add("programs", () => checkPrograms(context, found));
+  for (const check of await checkPrograms(context, found)) await add("programs", () => check);
   if (!isAble) return { checks, facts: undefined };
 
   if (await add("state directory", () => checkStateDirectory(context))) {

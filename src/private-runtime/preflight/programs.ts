@@ -1,26 +1,33 @@
 import { ELF_HEAD_BYTES, parseElf } from "../elf.ts";
-import { installationAdvice } from "../programs.ts";
+import { missingPackages } from "../programs.ts";
 import type { findPrograms, ProgramName, Programs } from "../programs.ts";
 import { failed, oneLine, passed, readText } from "./check.ts";
 import type { Check, CheckContext } from "./check.ts";
 
-/** Names what is missing, and what to install. */
+/** Names what is missing: a check each, with what to install. */
 export async function checkPrograms(
   { files }: CheckContext,
   found: Awaited<ReturnType<typeof findPrograms>>,
-): Promise<Check> {
+): Promise<readonly Check[]> {
   const name = "programs";
   const isDebian = isDebianLike((await readText(files, "/etc/os-release")) ?? "");
   if ("missing" in found) {
-    const missing = found.missing.map((program) => (program === "cniPlugins" ? "CNI plugins" : program)).join(", ");
-    return failed(name, `missing: ${missing}`, installationAdvice(found.missing, isDebian));
+    return missingPackages(found.missing, isDebian).map(({ programs, advice }) => {
+      return failed(name, `missing: ${programs.map(programWords).join(", ")}`, advice);
+    });
   }
   const unusable = await nonStaticPrograms({ files }, found.programs);
   if (unusable.length > 0) {
-    const paths = unusable.map((program) => found.programs[program]).join(", ");
-    return failed(name, `not a statically linked program: ${paths}`, installationAdvice(unusable, isDebian));
+    return missingPackages(unusable, isDebian).map(({ programs, advice }) => {
+      const paths = programs.map((program) => found.programs[program]).join(", ");
+      return failed(name, `not a statically linked program: ${paths}`, advice);
+    });
   }
-  return passed(name, `containerd is ${found.programs.containerd}, runc is ${found.programs.runc}`);
+  return [passed(name, `containerd is ${found.programs.containerd}, runc is ${found.programs.runc}`)];
+}
+
+function programWords(program: ProgramName): string {
+  return program === "cniPlugins" ? "CNI plugins" : program;
 }
 
 /** Debian and what derives from it (os-release(5)). */

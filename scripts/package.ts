@@ -1,0 +1,34 @@
+/**
+ * Makes what the package has beside the program: `npm pack` and the Debian package start it. The bundle is built anew only when the
+ * sources are newer.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { type BundledPackage, licenceText } from "./bundled-packages.ts";
+import { compileCacheName, fileListName, packageListName } from "./launch.ts";
+
+const root = dirname(import.meta.dirname);
+const dist = join(root, "dist");
+const share = join(root, "share");
+
+async function buildIfStale(): Promise<void> {
+  const { stdout } = await promisify(execFile)("sh", ["scripts/newer-than-bundle.sh"], { cwd: root });
+  if (stdout !== "") await promisify(execFile)(process.execPath, ["scripts/build.ts"], { cwd: root });
+}
+
+/** What the build keeps of the one before is for a podwright that runs from here, not for the package. */
+async function removeEarlierBuild(): Promise<void> {
+  const current = (await readFile(join(dist, fileListName), "utf8")).split("\n");
+  const kept = new Set([...current, compileCacheName]);
+  const left = (await readdir(dist)).filter((name) => !kept.has(name));
+  for (const name of left) await rm(join(dist, name), { recursive: true });
+}
+
+await buildIfStale();
+await removeEarlierBuild();
+await rm(share, { recursive: true, force: true });
+await mkdir(share, { recursive: true });
+const packages = JSON.parse(await readFile(join(dist, packageListName), "utf8")) as readonly BundledPackage[];
+await writeFile(join(share, "licenses.txt"), licenceText(packages));
