@@ -35,6 +35,7 @@ import type { RuntimeConnection } from "./daemon.ts";
 import { buildFigures, buildStats } from "./node-figures.ts";
 import { buildEvictions, type EvictionSettings } from "./evictions.ts";
 import type { AgentPorts } from "./process-start.ts";
+import { supervise } from "./supervision.ts";
 import { startNotes } from "./start-notes.ts";
 
 export interface NodeProcess {
@@ -106,6 +107,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const work = Promise.all([
     node.run(stop.signal),
     keepLean(systemHeap(), clock, stop.signal),
+    supervise({ clock, log, manager: ports.serviceManager }, node, stop.signal),
     parts.beside(node, figures, stop.signal, journal),
   ]);
   const reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);

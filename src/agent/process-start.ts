@@ -14,20 +14,24 @@ import { systemMounts } from "../linux/files/mounts.ts";
 import { openNetwork } from "../linux/network/network.ts";
 import { systemNetworkProbes } from "../linux/network/network-probes.ts";
 import { systemProcesses } from "../linux/processes/processes.ts";
+import { serviceManager } from "../linux/processes/service-manager.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
 import { systemVolumeFiles } from "../linux/files/volume-files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import type { ServiceManager } from "../ports/service-manager.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import { HeldError, whenFree } from "../private-runtime/hand-over.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 
-/** The machine, with its statistics files. */
+/** The machine, with its statistics files and what started this process. */
 export interface AgentPorts extends Ports {
   readonly statsFiles: StatsFiles;
+  /** Undefined: nobody waits for word of this process. */
+  readonly serviceManager: ServiceManager | undefined;
 }
 
 export async function openPorts(): Promise<AgentPorts> {
@@ -46,6 +50,7 @@ export async function openPorts(): Promise<AgentPorts> {
     stalls: systemPressureStall,
     cgroups: await openCgroups(systemClock),
     statsFiles: await openStatsFiles(systemClock),
+    serviceManager: serviceManager(process.env, systemProcesses),
   };
 }
 

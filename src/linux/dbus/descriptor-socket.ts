@@ -1,12 +1,9 @@
 import { closeSync, writeSync } from "node:fs";
 import { addressOf, type ForeignFunction, openCLibrary } from "../processes/c-library.ts";
+import { closeOnExec, familyUnix, nonBlocking, unixAddress } from "../processes/unix-address.ts";
 
-// <sys/socket.h>, <sys/un.h>
-const familyUnix = 1;
+// <sys/socket.h>
 const stream = 1;
-const closeOnExec = 0o2000000;
-const nonBlocking = 0o4000;
-const pathBytes = 108;
 /** MSG_DONTWAIT and MSG_CMSG_CLOEXEC. */
 const receiveFlags = 0x40 | 0x40000000;
 const levelSocket = 1;
@@ -32,6 +29,7 @@ export class DescriptorSocket implements Disposable {
    */
   constructor(path: string, modules?: (name: string) => unknown) {
     const library = openCLibrary(modules);
+    const address = unixAddress(path);
     this.#receive = library("recvmsg", ["int32", "pointer", "int32"], "int32");
     this.#descriptor = library("socket", ["int32", "int32", "int32"], "int32")(
       familyUnix,
@@ -39,12 +37,8 @@ export class DescriptorSocket implements Disposable {
       0,
     );
     if (this.#descriptor < 0) throw new Error("cannot make a socket");
-    const name = Buffer.from(path);
-    const address = Buffer.alloc(2 + pathBytes);
-    new Uint16Array(address.buffer, address.byteOffset, 1)[0] = familyUnix;
-    name.copy(address, 2, 0, pathBytes - 1);
     const connect = library("connect", ["int32", "pointer", "uint32"], "int32");
-    const isConnected = name.length < pathBytes && connect(this.#descriptor, addressOf(address), address.length) === 0;
+    const isConnected = connect(this.#descriptor, addressOf(address), address.length) === 0;
     if (isConnected) return;
     this[Symbol.dispose]();
     throw new Error(`nobody answers at ${path}`);

@@ -65,3 +65,26 @@ test("lines reach standard error, also when the process exits at once", () => {
   assert.equal(result.stdout, "");
   assert.equal(result.stderr.trim().split("\n").length, 1_000);
 });
+
+test("for the journal each line begins with its priority", () => {
+  const { stream, written } = lines();
+  const log = createLogger({ level: "debug", stream, prioritised: true });
+  for (const level of ["debug", "info", "warn", "error"] as const) log[level]("said", { level: "other" });
+  assert.deepEqual(
+    written.map((line) => line.slice(0, 4)),
+    ["<7>{", "<6>{", "<4>{", "<3>{"],
+  );
+});
+
+test("standard error is the journal when JOURNAL_STREAM names it, and not when it went elsewhere", () => {
+  const program = `
+    const { createLogger } = await import(${JSON.stringify(new URL("log-sink.ts", import.meta.url).href)});
+    const { fstatSync } = await import("node:fs");
+    const { dev, ino } = fstatSync(2);
+    process.env.JOURNAL_STREAM = process.argv[1] === "own" ? dev + ":" + ino : "1:1";
+    createLogger({ level: "info" }).warn("said");`;
+  const written = (stream: string): string =>
+    spawnSync(process.execPath, ["--input-type=module", "-e", program, stream], { encoding: "utf8" }).stderr;
+  assert.match(written("own"), /^<4>\{"level":"warn"/);
+  assert.match(written("other"), /^\{"level":"warn"/);
+});

@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { pino, type DestinationStream, type Logger as PinoLogger } from "pino";
 import type { Logger, LogLevel } from "../../ports/log.ts";
 import { loggableFields, loggableText } from "./log-fields.ts";
@@ -10,6 +11,8 @@ export interface LoggerOptions {
   readonly stream?: { write(line: string): void };
   /** Lines for people instead of JSON; default: when writing to a terminal. */
   readonly human?: boolean;
+  /** Each line begins with its priority, as the journal reads it; unless given, when standard error is the journal. */
+  readonly prioritised?: boolean;
 }
 
 export interface AdjustableLogger extends Logger {
@@ -31,6 +34,8 @@ export function createLogger(options: LoggerOptions): AdjustableLogger {
   const { stream } = options;
   const least = { level: options.level };
   const human = options.human ?? (stream === undefined && process.stderr.isTTY);
+  const prioritised = options.prioritised ?? (stream === undefined && isJournal());
+  const lines = stream ?? standardError();
   const log = pino(
     {
       level: "debug",
@@ -38,7 +43,7 @@ export function createLogger(options: LoggerOptions): AdjustableLogger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    human ? humanStream(stream ?? process.stderr) : (stream ?? standardError()),
+    human ? humanStream(stream ?? process.stderr) : prioritised ? journalStream(lines) : lines,
   );
   return {
     ...wrap(log, least),
@@ -54,6 +59,26 @@ function standardError(): DestinationStream {
 
 function humanStream(stream: { write(line: string): unknown }): DestinationStream {
   return { write: (line) => void stream.write(humanLine(line)) };
+}
+
+/** sd-daemon(3): what stands at the beginning of a line in angle brackets is the priority that journald keeps it under. */
+const priorities: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
+
+function journalStream(stream: { write(line: string): unknown }): DestinationStream {
+  return {
+    write: (line) => {
+      const level = /^\{"level":"(debug|info|warn|error)"/u.exec(line)?.[1] as LogLevel | undefined;
+      stream.write(`<${priorities[level ?? "info"]}>${line}`);
+    },
+  };
+}
+
+/** Whether standard error goes to the journal: JOURNAL_STREAM names the device and inode of what it went to at first. */
+function isJournal(): boolean {
+  const stream = process.env["JOURNAL_STREAM"];
+  if (stream === undefined) return false;
+  const { dev, ino } = fstatSync(process.stderr.fd);
+  return stream === `${dev}:${ino}`;
 }
 
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];

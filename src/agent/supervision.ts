@@ -1,0 +1,87 @@
+import { errorMessage } from "../base/errors.ts";
+import type { PodCondition } from "../api/status.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { ServiceManager } from "../ports/service-manager.ts";
+import type { Health } from "../server/local-api.ts";
+
+/** How often a service without a watchdog reports its status, where that has changed. */
+const statusPeriodMs = 10_000;
+/** After a failed ping, before the next two tries: as upstream. */
+const retriesMs = [1000, 2000];
+
+/** The part of a pod that is counted. */
+interface CountedPod {
+  readonly ended: boolean;
+  readonly status: { readonly conditions?: readonly Pick<PodCondition, "type" | "status">[] } | undefined;
+}
+
+interface Supervised {
+  readonly health: () => Health["checks"];
+  readonly nodePods: () => readonly CountedPod[];
+}
+
+interface SupervisionDependencies {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Undefined: nobody waits for word. */
+  readonly manager: ServiceManager | undefined;
+}
+
+/**
+ * Tells the service manager that the node is ready, how many pods it has, and that it stops; and, as long as its loops are well, twice
+ * in the watchdog's time that it is alive. One that is not well is restarted by that. Ends with the signal.
+ */
+export async function supervise(deps: SupervisionDependencies, node: Supervised, signal: AbortSignal): Promise<void> {
+  const { clock, log, manager } = deps;
+  if (manager === undefined) return;
+  const { watchdogMs } = manager;
+  const periodMs = Math.min(watchdogMs === undefined ? statusPeriodMs : watchdogMs / 2, statusPeriodMs);
+  if (watchdogMs !== undefined) log.info("systemd watchdog started", { periodMs });
+  let told = statusOf(node);
+  await tell(deps, ["READY=1", told], signal);
+  for (;;) {
+    await clock.sleep("next word to the service manager", periodMs, signal).catch(() => {});
+    if (signal.aborted) break;
+    const status = statusOf(node);
+    const failing = node.health().find(({ ok }) => !ok);
+    if (failing !== undefined && watchdogMs !== undefined) {
+      log.error("systemd watchdog not notified, node is unhealthy", { check: failing.name, detail: failing.detail });
+    }
+    const alive = failing === undefined && watchdogMs !== undefined ? ["WATCHDOG=1"] : [];
+    const news = [...alive, ...(status === told ? [] : [status])];
+    if (news.length > 0 && (await tell(deps, news, signal))) told = status;
+  }
+  await tell(deps, ["STOPPING=1"], signal);
+}
+
+function statusOf(node: Supervised): string {
+  const failing = node.health().find(({ ok }) => !ok);
+  if (failing !== undefined) return `STATUS=unhealthy: ${failing.name}: ${failing.detail}`.replaceAll("\n", " ");
+  const pods = node.nodePods().filter(({ ended }) => !ended);
+  const ready = pods.filter(({ status }) => {
+    return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
+  });
+  return `STATUS=${pods.length} ${pods.length === 1 ? "pod" : "pods"}, ${ready.length} ready`;
+}
+
+/** False when it could not be told. */
+async function tell(
+  { clock, log, manager }: SupervisionDependencies,
+  assignments: readonly string[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const delayMs of [...retriesMs, undefined]) {
+    try {
+      await manager?.notify(assignments);
+      return true;
+    } catch (error) {
+      if (delayMs === undefined || signal.aborted) {
+        log.error("cannot notify the service manager", { assignments, error: errorMessage(error) });
+        return false;
+      }
+      await clock.sleep("retry of word to the service manager", delayMs, signal).catch(() => {});
+    }
+  }
+  return false;
+}

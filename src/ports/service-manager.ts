@@ -1,0 +1,7 @@
+/** What started this process and waits for word of it, as systemd does (sd_notify(3)). */
+export interface ServiceManager {
+  /** Milliseconds without `WATCHDOG=1` after which it takes this process for hung and ends it; undefined: it does not watch. */
+  readonly watchdogMs: number | undefined;
+  /** Sends assignments, as `READY=1`, in one message. Rejects when they can't be delivered. */
+  notify(assignments: readonly string[]): Promise<void>;
+}
