@@ -9,7 +9,7 @@ const textOf = (line: LogLine): string => new TextDecoder().decode(line.text);
 const raw = (text: string, tag = "F", stream = "stdout"): string =>
   `2026-11-20T14:00:00.000000001Z ${stream} ${tag} ${text}\n`;
 
-test("a CRI line is read into its parts", () => {
+test("a CRI line is parsed into its parts", () => {
   const entry = parseCriLine(bytesOf("2026-11-20T14:00:00.123456789+01:00 stderr F a  b "));
   assert.ok(entry);
   assert.equal(entry.time, "2026-11-20T14:00:00.123456789+01:00");
@@ -24,7 +24,7 @@ test("an empty line and further tags are accepted", () => {
   assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout P:x y"))?.partial, true);
 });
 
-test("text in another format is no CRI line", () => {
+test("text in another format is not a CRI line", () => {
   for (const text of [
     "",
     "hello",
@@ -36,7 +36,7 @@ test("text in another format is no CRI line", () => {
   }
 });
 
-test("partial lines are joined for each stream, however the bytes are cut", () => {
+test("partial lines are joined for each stream, for any fragmentation", () => {
   const text = raw("one ", "P") + raw("err", "F", "stderr") + raw("two", "F") + "torn\n" + raw("three");
   for (const size of [1, 7, 1000]) {
     const decoder = new LineDecoding(undefined);
@@ -55,7 +55,7 @@ test("partial lines are joined for each stream, however the bytes are cut", () =
   }
 });
 
-test("a line without an end is given in bounded pieces", () => {
+test("an endless line is returned in bounded pieces", () => {
   const decoder = new LineDecoding(undefined);
   const lines: LogLine[] = [];
   const piece = bytesOf(raw("x".repeat(16_000), "P"));
@@ -76,7 +76,7 @@ test("a line without an end is given in bounded pieces", () => {
   );
 });
 
-test("bytes that are not UTF-8 come through unchanged", () => {
+test("invalid UTF-8 passes unchanged", () => {
   const decoder = new LineDecoding(undefined);
   const bytes = Buffer.concat([
     bytesOf("2026-11-20T14:00:00Z stdout F "),

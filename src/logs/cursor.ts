@@ -14,8 +14,8 @@ export interface LogStore {
 }
 
 /**
- * Bytes per read, between two stats of a name. Each costs some file system round trips; and each slow client holds up
- * to six times as much.
+ * Bytes per read, between two stats of a name. A smaller size costs more file system round trips; a slow client holds
+ * up to six times as much.
  */
 const chunkBytes = 256 * 1024;
 
@@ -83,7 +83,8 @@ export class LogCursor implements AsyncDisposable {
     const tail = await findTail(read, this.#held?.size ?? 0, lines);
     this.#offset = tail.offset;
     if (lines <= 0 || tail.offset > 0 || tail.skip > 0) return tail.skip;
-    // A line counts where it ends. With one more than wanted, the first wanted one cannot have begun a file earlier.
+    // A line counts where it ends. Reading one more line than wanted ensures that the first wanted one did not begin in
+    // an earlier file.
     let missing = lines - tail.found;
     for (const [index, log] of [...rotated.entries()].toReversed()) {
       const count = await this.#countLines(log);

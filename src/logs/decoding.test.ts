@@ -5,7 +5,7 @@ import { LineDecoding, TextDecoding, type TextOptions } from "./decoding.ts";
 
 const times = ["2026-11-20T14:00:00Z", "2026-11-20T14:00:00.000000001+01:00", "2027-01-01T00:00:00.5Z"] as const;
 
-/** Lines as runtimes write them, cut ones and torn ones among them, and lines that only look like some. */
+/** Lines as runtimes write them, including partial and torn ones, and text that only looks like them. */
 const rawLine = fc.oneof(
   fc
     .record({
@@ -24,7 +24,7 @@ const options = fc.record<TextOptions>({
   include: fc.constantFrom(undefined, (time: string) => time.startsWith("2026")),
 });
 
-/** What a client gets of lines. */
+/** The expected text for a client. */
 function rendered(
   decoding: LineDecoding,
   chunks: readonly Uint8Array[],
@@ -39,7 +39,7 @@ function rendered(
     .join("");
 }
 
-test("the text of a log is that of its lines, however its bytes are cut and whatever is left out", () => {
+test("the text of a log consists of its lines' text, for any fragmentation and filter", () => {
   fc.assert(
     fc.property(
       fc.array(rawLine, { maxLength: 30 }),
@@ -59,7 +59,7 @@ test("the text of a log is that of its lines, however its bytes are cut and what
   );
 });
 
-test("text that was given does not change when more is read", () => {
+test("returned text does not change with further reads", () => {
   const decoding = new TextDecoding({ stream: undefined, timestamps: false, include: undefined });
   const first = decoding.push(Buffer.from(`${times[0]} stdout F one\n`));
   decoding.push(Buffer.from(`${times[0]} stdout F two\n`));

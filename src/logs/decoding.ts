@@ -3,16 +3,16 @@ import { CriLogDecoder, type LineSink, type LogLine } from "./cri-log.ts";
 
 /** Decodes the bytes of a log as they are read. */
 export interface Decoding<T> {
-  /** Complete lines still to be dropped. */
+  /** Complete lines still to be skipped. */
   skip: number;
   /** Whether no result refers to the input bytes. */
   readonly copies: boolean;
   push(bytes: Uint8Array): T;
-  /** The file ended for good: it was rotated. */
+  /** The file has ended for good: it was rotated. */
   endFile(): T;
-  /** No more for now. */
+  /** No more data for now. */
   pause(): T;
-  /** The output ended for good. */
+  /** The output has ended for good. */
   end(): T;
   /** The file was truncated while being read. */
   reset(): T;
@@ -81,11 +81,11 @@ abstract class FilteredDecoding<T> implements Decoding<T>, LineSink {
     }
   }
 
-  /** So many bytes follow. */
+  /** Announces the size of the input. */
   protected expect(_bytes: number): void {}
   protected abstract addWhole(bytes: Buffer, begin: number, end: number, parts: Readonly<CriLineParts>): void;
   protected abstract addPiece(line: LogLine): void;
-  /** What was added since. */
+  /** Returns the output since the last call. */
   protected abstract take(): T;
 }
 

@@ -26,13 +26,13 @@ let second = 0;
 const raw = (text: string, tag = "F", stream = "stdout"): string =>
   `2026-11-20T14:${String(Math.floor(second / 60) % 60).padStart(2, "0")}:${String(second++ % 60).padStart(2, "0")}.000000001Z ${stream} ${tag} ${text}\n`;
 
-/** A directory of log files in memory, with inodes as rename keeps them. */
+/** A directory of log files in memory; rename keeps inodes. */
 class MemoryLogs implements LogFiles, LogStore {
   readonly files = this;
   readonly compression = { gunzip: (path: string) => this.#gunzip(path) };
   readonly contents = new Map<string, { inode: number; data: Uint8Array }>();
   bytesRead = 0;
-  /** Runs once between a read's look at the name and the read. */
+  /** Runs once, between a read's stat of the name and the read. */
   beforeRead: (() => void) | undefined;
   #inode = 1;
 
@@ -80,7 +80,7 @@ class MemoryLogs implements LogFiles, LogStore {
     }));
   }
 
-  /** What rotation does to older files. */
+  /** Compresses an older file as rotation does. */
   pack(name: string): void {
     const file = this.contents.get(`${directory}/${name}`);
     assert.ok(file);
@@ -115,7 +115,7 @@ test("the tail of a large log is found without reading all of it", async () => {
   assert.ok(files.bytesRead < 200_000, `${files.bytesRead} bytes were read`);
 });
 
-test("the tail counts joined lines, and lines of the other stream between their pieces are not shown", async () => {
+test("the tail counts joined lines, and excludes lines of the other stream between their pieces", async () => {
   const files = new MemoryLogs();
   files.append(
     "0.log",
@@ -146,7 +146,7 @@ test("every tail of a random log equals the end of the whole log", async () => {
     for (let count = 0; count < 30; count++) {
       text += raw("x".repeat(random() * 40) + count, random() < 0.4 ? "P" : "F", random() < 0.5 ? "stdout" : "stderr");
     }
-    // Both streams end whole, as a tail counts what was not finished as a line of its own.
+    // Both streams end with complete lines, because a tail counts an unfinished line as one.
     text += raw("end", "F", "stderr") + raw("end");
     files.append("0.log", text);
     const all = await collect(readLog(files, `${directory}/0.log`, {}));
@@ -157,17 +157,17 @@ test("every tail of a random log equals the end of the whole log", async () => {
   }
 });
 
-test("a file without any line feed has one line", async () => {
+test("a file without a newline has one line", async () => {
   const bytes = bytesOf("x".repeat(10));
   const read = async (offset: number, length: number): Promise<Uint8Array> => bytes.subarray(offset, offset + length);
   assert.deepEqual(await findTail(read, 10, 5), { offset: 0, skip: 0, found: 1 });
 });
 
-test("a missing log is told by its path", async () => {
+test("the error for a missing log has its path", async () => {
   await assert.rejects(collect(readLog(new MemoryLogs(), `${directory}/0.log`, {})), /no log at \/logs\/web\/0\.log/);
 });
 
-/** Follows while `script` changes the files; each step runs once the lines so far were read. */
+/** Follows while `script` changes the files; each step runs once the existing lines are read. */
 async function follow(
   files: MemoryLogs,
   path: string,
@@ -187,7 +187,7 @@ async function follow(
   return collect(followLog(files, systemClock, path, options));
 }
 
-test("a follower goes over a rotation without losing or repeating a line", async () => {
+test("a follower crosses a rotation without losing or repeating a line", async () => {
   const files = new MemoryLogs();
   files.append("0.log", raw("1") + raw("cut ", "P"));
   const texts = await follow(files, `${directory}/0.log`, [
@@ -216,7 +216,7 @@ test("a follower goes over a rotation without losing or repeating a line", async
   ]);
 });
 
-test("a rotation between the look at the name and the read is noticed", async () => {
+test("a rotation between the stat of the name and the read is noticed", async () => {
   const files = new MemoryLogs();
   files.append("0.log", raw("first"));
   const texts = await follow(files, `${directory}/0.log`, [
@@ -232,7 +232,7 @@ test("a rotation between the look at the name and the read is noticed", async ()
   assert.deepEqual(texts, ["first", "second", "x".repeat(200), "third"]);
 });
 
-test("a follower goes on with the container's next instance, and keeps back no begun line until then", async () => {
+test("a follower continues with the container's next instance, and holds back an unfinished line until then", async () => {
   const files = new MemoryLogs();
   files.append("0.log", raw("old") + raw("tail of old"));
   const texts = await follow(
@@ -257,7 +257,7 @@ test("a follower goes on with the container's next instance, and keeps back no b
   assert.deepEqual(texts, ["tail of old", "dy", "ing", "new", "newest"]);
 });
 
-test("a log that does not exist yet is waited for", async () => {
+test("a missing log is waited for", async () => {
   const files = new MemoryLogs();
   const texts = await follow(files, `${directory}/0.log`, [() => {}, () => files.append("0.log", raw("at last"))]);
   assert.deepEqual(texts, ["at last"]);
@@ -291,7 +291,7 @@ test("an aborted follower ends quietly", async () => {
   assert.deepEqual(texts, ["one"]);
 });
 
-test("the whole log and any tail of it reach back into rotated and packed files", async () => {
+test("the whole log and any tail of it include rotated and compressed files", async () => {
   const files = new MemoryLogs();
   let seed = 3;
   const random = (): number => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
@@ -317,7 +317,7 @@ test("the whole log and any tail of it reach back into rotated and packed files"
   }
 });
 
-test("a damaged packed file hides nothing of what came after it", async () => {
+test("a corrupt compressed file does not hide what came after it", async () => {
   const files = new MemoryLogs();
   files.append("0.log.20261120-140000.gz", "no gzip");
   files.append("0.log", raw("1"));
@@ -325,7 +325,7 @@ test("a damaged packed file hides nothing of what came after it", async () => {
   assert.deepEqual(await collect(readLog(files, `${directory}/0.log`, { tailLines: 5 })), ["1"]);
 });
 
-test("a follower finds the file it reads again when that was packed meanwhile", async () => {
+test("a follower finds its file again after compression", async () => {
   const files = new MemoryLogs();
   files.append("0.log", raw("1"));
   const texts = await follow(files, `${directory}/0.log`, [
@@ -341,7 +341,7 @@ test("a follower finds the file it reads again when that was packed meanwhile", 
   assert.deepEqual(texts, ["1", "2", "3", "4"]);
 });
 
-test("a rotation that is undone repeats nothing", async () => {
+test("an undone rotation repeats nothing", async () => {
   const files = new MemoryLogs();
   files.append("0.log", raw("1"));
   const texts = await follow(files, `${directory}/0.log`, [
@@ -365,10 +365,10 @@ async function wholeText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(kept).toString();
 }
 
-/** Of any length, so that what is read at a time ends anywhere in them. */
+/** Of various lengths, so that reads end anywhere in them. */
 const manyLines = Array.from({ length: 60_000 }, (_, index) => `line ${index} ${"x".repeat(index % 97)}`);
 
-test("the text of a real log of several MiB is whole, however late its pieces are looked at", async () => {
+test("the text of a real log of several MiB is whole, however late its chunks are consumed", async () => {
   using logs = testDirectory();
   const path = logs.join("0.log");
   writeFileSync(path, manyLines.map((line) => raw(line)).join(""));
@@ -379,7 +379,7 @@ test("the text of a real log of several MiB is whole, however late its pieces ar
   assert.equal(tail, expected.slice(-30_000).join(""));
 });
 
-test("a real log that is rotated while much of it is unread is read on to its end, and then the new one", async () => {
+test("a real log that is rotated while being read is read to its end, followed by the new one", async () => {
   using logs = testDirectory();
   const path = logs.join("0.log");
   writeFileSync(path, manyLines.map((line) => raw(line)).join(""));

@@ -4,7 +4,7 @@ import { nextStamp, planRotation, rotatedLogs, unusedLogs } from "./rotated-name
 
 const now = Date.UTC(2026, 10, 20, 14, 2, 11);
 
-test("rotated files are found among others, oldest first", () => {
+test("rotated files are recognised among others, oldest first", () => {
   const names = ["0.log", "0.log.20261120-140000", "0.log.20261120-130000.gz", "10.log.20261120-120000", "0.log.x"];
   assert.deepEqual(rotatedLogs(names, "0.log"), [
     { name: "0.log.20261120-130000.gz", stamp: "20261120-130000", packed: true },
@@ -19,7 +19,7 @@ test("a stamp is UTC, and always later than the newest", () => {
   assert.equal(nextStamp(now, "20261231-235959"), "20270101-000000", "the clock jumped back");
 });
 
-test("a rotation leaves at most so many files, packs all but the newest, and clears up after a crash", () => {
+test("a rotation keeps a limited number of files, compresses all but the newest, and cleans up after a crash", () => {
   const stamps = ["20261120-100000.gz", "20261120-110000.gz", "20261120-120000.gz", "20261120-130000"];
   const rotated = stamps.map((stamp) => `0.log.${stamp}`);
   const crashed = ["0.log.20261120-130000.tmp", "0.log.20261120-120000"];
@@ -32,7 +32,7 @@ test("a rotation leaves at most so many files, packs all but the newest, and cle
   assert.deepEqual(unusedLogs(names, "1.log"), []);
 });
 
-test("with two files only the present and the last one are kept", () => {
+test("with two files only the current and the last one are kept", () => {
   const plan = planRotation(["0.log", "0.log.20261120-130000"], "0.log", 2, now);
   assert.deepEqual([plan.remove, plan.pack], [["0.log.20261120-130000"], []]);
 });

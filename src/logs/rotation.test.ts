@@ -15,7 +15,7 @@ import { LogRotation, type RunningLog } from "./rotation.ts";
 const signal = new AbortController().signal;
 const line = (text: string): string => `2026-11-20T14:00:00Z stdout F ${text}\n`;
 
-/** A runtime that writes logs to memory, and its rotation at 100 bytes. */
+/** A runtime that writes logs to memory, rotated at 100 bytes. */
 class Scene {
   readonly clock = new ManualClock();
   readonly files = new MemoryFiles(this.clock);
@@ -72,7 +72,7 @@ class Scene {
   }
 }
 
-test("a log that has grown is renamed, older ones are packed, the oldest go, and no kept line is lost", async () => {
+test("a large log is renamed, older ones are compressed, the oldest removed, and no kept line is lost", async () => {
   const scene = new Scene();
   const log = await scene.container("c");
   for (let count = 0; count < 6; count++) {
@@ -92,7 +92,7 @@ test("a log that has grown is renamed, older ones are packed, the oldest go, and
   assert.equal((await scene.files.stat(`${log.path}.20261120-140203.gz`))?.mode, 0o640);
 });
 
-test("small logs are left alone", async () => {
+test("small logs are not rotated", async () => {
   const scene = new Scene();
   const log = await scene.container("c");
   await scene.files.append(log.path, line("small"), 0o640);
@@ -100,7 +100,7 @@ test("small logs are left alone", async () => {
   assert.deepEqual([await scene.names(log), scene.reopened, scene.entries], [["0.log"], [], []]);
 });
 
-test("a rename is undone when the runtime does not reopen, and kept when it did although it says otherwise", async () => {
+test("a rename is undone when the runtime does not reopen, and kept when it did despite an error", async () => {
   const scene = new Scene();
   const log = await scene.container("c");
   await scene.files.append(log.path, line("x".repeat(100)), 0o640);
@@ -117,7 +117,7 @@ test("a rename is undone when the runtime does not reopen, and kept when it did 
   assert.equal((await scene.lines(log))[1], "in the new file");
 });
 
-test("a log that is missing after a crash is opened anew, and half-packed files are removed at the next rotation", async () => {
+test("a log that is missing after a crash is reopened, and half-compressed files are removed at the next rotation", async () => {
   const scene = new Scene();
   const log = await scene.container("c");
   await scene.files.append(log.path, line("x".repeat(100)), 0o640);
@@ -130,7 +130,7 @@ test("a log that is missing after a crash is opened anew, and half-packed files 
   assert.deepEqual(await scene.names(log), ["0.log", "0.log.20261120-140000.gz", "0.log.20261120-140200"]);
 });
 
-test("a container whose runtime call hangs, or whose log is a link, holds up no other", async () => {
+test("a container whose runtime call hangs, or whose log is a link, delays no other", async () => {
   const scene = new Scene();
   const [hung, link, good] = [await scene.container("a"), await scene.container("b"), await scene.container("c")];
   for (const { path } of [hung, good]) await scene.files.append(path, line("x".repeat(100)), 0o640);
@@ -148,7 +148,7 @@ test("a container whose runtime call hangs, or whose log is a link, holds up no 
   assert.equal((await scene.names(good)).length, 2);
 });
 
-test("rotations are told with their cause, but not each one of a container that floods its log", async () => {
+test("rotations are recorded with their cause, but not each one of a container that floods its log", async () => {
   const scene = new Scene();
   const log = await scene.container("c");
   const round = async (): Promise<void> => {

@@ -104,8 +104,8 @@ export class LogRotation {
   async #check(log: RunningLog, signal: AbortSignal): Promise<void> {
     const info = await this.#deps.files.stat(log.path);
     if (info === undefined) {
-      // An earlier run stopped between renaming and reopening, or someone removed it: the container writes to a
-      // nameless file.
+      // An earlier run stopped between renaming and reopening, or the file was removed: the container writes to an
+      // unlinked file.
       await this.#reopen(log, { code: "LogMissing", message: `log file ${log.path} does not exist` }, signal);
       return;
     }
@@ -157,7 +157,7 @@ export class LogRotation {
     });
   }
 
-  /** At every moment a reader finds the file under one of both names. */
+  /** At every moment a reader finds the file under one of its two names. */
   async #pack(path: string, signal: AbortSignal): Promise<void> {
     const { files, compression } = this.#deps;
     using _place = await this.#packing.acquire(signal);
@@ -168,7 +168,7 @@ export class LogRotation {
     await files.remove(path);
   }
 
-  /** Does the work, as an action of the journal unless one of this container was recorded a short while ago. */
+  /** Does the work, as a journal action unless one of this container was recorded recently. */
   async #tell(log: RunningLog, action: LogAction, work: () => Promise<void>): Promise<void> {
     if (!this.#mayTell(this.#rotations, log)) return work();
     const { journal, clock } = this.#deps;

@@ -10,7 +10,7 @@ const MAX_RAW_LINE_BYTES = 4 << 20;
 export interface TailStart {
   /** Byte offset of the first needed raw line. */
   readonly offset: number;
-  /** Lines that end after `offset` but are not wanted (of the other stream): the reader drops so many. */
+  /** Lines of the other stream that end after `offset`: the reader skips this many. */
   readonly skip: number;
   /** Wanted lines in the file: fewer than requested when it begins too late. */
   readonly found: number;

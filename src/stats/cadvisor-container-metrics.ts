@@ -55,7 +55,7 @@ const settings: readonly ViewMetric[] = [
   }),
 ];
 
-/** Of one with a quota only: the others are never throttled. */
+/** Only with a quota: other containers are never throttled. */
 function throttling(view: CgroupView): NonNullable<CgroupSample["cpu"]>["throttling"] {
   return view.sample.cpuLimits?.quota === undefined ? undefined : view.sample.cpu?.throttling;
 }
@@ -194,7 +194,7 @@ const network: readonly ViewMetric[] = [
   interfaces("transmit_errors", "Transmit errors", ({ txErrors }) => txErrors),
 ];
 
-/** What is shown of each cgroup. */
+/** The metrics of each cgroup. */
 export const viewMetrics: readonly ViewMetric[] = [
   ...settings,
   gauge("container_last_seen", "Last time the container was seen, in seconds since 1970", ({ sample }) => {

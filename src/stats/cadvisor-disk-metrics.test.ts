@@ -36,7 +36,7 @@ async function rows(root: CgroupSample, pod: CgroupSample): Promise<Record<strin
   );
 }
 
-test("of the machine each mounted disk is shown by what the kernel counts of it, in seconds", async () => {
+test("the machine's mounted disks are reported from the kernel's counters, in seconds", async () => {
   const nothing = { timeMs: 0, pids: [], io: { devices: [] } };
   const shown = await rows(nothing, nothing);
   const own = Object.fromEntries(
@@ -65,7 +65,7 @@ test("of the machine each mounted disk is shown by what the kernel counts of it,
   });
 });
 
-test("of other cgroups those counters are shown that io.stat has, and no zeros for the others", async () => {
+test("other cgroups are reported with the counters in io.stat, and without zeros for the rest", async () => {
   const pod = cgroupSample(2, recordedCgroup(2), 0);
   const shown = await rows({ timeMs: 0, pids: [], io: { devices: [] } }, pod);
   const own = Object.entries(shown).filter(([name]) => name.includes(" /kubepods "));
@@ -85,7 +85,7 @@ test("of other cgroups those counters are shown that io.stat has, and no zeros f
   });
 });
 
-test("what a device is shared by cost is shown where the kernel counts it", async () => {
+test("I/O cost is reported where the kernel counts it", async () => {
   const text =
     "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0 cost.vrate=100.00 cost.usage=2500000 cost.wait=7 cost.indebt=0 cost.indelay=1\n" +
     "8:16 cost.usage=9\n8:32 \n";
@@ -103,7 +103,7 @@ test("what a device is shared by cost is shown where the kernel counts it", asyn
   assert.equal(shown["container_fs_reads_total /kubepods /dev/sda"], 3);
 });
 
-test("a disk of which the root cgroup counts as well is shown once", async () => {
+test("a disk that the root cgroup also counts is reported once", async () => {
   const devices = parseIoStat("8:1 rbytes=1 wbytes=2 rios=3 wios=4\n253:0 rbytes=1 wbytes=2 rios=3 wios=4\n");
   const shown = await rows({ timeMs: 0, pids: [], io: { devices } }, { timeMs: 0, pids: [] });
   assert.equal(shown["container_fs_reads_total / /dev/sda1"], 100);

@@ -2,7 +2,7 @@ import type { CgroupView, ViewMetric, ViewValue } from "./view-metric.ts";
 import type { DeviceSample, IoCost } from "./cgroup-sample.ts";
 import { type DiskCounters, deviceNumber } from "./disk-counters.ts";
 
-/** What a cgroup did with each device. */
+/** I/O of a cgroup by device. */
 function io(name: string, help: string, pick: (device: DeviceSample) => number | undefined): ViewMetric {
   return ofDevices({ name: `container_fs_${name}_total`, help, type: "counter" }, ({ sample, devices }) => {
     return (sample.io?.devices ?? []).flatMap((device) => {
@@ -16,7 +16,7 @@ function cost(name: keyof IoCost, help: string): ViewMetric {
   return io(`io_cost_${name}_seconds`, help, ({ cost: of }) => inSeconds(of?.[name], 1e6));
 }
 
-/** What the machine did with each of its mounted disks: of single cgroups the kernel does not count it. */
+/** I/O of the machine by mounted disk: the kernel has no such counters for cgroups. */
 function disk(name: string, help: string, pick: (disk: DiskCounters) => number): ViewMetric {
   const type = name.endsWith("_total") ? "counter" : "gauge";
   return ofDevices({ name: `container_fs_${name}`, help, type }, ({ disks = [], devices }) => {
@@ -57,7 +57,7 @@ const usage: ViewMetric = {
     }),
 };
 
-/** What was read from and written to disks. */
+/** Reads from and writes to disks. */
 export const diskMetrics: readonly ViewMetric[] = [
   io("reads_bytes", "Bytes read from the device", ({ readBytes }) => readBytes),
   io("reads", "Reads from the device", ({ reads }) => reads),

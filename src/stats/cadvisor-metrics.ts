@@ -44,13 +44,13 @@ export interface CadvisorView {
   readonly cgroups: readonly LabelledView[];
   readonly fileSystems: readonly FileSystemView[];
   readonly machine: MachineView;
-  /** What takes cAdvisor's place. */
+  /** The version in place of cAdvisor's. */
   readonly version: string;
 }
 
 const commonLabels: readonly (keyof CgroupLabels)[] = ["container", "id", "image", "name", "namespace", "pod"];
 
-/** `/metrics/cadvisor`. Undefined: it could not be measured. Pure. */
+/** `/metrics/cadvisor`. Undefined: could not be measured. Pure. */
 export function cadvisorFamilies(view: CadvisorView | undefined): Family[] {
   const failed = [{ labels: [], value: view === undefined ? 1 : 0 }];
   return [

@@ -9,7 +9,7 @@ async function identities(texts: Readonly<Record<string, string>>): Promise<read
   return [machineId, systemUuid];
 }
 
-test("the machine's ids in the metrics are those that the Node object has", async () => {
+test("the machine's IDs in the metrics equal those of the Node object", async () => {
   const firmware = { "/sys/class/dmi/id/product_uuid": "dmi\n", "/etc/machine-id": "machine\n" };
   assert.deepEqual(await identities(firmware), ["machine", "dmi"]);
   assert.deepEqual(await identities({ ...firmware, "/sys/class/dmi/id/product_uuid": "" }), ["machine", "machine"]);

@@ -8,12 +8,12 @@ import { parseMemInfo, parseOpenFilesLimit } from "../base/kernel-text.ts";
 import type { NodeSample, PodSample } from "./node-sample.ts";
 
 export interface CadvisorSettings {
-  /** Directories whose file systems are shown: of the node, of images. */
+  /** Directories whose file systems are reported: the node's, the images'. */
   readonly fileSystems: readonly string[];
   readonly version: string;
 }
 
-/** Adds to a sample of everything what only `/metrics/cadvisor` shows: open files, limits, devices, the machine. */
+/** Adds what only `/metrics/cadvisor` reports: open files, limits, devices, the machine. */
 export async function cadvisorView(
   files: StatsFiles,
   node: NodeSample,
@@ -45,7 +45,7 @@ export async function cadvisorView(
   };
 }
 
-/** What went to mounted devices tells the kernel's count of each, which a root cgroup of v1 may have none of. */
+/** Disk totals come from the kernel's counters of mounted devices, because a v1 root cgroup may have none. */
 function machineView(
   { machine }: NodeSample,
   devices: ReadonlyMap<string, string>,
@@ -119,7 +119,7 @@ async function fileSystemView(files: StatsFiles, path: string): Promise<FileSyst
   return { device, capacityBytes, usedBytes, inodes, inodesFree };
 }
 
-/** The machine by the kernel's files; what they don't say is empty, 0 or 1 as it has to be. */
+/** The machine's properties from kernel files; missing ones are empty, 0 or 1. */
 export async function machineOf(files: Pick<StatsFiles, "readTexts">): Promise<MachineView> {
   const [cpuinfo, meminfo, release, bootId, osRelease, ...ids] = await files.readTexts([
     "/proc/cpuinfo",
@@ -145,7 +145,9 @@ export async function machineOf(files: Pick<StatsFiles, "readTexts">): Promise<M
   };
 }
 
-/** Logical processors, cores and sockets of /proc/cpuinfo; where it tells no cores (ARM), each processor is one. */
+/**
+ * Logical processors, cores and sockets from /proc/cpuinfo; without core IDs (ARM), each processor counts as a core.
+ */
 export function parseProcessors(cpuinfo: string | undefined): Pick<MachineView, "cores" | "physicalCores" | "sockets"> {
   const blocks = (cpuinfo ?? "").split(/\n\n/u).filter((block) => /^processor\s*:/mu.test(block));
   const field = (block: string, name: string): string | undefined =>

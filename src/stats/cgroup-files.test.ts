@@ -8,7 +8,7 @@ const hierarchies = {
   controllers: { cpu: "/c/cpu", cpuacct: "/c/cpuacct", memory: "/c/memory", pids: "/c/pids", blkio: "/c/blkio" },
 } as const;
 
-test("a recorded cgroup of v1 gives exactly what its files say", () => {
+test("a recorded v1 cgroup gives exactly the values in its files", () => {
   assert.deepEqual(cgroupSample(1, recordedCgroup(1), 1234), {
     timeMs: 1234,
     cpu: {
@@ -54,7 +54,7 @@ test("a recorded cgroup of v1 gives exactly what its files say", () => {
   });
 });
 
-test("a recorded cgroup of v2 gives exactly what its files say, with its pressure", () => {
+test("a recorded v2 cgroup gives exactly the values in its files, with its pressure", () => {
   const waited = { total: 10_871, avg10: 0, avg60: 0, avg300: 0 };
   const none = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
   assert.deepEqual(cgroupSample(2, recordedCgroup(2), 1234), {
@@ -106,13 +106,13 @@ test("a recorded cgroup of v2 gives exactly what its files say, with its pressur
       ],
     },
     tasks: { current: 2, limit: 100 },
-    // 20 is the weight that 512 shares become; the way back is as near as whole numbers allow.
+    // Weight 20 is what 512 shares become; converting back is as exact as integers allow.
     cpuLimits: { shares: 500, quota: 20_000, period: 100_000 },
     pids: [20_411, 20_484],
   });
 });
 
-test("a cgroup without limits has none, and a missing controller leaves its figures out", () => {
+test("a cgroup without limits has none, and values of a missing controller are omitted", () => {
   const v1 = cgroupSample(1, new Map([...recordedCgroup(1), ["memory.limit_in_bytes", "9223372036854771712\n"]]), 0);
   assert.equal(v1.memory?.limit, undefined);
   assert.equal(v1.memory?.swapLimit, undefined);
@@ -141,7 +141,7 @@ test("a cgroup without limits has none, and a missing controller leaves its figu
   assert.equal(bare.tasks, undefined);
 });
 
-test("each file is read in its controller's hierarchy, and no more of them than the depth asks for", () => {
+test("each file is read in its controller's hierarchy, and only what the depth requires", () => {
   const paths = cgroupFilePaths(hierarchies, "/kubepods/pod1", "resources").map(({ path }) => path);
   assert.deepEqual(paths, [
     "/c/cpuacct/kubepods/pod1/cpuacct.usage",

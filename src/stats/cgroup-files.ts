@@ -4,13 +4,13 @@ import { filesV1, sampleV1 } from "./cgroup-v1.ts";
 import { filesV2, sampleV2 } from "./cgroup-v2.ts";
 import { type CgroupTexts, type Depth, isAtLeast } from "./depth.ts";
 
-/** A file of a cgroup, and where it is. */
+/** A cgroup file and its path. */
 export interface CgroupFilePath {
   readonly name: string;
   readonly path: string;
 }
 
-/** What is to be read of a cgroup. @param cgroup `/kubepods/pod1`, below the root of every hierarchy */
+/** The files to read for a cgroup. @param cgroup `/kubepods/pod1`, below the root of every hierarchy */
 export function cgroupFilePaths(layout: CgroupLayout, cgroup: string, depth: Depth): CgroupFilePath[] {
   const below = cgroup === "/" ? "" : cgroup;
   const files: CgroupFilePath[] = [];
@@ -22,15 +22,15 @@ export function cgroupFilePaths(layout: CgroupLayout, cgroup: string, depth: Dep
   return files;
 }
 
-/** Where the cgroups below a cgroup are listed. */
+/** The directory that lists a cgroup's children. */
 export function cgroupDirectory(layout: CgroupLayout, cgroup: string): string {
   const root = layout.version === 2 ? layout.root : (layout.controllers["memory"] ?? "/sys/fs/cgroup/memory");
   return cgroup === "/" ? root : `${root}${cgroup}`;
 }
 
 /**
- * What was changed last when a cgroup was made, as cAdvisor has it: the directory, which changes again when cgroups are
- * made in it, and a file that does not.
+ * Their newest modification is the creation time of a cgroup, as cAdvisor determines it: the directory, which child
+ * cgroups modify later, and a file that does not change.
  */
 export function cgroupCreationPaths(layout: CgroupLayout, cgroup: string): string[] {
   const below = cgroup === "/" ? "" : cgroup;

@@ -1,6 +1,6 @@
 import type { Pressure } from "../base/kernel-text.ts";
 
-/** Processor time since the cgroup was made, in nanoseconds. */
+/** CPU time since the cgroup was created, in nanoseconds. */
 export interface CpuSample {
   readonly usageNanoseconds: number;
   /** Undefined if not requested. */
@@ -18,10 +18,10 @@ export interface Throttling {
   readonly burstNanoseconds: number;
 }
 
-/** Bytes, if not said otherwise. Those of v1 with the cgroups below. */
+/** Bytes unless stated otherwise. On v1 including child cgroups. */
 export interface MemorySample {
   readonly usage: number;
-  /** Usage without file pages that were not used lately. */
+  /** Usage without inactive file pages. */
   readonly workingSet: number;
   readonly rss: number;
   readonly cache: number;
@@ -33,7 +33,7 @@ export interface MemorySample {
   readonly majorPageFaults: number;
   /** Undefined: no limit. */
   readonly limit?: number | undefined;
-  /** Of swap alone; undefined: no limit. */
+  /** For swap alone; undefined: no limit. */
   readonly swapLimit?: number | undefined;
   readonly pressure?: Pressure | undefined;
   readonly details?: MemoryDetails | undefined;
@@ -42,16 +42,16 @@ export interface MemorySample {
 export interface MemoryDetails {
   readonly kernel: number;
   readonly peak: number | undefined;
-  /** How often the limit was hit. */
+  /** Number of times the limit was hit. */
   readonly limitHits: number;
-  /** OOM kills; undefined: the kernel does not count them. */
+  /** OOM kills; undefined: not counted by the kernel. */
   readonly oomKills: number | undefined;
   readonly reservation: number;
-  /** As the kernel has it: memory and swap together on v1, swap alone on v2. Undefined: no limit. */
+  /** As in the kernel: memory and swap together on v1, swap alone on v2. Undefined: no limit. */
   readonly swapLimit: number | undefined;
 }
 
-/** What was read from and written to a block device; what the kernel does not count is undefined. */
+/** I/O of a block device; values that the kernel does not count are undefined. */
 export interface DeviceSample {
   readonly major: number;
   readonly minor: number;
@@ -59,14 +59,14 @@ export interface DeviceSample {
   readonly writtenBytes?: number | undefined;
   readonly reads?: number | undefined;
   readonly writes?: number | undefined;
-  /** Where the device is shared by cost (io.cost.qos). */
+  /** For devices shared by cost (io.cost.qos). */
   readonly cost?: IoCost | undefined;
 }
 
-/** Microseconds of device time, by the kernel's model of what requests cost. */
+/** Microseconds of device time, according to the kernel's cost model. */
 export interface IoCost {
   readonly usage?: number | undefined;
-  /** For which requests waited for their share. */
+  /** Time that requests waited for their share. */
   readonly wait?: number | undefined;
   readonly indebt?: number | undefined;
   readonly indelay?: number | undefined;
@@ -89,20 +89,20 @@ export interface CgroupSample {
   /** Wall clock ms. */
   readonly timeMs: number;
   readonly cpu?: CpuSample | undefined;
-  /** Of one processor, in billionths, over the last seconds; undefined: not known yet. */
+  /** Recent CPU usage in billionths of a processor; undefined: not known yet. */
   readonly nanoCores?: number | undefined;
   readonly memory?: MemorySample | undefined;
   readonly io?: IoSample | undefined;
   readonly tasks?: { readonly current: number; readonly limit: number | undefined } | undefined;
   readonly cpuLimits?: CpuLimits | undefined;
-  /** Of the cgroup itself, not of those below; empty if not requested. */
+  /** Only the cgroup's own processes, without child cgroups; empty if not requested. */
   readonly pids: readonly number[];
 }
 
-/** Above this a limit of v1 means none: the kernel rounds its greatest number down to whole pages. */
+/** A v1 limit above this means none: the kernel rounds its maximum down to whole pages. */
 const mostBytes = 2 ** 62;
 
-/** A limit in bytes; undefined for none, in the words of both versions. */
+/** A limit in bytes; undefined for none, in the notation of either version. */
 export function byteLimit(value: number | undefined): number | undefined {
   return value === undefined || value < 0 || value > mostBytes ? undefined : value;
 }

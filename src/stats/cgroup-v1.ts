@@ -2,7 +2,7 @@ import type { CgroupFile, CgroupTexts } from "./depth.ts";
 import { byteLimit, type CgroupSample, type DeviceSample, workingSet } from "./cgroup-sample.ts";
 import { parseKeyed, parseNumber, parsePids, tickNanoseconds } from "../base/kernel-text.ts";
 
-/** What is read of a cgroup of v1. There is no pressure: the kernel has it for v2 only. */
+/** Files of a v1 cgroup. There are none for pressure: the kernel reports it on v2 only. */
 export const filesV1: readonly CgroupFile[] = [
   { controller: "cpuacct", name: "cpuacct.usage", depth: "resources" },
   { controller: "memory", name: "memory.usage_in_bytes", depth: "resources" },
@@ -26,7 +26,7 @@ export const filesV1: readonly CgroupFile[] = [
   { controller: "blkio", name: "blkio.throttle.io_serviced_recursive", depth: "everything" },
 ];
 
-/** A cgroup of v1 from its files in all hierarchies. */
+/** A v1 cgroup's sample from its files in all hierarchies. */
 export function sampleV1(texts: CgroupTexts, timeMs: number): CgroupSample {
   const current = parseNumber(texts.get("pids.current"));
   return {
@@ -91,7 +91,7 @@ function memory(texts: CgroupTexts): CgroupSample["memory"] {
     pageFaults: total("pgfault"),
     majorPageFaults: total("pgmajfault"),
     limit,
-    // The kernel limits memory and swap together: what is above the memory's limit is for swap.
+    // The kernel limits memory and swap together: the difference to the memory limit is for swap.
     swapLimit: withSwap === undefined || limit === undefined ? undefined : Math.max(0, withSwap - limit),
     details: {
       kernel: parseNumber(texts.get("memory.kmem.usage_in_bytes")) ?? 0,
@@ -112,7 +112,7 @@ function cpuLimits(texts: CgroupTexts): CgroupSample["cpuLimits"] {
   return { shares, quota: quota === undefined || quota < 0 ? undefined : quota, period };
 }
 
-/** Lines of `8:0 Read 123` of both files together. */
+/** Parses lines such as `8:0 Read 123` of both files. */
 export function parseBlkio(bytes: string | undefined, operations: string | undefined): DeviceSample[] {
   const devices = new Map<string, { -readonly [K in keyof DeviceSample]: DeviceSample[K] }>();
   const read = (

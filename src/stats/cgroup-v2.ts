@@ -2,7 +2,7 @@ import { byteLimit, type CgroupSample, type DeviceSample, workingSet } from "./c
 import type { CgroupFile, CgroupTexts } from "./depth.ts";
 import { parseKeyed, parseNumber, parsePids, parsePressure } from "../base/kernel-text.ts";
 
-/** What is read of a cgroup of v2. */
+/** Files of a v2 cgroup. */
 export const filesV2: readonly CgroupFile[] = [
   { name: "cpu.stat", depth: "resources" },
   { name: "memory.current", depth: "resources" },
@@ -24,7 +24,7 @@ export const filesV2: readonly CgroupFile[] = [
   { name: "cpu.max", depth: "everything" },
 ];
 
-/** A cgroup of v2 from its files; a controller that is not enabled there has none. */
+/** A v2 cgroup's sample from its files; those of disabled controllers are missing. */
 export function sampleV2(texts: CgroupTexts, timeMs: number): CgroupSample {
   return {
     timeMs,
@@ -102,12 +102,12 @@ function cpuLimits(texts: CgroupTexts): CgroupSample["cpuLimits"] {
   const weight = parseNumber(texts.get("cpu.weight"));
   const [quota, period] = (texts.get("cpu.max") ?? "").trim().split(" ");
   if (weight === undefined) return undefined;
-  // The shares of v1 that stand for a weight, as cAdvisor counts back.
+  // The v1 shares for a weight, as cAdvisor converts it back.
   const shares = 2 + Math.trunc(((weight - 1) * 262_142) / 9_999);
   return { shares, quota: parseNumber(quota), period: parseNumber(period) };
 }
 
-/** Lines of `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`; each part is there only where there is something of it. */
+/** Parses lines such as `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`; fields with no activity are omitted. */
 export function parseIoStat(text: string | undefined): DeviceSample[] {
   return (text ?? "").split("\n").flatMap((line) => {
     const match = /^(\d+):(\d+) /u.exec(line);

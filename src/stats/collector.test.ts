@@ -43,7 +43,7 @@ function machine(): RecordedStatsFiles {
   return files;
 }
 
-test("nothing is read while nobody asks, and who asks within a second gets the same sample", async () => {
+test("nothing is read without a request, and requests within a second share a sample", async () => {
   const [clock, files] = [new ManualClock(), machine()];
   const collector = new StatsCollector({ clock, files, pods: () => [runningPod()], system: async () => [] });
   assert.equal(files.reads, 0);
@@ -63,7 +63,7 @@ test("nothing is read while nobody asks, and who asks within a second gets the s
   assert.ok(files.reads > deeper);
 });
 
-test("containers' cgroups are found by their ids, and their rates come with the second look", async () => {
+test("cgroups of containers are found by ID, and rates are available from the second sample on", async () => {
   const [clock, files] = [new ManualClock(), machine()];
   const collector = new StatsCollector({ clock, files, pods: () => [runningPod()], system: async () => [] });
   const before = await collector.collect("summary");
@@ -126,7 +126,7 @@ test("the summary of recorded files is exact", async () => {
   ]);
 });
 
-test("what the summary adds of recorded files besides processor and memory is exact", async () => {
+test("the summary's values other than CPU and memory are exact for recorded files", async () => {
   const [clock, files] = [new ManualClock(Date.UTC(2026, 10, 20, 14, 2, 0, 700)), machine()];
   const pressure =
     "some avg10=1.50 avg60=0.25 avg300=0.10 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n";
@@ -178,7 +178,7 @@ test("what the summary adds of recorded files besides processor and memory is ex
   assert.deepEqual(pod?.containers[0]?.logs, { ...used, usedBytes: 8 });
 });
 
-test("a pod of which nothing runs is not measured", () => {
+test("a pod without running containers is not measured", () => {
   const exited = testStatus([testSandbox()], [testContainer({ state: "exited" })]);
   assert.equal(statsPod(testPod(), exited, naming), undefined);
   const lost = testStatus([testSandbox({ ready: false })], [testContainer()]);

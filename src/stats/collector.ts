@@ -14,14 +14,14 @@ export interface CollectorDependencies {
   readonly clock: Clock;
   readonly files: StatsFiles;
   readonly pods: () => readonly StatsPod[];
-  /** The node's system processes: detected again periodically. */
+  /** The node's system processes: looked up periodically. */
   readonly system: () => Promise<readonly SystemCgroup[]>;
 }
 
 /** Requests within this time get the same sample: concurrent scrapes cost one reading. */
 const freshMs = 1_000;
 
-/** A cgroup whose files are to be read, with where they stand among all. */
+/** A cgroup to read, with the position of its files in the batch. */
 interface Wanted {
   readonly cgroup: string;
   readonly files: readonly CgroupFilePath[];
@@ -29,13 +29,13 @@ interface Wanted {
 }
 
 /**
- * What the node, its pods and their containers use, read from the kernel's own files when somebody asks, and only then
- * (cAdvisor's job). It holds nothing but the last sample, and the counters that rates are made of.
+ * Resource usage of the node, its pods and their containers (cAdvisor's job). Reads the kernel's files on request only.
+ * Keeps the last sample, and the counters for rates.
  */
 export class StatsCollector {
   readonly #deps: CollectorDependencies;
   readonly #rates = new CpuRates();
-  /** Cgroups of containers and sandboxes below their pod's, by container id. */
+  /** Cgroups of containers and sandboxes below their pod's, by container ID. */
   readonly #directories = new Map<string, string>();
   #last: { readonly depth: Depth; readonly atMs: number; readonly sample: Promise<NodeSample> } | undefined;
 
@@ -43,7 +43,7 @@ export class StatsCollector {
     this.#deps = deps;
   }
 
-  /** The node now, or at most a second ago, in at least this depth. */
+  /** The node's sample with at least this depth, at most a second old. */
   async collect(depth: Depth): Promise<NodeSample> {
     const nowMs = this.#deps.clock.monotonic();
     if (this.#last !== undefined && nowMs - this.#last.atMs < freshMs && isAtLeast(this.#last.depth, depth)) {
@@ -58,7 +58,7 @@ export class StatsCollector {
     return await sample;
   }
 
-  /** The node as it is now. */
+  /** A new sample of the node. */
   async read(depth: Depth): Promise<NodeSample> {
     const { clock, pods, system } = this.#deps;
     const [measured, systems] = [pods(), await system()];
@@ -78,7 +78,7 @@ export class StatsCollector {
     };
   }
 
-  /** Containers' cgroups are named by their ids, in whatever words the runtime puts around them. */
+  /** Cgroup names of containers contain their IDs, in the runtime's own format. */
   async #findDirectories(pods: readonly StatsPod[]): Promise<void> {
     const { files } = this.#deps;
     const known = new Set<string>();
@@ -126,7 +126,7 @@ export class StatsCollector {
     return samples;
   }
 
-  /** The network is the sandbox's, and every process of the pod is in it. */
+  /** All containers of the pod share the sandbox's network. */
   async #readNetworks(
     pods: readonly StatsPod[],
     samples: ReadonlyMap<string, CgroupSample>,
@@ -166,7 +166,7 @@ export class StatsCollector {
     const result: SystemSample[] = [];
     for (const { name, cgroup, pid, startedMs } of systems) {
       const shared = cgroup === "/" ? undefined : samples.get(cgroup);
-      // Where its cgroup is the whole machine's, or is not counted, its process has figures of its own.
+      // If its cgroup is the machine's root, or not measured, the process's own figures are used.
       const isCounted = shared?.cpu !== undefined || pid === undefined;
       const [text] = isCounted ? [] : await files.readTexts([`/proc/${pid}/stat`]);
       const own = text === undefined ? undefined : processSample(text, clock.now());

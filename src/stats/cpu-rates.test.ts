@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CpuRates } from "./cpu-rates.ts";
 
-test("a rate needs two looks, and looks that come fast show the one before", () => {
+test("a rate needs two samples, and samples in quick succession keep the previous rate", () => {
   const rates = new CpuRates();
   assert.equal(rates.rate("a", 1_000_000_000, 0), undefined);
   assert.equal(rates.rate("a", 1_100_000_000, 500), undefined);
@@ -11,7 +11,7 @@ test("a rate needs two looks, and looks that come fast show the one before", () 
   assert.equal(rates.rate("a", 3_000_000_000, 12_000), 100_000_000);
 });
 
-test("a counter that went back, or was not looked at for two minutes, begins anew", () => {
+test("a counter that decreased, or was not sampled for two minutes, starts again", () => {
   const rates = new CpuRates();
   rates.rate("a", 5_000, 0);
   assert.equal(rates.rate("a", 4_000, 10_000), undefined);

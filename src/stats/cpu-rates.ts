@@ -1,6 +1,6 @@
-/** Rates over less than this say more about the moment than about the load. */
+/** Rates over a shorter time are too noisy. */
 const leastMs = 1_000;
-/** What was seen longer ago says nothing about now; nothing else is kept either. */
+/** Older samples are useless and dropped. */
 const mostMs = 120_000;
 
 interface Seen {
@@ -11,14 +11,14 @@ interface Seen {
 }
 
 /**
- * How much of a processor each cgroup uses now, from its counter at two moments: there is a rate from the second look on,
- * and looks that come fast show the one before. Nothing is read for it in between.
+ * CPU usage of each cgroup from its counter at two moments: available from the second sample on; samples in quick
+ * succession keep the previous rate. Nothing is read in between.
  */
 export class CpuRates {
   readonly #seen = new Map<string, Seen>();
 
   /**
-   * @param key names the cgroup; a container's holds its id, as the counter begins anew with each
+   * @param key identifies the cgroup; a container's includes its ID, because each container has a new counter
    * @param nowMs monotonic
    * @returns billionths of a processor; undefined at first, and after a long pause
    */
@@ -37,7 +37,7 @@ export class CpuRates {
     return before.nanoCores;
   }
 
-  /** Forgets what was not looked at for long. */
+  /** Drops old samples. */
   sweep(nowMs: number): void {
     for (const [key, { lastMs }] of this.#seen) if (nowMs - lastMs > mostMs) this.#seen.delete(key);
   }

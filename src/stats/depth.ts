@@ -1,15 +1,15 @@
-/** How much is read: what scalers ask for, what `/stats/summary` shows, or all that `/metrics/cadvisor` has. */
+/** How much to read: for autoscalers, for `/stats/summary`, or for `/metrics/cadvisor`. */
 export type Depth = "resources" | "summary" | "everything";
 
 export interface CgroupFile {
   readonly name: string;
-  /** v1: in whose hierarchy it is. */
+  /** v1: the hierarchy's controller. */
   readonly controller?: string;
-  /** The least depth at which it is read. */
+  /** The lowest depth that needs it. */
   readonly depth: Depth;
 }
 
-/** Texts of a cgroup's files by name; without those that are not there. */
+/** Contents of a cgroup's files by name; missing files are omitted. */
 export type CgroupTexts = ReadonlyMap<string, string>;
 
 const depths: readonly Depth[] = ["resources", "summary", "everything"];

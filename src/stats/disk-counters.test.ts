@@ -9,7 +9,7 @@ function line(number: string, name: string, reads = 1): string {
   return `${number.replace(":", " ")} ${name} ${reads} 2 3 4 5 6 7 8 9 10 11\n`;
 }
 
-test("a recorded /proc/diskstats is read, with the fields that newer kernels added", () => {
+test("a recorded /proc/diskstats is parsed, including the fields of newer kernels", () => {
   const disks = parseDiskStats(recorded);
   assert.equal(disks.length, recorded.trim().split("\n").length);
   const disk = disks.find(({ name }) => name === "vda");
@@ -25,18 +25,18 @@ test("a recorded /proc/diskstats is read, with the fields that newer kernels add
   });
 });
 
-test("lines that tell less, or nonsense, are no disks", () => {
+test("short and malformed lines are skipped", () => {
   for (const text of ["", "8 1 sda1 1 2 3 4\n", "a b c 1 2 3 4 5 6 7 8 9 10 11\n", line("8:0", "sda x")]) {
     assert.deepEqual(parseDiskStats(text), [], text);
   }
 });
 
-test("a mounted disk is known by its name, else by its number, and shown once", () => {
+test("a mounted disk is matched by name, else by number, and reported once", () => {
   const disks = parseDiskStats(
     line("8:0", "sda") + line("8:1", "sda1", 40) + line("253:0", "dm-0") + line("7:0", "loop0"),
   );
   const mounted = [
-    // Of btrfs the file system has a number of its own.
+    // btrfs has its own device number.
     { source: "/dev/sda1", number: "0:29" },
     { source: "/dev/mapper/vg-root", number: "253:0" },
     { source: "/dev/dm-0", number: "253:0" },

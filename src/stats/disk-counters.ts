@@ -1,11 +1,11 @@
 import type { MountedDevice } from "../ports/stats-files.ts";
 import type { DeviceSample } from "./cgroup-sample.ts";
 
-/** What the kernel counts of a block device since the machine's start: Documentation/admin-guide/iostats.rst. */
+/** The kernel's counters of a block device since boot: Documentation/admin-guide/iostats.rst. */
 export interface DiskCounters {
   readonly major: number;
   readonly minor: number;
-  /** As the kernel has it, `sda1`, or as the mount table does, `mapper/vg-root`: below /dev. */
+  /** Name below /dev: `sda1` from the kernel, or `mapper/vg-root` from the mount table. */
   readonly name: string;
   readonly reads: number;
   readonly readsMerged: number;
@@ -15,17 +15,17 @@ export interface DiskCounters {
   readonly writesMerged: number;
   readonly sectorsWritten: number;
   readonly writeMs: number;
-  /** Requests at this moment. */
+  /** Requests in progress. */
   readonly inProgress: number;
   readonly ioMs: number;
-  /** Each request's time, added up. */
+  /** The sum of all request times. */
   readonly weightedMs: number;
 }
 
-/** A sector of these counters, whatever the device's own are. */
+/** The unit of these counters, whatever the device's sector size. */
 const sectorBytes = 512;
 
-/** Lines of /proc/diskstats; those of kernels before 2.6.25, with fewer fields for partitions, are skipped. */
+/** Parses /proc/diskstats; lines of kernels before 2.6.25, which have fewer fields for partitions, are skipped. */
 export function parseDiskStats(text: string | undefined): DiskCounters[] {
   return (text ?? "").split("\n").flatMap((line) => {
     const [major = "", minor = "", name = "", ...fields] = line.trim().split(/\s+/u);
@@ -45,8 +45,8 @@ export function parseDiskStats(text: string | undefined): DiskCounters[] {
 }
 
 /**
- * The disks of which something is mounted, each once, by the mount table's names. A file system of several devices has
- * a number of its own: its device is known by its name.
+ * Mounted disks, each once, under their names in the mount table. A file system that spans devices has its own device
+ * number, so it is matched by name.
  */
 export function mountedDisks(disks: readonly DiskCounters[], mounted: readonly MountedDevice[]): DiskCounters[] {
   const byNumber = new Map<string, DiskCounters>();
@@ -63,7 +63,7 @@ export function deviceNumber({ major, minor }: Pick<DiskCounters, "major" | "min
   return `${major}:${minor}`;
 }
 
-/** The same as a cgroup's figures of the device. */
+/** The counters in the format of a cgroup's device figures. */
 export function deviceSample({ major, minor, ...disk }: DiskCounters): DeviceSample {
   return {
     major,

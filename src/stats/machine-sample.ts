@@ -22,14 +22,14 @@ const summaryPaths = [
   "/proc/pressure/io",
 ];
 
-/** What is read of the machine beside its root cgroup. */
+/** Files of the machine besides its root cgroup. */
 export function machinePaths(depth: Depth): readonly string[] {
   return isAtLeast(depth, "summary") ? [...resourcePaths, ...summaryPaths] : resourcePaths;
 }
 
 /**
- * The whole machine: its root cgroup, and what only /proc tells. The root cgroup of v2 has no memory of its own, that of
- * v1 no limit, and neither has pressure.
+ * The machine's sample: its root cgroup, and values from /proc. A v2 root cgroup has no memory figures, a v1 root
+ * cgroup no limit, and neither has pressure.
  */
 export function machineSample(
   root: CgroupSample,
@@ -59,7 +59,7 @@ export function machineSample(
   };
 }
 
-/** As runc counts it for the root cgroup of v2. */
+/** As runc computes it for a v2 root cgroup. */
 function memoryOfMachine(
   meminfo: ReadonlyMap<string, number>,
   vmstat: ReadonlyMap<string, number>,

@@ -15,7 +15,7 @@ export interface PodSample {
   readonly sample: CgroupSample | undefined;
   readonly sandbox: { readonly cgroup: string; readonly sample: CgroupSample } | undefined;
   readonly containers: readonly ContainerSample[];
-  /** Of the sandbox's network namespace; undefined when it was not asked for. */
+  /** Of the sandbox's network namespace; undefined if not requested. */
   readonly network: NetworkSample | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface NetworkSample {
   readonly interfaces: readonly InterfaceCounters[];
 }
 
-/** What serves the node itself. */
+/** A system process of the node. */
 export interface SystemSample {
   readonly name: "kubelet" | "runtime" | "pods" | "misc";
   readonly cgroup: string;

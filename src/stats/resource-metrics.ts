@@ -5,7 +5,7 @@ import type { NodeSample } from "./node-sample.ts";
 const container = ["container", "namespace", "pod"];
 const pod = ["namespace", "pod"];
 
-/** `/metrics/resource`: what metrics-server scrapes. Undefined: it could not be measured. Pure. */
+/** `/metrics/resource`: scraped by metrics-server. Undefined: could not be measured. Pure. */
 export function resourceFamilies(sample: NodeSample | undefined): Family[] {
   const error = [{ labels: [], value: sample === undefined ? 1 : 0 }];
   return [

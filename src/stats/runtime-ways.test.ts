@@ -42,7 +42,7 @@ async function labels(runtimeName: string): Promise<Record<string, string>[]> {
   return cgroups.slice(1).map((view) => ({ ...view.labels }));
 }
 
-test("a container is named by its id, on CRI-O as CRI-O names it, and its sandbox is the container POD", async () => {
+test("a container's name label is its ID, on CRI-O CRI-O's name for it, and its sandbox is the container POD", async () => {
   const owner = { pod: "pod", namespace: "default" };
   assert.deepEqual(await labels("containerd"), [
     { ...owner, id: "/s", name: "s1", image: "", container: "" },
@@ -54,7 +54,7 @@ test("a container is named by its id, on CRI-O as CRI-O names it, and its sandbo
   ]);
 });
 
-test("what images take is the runtime's own figure, on CRI-O the sizes of its images: it measures their index", async () => {
+test("image storage is the runtime's own figure; on CRI-O, which measures only its index, the sum of the image sizes", async () => {
   let lists = 0;
   const cri = {
     runtime: { listContainerStats: async () => ({ stats: [] }) },

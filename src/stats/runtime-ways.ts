@@ -1,14 +1,14 @@
 import type { PodRef } from "../journal/entry.ts";
 
-/** What statistics must know of a runtime, as cAdvisor does, because CRI does not report it. */
+/** What statistics must know about a runtime because CRI does not report it; cAdvisor has the same special cases. */
 export interface RuntimeWays {
-  /** The name of its process. */
+  /** Its process name. */
   readonly program: string;
-  /** False: what it says of the disk that images take is the size of its index of them. */
+  /** False: its figure for image storage covers only its index of images. */
   readonly measuresImages: boolean;
-  /** Sandboxes count as containers of this name. */
+  /** The container name under which sandboxes are reported. */
   readonly sandboxContainer: string;
-  /** What the label `name` is for an instance of a container; a sandbox's is {@link RuntimeWays.sandboxContainer}. */
+  /** The label `name` of a container instance; a sandbox's is {@link RuntimeWays.sandboxContainer}. */
   readonly nameOf: (id: string, container: string, pod: PodRef, attempt: number) => string;
 }
 
@@ -23,7 +23,7 @@ const crio: RuntimeWays = {
   },
 };
 
-/** @param runtimeName as the runtime's Version says: `containerd`, `cri-o`, `docker` for cri-dockerd */
+/** @param runtimeName from the runtime's Version: `containerd`, `cri-o`, `docker` for cri-dockerd */
 export function runtimeWays(runtimeName: string): RuntimeWays {
   if (runtimeName === "cri-o") return crio;
   return { ...usual, program: runtimeName === "docker" ? "dockerd" : runtimeName };

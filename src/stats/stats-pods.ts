@@ -6,11 +6,11 @@ import { qosClass } from "../resources/qos.ts";
 import type { RuntimeWays } from "./runtime-ways.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 
-/** A running container as statistics need it. */
+/** A running container, for statistics. */
 export interface StatsContainer {
   readonly name: string;
   readonly id: string;
-  /** The runtime's name for it; cAdvisor's label `name`. */
+  /** The runtime's name for it: cAdvisor's label `name`. */
   readonly alias: string;
   readonly image: string;
   /** Wall clock ms. */
@@ -26,9 +26,9 @@ export interface StatsPod {
   readonly cgroup: string;
   readonly sandboxId: string;
   readonly sandboxAlias: string;
-  /** As what container the sandbox counts; empty: as none. */
+  /** The container name for the sandbox; empty: not reported. */
   readonly sandboxContainer: string;
-  /** When its sandbox was made, wall clock ms. */
+  /** Creation time of its sandbox, wall clock ms. */
   readonly createdMs: number;
   readonly containers: readonly StatsContainer[];
 }
@@ -39,7 +39,10 @@ export interface StatsNaming {
   readonly runtime: RuntimeWays;
 }
 
-/** The measured parts of a pod: what runs of its newest sandbox. Undefined while nothing runs, as upstream. Pure. */
+/**
+ * The measured parts of a pod: the running containers of its newest sandbox. Undefined while none runs, as upstream.
+ * Pure.
+ */
 export function statsPod(pod: Pod, observed: PodStatus, naming: StatsNaming): StatsPod | undefined {
   const sandbox = observed.sandboxes.find(({ ready }) => ready);
   const running = observed.containers.filter(({ state }) => state === "running");

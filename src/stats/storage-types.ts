@@ -2,20 +2,20 @@ import type { FsStats, VolumeStats } from "./summary-types.ts";
 
 export interface ContainerStorage {
   readonly name: string;
-  /** What the container has written to its own file system. */
+  /** The container's writable layer. */
   readonly rootfs: FsStats | undefined;
   readonly logs: FsStats | undefined;
 }
 
 export interface PodStorage {
-  /** By container id. */
+  /** By container ID. */
   readonly containers: ReadonlyMap<string, ContainerStorage>;
   readonly volumes: readonly VolumeStats[];
-  /** Everything of the pod that counts against the node's ephemeral storage. */
+  /** Everything of the pod that counts as ephemeral storage. */
   readonly ephemeral: FsStats | undefined;
 }
 
-/** What lies on the node's disks. */
+/** Usage of the node's disks. */
 export interface NodeStorage {
   readonly fs: FsStats | undefined;
   readonly imageFs: FsStats | undefined;

@@ -24,12 +24,12 @@ export interface StorageDependencies {
   readonly runtime: Pick<RuntimeWays, "measuresImages">;
 }
 
-/** Runtimes measure writable layers this often, and answer from that in between. */
+/** Runtimes measure writable layers at this interval and cache the result. */
 const runtimeFreshMs = 10_000;
 const runtimeLimitMs = 10_000;
 
 interface RuntimeUsage {
-  /** By container id. */
+  /** By container ID. */
   readonly layers: ReadonlyMap<string, FilesystemUsage>;
   readonly imageFs: FsStats | undefined;
   readonly containerFs: FsStats | undefined;
@@ -37,31 +37,31 @@ interface RuntimeUsage {
 
 const nothingKnown: RuntimeUsage = { layers: new Map(), imageFs: undefined, containerFs: undefined };
 
-/** What pods are measured with. */
+/** The shared state of one measurement. */
 interface Measuring {
-  /** Of pods' directories. */
+  /** The pods' directory's. */
   readonly fileSystem: FileSystemUsage | undefined;
   readonly usage: RuntimeUsage;
-  /** File systems of writable layers by their mountpoints: each is asked once. */
+  /** File systems of writable layers by mount point: each is queried once. */
   readonly places: Map<string, Promise<FileSystemUsage | undefined>>;
   readonly anew: boolean;
 }
 
-/** What the node, its images, and its pods have on their disks: from the runtime what is its own, the rest from the disks. */
+/** Disk usage of the node, its images and its pods: the runtime's parts from the runtime, the rest from the disks. */
 export class StorageStats {
   readonly #deps: StorageDependencies;
   readonly #signal: AbortSignal;
   #runtime: { readonly atMs: number; readonly usage: Promise<RuntimeUsage> } | undefined;
-  /** What last went wrong at the runtime: said once. */
+  /** The runtime's last error; logged once. */
   #problem = "";
 
-  /** @param signal ends what is being measured */
+  /** @param signal cancels measurements */
   constructor(deps: StorageDependencies, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
   }
 
-  /** The node and all of its pods that run. */
+  /** The node and its running pods. */
   async collect(pods: readonly StatsPod[]): Promise<NodeStorage> {
     const { clock, files, rootDirectory, volumes } = this.#deps;
     volumes.keep(new Set(pods.map(({ ref }) => ref.uid)));
@@ -77,8 +77,8 @@ export class StorageStats {
   }
 
   /**
-   * Some pods alone.
-   * @param ask anew: what can be is measured now. layers: containers' own file systems as well, about which the runtime is asked
+   * Some pods only.
+   * @param ask anew: measure now where possible. layers: include writable layers, which requires the runtime
    */
   async ofPods(
     pods: readonly StatsPod[],
@@ -96,7 +96,7 @@ export class StorageStats {
     return new Map(await Promise.all(storage));
   }
 
-  /** Bytes of the logs of each container, those that were rotated included. */
+  /** Log bytes of each container, including rotated files. */
   async logFamily(pods: readonly StatsPod[]): Promise<Family> {
     const samples: Sample[] = [];
     for (const { ref, pod, containers } of pods) {
@@ -207,7 +207,7 @@ export class StorageStats {
   }
 }
 
-/** Layers that images share count for each. */
+/** Shared layers count for each image. */
 function totalSize(images: readonly { readonly size: bigint }[]): number {
   return Number(images.reduce((sum, { size }) => sum + size, 0n));
 }

@@ -1,4 +1,4 @@
-/** The API that `/stats/summary` speaks: `stats/v1alpha1` of k8s.io/kubelet. Times are RFC 3339. */
+/** The API of `/stats/summary`: `stats/v1alpha1` of k8s.io/kubelet. Times are RFC 3339. */
 
 export interface PsiData {
   readonly total: number;
@@ -49,7 +49,7 @@ export interface InterfaceStats {
   readonly txErrors?: number;
 }
 
-/** Its own fields are those of `eth0`. */
+/** The inherited fields are those of `eth0`. */
 export interface NetworkStats extends InterfaceStats {
   readonly time: string;
   readonly interfaces?: readonly InterfaceStats[];

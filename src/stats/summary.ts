@@ -22,7 +22,7 @@ import type {
   SwapStats,
 } from "./summary-types.ts";
 
-/** The interface whose counters stand for a network as a whole, in the words of every runtime's CNI. */
+/** The interface whose counters represent the network, in every CNI. */
 const mainInterface = "eth0";
 
 /** Second precision, as metav1.Time. */
@@ -31,8 +31,8 @@ export function apiTime(ms: number): string {
 }
 
 /**
- * A node as `/stats/summary` shows it. Pure.
- * @param storage undefined with only_cpu_and_memory: what lies on disks, networks and pressure are left out then
+ * A node in the format of `/stats/summary`. Pure.
+ * @param storage undefined with only_cpu_and_memory: disks, networks and pressure are then omitted
  */
 export function summaryOf(nodeName: string, { machine, system, pods }: NodeSample, storage?: NodeStorage): Summary {
   const wide = storage !== undefined;
@@ -169,7 +169,7 @@ function interfaceStats({ name, rxBytes, rxErrors, txBytes, txErrors }: Interfac
   return { name, rxBytes, rxErrors, txBytes, txErrors };
 }
 
-/** The file system figures for a part of it: the free space is shared. */
+/** File system figures for a part of it: the free space is shared. */
 export function fsStats(
   timeMs: number,
   fileSystem: { availableBytes: number; capacityBytes: number; inodes: number; inodesFree: number } | undefined,

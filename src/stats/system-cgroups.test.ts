@@ -9,7 +9,7 @@ import { SystemCgroups } from "./system-cgroups.ts";
 const processes = { ownPid: 7, list: async () => [] };
 const settings = { kubelet: undefined, runtime: undefined, misc: "/system.slice", pods: "/kubepods" };
 
-test("cgroups begin when they were made, which what is made in them later does not change", async () => {
+test("a cgroup's start is its creation, whatever is created in it later", async () => {
   const layouts: readonly CgroupLayout[] = [
     { version: 2, root: "/cg" },
     { version: 1, controllers: { memory: "/cg", cpu: "/cg-cpu", cpuacct: "/cg-cpu" } },
@@ -32,7 +32,7 @@ test("cgroups begin when they were made, which what is made in them later does n
   }
 });
 
-test("the runtime is found by its process, which is not always called as the runtime is", async () => {
+test("the runtime is found by its process, whose name may differ from the runtime's", async () => {
   for (const [runtime, program] of [
     ["containerd", "containerd"],
     ["cri-o", "crio"],

@@ -6,22 +6,22 @@ import type { CgroupSample } from "./cgroup-sample.ts";
 import { parseBootTime, parseOwnCgroup, parseProcessStat } from "../base/kernel-text.ts";
 import type { SystemSample } from "./node-sample.ts";
 
-/** Where something that serves the node is counted. */
+/** The cgroup of a system process of the node. */
 export interface SystemCgroup {
   readonly name: SystemSample["name"];
   readonly cgroup: string;
-  /** Its process, where it is one. */
+  /** Undefined for a cgroup without a known process. */
   readonly pid: number | undefined;
   readonly startedMs: number | undefined;
 }
 
-/** Configured cgroups; what is undefined is found out. */
+/** Configured cgroups; undefined ones are detected. */
 export interface SystemCgroupSettings {
   readonly kubelet: string | undefined;
   readonly runtime: string | undefined;
   readonly misc: string | undefined;
   readonly pods: string;
-  /** `containerd`: the program's name. */
+  /** The program's name: `containerd`. */
   readonly runtimeProgram: string;
   /** When podwright started, wall clock ms. */
   readonly startedMs: number;
@@ -33,7 +33,7 @@ export interface SystemCgroupDependencies {
   readonly processes: Pick<Processes, "ownPid" | "list">;
 }
 
-/** The runtime may have been restarted elsewhere. */
+/** The runtime may have been restarted in another cgroup. */
 const lookAgainMs = 60_000;
 
 /** Finds the cgroups of podwright itself, of the runtime and of all pods together. */
@@ -69,14 +69,14 @@ export class SystemCgroups {
     return [...found, { name: "runtime", cgroup, pid, startedMs: await this.#startOf(pid) }];
   }
 
-  /** One without a process of its own: it began when its cgroup was made. */
+  /** A cgroup without a known process: it starts with its creation. */
   async #named(name: SystemCgroup["name"], cgroup: string): Promise<SystemCgroup> {
     const { files } = this.#deps;
     const startedMs = await files.changed(cgroupCreationPaths(files.cgroups, cgroup));
     return { name, cgroup, pid: undefined, startedMs };
   }
 
-  /** Undefined also with several runtimes: ours is unknown. */
+  /** Undefined also with several runtimes: podwright's is unknown. */
   async #runtimePid(): Promise<number | undefined> {
     const [first, ...others] = (await this.#deps.processes.list()).filter(
       ({ name }) => name === this.#settings.runtimeProgram,
@@ -97,7 +97,7 @@ export class SystemCgroups {
   }
 }
 
-/** A single process, as if it had a cgroup of its own. */
+/** A single process in the format of a cgroup. */
 export function processSample(stat: string, timeMs: number): CgroupSample | undefined {
   const usage = parseProcessStat(stat);
   if (usage === undefined) return undefined;

@@ -2,17 +2,17 @@ import type { CgroupSample } from "./cgroup-sample.ts";
 import type { DiskCounters } from "./disk-counters.ts";
 import type { NetworkSample } from "./node-sample.ts";
 
-/** A cgroup as `/metrics/cadvisor` shows it. */
+/** A cgroup in the view of `/metrics/cadvisor`. */
 export interface CgroupView {
   readonly sample: CgroupSample;
-  /** Of sandboxes and of the machine. */
+  /** For sandboxes and the machine. */
   readonly network: NetworkSample | undefined;
   readonly processes: ProcessFigures | undefined;
   /** Wall clock ms; undefined: not known. */
   readonly startedMs: number | undefined;
   /** Names of block devices by `major:minor`. */
   readonly devices: ReadonlyMap<string, string>;
-  /** Of the machine: what the kernel counts of its mounted disks. */
+  /** For the machine: the kernel's counters of its mounted disks. */
   readonly disks?: readonly DiskCounters[];
 }
 
@@ -25,7 +25,7 @@ export interface ProcessFigures {
 }
 
 export interface ViewValue {
-  /** Of the extra labels. */
+  /** Values of the extra labels. */
   readonly labels: readonly string[];
   readonly value: number;
 }
@@ -35,7 +35,7 @@ export interface ViewMetric {
   readonly help: string;
   readonly type: "counter" | "gauge";
   readonly labels: readonly string[];
-  /** Whether cAdvisor dates it: what was measured, not what is configured. */
+  /** Whether it has a timestamp, as in cAdvisor: measured values have, configured ones have not. */
   readonly dated: boolean;
   readonly values: (view: CgroupView) => readonly ViewValue[];
 }

@@ -9,19 +9,19 @@ import type { VolumeStats } from "./summary-types.ts";
 export interface VolumeUsageDependencies {
   readonly clock: Clock;
   readonly files: StatsFiles;
-  /** Tells how long each measuring took. */
+  /** Receives the duration of each measurement. */
   readonly measured?: (durationMs: number) => void;
 }
 
 export interface VolumeUsageSettings {
   readonly rootDirectory: string;
-  /** Between two looks at a pod's volumes; 0: they are not measured (volumeStatsAggPeriod). */
+  /** Interval of measuring a pod's volumes; 0: not measured (volumeStatsAggPeriod). */
   readonly periodMs: number;
 }
 
-/** Who asks for the first time, or anew, waits no longer than this; the figures come with a later answer then. */
+/** The longest wait for a first or fresh measurement; its result then comes with a later request. */
 const firstWaitMs = 2_000;
-/** Trees walked at a time. */
+/** Trees walked concurrently. */
 const walks = 2;
 
 interface Known {
@@ -31,8 +31,8 @@ interface Known {
 }
 
 /**
- * How much pods' volumes hold (upstream's resource analyzer). Walking a tree is dear, so a pod's are looked at once a
- * period, and only while somebody asks.
+ * Usage of pods' volumes (upstream's resource analyzer). Walking a tree is expensive, so each pod is measured once per
+ * period, and only on request.
  */
 export class VolumeUsage {
   readonly #deps: VolumeUsageDependencies;
@@ -48,8 +48,8 @@ export class VolumeUsage {
   }
 
   /**
-   * The latest figures; none for volumes that nobody can measure, such as a hostPath.
-   * @param anew measured now, unless that takes longer than somebody may wait
+   * The latest figures; none for unmeasurable volumes such as hostPath.
+   * @param anew measure now, unless that takes too long
    */
   async of(pod: Pod, anew = false): Promise<readonly VolumeStats[]> {
     const directories = volumeDirectories(pod, this.#settings.rootDirectory);
@@ -59,7 +59,7 @@ export class VolumeUsage {
     const known: Known = this.#known.get(uid) ?? { atMs: Number.NEGATIVE_INFINITY, stats: [], running: undefined };
     this.#known.set(uid, known);
     const isWaitedFor = anew || known.atMs === Number.NEGATIVE_INFINITY;
-    // What is being measured already may have begun before that what is asked about.
+    // A measurement in progress may be too old.
     if (anew) await this.#waitFor(known.running);
     const isDue = anew || clock.monotonic() - known.atMs >= this.#settings.periodMs;
     if (isDue) known.running ??= this.#measure(known, directories);
@@ -74,7 +74,6 @@ export class VolumeUsage {
     await Promise.race([running, promise]);
   }
 
-  /** Forgets pods that are gone. */
   keep(uids: ReadonlySet<string>): void {
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
   }
@@ -93,7 +92,7 @@ export class VolumeUsage {
       }
       known.stats = stats;
     } catch {
-      // The node ends.
+      // The node is shutting down.
     }
     known.atMs = clock.monotonic();
     known.running = undefined;
@@ -113,7 +112,7 @@ const plugins = {
   projected: "projected",
 } as const;
 
-/** Where the volumes lie whose content is the node's own. */
+/** Directories of volumes whose content belongs to the node. */
 function volumeDirectories({ metadata, spec }: Pod, rootDirectory: string): VolumeDirectory[] {
   return (spec.volumes ?? []).flatMap((volume) => {
     const type = (Object.keys(plugins) as (keyof typeof plugins)[]).find((each) => volume[each] !== undefined);
@@ -123,7 +122,7 @@ function volumeDirectories({ metadata, spec }: Pod, rootDirectory: string): Volu
   });
 }
 
-/** Whether a volume counts against the node's ephemeral storage: what lies in memory does not. */
+/** Whether a volume counts as ephemeral storage: those in memory do not. */
 export function isEphemeral(pod: Pod, name: string): boolean {
   const volume: Volume | undefined = pod.spec.volumes?.find((each) => each.name === name);
   if (volume?.emptyDir !== undefined) return (volume.emptyDir.medium ?? "") === "";

@@ -47,7 +47,7 @@ function conditions({ spec = two, phase = "Running", init = [], containers = [],
   return { list, text };
 }
 
-test("conditions come in upstream's order, those of others first", () => {
+test("conditions are in upstream's order, those of others first", () => {
   const foreign = { type: "example.com/gate", status: "True", lastProbeTime: null, lastTransitionTime: null } as const;
   const { list } = conditions({ previous: [foreign] });
   assert.deepEqual(
@@ -57,7 +57,7 @@ test("conditions come in upstream's order, those of others first", () => {
   assert.ok(list.slice(1).every(({ observedGeneration }) => observedGeneration === 2));
 });
 
-test("the time of a transition stays while the status does", () => {
+test("the transition time stays while the status does", () => {
   const before = (type: string, is: "True" | "False"): PodCondition => ({
     type,
     status: is,
@@ -82,14 +82,14 @@ test("a pod is ready when all its containers and sidecars are", () => {
   );
 });
 
-test("a pod that has ended is not ready, for that reason", () => {
+test("an ended pod is not ready, with that reason", () => {
   const containers = [status("a", false), status("b", true)];
   assert.equal(conditions({ containers, phase: "Succeeded" }).text("Ready"), "False PodCompleted");
   assert.equal(conditions({ containers, phase: "Failed" }).text("ContainersReady"), "False PodFailed");
   assert.equal(conditions({ containers, phase: "Succeeded" }).text("Initialized"), "True PodCompleted");
 });
 
-test("readiness gates of others have a say", () => {
+test("readiness gates of others count", () => {
   const spec = { containers: [{ name: "a" }], readinessGates: [{ conditionType: "x" }, { conditionType: "y" }] };
   const containers = [status("a", true)];
   const gate = (type: string, is: "True" | "False") => ({
@@ -111,7 +111,7 @@ test("readiness gates of others have a say", () => {
   );
 });
 
-test("a pod is initialised when its init containers are done and its sidecars started, and stays so", () => {
+test("a pod is initialized when its init containers are done and its sidecars started, permanently", () => {
   const spec = { ...two, initContainers: [{ name: "i" }, { name: "s", restartPolicy: "Always" as const }] };
   const begun = [status("i", true), status("s", false, { started: false })];
   assert.equal(
@@ -128,7 +128,7 @@ test("a pod is initialised when its init containers are done and its sidecars st
   assert.equal(conditions({ spec, init: begun, previous }).text("Initialized"), "True");
 });
 
-test("containers can start in one ready sandbox of the right network with an address", () => {
+test("containers can start in a single ready sandbox of the right network with an address", () => {
   const pod = podWith(two);
   const usable = (...sandboxes: Parameters<typeof readySandbox>[0][]) =>
     hasUsableSandbox(pod, runtimeStatus(pod, [], sandboxes.map(readySandbox)));

@@ -28,20 +28,20 @@ const exit = (exitCode: number, changed: Parameters<typeof runtimeContainer>[1] 
   runtimeContainer("c", { state: "exited", exitCode, reason: exitCode === 0 ? "Completed" : "Error", ...changed });
 const backOff = new Map([["c", { reason: "CrashLoopBackOff", message: "back-off 10s" }]]);
 
-test("a container that was never made waits", () => {
+test("a container that was never created waits", () => {
   const status = statusOf(onFailure, []);
   assert.deepEqual(status.state, { waiting: { reason: "ContainerCreating" } });
   assert.deepEqual([status.ready, status.started, status.image, status.imageID], [false, false, "image:1", ""]);
   assert.deepEqual(statusOf(onFailure, [runtimeContainer("c", { state: "created" })]).state, { waiting: {} });
 });
 
-test("a container that could not be started waits for that reason", () => {
+test("a container whose start failed waits for that reason", () => {
   const waiting = new Map([["c", { reason: "ErrImagePull", message: "no such image" }]]);
   const status = statusOf(onFailure, [], undefined, { waiting });
   assert.deepEqual(status.state, { waiting: { reason: "ErrImagePull", message: "no such image" } });
 });
 
-test("why an earlier life could not start a container is told until this one has tried", () => {
+test("a start failure of an earlier run is reported until this run has tried", () => {
   const refused = { waiting: { reason: "CreateContainerConfigError", message: 'configmap "none" not found' } };
   const before = { ...statusOf(onFailure, []), state: refused };
   const again = statusOf(onFailure, [], before);
@@ -58,20 +58,20 @@ test("why an earlier life could not start a container is told until this one has
   }
 });
 
-test("a crashed container waits for its back-off, its end is the last state", () => {
+test("a crashed container waits for its back-off, with its exit as the last state", () => {
   const status = statusOf(onFailure, [exit(7)], undefined, { waiting: backOff });
   assert.equal(status.state.waiting?.reason, "CrashLoopBackOff");
   assert.equal(status.lastState.terminated?.exitCode, 7);
 });
 
-test("a reason of the past says nothing about a container that runs or has ended for good", () => {
+test("an old waiting reason does not affect a container that runs or has ended for good", () => {
   assert.ok(statusOf(onFailure, [runtimeContainer("c")], undefined, { waiting: backOff }).state.running);
   assert.ok(statusOf(onFailure, [exit(0)], undefined, { waiting: backOff }).state.terminated);
   const deleted = { ...onFailure, metadata: { ...onFailure.metadata, deletionTimestamp: "2026-11-20T19:31:27Z" } };
   assert.ok(statusOf(deleted, [exit(7)], undefined, { waiting: backOff }).state.terminated);
 });
 
-test("the instance before the newest is the last state", () => {
+test("the previous instance is the last state", () => {
   const newest = runtimeContainer("c", { id: "new", restartCount: 1 });
   const status = statusOf(onFailure, [newest, exit(7, { id: "old" }), exit(8, { id: "older" })]);
   assert.equal(status.containerID, "containerd://new");
@@ -79,7 +79,7 @@ test("the instance before the newest is the last state", () => {
   assert.equal(status.restartCount, 1);
 });
 
-test("a last state that the runtime has forgotten stays known", () => {
+test("a last state that the runtime has lost is kept", () => {
   const crashed = statusOf(onFailure, [exit(7, { id: "old" })], undefined, { waiting: backOff });
   const status = statusOf(onFailure, [runtimeContainer("c", { id: "new", restartCount: 1 })], crashed);
   assert.equal(status.lastState.terminated?.containerID, "containerd://old");
@@ -87,7 +87,7 @@ test("a last state that the runtime has forgotten stays known", () => {
   assert.deepEqual(again.lastState, {});
 });
 
-test("what a container left to say is in its end, after the runtime's own word", () => {
+test("a termination message follows the runtime's own message", () => {
   const terminationMessages = new Map([[containerId("c-0"), "boom\n"]]);
   const message = (own: string) =>
     statusOf(onFailure, [exit(7, { message: own })], undefined, { terminationMessages }).state.terminated?.message;
@@ -95,7 +95,7 @@ test("what a container left to say is in its end, after the runtime's own word",
   assert.equal(message("runtime says"), "runtime says: boom\n");
 });
 
-test("messages are cut to their share of the pod's status, between characters", () => {
+test("messages are truncated to their share of the pod's status, between characters", () => {
   const pod = podWith({ containers: [container, { name: "d" }] });
   const terminationMessages = new Map([[containerId("c-0"), `x${"ä".repeat(6000)}`]]);
   const message = statusOf(pod, [exit(1)], undefined, { terminationMessages }).state.terminated?.message ?? "";
@@ -103,7 +103,7 @@ test("messages are cut to their share of the pod's status, between characters", 
   assert.ok(message.endsWith("ä"));
 });
 
-test("a container that was running and is gone has ended, nobody knows how", () => {
+test("a running container that disappears has an unknown exit", () => {
   const before = statusOf(onFailure, [runtimeContainer("c")]);
   const gone = statusOf(onFailure, [], before);
   assert.deepEqual(gone.state, { waiting: { reason: "ContainerCreating" } });
@@ -118,17 +118,17 @@ test("a container that was running and is gone has ended, nobody knows how", () 
   assert.deepEqual(statusOf(onFailure, [runtimeContainer("c", { state: "unknown" })]).state, { waiting: {} });
 });
 
-test("an end that was seen stays when the container is gone", () => {
+test("an observed exit stays when the container is gone", () => {
   const before = statusOf(onFailure, [exit(0)]);
   assert.deepEqual(statusOf(onFailure, [], before), before);
 });
 
-test("restart counts never fall", () => {
+test("restart counts never decrease", () => {
   const before = statusOf(onFailure, [runtimeContainer("c", { restartCount: 5 })]);
   assert.equal(statusOf(onFailure, [runtimeContainer("c", { id: "new", restartCount: 0 })], before).restartCount, 5);
 });
 
-test("probes decide about started and ready, where there are any", () => {
+test("probes decide about started and ready, if there are any", () => {
   const running = [runtimeContainer("c")];
   const result = (state?: { ready?: boolean; started?: boolean }) => {
     const probes = new Map(state === undefined ? [] : [["c", state]]);
@@ -152,7 +152,7 @@ function initStatuses(
   return containerStatuses(inputs, "init", withInit.spec.initContainers ?? [], undefined);
 }
 
-test("init containers come in spec order, are ready when done, and wait for the pod before", () => {
+test("init containers are in spec order, ready when done, and regular ones wait for them", () => {
   const done = runtimeContainer("z-init", { state: "exited" });
   const statuses = initStatuses([done, runtimeContainer("side")]);
   assert.deepEqual(
@@ -165,7 +165,7 @@ test("init containers come in spec order, are ready when done, and wait for the 
   assert.equal(initStatuses([])[0]?.state.waiting?.reason, "PodInitializing");
 });
 
-test("an init container that succeeded waits for nothing", () => {
+test("a succeeded init container has no waiting reason", () => {
   const waiting = new Map([["z-init", { reason: "CrashLoopBackOff", message: "" }]]);
   const [failed] = initStatuses([runtimeContainer("z-init", { state: "exited", exitCode: 1 })], { waiting });
   assert.deepEqual(failed?.state, { waiting: { reason: "CrashLoopBackOff" } });
@@ -173,13 +173,13 @@ test("an init container that succeeded waits for nothing", () => {
   assert.ok(done?.state.terminated);
 });
 
-test("an init container that the runtime forgot is done when regular containers are there; a sidecar is not", () => {
+test("a lost init container counts as done when regular containers exist; a sidecar does not", () => {
   const [init, side] = initStatuses([runtimeContainer("c")]);
   assert.deepEqual([init?.state.terminated?.exitCode, init?.state.terminated?.reason], [0, "Completed"]);
   assert.equal(side?.state.waiting?.reason, "PodInitializing");
 });
 
-test("regular containers come by name, ephemeral ones are never ready", () => {
+test("regular containers are sorted by name, ephemeral ones are never ready", () => {
   const pod = podWith({ containers: [{ name: "b" }, { name: "a" }], ephemeralContainers: [{ name: "e" }] });
   const inputs = statusInputs(pod, { podStatus: runtimeStatus(pod, [runtimeContainer("e")]) });
   const names = containerStatuses(inputs, "regular", pod.spec.containers, undefined).map(({ name }) => name);
@@ -188,7 +188,7 @@ test("regular containers come by name, ephemeral ones are never ready", () => {
   assert.deepEqual([ephemeral?.ready, ephemeral?.started], [false, undefined]);
 });
 
-test("resources, mounts, user and stop signal are shown", () => {
+test("resources, mounts, user and stop signal are reported", () => {
   const volumeMounts = [
     { name: "v", mountPath: "/v" },
     { name: "r", mountPath: "/r", readOnly: true, recursiveReadOnly: "IfPossible" },

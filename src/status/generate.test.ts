@@ -18,7 +18,7 @@ import type { Failure } from "./inputs.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
 
-/** Where a transition can't be told from the recording. */
+/** For transitions whose time is not in the recording. */
 function withoutTimes(status: PodStatus): PodStatus {
   return { ...status, conditions: status.conditions?.map((each) => ({ ...each, lastTransitionTime: null })) ?? [] };
 }
@@ -79,28 +79,28 @@ function clusterPod({ name, generation, status }: StreamEntry): Pod {
 
 /**
  * Known differences: the Go kubelet reads status.resources from the pod's cgroup, whose "no limit" on cgroup v1 is a
- * huge number; and it tells of a sandbox a moment before it tells of the sandbox's address.
+ * huge number; and it reports a sandbox a moment before the sandbox's address.
  */
 function comparable(status: PodStatus, withAddress: boolean): PodStatus {
   const { podIP, podIPs, resources: _, ...rest } = status;
   return withAddress ? { ...rest, ...(podIP && { podIP }), ...(podIPs && { podIPs }) } : rest;
 }
 
-/** The Go kubelet writes the end of a startup probe into the last status, ahead of what follows from it. */
+/** The Go kubelet writes the result of a startup probe into the last status, before its consequences. */
 function isHalfUpdated({ status }: StreamEntry): boolean {
   return (status.initContainerStatuses ?? []).some((each) => each.name === "side" && each.started && !each.ready);
 }
 
 for (const name of ["crash", "done", "noimage", "badconfig", "oom", "full", "liveness"]) {
   test(`pod ${name} goes through the statuses that the Go kubelet showed`, () => {
-    // The first entry is the API server's own; what follows a deletion is not made from the containers alone.
+    // The first entry is the API server's own; entries after a deletion do not depend on the containers alone.
     const entries = stream.filter((entry) => entry.name === name && entry.generation === 1).slice(1);
     let previous: PodStatus | undefined;
     for (const entry of entries.filter((each) => !isHalfUpdated(each))) {
       const generated = generateAPIPodStatus(inputsBehind(clusterPod(entry), entry.status, previous));
       const expected = comparable(entry.status, entry.status.podIP !== undefined);
       const actual = comparable(generated, entry.status.podIP !== undefined);
-      // The Go kubelet holds a terminal phase back until the pod's worker has ended; its conditions tell already.
+      // The Go kubelet delays a terminal phase until the pod's worker has ended; its conditions come earlier.
       const heldBack = isTerminalPhase(actual.phase) && expected.phase === "Running";
       assert.deepEqual(heldBack ? { ...actual, phase: "Running" } : actual, expected);
       previous = generated;
@@ -114,7 +114,7 @@ const pod: Pod = {
   spec: { containers: [{ name: "c", image: "image" }], restartPolicy: "OnFailure" },
 };
 
-/** An ending by which the node fails a pod, as an eviction: no room of this version makes that one. */
+/** An ending with which the node fails a pod, such as an eviction. */
 function failing(code: CauseCode, message: string, outcome: "failed" | "refused" = "failed"): Failure {
   return { cause: { code, message }, outcome };
 }
@@ -126,7 +126,7 @@ test("a new pod waits for its containers to be created", () => {
   assert.deepEqual(status.containerStatuses?.[0]?.state, { waiting: { reason: "ContainerCreating" } });
 });
 
-test("a pod that the node ends is Failed in the node's words, and stays so", () => {
+test("a pod that the node ends is Failed with the node's message, permanently", () => {
   const failure = failing("Evicted", "The node was low on resource: memory.");
   const podStatus = runtimeStatus(pod, [runtimeContainer("c")]);
   const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
@@ -144,7 +144,7 @@ test("a pod that the node ends is Failed in the node's words, and stays so", () 
   );
 });
 
-test("a pod that is over before it began has no containers that wait, so that its reason is what people see", () => {
+test("a pod that ended before it started has no waiting containers, so that its reason is visible", () => {
   const podStatus = runtimeStatus(pod, [], []);
   const failure = failing("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
   const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
@@ -153,7 +153,7 @@ test("a pod that is over before it began has no containers that wait, so that it
   assert.deepEqual(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed })), failed);
 });
 
-test("of a pod that the node refuses is said why and nothing else, but what others say of it", () => {
+test("the status of a rejected pod has only the reason, and the conditions of others", () => {
   const podStatus = runtimeStatus(pod, [], []);
   const [reason, message] = ["OutOfcpu", "Pod was rejected: Node didn't have enough resource: cpu"] as const;
   const failure = failing(reason, message, "refused");
@@ -178,7 +178,7 @@ test("of a pod that the node refuses is said why and nothing else, but what othe
   assert.deepEqual(after, failed, "so it stays over a restart");
 });
 
-test("a pod that is being stopped is over when nothing of it runs, and not ready before", () => {
+test("a stopping pod ends when nothing of it runs, and is not ready before", () => {
   const failure = failing("Evicted", "The node was low on resource: memory.");
   const podStatus = runtimeStatus(pod, [runtimeContainer("c")]);
   const before = generateAPIPodStatus(statusInputs(pod, { podStatus }));
@@ -202,7 +202,7 @@ test("a pod that is being stopped is over when nothing of it runs, and not ready
   assert.deepEqual([over.phase, over.reason], ["Failed", "Evicted"]);
 });
 
-test("that a pod was preempted is told with its end, in place of what others said of its going", () => {
+test("preemption is reported with the pod's end, replacing others' disruption condition", () => {
   const failure = { ...failing("Preempting", "Preempted in order to admit critical pod"), disruption: "for another" };
   const [runs, stopped] = [runtimeStatus(pod, [runtimeContainer("c")]), runtimeStatus(pod, [])];
   const disruption = (status: PodStatus): unknown[] =>
@@ -238,7 +238,7 @@ test("a pod that has ended stays as it ended", () => {
   assert.deepEqual(lost.containerStatuses, succeeded.containerStatuses);
 });
 
-describe("a pod with init containers whose sandbox is made anew", () => {
+describe("a pod with init containers whose sandbox is recreated", () => {
   const sidecar = { name: "s", restartPolicy: "Always" } as const;
   const withInit: Pod = {
     ...pod,
@@ -246,7 +246,7 @@ describe("a pod with init containers whose sandbox is made anew", () => {
   };
   const [first, second] = [sandboxId("first"), sandboxId("second")];
   const exited = { state: "exited", sandboxId: first } as const;
-  /** What the runtime has of the first sandbox. */
+  /** Containers of the first sandbox. */
   const old = [
     runtimeContainer("c", { ...exited, exitCode: 137 }),
     runtimeContainer("j", exited),
@@ -269,12 +269,12 @@ describe("a pod with init containers whose sandbox is made anew", () => {
     return generateAPIPodStatus(statusInputs(withInit, { podStatus: seen, previous: before })).phase;
   };
 
-  test("is Running as long as there is no other", () => {
+  test("is Running as long as there is no new sandbox", () => {
     assert.equal(before.phase, "Running");
     assert.equal(phaseWith([], [dead]), "Running");
   });
 
-  test("is Pending from then on until a regular container was made in it, and not for a moment Running between", () => {
+  test("is Pending from then on until a regular container is created in it, without flapping", () => {
     const made: RuntimeContainerStatus[] = [];
     const phases = [phaseWith(made)];
     for (const [name, end] of [
@@ -291,7 +291,7 @@ describe("a pod with init containers whose sandbox is made anew", () => {
     assert.equal(phaseWith([...made, runtimeContainer("c")]), "Running");
   });
 
-  test("stays Running when a container of it runs its postStart hook, and the instance before is removed", () => {
+  test("stays Running while a container runs its postStart hook and its previous instance is removed", () => {
     const sandboxes = [readySandbox({ id: second, attempt: 1 }), dead];
     const here = [runtimeContainer("s", { sandboxId: second, restartCount: 1 })];
     const running = runtimeStatus(withInit, [
@@ -300,7 +300,7 @@ describe("a pod with init containers whose sandbox is made anew", () => {
       ...old,
     ]);
     const previous = generateAPIPodStatus(statusInputs(withInit, { podStatus: { ...running, sandboxes } }));
-    // The one in its hook is left out of what is shown.
+    // The one in its hook is excluded from the view.
     const shown = runtimeStatus(withInit, [...here, ...old.slice(1)], sandboxes);
     const phase = (isInitialized?: boolean): string => {
       const seen = { podStatus: shown, previous, ...(isInitialized !== undefined && { isInitialized }) };
@@ -322,7 +322,7 @@ test("a pod without init containers stays Running in a new sandbox", () => {
   assert.equal(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: before })).phase, "Running");
 });
 
-test("addresses come in the order of the node's families", () => {
+test("addresses are in the order of the node's families", () => {
   const dual = readySandbox({ ips: ["10.0.0.1", "fd00::1"] });
   const podStatus = runtimeStatus(pod, [], [dual]);
   const status = generateAPIPodStatus(statusInputs(pod, { podStatus, hostIPs: ["fd00::2", "192.0.2.2", "192.0.2.3"] }));

@@ -15,18 +15,18 @@ function plegAt(now: number, lastRelistMs: number | undefined): { readonly ok: b
   return check ?? assert.fail("there is no check");
 }
 
-test("a runtime that was not listed yet is no reason for a node not to be ready, until listing has taken too long", () => {
+test("a node is ready before its first relist, until that takes too long", () => {
   assert.equal(plegAt(2000, undefined).ok, true);
   assert.match(plegAt(2000, undefined).detail, /^never relisted/);
   assert.equal(plegAt(182_000, undefined).ok, false);
 });
 
-test("a runtime that was not listed for three minutes is not well", () => {
+test("PLEG is unhealthy after three minutes without a relist", () => {
   assert.equal(plegAt(200_000, 150_000).ok, true);
   assert.equal(plegAt(331_000, 150_000).ok, false);
 });
 
-test("volumes that were left in place are a warning that names them and says what to do; without any nothing is said", () => {
+test("leftover volumes are a warning that names them and the remedy; without any there is none", () => {
   const left = (uid: string) => ({
     pod: { uid: podUid(uid), namespace: "default", name: uid },
     directory: `/var/lib/kubelet/pods/${uid}`,

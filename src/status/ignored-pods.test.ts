@@ -16,7 +16,7 @@ interface World {
   readonly statuses: StatusManager;
   readonly pods: IgnoredPods;
   readonly released: string[];
-  /** UIDs of pods of which the node has something. */
+  /** UIDs of pods that hold resources of the node. */
   readonly here: Set<string>;
   ignored: ApiPod[];
 }
@@ -42,7 +42,7 @@ async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
 
 const deletionTimestamp = "2026-11-20T14:02:00Z";
 
-test("a pod whose name is taken says so until it has it, and is forgotten when it is gone", async () => {
+test("a pod whose name is taken reports that until it gets the name, and is forgotten when it is gone", async () => {
   await withWorld(async ({ clock, statuses, pods, ...world }) => {
     const scheduled = { type: "PodScheduled", status: "True", lastProbeTime: null, lastTransitionTime: null } as const;
     const pod = apiPod("a", { generation: 1 }, { phase: "Pending", conditions: [scheduled] });
@@ -68,7 +68,7 @@ test("a pod whose name is taken says so until it has it, and is forgotten when i
   });
 });
 
-test("a deleted pod whose name is taken may go once the node has nothing of it", async () => {
+test("a deleted pod whose name is taken may be removed once it holds no resources of the node", async () => {
   await withWorld(async ({ clock, statuses, pods, released, here, ignored }) => {
     here.add("uid-a");
     ignored.push(apiPod("a", { deletionTimestamp }), apiPod("b", { deletionTimestamp }), apiPod("c"));
@@ -110,7 +110,7 @@ test("a pod that has been Running while its name is taken stays so, and is not r
   });
 });
 
-test("a pod that is over, or of which the node has something, is not said to wait for its name", async () => {
+test("an ended pod, or one that holds resources of the node, is not reported as waiting for its name", async () => {
   await withWorld(async ({ clock, statuses, pods, here, ignored }) => {
     here.add("uid-c");
     ignored.push(apiPod("a", {}, { phase: "Succeeded" }), apiPod("b", {}, { phase: "Failed" }), apiPod("c"));

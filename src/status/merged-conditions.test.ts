@@ -5,7 +5,7 @@ import type { PodStatus } from "../api/status.ts";
 import { podUid } from "../base/ids.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 
-test("conditions of others are as the server has them, those of the node as it wants them", () => {
+test("conditions of others are the server's, those of the node its own", () => {
   const gate = { ...ready("True"), type: "example.org/gate" };
   const wanted: PodStatus = { ...running, conditions: [{ ...gate, type: "example.org/gone" }, ready("True")] };
   const found: PodStatus = { ...running, conditions: [ready("False"), gate] };
@@ -13,7 +13,7 @@ test("conditions of others are as the server has them, those of the node as it w
   assert.deepEqual(mergedConditions(undefined, wanted), [ready("True")]);
 });
 
-test("that the node took a pod away is told with its end, whatever others have said of its going meanwhile", async () => {
+test("the node's disruption is reported with the pod's end, replacing others' in the meantime", async () => {
   await withWorld(async ({ kube, sync, statuses }) => {
     const disruption = (status: "True" | "False", reason: string) =>
       ({ ...ready(status), type: "DisruptionTarget", reason }) as const;
@@ -23,7 +23,7 @@ test("that the node took a pod away is told with its end, whatever others have s
     const failed: PodStatus = { phase: "Failed", conditions: [ours, ready("False")] };
     statuses.set(pod, failed, cause);
     const lost = await kube.next();
-    // Of the pod while it ran: it is heard of before the end has been told.
+    // A status of the running pod: its event arrives before the end has been sent.
     sync.podSeen(apiPod("a", { resourceVersion: "11" }, { ...running, conditions: [evicted, ready("True")] }));
     assert.deepEqual(statuses.get(podUid("uid-a"))?.conditions, [ours, ready("False")]);
     await lost.json({ kind: "Status", reason: "Conflict", message: "it was modified", code: 409 }, 409);

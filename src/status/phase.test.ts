@@ -141,7 +141,7 @@ for (const [name, { spec, statuses, terminal = false, initialized = false, phase
   });
 }
 
-/** How a container may stand, by the words of the recording. */
+/** A container's situation, by the keys of the recording. */
 const situations: Readonly<Record<string, (name: string) => readonly ContainerStatus[]>> = {
   missing: () => [],
   waiting: (name) => [status(name, waiting)],
@@ -165,7 +165,7 @@ const columns = regularSituations.flatMap((aNow) =>
   ),
 );
 
-test("the phase of every small pod is what Kubernetes 1.36.2 says", () => {
+test("the phase of every small pod is that of Kubernetes 1.36.2", () => {
   const rows = vectorText("phases.txt")
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"));
@@ -199,7 +199,7 @@ test("the phase of every small pod is what Kubernetes 1.36.2 says", () => {
   assert.equal(rows.length * columns.length, 56_448);
 });
 
-test("a static pod is not ended by being stopped", () => {
+test("stopping does not end a static pod", () => {
   const pod = podWith(two, fromFile);
   const statuses = [status("a", ended(0)), status("b", ended(0))];
   assert.equal(getPhase(pod, { statuses, podIsTerminal: true, initialized: true }), "Running");

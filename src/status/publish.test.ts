@@ -14,7 +14,7 @@ import { StatusManager } from "./status-manager.ts";
 
 const cause = { code: "Resync", message: "the test says so" } as const;
 
-test("a node that is reached by another family of addresses than before is told of with each pod, once", () => {
+test("a changed address family of the node is reported once for each pod", () => {
   const journal = new MemoryRecorder();
   const statuses = new StatusManager(journal);
   const pod = podWith({ containers: [{ name: "c" }], hostNetwork: true });
@@ -38,7 +38,7 @@ test("a node that is reached by another family of addresses than before is told 
   assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
 });
 
-test("a pod that the node evicts and one that it refuses for the same reason are told apart", () => {
+test("evicting a pod and rejecting it for the same reason are distinguished", () => {
   const [reason, message] = ["Evicted", "The node was low on resource: memory."] as const;
   const pod = podWith({ containers: [{ name: "c" }] });
   const published = (ending: Ending): PodStatus | undefined => {
@@ -55,7 +55,7 @@ test("a pod that the node evicts and one that it refuses for the same reason are
     });
     return statuses.get(pod.metadata.uid);
   };
-  // As an eviction would make it: no room of this version does.
+  // An ending like an eviction's.
   const evicted: Ending = {
     cause: { code: reason, message },
     ...{ outcome: "failed", lasts: true, graceSeconds: 1, disruption: message },

@@ -14,7 +14,7 @@ function shown(told: ContainerResources | undefined, state: "running" | "exited"
   return actualResources(granted, { state, resources: told }, given);
 }
 
-test("a running container shows what its runtime tells, and its memory request as it was last given", () => {
+test("a running container reports the runtime's values, and its actuated memory request", () => {
   const told = { cpuRequest: 150n, cpuLimit: 300n, memoryLimit: 96n << 20n };
   assert.deepEqual(shown(told), {
     limits: { cpu: "300m", memory: "96Mi" },
@@ -22,13 +22,13 @@ test("a running container shows what its runtime tells, and its memory request a
   });
 });
 
-test("what the runtime does not tell is what the container was last given", () => {
+test("values that the runtime does not report come from the actuated record", () => {
   const before = { limits: { cpu: "200m", memory: "64Mi" }, requests: { cpu: "100m", memory: "32Mi" } };
   assert.deepEqual(shown(undefined), before);
   assert.deepEqual(shown({ cpuRequest: undefined, cpuLimit: undefined, memoryLimit: undefined }), before);
 });
 
-test("a container that does not run shows what it was granted, and so does one whose amounts the kernel rounds up", () => {
+test("a container that does not run reports its allocation, and so does one whose values the kernel rounds up", () => {
   assert.deepEqual(shown(undefined, "exited"), {
     limits: granted.resources?.limits,
     requests: granted.resources?.requests,
@@ -41,7 +41,7 @@ test("a container that does not run shows what it was granted, and so does one w
   });
 });
 
-test("a pod shows what it was granted as a whole and what it has", () => {
+test("a pod reports its pod-level allocation and actual values", () => {
   const pod = podWith({ containers: [granted] });
   assert.deepEqual(podResourceStatus(pod, given), {
     allocatedResources: { cpu: "200m", memory: "64Mi" },
@@ -51,7 +51,7 @@ test("a pod shows what it was granted as a whole and what it has", () => {
   assert.deepEqual(podResourceStatus(whole, undefined).resources, { limits: { cpu: "2" }, requests: { cpu: "1" } });
 });
 
-test("the generation of a resize that is carried out is that which asked for it, until it is over", () => {
+test("the generation of a resize in progress is that of the request, until it completes", () => {
   const pod = podWith({ containers: [granted] }, { generation: 5 });
   const pending = { reason: "Deferred", message: "no room" } as const;
   const told = (inProgress: { error: string | undefined; generation?: number }, before?: number): unknown => {
@@ -69,12 +69,12 @@ test("the generation of a resize that is carried out is that which asked for it,
     );
   };
   assert.deepEqual(told({ error: "in use", generation: 4 }, 3), ["PodResizePending 5", "PodResizeInProgress 4"]);
-  // Granted in an earlier life, whose last status tells it; without one nobody knows.
+  // Allocated in an earlier run, whose last status has it; without one it is unknown.
   assert.deepEqual(told({ error: undefined }, 3), ["PodResizePending 5", "PodResizeInProgress 3"]);
   assert.deepEqual(told({ error: undefined }), ["PodResizePending 5", "PodResizeInProgress 5"]);
 });
 
-test("a resize that waits and one that is carried out are conditions, until the pod ends", () => {
+test("a pending resize and one in progress are conditions, until the pod ends", () => {
   const pod = podWith({ containers: [granted] });
   const inputs = { pod, previous: undefined, now: 1_700_000_000_000, podIsTerminal: false };
   const pending = { reason: "Deferred", message: "no room" } as const;

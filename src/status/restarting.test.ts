@@ -8,7 +8,7 @@ import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/statu
 import { generateAPIPodStatus } from "./generate.ts";
 import { illegalTransition } from "./transitions.ts";
 
-/** Nothing of it is restarted by policy: only the rule starts it over. */
+/** No container is restarted by policy: only the rule restarts them all. */
 const pod: Pod = {
   metadata: { name: "p", namespace: "ns", uid: podUid("u") },
   spec: {
@@ -50,7 +50,7 @@ const condition = (status: PodStatus | undefined): (string | undefined)[] => {
 const named = (status: PodStatus | undefined, name: string): ContainerStatus | undefined =>
   [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].find((each) => each.name === name);
 
-test("AllContainersRestarting is True from the exit that asks for it until all containers are removed", () => {
+test("AllContainersRestarting is True from the exit that requests it until all containers are removed", () => {
   const all = statuses([init, other, runtimeContainer("source")], [init, other, ended], [ended], []);
   assert.deepEqual(all.map(condition), [
     ["False", undefined],
@@ -62,7 +62,7 @@ test("AllContainersRestarting is True from the exit that asks for it until all c
   assert.equal(all[2]?.conditions?.at(-1)?.lastTransitionTime, "1970-01-01T00:00:01Z");
 });
 
-test("a container that is removed to start over waits, counts a restart and ended by that", () => {
+test("a container that was removed for the restart waits, counts a restart and has it as its last state", () => {
   const [, , removed, gone] = statuses([init, other, runtimeContainer("source")], [init, other, ended], [ended], []);
   for (const name of ["init", "other", "source"]) {
     const status = named(gone, name);
@@ -76,7 +76,7 @@ test("a container that is removed to start over waits, counts a restart and ende
   assert.deepEqual(named(gone, "other"), named(removed, "other"), "counted once");
 });
 
-test("a pod that starts over is Pending while its init containers run again, and remembers how its containers ended", () => {
+test("a restarting pod is Pending while its init containers run again, and keeps its containers' last states", () => {
   const again = runtimeContainer("init", { id: "init-1", restartCount: 1 });
   const running = [
     runtimeContainer("init", { id: "init-1", restartCount: 1, state: "exited", reason: "Completed" }),

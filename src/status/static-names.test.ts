@@ -5,7 +5,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { podUid } from "../base/ids.ts";
 import { StaticNames } from "./static-names.ts";
 
-test("a static pod and its successor have one name until each is gone, the later one first", () => {
+test("a static pod and its successor share a name until each is gone, the later one first", () => {
   const names = new StaticNames();
   names.add("ns/a", podUid("1"));
   names.add("ns/a", podUid("2"));
@@ -22,7 +22,7 @@ test("a static pod and its successor have one name until each is gone, the later
 const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
 const mirror = apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "hash" } });
 
-test("a pod of the API server that tells of itself after it is gone there is not taken for a static pod", async () => {
+test("a late status of a removed API pod is not mistaken for a static pod's", async () => {
   await withWorld(async ({ kube, sync, statuses, hashes }) => {
     hashes.clear();
     statuses.set(own, running, cause);

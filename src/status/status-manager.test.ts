@@ -43,7 +43,7 @@ test("the latest status is kept, each with a greater version", () => {
   );
 });
 
-test("a pod that comes back under its UID has no version that it had before", () => {
+test("a pod that returns under its UID gets no earlier version again", () => {
   const { manager } = setUp();
   manager.set(pod, pending, cause);
   manager.set(pod, runningStatus, cause);
@@ -54,7 +54,7 @@ test("a pod that comes back under its UID has no version that it had before", ()
   assert.equal(manager.getVersioned(podUid("u"))?.version, 4);
 });
 
-test("a status that says nothing new is no change", () => {
+test("an equal status is no change", () => {
   const { manager, entries, changes } = setUp();
   manager.set(pod, pending, cause);
   const seen = entries.length;
@@ -63,7 +63,7 @@ test("a status that says nothing new is no change", () => {
   assert.equal(changes.length, 1);
 });
 
-test("what people can see change is journaled with its cause", () => {
+test("visible changes are recorded in the journal with their cause", () => {
   const { manager, entries } = setUp();
   manager.set(pod, pending, cause);
   manager.set(pod, runningStatus, cause);
@@ -82,7 +82,7 @@ test("what people can see change is journaled with its cause", () => {
   assert.ok(entries.every((entry) => entry.cause === cause && entry.pod?.uid === "u"));
 });
 
-test("what a container waits for is journaled with the reason in full, but for a back-off's passing time", () => {
+test("a container's waiting reason is recorded in full, except for a back-off's remaining time", () => {
   const { manager, entries } = setUp();
   const waiting = (reason: string, message: string) => {
     const containerStatuses = (pending.containerStatuses ?? []).map((each) => ({
@@ -114,7 +114,7 @@ test("a pod is forgotten when it is removed, and a listener when it is disposed 
   assert.equal(changes.length, 1);
 });
 
-test("who wants to know is told of each pod that is forgotten, once", () => {
+test("listeners learn of each removed pod, once", () => {
   const { manager } = setUp();
   const removed: string[] = [];
   const subscription = manager.onRemove((uid) => removed.push(uid));
@@ -127,7 +127,7 @@ test("who wants to know is told of each pod that is forgotten, once", () => {
   assert.deepEqual(removed, ["u"]);
 });
 
-test("a status that was made before the server's was known takes over since when it is so", () => {
+test("a status generated before the server's was known takes over its transition times", () => {
   const { manager, changes } = setUp();
   manager.set(pod, runningStatus, cause);
   const early = "2026-11-19T00:00:00Z";
@@ -146,7 +146,7 @@ test("a status that was made before the server's was known takes over since when
   assert.equal(changes.length, 1);
 });
 
-test("a status that takes back which spec it shows, or when the pod started, breaks an invariant", () => {
+test("revoking the observed generation or start time breaks an invariant", () => {
   const { manager } = setUp();
   const said = { ...runningStatus, observedGeneration: 4, startTime: "2026-01-01T00:00:00Z" };
   manager.set(pod, said, cause);

@@ -157,7 +157,7 @@ export class StatusManager {
   }
 }
 
-/** What this life has said of a pod it does not take back. */
+/** A pod's status does not revoke what this run has reported. */
 function checkSuccessor(uid: string, before: PodStatus, after: PodStatus): void {
   const [seen = 0, last = 0] = [after.observedGeneration, before.observedGeneration];
   invariant("a status shows no earlier spec than the one before", seen >= last, () => `${uid}: ${seen}, ${last}`);

@@ -21,7 +21,7 @@ describe("StatusNews", () => {
     news = new StatusNews(clock, toldLog(told));
   });
 
-  test("names the first pod whose status does not arrive, and says that all do only when none fails", async () => {
+  test("names the first pod whose status update fails, and reports recovery only when none fails", async () => {
     const warning = `warn: cannot send a pod's status or deletion {"namespace":"ns","name":"a","error":"connection refused","retryMs":500}`;
     for (let round = 0; round < 3; round++) {
       for (const pod of [a, b]) news.failed(pod, away, 500);
@@ -39,7 +39,7 @@ describe("StatusNews", () => {
     assert.match(told.at(-1) ?? "", /status updates work again/);
   });
 
-  test("a pod that is refused is told once, beside others that are taken", () => {
+  test("a rejected pod is reported once, beside accepted ones", () => {
     const quota = new ApiError(403, "Forbidden", "not yours");
     for (let round = 0; round < 3; round++) {
       news.failed(a, quota, 500);

@@ -12,7 +12,7 @@ function container(state: ContainerStatus["state"]): ContainerStatus {
 }
 
 describe("StatusSync, when requests fail", () => {
-  test("a server that fails is asked again, ever more slowly; a pod that is gone is let be", async () => {
+  test("a failing server is retried with growing delays; a removed pod is not", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -29,7 +29,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a pod whose status the server asks to wait with keeps no other pod waiting", async () => {
+  test("a pod with a Retry-After delays no other pod", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       for (const name of ["a", "b"]) sync.podSeen(apiPod(name));
       const busy = { kind: "Status", reason: "TooManyRequests", code: 429 };
@@ -45,7 +45,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a status was taken though the pod that comes back can't be read", async () => {
+  test("a status was accepted although the response cannot be decoded", async () => {
     await withWorld(async ({ kube, sync, statuses, journal }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -64,7 +64,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a load balancer that knows of no pod keeps no deleted one at the server", async () => {
+  test("a 404 from a load balancer keeps no deleted pod at the server", async () => {
     await withWorld(async ({ kube, sync }) => {
       sync.podSeen(apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" }));
       sync.released(podUid("uid-a"));
@@ -78,7 +78,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a pod that the server was said not to have, and shows all the same, is told of and removed in a while", async () => {
+  test("a pod reported as not found but still visible is updated and deleted after a while", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const missing = { kind: "Status", reason: "NotFound", code: 404 };
       const deletionTimestamp = "2026-11-20T14:02:00Z";
@@ -104,7 +104,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a status that may have arrived though it failed leaves nothing of itself behind", async () => {
+  test("a status that may have arrived despite an error leaves no trace", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a", {}, pending);
       sync.podSeen(pod);
@@ -125,7 +125,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a status that the server does not take is sent again in a while, ever later; the next one at once", async () => {
+  test("a rejected status is retried with growing delays; the next one is sent at once", async () => {
     await withWorld(async ({ kube, sync, statuses, refused }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -154,7 +154,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a deleted pod is removed as soon as its last status was refused", async () => {
+  test("a deleted pod is removed once its last status was rejected", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
       sync.podSeen(pod);
@@ -167,7 +167,7 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
-  test("a mirror pod that is refused is told of when it shows an earlier life of its pod, and only then", async () => {
+  test("a rejected mirror pod is reported only if it shows an earlier instance of its pod", async () => {
     const ended = container({ terminated: { exitCode: 0, startedAt: null, finishedAt: null } });
     for (const [restartPolicy, isTold] of [
       ["Never", true],
@@ -189,7 +189,7 @@ describe("StatusSync, when requests fail", () => {
     }
   });
 
-  test("pods whose statuses hang keep no other pod's readiness or removal waiting", async () => {
+  test("pods whose status updates hang delay no other pod's readiness or removal", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const names = Array.from({ length: 18 }, (_, index) => `hangs${index}`);
       const told = async (count: number) => {
@@ -219,7 +219,7 @@ describe("StatusSync, when requests fail", () => {
         assert.deepEqual(await told(1), [`DELETE ${name}`]);
       };
       await healthy("b");
-      // All have failed at their deadlines, and hang anew.
+      // All have failed at their deadlines, and hang again.
       await kube.clock.advance(28_000);
       await kube.clock.advance(500);
       assert.deepEqual(

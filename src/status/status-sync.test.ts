@@ -5,11 +5,11 @@ import { answer, apiPod, cause, pending, ready, running, withWorld } from "../..
 import type { PodStatus } from "../api/status.ts";
 import { podUid } from "../base/ids.ts";
 
-/** So long what is not urgent waits. */
+/** How long a non-urgent status is delayed. */
 const detailsMs = 40;
 
 describe("StatusSync", () => {
-  test("patches a status without asking before, as of this pod only", async () => {
+  test("patches a status without reading first, with a UID precondition", async () => {
     await withWorld(async ({ kube, sync, statuses, journal }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -37,7 +37,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("statuses of one pod follow one another, and only the latest counts", async () => {
+  test("statuses of one pod are sent in order, and only the latest counts", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -55,7 +55,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("what nobody waits for waits a moment for what follows it, and is sent with that", async () => {
+  test("non-urgent changes are delayed briefly and combined with what follows", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -75,7 +75,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("pods go side by side, those that are deleted or become ready first", async () => {
+  test("pods are written concurrently, deletions and readiness changes first", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pods = Array.from({ length: 16 }, (_, index) => apiPod(`p${index}`));
       for (const pod of pods) {
@@ -106,7 +106,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a deleted pod is removed once it has stopped and its last status was told, and of that UID only", async () => {
+  test("a deleted pod is removed once it has stopped and its last status was sent, with a UID precondition", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
       sync.podSeen(pod);
@@ -137,7 +137,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a status of an earlier life is where a new one goes on, and is not sent back", async () => {
+  test("a status of an earlier run is the starting point of a new one, and is not sent back", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a", {}, running);
       sync.podSeen(pod);
@@ -148,7 +148,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("what others write before this life has said anything is where that goes on", async () => {
+  test("changes by others before this run's first status are its starting point", async () => {
     await withWorld(async ({ sync, statuses }) => {
       const conditions = [{ ...ready("False"), lastTransitionTime: "2026-11-22T10:00:00Z" }];
       sync.podSeen(apiPod("a", {}, { phase: "Pending" }));
@@ -157,7 +157,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("what somebody else made of our part of a status is put right, in a while", async () => {
+  test("foreign changes of the kubelet's part of a status are corrected after a while", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -173,7 +173,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a pod that somebody else calls failed while it runs is called running again", async () => {
+  test("a running pod that others report as Failed is reported as Running again", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -187,7 +187,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("what the server never takes is not sent again and again", async () => {
+  test("a part that the server never accepts is not sent again and again", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -199,7 +199,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("what somebody else made of it while a patch was on its way is put right, in a while", async () => {
+  test("a foreign change during a patch is corrected after a while", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const [pod, unready] = [apiPod("a"), { ...running, conditions: [ready("False")] }];
       sync.podSeen(pod);
@@ -221,7 +221,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("what somebody else made of it after a patch is put right though it is heard of before that has been answered", async () => {
+  test("a foreign change after a patch is corrected even if its event precedes the response", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
@@ -236,7 +236,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("conditions of others are left alone", async () => {
+  test("conditions of others are not changed", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const gate = { ...ready("True"), type: "example.org/gate" };
       const pod = apiPod("a", {}, { phase: "Pending", conditions: [gate] });
@@ -247,7 +247,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a condition that somebody else sets later is part of the next status, and a reason to look at the pod", async () => {
+  test("a later condition of others is part of the next status, and syncs the pod", async () => {
     await withWorld(async ({ kube, sync, statuses, changed }) => {
       const gate = { ...ready("True"), type: "example.org/gate" };
       sync.podSeen(apiPod("a"));
@@ -262,12 +262,12 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a condition that somebody else sets while a patch is on its way is known when that is answered", async () => {
+  test("a condition that others set during a patch is known from the response", async () => {
     await withWorld(async ({ kube, sync, statuses, changed }) => {
       const [pod, gate] = [apiPod("a"), { ...ready("True"), type: "example.org/gate" }];
       sync.podSeen(apiPod("a", {}, { ...pending, conditions: [gate] }));
       statuses.set(pod, { ...running, conditions: [gate, ready("True")] }, cause);
-      // It is gone by the time that the patch arrives, and another one is there.
+      // It is gone by the time the patch arrives, and another one exists.
       const other = { ...gate, type: "example.org/other" };
       await (await kube.next()).json(answer(pod, { ...running, conditions: [other, ready("True")] }, "12"));
       assert.deepEqual(changed, ["uid-a"]);
@@ -277,7 +277,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a status of a static pod goes to its mirror pod, as soon as there is one", async () => {
+  test("a static pod's status goes to its mirror pod, once there is one", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
       statuses.set(own, running, cause);
@@ -289,7 +289,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a static pod is what it is since its mirror pod says so, whichever is known first", async () => {
+  test("a static pod's transition times come from its mirror pod, whichever is known first", async () => {
     const since = "2026-11-19T00:00:00Z";
     const told = { ...running, startTime: since, conditions: [{ ...ready("True"), lastTransitionTime: since }] };
     const mirror = apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "hash" } }, told);
@@ -306,7 +306,7 @@ describe("StatusSync", () => {
     }
   });
 
-  test("the last status of a static pod does not go to the mirror pod of its successor", async () => {
+  test("a static pod's last status does not go to its successor's mirror pod", async () => {
     await withWorld(async ({ kube, sync, statuses, hashes }) => {
       const [old, next] = ["static-uid", "next-uid"].map((uid) =>
         podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid }),
@@ -321,14 +321,14 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a static pod that was told of before its predecessor's last status has its own at its mirror pod", async () => {
+  test("a static pod reported before its predecessor's last status gets its own status at its mirror pod", async () => {
     await withWorld(async ({ kube, sync, statuses, hashes }) => {
       const [old, next] = ["static-uid", "next-uid"].map((uid) =>
         podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid }),
       );
       assert.ok(old && next);
       hashes.set("next-uid", "next hash");
-      // It was over while it waited for the name.
+      // It ended while waiting for the name.
       statuses.set(next, { ...pending, phase: "Failed" }, cause);
       statuses.set(old, { ...running, phase: "Succeeded" }, cause);
       hashes.delete("static-uid");
@@ -337,7 +337,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a pod that another of its name has replaced is let go without a word", async () => {
+  test("a pod that was replaced by another of its name is dropped silently", async () => {
     await withWorld(async ({ kube, sync, statuses, refused }) => {
       const message = 'Pod "a" is invalid: metadata.uid: Invalid value: "uid-a": field is immutable';
       const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
@@ -351,7 +351,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a pod that others change all the while is told its status, and is removed, as soon as they let go", async () => {
+  test("a pod that others keep changing gets its status, and is removed, once they stop", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const conflict = { kind: "Status", reason: "Conflict", message: "the object has been modified", code: 409 };
       const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });

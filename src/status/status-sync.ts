@@ -263,7 +263,7 @@ export class StatusSync {
   }
 
   #begin(entry: StatusEntry, kind: Write["kind"], place: Disposable, signal: AbortSignal): void {
-    // The earlier of two could arrive last.
+    // Otherwise the earlier of two could arrive last.
     invariant("a pod's status is written once at a time", !entry.busy, () => entry.pod.metadata.uid);
     entry.busy = true;
     const write = this.#write(entry, kind, signal).finally(() => {
@@ -340,7 +340,7 @@ export class StatusSync {
     const message = "delete the stopped pod at the API server";
     const cause: Cause = { code: "PodReleased", message: "the pod was deleted, and has stopped" };
     const isOver = pod.metadata.deletionTimestamp !== undefined && entry.released;
-    // Others may have its name and its storage from then on.
+    // From then on others may take its name and its storage.
     invariant("a pod leaves the API server when it holds nothing", isOver, () => pod.metadata.uid);
     const options = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
     await perform(journal, clock, { what: "DeletePod", message, pod: this.#ref(pod), cause }, () =>

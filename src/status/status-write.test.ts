@@ -7,7 +7,7 @@ import { statusEchoes, statusPatch } from "./status-write.ts";
 const running: PodStatus = { phase: "Running" };
 
 describe("the patch of a status", () => {
-  test("is of the pod that is asked about, whatever was compared before", () => {
+  test("targets the requested pod, whatever was compared before", () => {
     assert.deepEqual(statusPatch(podUid("mirror-1"), undefined, running), {
       metadata: { uid: "mirror-1" },
       status: { phase: "Running" },
@@ -25,7 +25,7 @@ describe("the patch of a status", () => {
 describe("what the server answers to a status", () => {
   const metadata = { name: "a", namespace: "ns", uid: "u", resourceVersion: "7" };
 
-  test("is the status that it has now; nothing else of the pod has to be readable", () => {
+  test("is its current status; the rest of the pod need not be decodable", () => {
     const answer = statusEchoes.decode({ metadata, spec: { containers: "none" }, status: running });
     assert.deepEqual(answer, { metadata: { name: "a", uid: "u", resourceVersion: "7" }, status: running });
     assert.equal(statusEchoes.decode({ metadata, status: { phase: 7 } }).status, undefined);

@@ -25,7 +25,7 @@ const podStatus = (containers: readonly ContainerStatus[], init?: readonly Conta
   ...(init && { initContainerStatuses: init }),
 });
 
-test("a container that has ended for good does not come back", () => {
+test("a container that has ended for good does not run again", () => {
   const pod = podWith({ containers: [{ name: "c" }], restartPolicy: "OnFailure" });
   const from = (before: ContainerState, after: ContainerState) =>
     illegalTransition(pod, podStatus([status("c", before)]), podStatus([status("c", after)]));
@@ -37,7 +37,7 @@ test("a container that has ended for good does not come back", () => {
   assert.equal(illegalTransition(pod, undefined, podStatus([status("c", running)])), undefined);
 });
 
-test("a container whose image was changed runs anew, whatever its policy says", () => {
+test("a container whose image was changed restarts, whatever its policy", () => {
   const pod = podWith({ containers: [{ name: "c" }], restartPolicy: "Never" });
   const before = podStatus([{ ...status("c", ended(137)), image: "web:1" }]);
   const after = (image: string): PodStatus => podStatus([{ ...status("c", running), image }]);
@@ -45,7 +45,7 @@ test("a container whose image was changed runs anew, whatever its policy says", 
   assert.match(illegalTransition(pod, before, after("web:1")) ?? "", /terminated container c/);
 });
 
-test("a container of which the node has made another instance is told to run, whatever its policy says", () => {
+test("another instance of a container is reported as running, whatever its policy", () => {
   const pod = podWith({ containers: [{ name: "c" }], restartPolicy: "Never" });
   const instance = (containerID: string | undefined, state: ContainerState): PodStatus =>
     podStatus([{ ...status("c", state), ...(containerID !== undefined && { containerID }) }]);
@@ -58,7 +58,7 @@ test("a container of which the node has made another instance is told to run, wh
   }
 });
 
-test("a container that is restarted for its resize runs anew after it has ended well, under OnFailure too", () => {
+test("a container that is restarted for its resize runs again after a successful exit, under OnFailure too", () => {
   const illegal = (restartPolicy: string): string | undefined => {
     const container = { name: "c", resizePolicy: [{ resourceName: "cpu", restartPolicy }] };
     const pod = podWith({ containers: [container], restartPolicy: "OnFailure" });
@@ -68,7 +68,7 @@ test("a container that is restarted for its resize runs anew after it has ended 
   assert.match(illegal("NotRequired") ?? "", /terminated container c/);
 });
 
-test("an init container comes back with a new sandbox, and not at all where nothing of its pod restarts", () => {
+test("an init container runs again in a new sandbox, but not where the pod never restarts", () => {
   const from = (restartPolicy: "Never" | "OnFailure", sidecars: PodSpec["initContainers"] = []) => {
     const pod = podWith({ containers: [{ name: "c" }], initContainers: [{ name: "i" }, ...sidecars], restartPolicy });
     return illegalTransition(pod, podStatus([], [status("i", ended(0))]), podStatus([], [status("i", running)]));
@@ -81,7 +81,7 @@ test("an init container comes back with a new sandbox, and not at all where noth
 const states = (statuses: readonly ContainerStatus[] | undefined) =>
   (statuses ?? []).map(({ state }) => state.terminated?.exitCode ?? "none");
 
-test("when a pod is gone, what had begun has ended", () => {
+test("when a pod is gone, its started containers have ended", () => {
   const pod = podWith({ containers: [{ name: "a" }, { name: "b" }] });
   const { phase, containerStatuses } = terminatedStatus(pod, podStatus([status("a", ended(0)), status("b", running)]));
   assert.equal(phase, "Failed");
@@ -117,14 +117,14 @@ test("regular containers could run once the last init container was done or the 
   assert.deepEqual(states(terminatedStatus(side, podStatus(regular, [started])).containerStatuses), [137]);
 });
 
-test("a pod that has ended keeps its phase, and so does a static one", () => {
+test("an ended pod keeps its phase, and so does a static one", () => {
   const pod = podWith({ containers: [] });
   assert.equal(terminatedStatus(pod, { phase: "Succeeded" }).phase, "Succeeded");
   const fixed = podWith({ containers: [] }, { annotations: { "kubernetes.io/config.source": "file" } });
   assert.equal(terminatedStatus(fixed, { phase: "Running" }).phase, "Running");
 });
 
-test("a static pod of which nothing has run stays Pending, whatever its containers are taken to have ended with", () => {
+test("a static pod without started containers stays Pending, whatever their assumed exits", () => {
   for (const restartPolicy of ["Never", "OnFailure", "Always"] as const) {
     for (const initContainers of [[], [{ name: "i" }]]) {
       const spec = { containers: [{ name: "c" }], initContainers, restartPolicy };
@@ -136,14 +136,14 @@ test("a static pod of which nothing has run stays Pending, whatever its containe
       const { initContainerStatuses = [], containerStatuses = [] } = gone;
       const statuses = [...initContainerStatuses, ...containerStatuses];
       assert.equal(getPhase(pod, { statuses, podIsTerminal: true, initialized: false }), "Pending");
-      // So while what was only made of one of them is still being removed.
+      // So while a container that was created but never started is still being removed.
       const waits = statuses.map((each) => ({ ...each, state: waiting, lastState: each.state }));
       assert.equal(getPhase(pod, { statuses: waits, podIsTerminal: true, initialized: false }), "Pending");
     }
   }
 });
 
-test("a static pod has ended as soon as its last container is taken to have", () => {
+test("a static pod has ended once its last container is assumed to have exited", () => {
   const pod = podWith(
     { containers: [{ name: "a" }, { name: "b" }], restartPolicy: "Never" },
     { annotations: { "kubernetes.io/config.source": "file" } },

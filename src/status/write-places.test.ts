@@ -5,7 +5,7 @@ import { WritePlaces } from "./write-places.ts";
 
 const patienceMs = 2000;
 
-test("what is slow makes room for others, up to a bound, and pods that failed get half of the room", async () => {
+test("slow writes make room for others, up to a limit, and failed pods get half of the slots", async () => {
   const clock = new ManualClock();
   let heard = 0;
   const places = new WritePlaces(clock, () => heard++);
