@@ -9,7 +9,7 @@ import { renderBlame } from "./render-blame.ts";
 const pod = { namespace: "default", name: "web", uid: podUid("u1") };
 const cause = { code: "Resync", message: "a test" } as const;
 
-/** A journal of one pod, written by a clock that the test moves. */
+/** The journal of one pod, with a clock that the test sets. */
 class Story {
   readonly entries: JournalEntry[] = [];
   time = 0;
@@ -25,7 +25,7 @@ class Story {
     return seq;
   }
 
-  /** An action that takes so long; the clock stands at its end afterwards. */
+  /** An action of this duration; the clock is at its end afterwards. */
   does(
     what: NameOf<"action">,
     ms: number,
@@ -57,7 +57,7 @@ class Story {
   }
 }
 
-/** `label@offset+duration`, with a star in front when it is on the chain and two when it is the longest of it. */
+/** `label@offset+duration`, prefixed with a star if on the chain and two if the longest of it. */
 function brief({ phases }: Blame): string[] {
   return phases.map(({ container, label, offsetMs, durationMs, critical, longest }) => {
     const mark = longest ? "**" : critical ? "*" : "";
@@ -83,7 +83,7 @@ function wholeStartUp(): Story {
   return story;
 }
 
-test("a start-up is told phase by phase, and its critical chain without what went on beside it", () => {
+test("a start-up is split into phases, and the critical chain excludes parallel work", () => {
   const startUp = wholeStartUp().blame();
   assert.deepEqual([startUp.outcome, startUp.totalMs], ["ready", 3000]);
   assert.deepEqual(brief(startUp), [
@@ -112,7 +112,7 @@ test("a start-up is told phase by phase, and its critical chain without what wen
   ]);
 });
 
-test("a container waits for no sibling to be ready, but for a sidecar that comes before it", () => {
+test("a container waits for no sibling to be ready, except for an earlier sidecar", () => {
   const story = new Story();
   story.state("proxy", false).state("web", false).state("client", false);
   story.starts("proxy", 10, "sidecar").at(100).state("proxy", true);
@@ -131,7 +131,7 @@ test("a container waits for no sibling to be ready, but for a sidecar that comes
   ]);
 });
 
-test("what passes between a sidecar's being ready and the next start is podwright's part, for it has not ended", () => {
+test("the time between a sidecar's readiness and the next start is podwright's, because the sidecar has not ended", () => {
   const story = new Story();
   story.state("proxy", false).state("web", false);
   story.starts("proxy", 10, "sidecar").at(100).state("proxy", true);
@@ -147,7 +147,7 @@ test("what passes between a sidecar's being ready and the next start is podwrigh
   ]);
 });
 
-test("what comes after the first Ready is no part of the start-up", () => {
+test("what follows the first Ready does not belong to the start-up", () => {
   const story = wholeStartUp();
   const before = brief(story.blame());
   story.at(9000).state("app", false);
@@ -155,7 +155,7 @@ test("what comes after the first Ready is no part of the start-up", () => {
   assert.deepEqual(brief(story.blame(60_000)), before);
 });
 
-test("a crash-loop and a failed pull before the first Ready are on the chain with their waits", () => {
+test("a crash loop and a failed pull before the first Ready are on the chain with their waits", () => {
   const story = new Story();
   story.say("PodAdded", { kind: "input" });
   story.state("app", false).does("PullImage", 30, { container: "app" }, { result: "failed" });
@@ -186,7 +186,7 @@ test("a crash-loop and a failed pull before the first Ready are on the chain wit
   );
 });
 
-test("a pod that is not ready yet shows what goes on, up to now", () => {
+test("a pod that is not ready yet shows its phases up to now", () => {
   const story = new Story();
   story.say("PodWaits", { kind: "decision" });
   assert.deepEqual(brief(story.blame(700)), ["**waited for the removal of the pod of the same name@0+700"]);
@@ -197,7 +197,7 @@ test("a pod that is not ready yet shows what goes on, up to now", () => {
   assert.equal(startUp.phases[1]?.result, "running");
 });
 
-test("a pod that ran to its end without being ready is blamed up to its end", () => {
+test("a pod that completed without being ready is measured up to its end", () => {
   const story = new Story();
   story.state("job", false).starts("job", 10).at(500);
   story.say("ContainerDied", { container: "job", data: { exitCode: 0 } });
@@ -208,7 +208,7 @@ test("a pod that ran to its end without being ready is blamed up to its end", ()
   assert.deepEqual(brief(startUp), ["*job create@0+10", "*job start@10+10", "**job ran, exit code 0@20+480"]);
 });
 
-test("of several pods of one name the newest is blamed, and of a stranger nothing is known", () => {
+test("of several pods of one name the newest is measured, and an unknown one has no result", () => {
   const story = wholeStartUp();
   story.at(5000).say("PodAdded", { kind: "input", pod: { ...pod, uid: podUid("u2") } });
   assert.equal(story.blame().incarnation.pod.uid, "u2");
@@ -216,7 +216,7 @@ test("of several pods of one name the newest is blamed, and of a stranger nothin
   assert.equal(blame(story.entries, { name: "stranger" }, 0), undefined);
 });
 
-test("the text is aligned, marks the longest and lets no control character through", () => {
+test("the text is aligned, marks the longest phase and contains no control character", () => {
   const story = wholeStartUp();
   const lines = renderBlame(story.blame(), { timeZone: "UTC" }).split("\n");
   assert.equal(lines[0], "default/web  uid u1, first seen 1970-01-01 00:16:40.000");

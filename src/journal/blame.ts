@@ -7,18 +7,18 @@ import { endSeq, type Step, stepsOf } from "./steps.ts";
 import { termOf } from "./vocabulary.ts";
 import type { PhaseKind } from "./vocabulary/term.ts";
 
-/** What a pod's start-up was spent on, until it was ready for the first time. JSON-able. */
+/** The phases of a pod's start-up until it was first ready, as JSON. */
 export interface Blame {
   readonly incarnation: Incarnation;
-  /** How the start-up ended; ended: it ran to its end or was stopped without ever being ready. */
+  /** How the start-up ended; ended: it exited or was stopped without ever being ready. */
   readonly outcome: "ready" | "ended" | "starting";
-  /** From the pod's first entry to that, or so far. */
+  /** From the pod's first entry to the end of the start-up, or so far. */
   readonly totalMs: number;
-  /** In order of begin. */
+  /** In order of their begin. */
   readonly phases: readonly BlamedPhase[];
 }
 
-/** The first moment at which nothing more of the entries belongs to the start-up. */
+/** The end of the start-up: later entries do not belong to it. */
 interface End {
   readonly outcome: Blame["outcome"];
   readonly time: number;
@@ -28,10 +28,10 @@ interface End {
 type Data = NonNullable<JournalEntry["data"]>;
 
 /**
- * What the newest pod matching `pod` (a UID, or namespace and name) spent its start-up on. Undefined without an entry
- * about it.
+ * Measures the start-up of the newest pod that `pod` identifies (by UID, or namespace and name). Undefined without an
+ * entry about it.
  * @param entries in ascending order
- * @param now wall-clock milliseconds up to which unfinished phases are counted
+ * @param now wall-clock milliseconds; the end of unfinished phases
  */
 export function blame(entries: readonly JournalEntry[], pod: Partial<PodRef>, now: number): Blame | undefined {
   const [incarnation] = incarnations(entries, pod);
@@ -44,7 +44,7 @@ export function blame(entries: readonly JournalEntry[], pod: Partial<PodRef>, no
   return { incarnation, outcome: end.outcome, totalMs, phases: criticalChain(phases, totalMs) };
 }
 
-/** When the pod was ready for the first time, or else when it was clear that it would not be. */
+/** When the pod was first ready, or when it was certain that it would not be. */
 function endOf(own: readonly JournalEntry[]): End | undefined {
   const kinds = containerKinds(own);
   const ready = new Map<string, boolean>();
@@ -61,13 +61,13 @@ function endOf(own: readonly JournalEntry[]): End | undefined {
   return undefined;
 }
 
-/** `init`, `sidecar`, `regular` or `ephemeral`, of the containers that were ever started. */
+/** The kind of each started container: `init`, `sidecar`, `regular` or `ephemeral`. */
 function containerKinds(own: readonly JournalEntry[]): ReadonlyMap<string, Json> {
   const starts = own.filter(({ kind, what }) => kind === "action" && what === "StartContainer");
   return new Map(starts.map(({ container = "", data }) => [container, data?.["kind"] ?? "regular"]));
 }
 
-/** Reads the phases of a start-up out of its entries. */
+/** Extracts the phases of a start-up from its entries. */
 class StartUp {
   readonly #own: readonly JournalEntry[];
   readonly #bySeq: ReadonlyMap<number, JournalEntry>;
@@ -76,7 +76,7 @@ class StartUp {
   readonly #firstTime: number;
   readonly #endTime: number;
 
-  /** @param entries including those of the node: they show podwright's restarts */
+  /** @param entries including those of the node, which show podwright's restarts */
   constructor(entries: readonly JournalEntry[], own: readonly JournalEntry[], firstTime: number, endTime: number) {
     this.#own = own;
     this.#bySeq = new Map(own.map((entry) => [entry.seq, entry]));
@@ -100,7 +100,7 @@ class StartUp {
   #action(step: Step): Phase {
     const { ending } = step;
     const data: Data = this.#bySeq.get(step.seq)?.data ?? {};
-    // An outcome that came after the end of the start-up belongs to what follows it.
+    // An outcome after the end of the start-up does not belong to it.
     const isIn = ending?.seq !== undefined && this.#bySeq.has(ending.seq);
     const ranMs = isIn ? Math.round(ending.durationMs ?? 0) : this.#endTime - step.time;
     const result = isIn || ending?.result === "interrupted" ? ending.result : "running";
@@ -108,7 +108,7 @@ class StartUp {
     const pullMs =
       isIn && ending.seq !== undefined ? numberOf(this.#bySeq.get(ending.seq)?.data?.["pullMs"]) : undefined;
     if (pullMs !== undefined) {
-      // The pull's own duration is in its outcome; the time before was the wait for a slot.
+      // The outcome has the pull's own duration; the rest was the wait for a slot.
       return { ...this.#phase(kind, label, step, ranMs, result), ...queued(ranMs - pullMs) };
     }
     const before = Math.round(numberOf(data["queuedMs"]) ?? 0);
@@ -116,7 +116,7 @@ class StartUp {
     return { ...phase, offsetMs: Math.max(0, phase.offsetMs - before), ...queued(before) };
   }
 
-  /** What a container that was started then did, until it was ready or ended. */
+  /** The phases of a started container, until it was ready or ended. */
   #life(start: Step): readonly Phase[] {
     const { container = "", ending } = start;
     if (start.what !== "StartContainer" || ending?.result !== "done" || ending.time === undefined) return [];
@@ -136,7 +136,7 @@ class StartUp {
     const hook = this.#steps.find((step) => {
       return step.what === "PostStartHook" && step.container === container && step.seq > endSeq(start);
     });
-    // While its hook runs nothing is expected of it.
+    // During its hook, readiness is not expected.
     if (hook !== undefined && (hook.ending?.time === undefined || hook.ending.result !== "done")) return [];
     const since = hook?.ending?.time ?? ending.time;
     const untilMs = (ready?.time ?? this.#endTime) - since;
@@ -146,7 +146,7 @@ class StartUp {
     return [this.#phase(phaseKind, label, { container, time: since }, untilMs, result)];
   }
 
-  /** @param waited ends of the waits that are known: a second word on the same wait is no second wait */
+  /** @param waited ends of known waits: a repeated entry about a wait is not a second wait */
   #wait(step: Step, waited: Set<string>): Phase | undefined {
     const { phase } = termOf(step.what);
     if (phase?.kind !== "wait") return undefined;

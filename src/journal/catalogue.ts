@@ -16,7 +16,7 @@ import { volumeMeanings } from "./meanings/volumes.ts";
 import { type facts, termOf, terms } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
-/** What a name of the catalogue belongs to: a kind of journal entries, or something else. */
+/** The group of a name: a kind of journal entries, or something else. */
 export type CatalogueKind = JournalKind | "cause" | "waiting reason" | "terminated reason" | "error";
 
 /** One name that podwright uses in its journal, in statuses or in errors. */
@@ -41,7 +41,7 @@ const meanings = {
   ...volumeMeanings,
 } as const satisfies Meanings<keyof typeof terms | keyof typeof facts>;
 
-/** Every name with its meaning: of the journal, then of statuses and errors, each group sorted by name. */
+/** All names with their meanings: those of the journal, then of statuses and errors, each group sorted by name. */
 export function catalogue(): CatalogueEntry[] {
   const group = (
     named: Readonly<Record<string, Meaning>>,
@@ -62,7 +62,7 @@ export function catalogue(): CatalogueEntry[] {
   ];
 }
 
-/** The entries of a name, whatever its case: a reason may have the name of an error. Empty for an unknown name. */
+/** The entries of a name, case-insensitive: a reason may have the name of an error. Empty for an unknown name. */
 export function entriesOf(name: string): CatalogueEntry[] {
   const wanted = name.toLowerCase();
   const found = catalogue().filter((entry) => entry.name.toLowerCase() === wanted);

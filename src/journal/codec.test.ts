@@ -7,7 +7,7 @@ import { why } from "./explain.ts";
 
 const pod = { namespace: "default", name: "web", uid: podUid("u1") };
 
-test("names and codes of another version are read as unknown ones, with all that they said", () => {
+test("unknown names and codes are read as UnknownEntry and UnknownCause, with everything else", () => {
   const because = { code: "FactOfTomorrow", message: "something new happened" };
   const cause = { code: "ContainerExited", message: "container app exited with code 1", entry: 3, because };
   const line = JSON.stringify({ seq: 7, time: 1, kind: "decision", what: "NameOfTomorrow", message: "m", pod, cause });
@@ -22,7 +22,7 @@ test("names and codes of another version are read as unknown ones, with all that
   );
 });
 
-test("what is written is read again as it was", () => {
+test("encoding and decoding preserve an entry", () => {
   const entry: JournalEntry = {
     ...{ seq: 1, time: 2, kind: "decision", what: "OutOfexample.com/gpu", message: "refused", pod },
     cause: { code: "ManifestAdded", message: "a manifest was added" },

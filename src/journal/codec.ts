@@ -3,7 +3,7 @@ import type { Cause, JournalEntry, PodRef, Repeated } from "./entry.ts";
 import { causeCodeOf, entryNameOf } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
-/** An entry and the line of JSON that stands for it on disk (with its line feed). */
+/** An entry and its line of JSON on disk (with newline). */
 export interface EncodedEntry {
   readonly entry: JournalEntry;
   readonly line: string;
@@ -24,8 +24,8 @@ const kinds: ReadonlySet<string> = new Set<JournalKind>([
 ]);
 
 /**
- * The entry as one JSON line. An entry that JSON can't carry (a cycle, a bigint) or whose line would pass 32 KiB loses
- * its data and the length of its texts, never itself: a defect in a caller must not cost the record of what happened.
+ * Encodes the entry as one JSON line. If it cannot be serialized (a cycle, a bigint) or exceeds 32 KiB, data are
+ * dropped and texts truncated, so that a defect in a caller never loses the record.
  */
 export function encodeEntry(entry: JournalEntry): EncodedEntry {
   try {
@@ -60,21 +60,21 @@ function reduce(entry: JournalEntry): JournalEntry {
   };
 }
 
-/** The nearest reason only, so that neither a cycle nor a long chain survives. */
+/** Keeps only the nearest reason: removes cycles and long chains. */
 function reduceCause(cause: Cause): Cause {
   const { entry } = cause;
   return { code: causeCodeOf(cut(cause.code)), message: cut(cause.message), ...(entry !== undefined && { entry }) };
 }
 
-/** Takes anything, as this path serves the entries that break their types' promises. */
+/** Accepts anything, because the entry may violate its type. */
 function cut(text: unknown): string {
   if (typeof text !== "string") return "?";
   return text.length <= maxMessageCharacters ? text : `${text.slice(0, maxMessageCharacters)}…`;
 }
 
 /**
- * The entry of one line, or undefined for a torn or foreign line. Another version's names and codes are read as
- * `UnknownEntry` and `UnknownCause`: what they said stays in the messages.
+ * Decodes one line; undefined for a torn or foreign one. Unknown names and codes of other versions become
+ * `UnknownEntry` and `UnknownCause`; the messages are kept.
  */
 export function decodeLine(line: string): JournalEntry | undefined {
   try {
@@ -89,7 +89,7 @@ export function decodeLine(line: string): JournalEntry | undefined {
 
 type Written<T> = Omit<T, "cause" | "because" | "what" | "code">;
 
-/** An entry as it may lie on a disk: with any words for names. */
+/** An entry as found on disk, with arbitrary names. */
 interface WrittenEntry extends Written<JournalEntry> {
   readonly what: string;
   readonly cause?: WrittenCause;

@@ -1,21 +1,21 @@
 import type { BlamedPhase, Phase } from "./phase.ts";
 
-/** Times of entries and durations come from two clocks and are rounded: so far a phase may seem to reach into the next. */
+/** Entry times and durations come from two clocks and are rounded: phases may seem to overlap by this much. */
 const toleranceMs = 2;
 /** Shorter gaps are not worth a line. */
 const shortestGapMs = 10;
 
 /**
- * Marks the phases that a start-up waited for, from its end backwards: what ended last before the next began. Where the
- * chain has holes, gaps are put in. The phases and the result are in order of begin. Pure.
- * @param endMs offset at which the start-up ended
+ * Marks the phases on the critical chain, backwards from the end: each time the phase that ended last before the next
+ * began. Fills holes of the chain with gaps. Phases and result are in order of their begin. Pure.
+ * @param endMs offset of the end of the start-up
  */
 export function criticalChain(phases: readonly Phase[], endMs: number): BlamedPhase[] {
   const chain = new Set<Phase>();
   let begin = endMs;
   let container: string | undefined;
   for (;;) {
-    // That a container became ready is what the end waited for, and nothing before it.
+    // The end waited for the container's readiness, not for anything before it.
     const rest = phases.filter((phase) => !chain.has(phase) && (chain.size === 0 || phase.kind !== "ready"));
     const before = predecessor(rest, begin, container);
     if (before === undefined) break;
@@ -34,7 +34,7 @@ export function criticalChain(phases: readonly Phase[], endMs: number): BlamedPh
   return all.map((phase) => ({ ...phase, critical: chain.has(phase), longest: phase === longest }));
 }
 
-/** What ended last before `begin`; of those that end together, one of the same container, or else the last. */
+/** The phase that ended last before `begin`; among equal ones, one of the same container, else the last. */
 function predecessor(phases: readonly Phase[], begin: number, container: string | undefined): Phase | undefined {
   const nearness = (phase: Phase): number => endOf(phase) + (phase.container === container ? toleranceMs : 0);
   return phases

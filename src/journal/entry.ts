@@ -11,8 +11,8 @@ export interface PodRef {
 }
 
 /**
- * Why something was done: a chain from the nearest reason to the first evidence. `entry` points at the journal entry
- * that is the evidence, when there is one.
+ * Why something was done: a chain from the nearest reason to the first evidence. `entry` is the number of the evidence
+ * entry, if there is one.
  */
 export interface Cause {
   readonly code: CauseCode;
@@ -22,7 +22,7 @@ export interface Cause {
   readonly because?: Cause;
 }
 
-/** All that an entry says beside its name. */
+/** The fields of an entry besides its name. */
 export interface EntryDetails {
   /** One sentence for people. Never holds a secret. */
   readonly message: string;
@@ -32,15 +32,15 @@ export interface EntryDetails {
   readonly cause?: Cause;
   /** outcome: the sequence number of its action. */
   readonly of?: number;
-  /** outcome: `done`, `failed`, or `unknown` (cancelled or timed out: the runtime may have done it). */
+  /** outcome: `done`, `failed`, or `unknown` (canceled or timed out: the runtime may have done it). */
   readonly result?: "done" | "failed" | "unknown";
   readonly durationMs?: number;
-  /** decision to wait: wall-clock milliseconds at which the wait ends, e.g. when a back-off is over. */
+  /** decision to wait: wall-clock milliseconds at which the wait ends, e.g. the end of a back-off. */
   readonly until?: number;
   readonly data?: { readonly [key: string]: Json };
 }
 
-/** An entry's name, with the kind that the vocabulary has for it. */
+/** An entry's name, with its kind in the vocabulary. */
 type Named = { [Kind in JournalKind]: { readonly kind: Kind; readonly what: NameOf<Kind> } }[JournalKind];
 
 export type JournalInput = EntryDetails & Named;
@@ -48,28 +48,28 @@ export type JournalInput = EntryDetails & Named;
 export interface JournalEntry extends EntryDetails {
   readonly kind: JournalKind;
   readonly what: EntryName;
-  /** Grows by one; unique over restarts of podwright on one state directory. */
+  /** Grows by one; unique across restarts of podwright with one state directory. */
   readonly seq: number;
   /** Wall clock, milliseconds since the epoch: for people, not for ordering. */
   readonly time: number;
-  /** Set when further entries that said the same were folded into this one. */
+  /** Set when equal entries were folded into this one. */
   readonly repeated?: Repeated;
 }
 
-/** How often an entry was recorded, the first time included, and when last (wall-clock milliseconds). */
+/** How often an entry was recorded, including the first time, and when last (wall-clock milliseconds). */
 export interface Repeated {
   readonly count: number;
   readonly lastTime: number;
 }
 
-/** `what` of the note at each start of podwright on one journal: actions before it without an outcome have none. */
+/** `what` of the note at each start of podwright: earlier actions without an outcome will never have one. */
 export const lifeStarted = "PodwrightStarted" satisfies EntryName;
 
-/** `what` of the note that stands where entries were skipped for a follower that reads too slowly. */
+/** `what` of the note that replaces entries skipped for a slow follower. */
 export const journalGap = "JournalGap" satisfies EntryName;
 
-/** The writing side of the journal: never throws and never waits, so that a full disk stops no pod. */
+/** The writing side of the journal: never throws and never waits, so that a full disk blocks no pod. */
 export interface Recorder {
-  /** Returns the entry's sequence number, for causes and outcomes to point at. */
+  /** Returns the entry's sequence number, for references in causes and outcomes. */
   record(entry: JournalInput): number;
 }

@@ -18,12 +18,12 @@ const backOff = { kind: "decision", what: "BackOff", container: "app", until: 60
 const terminating = { kind: "decision", what: "PodTerminating", until: 30_000 } as const;
 const terminated = { kind: "decision", what: "PodTerminated" } as const;
 
-test("a container that waits for its restart waits for nothing once its pod is being stopped", () => {
+test("a container in back-off waits for nothing once its pod is being stopped", () => {
   assert.deepEqual(next({ kind: "input", what: "PodAdded" }, backOff), [undefined, "BackOff"]);
   assert.deepEqual(next({ kind: "input", what: "PodAdded" }, backOff, terminating), ["PodTerminating", undefined]);
 });
 
-test("a pod that has stopped is not being stopped any more, also when nothing had to be done for that", () => {
+test("a stopped pod is no longer being stopped, even if stopping took no action", () => {
   assert.deepEqual(next(terminating, terminated), [undefined]);
   assert.deepEqual(next(backOff, terminating, terminated), [undefined, undefined]);
 });

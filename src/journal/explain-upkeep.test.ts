@@ -6,7 +6,7 @@ import { why } from "./explain.ts";
 
 const pod = { namespace: "default", name: "web", uid: podUid("uid-1") };
 
-/** What the pod's last step is after its phase was told and a token was asked for, as each start of podwright does. */
+/** The pod's last step after its phase was reported and a token requested, as after each start of podwright. */
 function lastAfterToken(result: "done" | "failed"): string | undefined {
   const cause = { code: "TokenWanted", message: "podwright needs a token" } as const;
   const inputs: readonly Omit<JournalInput, "message">[] = [
@@ -20,12 +20,12 @@ function lastAfterToken(result: "done" | "failed"): string | undefined {
   return why(entries, pod)?.subjects[0]?.last.what;
 }
 
-test("what is done again for a pod at rest is no answer to why, unless it failed", () => {
+test("upkeep of a pod at rest is not an answer to why, unless it failed", () => {
   assert.equal(lastAfterToken("done"), "PodPhaseChanged");
   assert.equal(lastAfterToken("failed"), "RequestToken");
 });
 
-test("a pod whose manifest was taken away and is there again says so, until something of it ends of its own", () => {
+test("a pod whose manifest was removed and added again is reported as such, until one of its containers exits by itself", () => {
   const place = "/m/web.yaml";
   const life: readonly Omit<JournalInput, "message">[] = [
     { kind: "input", what: "PodAdded", data: { place } },
@@ -61,7 +61,7 @@ test("a pod whose manifest was taken away and is there again says so, until some
   );
 });
 
-test("a pod that was over before anything of it was there hides no other of its name", () => {
+test("a pod that ended before it started hides no other of its name", () => {
   const entries = (["uid-1", "uid-2"] as const).flatMap((uid, index): JournalEntry[] => {
     const own = { pod: { ...pod, uid: podUid(uid) }, time: 0 };
     const told: readonly Pick<JournalEntry, "kind" | "what">[] = [
@@ -80,7 +80,7 @@ test("a pod that was over before anything of it was there hides no other of its 
   assert.equal(why(entries, { uid: podUid("uid-2") })?.incarnation.pod.uid, "uid-2");
 });
 
-test("of two pods of a name that one is newer whose manifest came last, though it had been there before", () => {
+test("of two pods of a name, the one whose manifest came last is newer, even if it existed before", () => {
   const { namespace, name } = pod;
   const told = ["uid-1", "uid-2", "uid-1"].flatMap((uid, index): JournalEntry[] => {
     const own = { pod: { ...pod, uid: podUid(uid) }, time: 0, message: "" };

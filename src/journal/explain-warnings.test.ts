@@ -22,7 +22,7 @@ function journal(...inputs: readonly Partial<JournalEntry>[]): JournalEntry[] {
   });
 }
 
-test("what is doubtful about a manifest or a volume stays beside what happened, until it is over or the manifest changes", () => {
+test("a remark on a manifest or volume stays beside other events, until it is over or the manifest changes", () => {
   const input = (what: EntryName, message: string): Partial<JournalEntry> => ({ kind: "input", what, message });
   const entries = journal(
     input("PodAdded", "web.yaml asks for the pod"),

@@ -31,7 +31,7 @@ const because = (code: CauseCode, message: string, entry?: number, more?: Cause)
   ...(more !== undefined && { because: more }),
 });
 
-/** A pod whose container is killed by its liveness probe and waits for its restart, over a restart of podwright. */
+/** A pod whose container is killed by its liveness probe and waits for its restart, across a restart of podwright. */
 function story(): JournalEntry[] {
   const app = { pod: web, container: "app" };
   const died = { kind: "observation", what: "ContainerDied" } as const;
@@ -153,7 +153,7 @@ function story(): JournalEntry[] {
   );
 }
 
-test("why names the last thing that happened, its causes with their evidence, what is next, and earlier pods", () => {
+test("why reports the last step, its causes with their evidence, what is next, and earlier pods", () => {
   const explanation = why(story(), { namespace: "default", name: "web" });
   assert.ok(explanation);
   assert.deepEqual(explanation.incarnation.pod, web);
@@ -181,7 +181,7 @@ test("why names the last thing that happened, its causes with their evidence, wh
   assert.deepEqual(JSON.parse(json), explanation, "it is JSON-able");
 });
 
-test("why names a back-off although housekeeping came after it", () => {
+test("why reports a back-off although housekeeping came later", () => {
   const app = { pod: web, container: "app" };
   const first = because("ContainerMissing", "container app has not been started yet");
   const gc = because("ContainerGC", "one dead instance of each container is kept");
@@ -261,7 +261,7 @@ earlier pods of this name:
   );
 });
 
-test("mirrors and refused manifests of its name stand in no pod's way", () => {
+test("mirror pods and rejected manifests of the same name do not hide a pod", () => {
   const entries = [
     ...story(),
     ...journal(
@@ -274,7 +274,7 @@ test("mirrors and refused manifests of its name stand in no pod's way", () => {
   assert.equal(why(entries, { uid: podUid("other") })?.incarnation.lastMessage, "another pod has its name");
 });
 
-test("an action without an outcome is still running, or was interrupted when podwright has started since", () => {
+test("an action without an outcome is in progress, or was interrupted when podwright has started since", () => {
   const cause = because("Resync", "a");
   const pull = { kind: "action", what: "PullImage", message: "Pulling", pod: web, cause } as const;
   const lost = why(journal([0, pull], [1, { kind: "note", what: "PodwrightStarted", message: "" }], [2, pull]), web);
@@ -286,7 +286,7 @@ test("an action without an outcome is still running, or was interrupted when pod
   );
 });
 
-test("a chain goes on through the evidence's own causes, and a circle of evidence ends", () => {
+test("a chain continues with the evidence's own causes, and circular evidence ends", () => {
   const entries = journal(
     [0, { kind: "decision", what: "StartRetry", message: "a", pod: web, cause: because("RetryDue", "b", 2) }],
     [1, { kind: "decision", what: "PodWaits", message: "b", pod: web, cause: because("Resync", "c", 1) }],
@@ -312,7 +312,7 @@ test("a pod without entries has no explanation and no timeline", () => {
   assert.equal(timeline([], web), undefined);
 });
 
-test("what a pod says can't steer the terminal, and lines keep to the width", () => {
+test("text from a pod cannot control the terminal, and lines keep to the width", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 300 }), fc.integer({ min: 60, max: 140 }), (text, width) => {
       const hostile = journal([0, { what: "Unhealthy", message: `\u001b[2J\u202e${text}`, pod: web, container: text }]);
@@ -333,7 +333,7 @@ test("what a pod says can't steer the terminal, and lines keep to the width", ()
   assert.ok(widest <= 80, String(widest));
 });
 
-test("colours mark how things ended", () => {
+test("colours mark outcomes", () => {
   const found = timeline(
     journal(
       [0, { kind: "action", what: "StartContainer", message: "start", pod: web, cause: because("Resync", "a") }],
@@ -357,7 +357,7 @@ test("colours mark how things ended", () => {
   assert.match(text, /<start → failed after 9 ms: no such file>/);
 });
 
-test("of a container that runs again, why tells what its restart came from", () => {
+test("for a container that runs again, why reports the cause of its restart", () => {
   const app = { pod: web, container: "app" };
   const entries = journal(
     [0, { kind: "input", what: "PodAdded", message: "a manifest was added", pod: web }],

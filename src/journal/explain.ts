@@ -14,27 +14,27 @@ export interface Incarnation {
   readonly lastMessage: string;
 }
 
-/** What is known of one container, or of the pod itself where `container` is missing. */
+/** The state of one container, or of the pod itself if `container` is missing. */
 export interface Subject {
   readonly container?: string;
   /** The last thing that happened to it. */
   readonly last: Step;
-  /** When `last` was only observed: podwright's last own act on it before, which may be what brought it about. */
+  /** When `last` is only an observation: podwright's last own act before it, which may have caused it. */
   readonly after?: Step;
-  /** Why: the causes of `last`, or of `after` when `last` was observed. Nearest first. */
+  /** The causes of `last`, or of `after` when `last` is an observation. Nearest first. */
   readonly causes: readonly CauseLink[];
-  /** What is waited for before the next act. */
+  /** The wait before the next act. */
   readonly next?: Step;
 }
 
-/** The explanation of a pod's state. JSON-able. */
+/** The explanation of a pod's state, as JSON. */
 export interface Explanation {
   readonly incarnation: Incarnation;
-  /** The pod itself, then its containers in the order in which they came up. */
+  /** The pod itself, then its containers in the order in which they appeared. */
   readonly subjects: readonly Subject[];
-  /** What is doubtful about the pod's manifest and its volumes as they are now. */
+  /** Current remarks on the pod's manifest and its volumes. */
   readonly warnings: readonly Step[];
-  /** Notes about podwright itself since the pod's last entry: it may be what everything waits for. The newest few. */
+  /** Notes about podwright itself since the pod's last entry, which may explain why nothing happens. The newest few. */
   readonly notes: readonly Step[];
   /** Earlier pods of the same name, newest first. */
   readonly older: readonly Incarnation[];
@@ -48,7 +48,7 @@ export interface TimelineLine {
   readonly sincePreviousMs: number;
 }
 
-/** Everything that happened to a pod, in order. JSON-able. */
+/** Everything that happened to a pod, in order, as JSON. */
 export interface Timeline {
   readonly incarnation: Incarnation;
   readonly lines: readonly TimelineLine[];
@@ -59,8 +59,8 @@ export interface Timeline {
 const maxNotes = 3;
 
 /**
- * Explains the newest pod that `pod` names (a UID, or namespace and name), from entries in ascending order that include
- * the node's own (`withNode`). Undefined when no entry is about such a pod.
+ * Explains the newest pod that `pod` identifies (by UID, or namespace and name), from entries in ascending order that
+ * include the node's own (`withNode`). Undefined without an entry about such a pod.
  */
 export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Explanation | undefined {
   const [incarnation, ...older] = incarnations(entries, pod);
@@ -75,7 +75,7 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   );
   const podItself = bySubject.get(undefined);
   bySubject.delete(undefined);
-  // From there on nothing is waited for but the end: what waited for its restart is not restarted.
+  // From there on only the end is waited for: containers in back-off are not restarted.
   const stopped = own.findLast(({ what }) => termOf(what).why === "stop")?.seq ?? 0;
   const returned = manifestReturn(entries.filter((entry) => entry.pod?.uid === incarnation.pod.uid));
   const explain = (of: readonly Step[]): Subject | undefined => {
@@ -112,7 +112,7 @@ function lastingWarnings(own: readonly Step[]): Step[] {
   return [...lasting.values()];
 }
 
-/** The timeline of the newest pod that `pod` names; the entries are as for {@link why}. */
+/** The timeline of the newest pod that `pod` identifies; entries as for {@link why}. */
 export function timeline(entries: readonly JournalEntry[], pod: Partial<PodRef>): Timeline | undefined {
   const [incarnation, ...older] = incarnations(entries, pod);
   if (incarnation === undefined) return undefined;
@@ -137,14 +137,17 @@ export function timeline(entries: readonly JournalEntry[], pod: Partial<PodRef>)
   return { incarnation, lines, older };
 }
 
-/** True of a pod that was over before anything of it was there: the backup that an editor writes for a moment. */
+/** True for a pod that ended before it started: the backup file that an editor writes for a moment. */
 function neverStarted(own: readonly JournalEntry[]): boolean {
   const isThere = ({ kind, what }: JournalEntry): boolean =>
     kind === "observation" || (kind === "action" && what !== "RemoveLeftovers");
   return own.some(({ what }) => what === "PodFinished") && !own.some(isThere);
 }
 
-/** The pods that `pod` names, newest first: a static pod that comes back under its old UID is newer than what was there meanwhile. */
+/**
+ * The pods that `pod` identifies, newest first: a static pod that returns under its old UID is newer than those in
+ * between.
+ */
 export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodRef>): Incarnation[] {
   const byUid = Map.groupBy(
     entries.filter((entry) => entry.pod !== undefined && matches({ pod }, entry)),
@@ -173,7 +176,7 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
     .map(({ incarnation }) => incarnation);
 }
 
-/** @param stopped the step, by its sequence number, since which the pod is on its way to its end; 0: it is not */
+/** @param stopped sequence number of the step that began the pod's end; 0: none */
 function explainSubject(steps: readonly Step[], stopped: number): Subject | undefined {
   const inOrder = steps.toSorted((a, b) => endSeq(a) - endSeq(b));
   const last = inOrder.findLast((step) => !isWait(step) && !isTidying(step)) ?? inOrder.at(-1);
@@ -191,7 +194,7 @@ function explainSubject(steps: readonly Step[], stopped: number): Subject | unde
   };
 }
 
-/** The last wait, unless something was done since: whatever was waited for is then under way or over. */
+/** The last wait, unless a later act shows that it is over. */
 function nextOf(inOrder: readonly Step[], stopped: number): { next?: Step } {
   const wait = inOrder.findLast((step) => isWait(step) && step.seq >= stopped);
   const lastAction = inOrder.findLast((step) => step.kind === "action" && !isTidying(step));
@@ -199,12 +202,12 @@ function nextOf(inOrder: readonly Step[], stopped: number): { next?: Step } {
   return { next: wait };
 }
 
-/** True for an action that changes nothing of what a pod or container waits for. */
+/** True for an action that changes nothing that a pod or container waits for. */
 export function isUpkeep({ what, cause }: Pick<JournalEntry, "what" | "cause">): boolean {
   return termOf(what).why === "upkeep" || (cause !== undefined && isTidyingFor(cause.code));
 }
 
-/** Housekeeping, and observations of it: no explanation of a pod's state. */
+/** Housekeeping and its observations, which do not explain a pod's state. */
 function isTidying(step: Step): boolean {
   const { why: role } = termOf(step.what);
   return (
@@ -218,7 +221,7 @@ function isTidyingFor(code: CauseCode): boolean {
   return factOf(code)?.why === "tidying";
 }
 
-/** A cause that is only an observation: the action before explains it. */
+/** A cause that is only an observation: the preceding action explains it. */
 function isSeen(code: CauseCode): boolean {
   return factOf(code)?.why === "seen" || (isEntryName(code) && termOf(code).seen === true);
 }

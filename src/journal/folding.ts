@@ -10,10 +10,10 @@ const maxSubjectsPerPod = 64;
 const maxPods = 4096;
 
 /**
- * Finds the entry that a new one merely repeats: the newest about the same subject (a container, a pod, podwright
- * itself), when it said the same within a window of time. What said something else between them is never passed over:
- * the newest entry is how things are, however often they go to and fro. Actions and outcomes are never folded, nor is
- * anything across one of the same pod. Bounded: forgetting only means that a repetition gets an entry of its own.
+ * Finds the entry that a new one repeats: the newest about the same subject (a container, a pod, podwright itself), if
+ * it is equal and recent. Older entries do not count: the newest entry is the current state, even if states alternate.
+ * Actions and outcomes are never folded, nor is anything across one of the same pod. Bounded: a forgotten entry only
+ * means that its repetition is recorded separately.
  */
 export class Folding {
   readonly #windowMs: number;
@@ -23,14 +23,14 @@ export class Folding {
     this.#windowMs = windowMs;
   }
 
-  /** The sequence number of the entry that this one repeats. */
+  /** The sequence number of the repeated entry, if any. */
   find(input: JournalInput, nowMs: number): number | undefined {
     const newest = this.#pods.get(input.pod?.uid ?? "")?.get(subjectOf(input));
     if (newest === undefined || newest.said !== saidBy(input)) return undefined;
     return nowMs - newest.sinceMs < this.#windowMs ? newest.seq : undefined;
   }
 
-  /** Notes that the input became an entry of its own. */
+  /** Registers the input as a separate entry. */
   recorded(input: JournalInput, seq: number, nowMs: number): void {
     const uid = input.pod?.uid ?? "";
     if (input.kind === "action" || input.kind === "outcome") {
@@ -48,7 +48,7 @@ export class Folding {
   }
 }
 
-/** The subject whose state the input reports. Without a pod, entries about manifests have only their messages. */
+/** The subject of the input. Entries about manifests have no pod; their subject is the message. */
 function subjectOf(input: JournalInput): string {
   if (input.pod === undefined && input.kind !== "note") return saidBy(input);
   return input.container ?? "";

@@ -1,8 +1,8 @@
 import { type JournalEntry, journalGap } from "./entry.ts";
 
 /**
- * One reader of entries as they come. The writer never waits for it: what it has not read within the bound is skipped,
- * and a {@link journalGap} note stands in its place.
+ * A reader of new entries. The writer never waits for it: entries above the limit are skipped, and a {@link journalGap}
+ * note replaces them.
  */
 export class Follower {
   readonly #maxQueued: number;
@@ -27,7 +27,7 @@ export class Follower {
     this.#wake?.();
   }
 
-  /** No more entries come; what is queued can still be read. */
+  /** No more entries will come; queued ones can still be read. */
   end(): void {
     this.#ended = true;
     this.#wake?.();

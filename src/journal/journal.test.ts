@@ -34,7 +34,7 @@ function action(message: string, pod = web): JournalInput {
 
 const messages = (entries: readonly JournalEntry[]): string[] => entries.map((entry) => entry.message);
 
-test("entries are numbered, on disk soon after, and read back by the next life, which counts on", async () => {
+test("entries are numbered, written soon, and read by the next run, which continues the numbers", async () => {
   const { clock, files, open } = world();
   const journal = await open();
   assert.equal(journal.record(observed("one")), 2);
@@ -50,7 +50,7 @@ test("entries are numbered, on disk soon after, and read back by the next life, 
   assert.equal(next.entries({ kinds: ["note"] }).at(-1)?.message, "podwright started; the last entry before is 3");
 });
 
-test("closing writes what is queued, and later entries stay in memory", async () => {
+test("closing writes queued entries, and later ones stay in memory", async () => {
   const { files, open } = world();
   const journal = await open();
   journal.record(observed("last words"));
@@ -61,7 +61,7 @@ test("closing writes what is queued, and later entries stay in memory", async ()
   assert.ok(text.includes("last words") && !text.includes("after the end"));
 });
 
-test("closing does not wait for ever for a disk that hangs", async () => {
+test("closing does not wait for a hanging disk forever", async () => {
   const { clock, files, open } = world();
   const journal = await open();
   files.append = () => new Promise(() => {});
@@ -75,7 +75,7 @@ test("closing does not wait for ever for a disk that hangs", async () => {
   assert.deepEqual(clock.waits, []);
 });
 
-test("torn and foreign lines are skipped and told, and what follows a torn line is not lost with it", async () => {
+test("torn and foreign lines are skipped and counted, and entries after them are read", async () => {
   const { clock, files, open } = world();
   const entry = (seq: number): string =>
     JSON.stringify({ seq, time: 1, kind: "observation", what: "PodPhaseChanged", message: `m${seq}` });
@@ -95,7 +95,7 @@ test("torn and foreign lines are skipped and told, and what follows a torn line 
   assert.equal(messages((await open()).entries({ kinds: ["observation"] })).at(-1), "new");
 });
 
-test("an unreadable segment is told, and numbers go on above all that it can hold", async () => {
+test("an unreadable segment is reported, and numbers continue above all that it may contain", async () => {
   const { files, open } = world();
   files.contents.set(`${directory}/journal-100.jsonl`, "x".repeat(400));
   files.unreadable.add(`${directory}/journal-100.jsonl`);
@@ -104,7 +104,7 @@ test("an unreadable segment is told, and numbers go on above all that it can hol
   assert.match(messages(journal.entries({ kinds: ["note"] })).at(-1) ?? "", /cannot read .*journal-100\.jsonl/);
 });
 
-test("with a directory that can't be used the journal lives in memory", async () => {
+test("with an unusable directory the journal is in memory only", async () => {
   const { clock, files, open } = world();
   files.unreadable.add(directory);
   const journal = await open();
@@ -116,7 +116,7 @@ test("with a directory that can't be used the journal lives in memory", async ()
   await journal.close();
 });
 
-test("segments rotate at their size and the oldest go", async () => {
+test("segments rotate at their size and the oldest are removed", async () => {
   const { clock, files, open } = world({ maxSegmentBytes: 1_000, maxSegments: 3 });
   const journal = await open();
   for (let index = 0; index < 60; index++) {
@@ -135,7 +135,7 @@ test("segments rotate at their size and the oldest go", async () => {
   assert.ok(kept.length < 30);
 });
 
-test("a full disk stops nothing; once it has room again, one note says what is missing and no line is broken", async () => {
+test("a full disk blocks nothing; afterwards one note has the number of lost lines, and no line is broken", async () => {
   const { clock, files, open } = world({ maxPendingCharacters: 2_000 });
   const journal = await open();
   await clock.advance(50);
@@ -157,7 +157,7 @@ test("a full disk stops nothing; once it has room again, one note says what is m
   assert.ok(read.length >= 100 - Number(notes[0]?.data?.lostLines), "what was not given up is there");
 });
 
-test("the memory is bounded, and a noisy pod loses its own entries before those of others go", async () => {
+test("memory is bounded, and a noisy pod loses its own entries before those of others", async () => {
   const { open } = world({ maxEntries: 100, maxEntriesPerPod: 40 });
   const journal = await open();
   for (let index = 0; index < 10; index++) journal.record(observed(`db ${index}`, db));
@@ -201,7 +201,7 @@ test("actions and outcomes are never folded, nor anything across them", async ()
   assert.deepEqual(sequence, [2, 3, 4, 5]);
 });
 
-test("what goes to and fro is not folded: the newest entry is how things are", async () => {
+test("alternating entries are not folded: the newest entry is the current state", async () => {
   const { open } = world();
   const journal = await open();
   const ready = observed("container app is ready");
@@ -215,7 +215,7 @@ test("what goes to and fro is not folded: the newest entry is how things are", a
   );
 });
 
-test("an action without a cause is recorded loudly", async () => {
+test("an action without a cause is recorded with a note about the defect", async () => {
   const { open } = world();
   const journal = await open();
   const seq = journal.record({ kind: "action", what: "StopContainer", message: "stop app", pod: web });
@@ -225,7 +225,7 @@ test("an action without a cause is recorded loudly", async () => {
   assert.equal(note?.what, "MissingCause");
 });
 
-test("record never throws and never loses the entry, whatever it is given", async () => {
+test("record never throws and never loses the entry, whatever its input", async () => {
   const { clock, open } = world();
   const journal = await open();
   const cycle: Record<string, unknown> = {};
@@ -249,7 +249,7 @@ test("record never throws and never loses the entry, whatever it is given", asyn
   );
 });
 
-test("a follower gets what was recorded, then what comes, until its signal aborts", async () => {
+test("a follower gets existing entries, then new ones, until its signal aborts", async () => {
   const { open } = world();
   const journal = await open();
   journal.record(observed("one"));
@@ -271,7 +271,7 @@ test("a follower gets what was recorded, then what comes, until its signal abort
   assert.deepEqual(seen, ["two", "three", "four"]);
 });
 
-test("a slow follower gets a gap note instead of holding up the journal", async () => {
+test("a slow follower gets a gap note instead of delaying the journal", async () => {
   const { open } = world({ maxFollowerEntries: 10 });
   const journal = await open();
   const following = journal.follow({}, new AbortController().signal);

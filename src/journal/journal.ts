@@ -10,9 +10,9 @@ import { type JournalFiles, SegmentLog, type SegmentLimits } from "./segments.ts
 import { JournalWriter, type WriterHealth, type WriterLimits } from "./writer.ts";
 
 export interface JournalLimits extends MemoryLimits, SegmentLimits, WriterLimits {
-  /** Within it, an entry that says what another already said only raises that one's count. */
+  /** Within this time, a repeated entry only increases the count of the first. */
   readonly foldWindowMs: number;
-  /** Entries that one follower may leave unread. */
+  /** Maximum number of unread entries of a follower. */
   readonly maxFollowerEntries: number;
 }
 
@@ -34,7 +34,7 @@ export const defaultJournalLimits: JournalLimits = {
 export interface JournalOptions {
   readonly files: JournalFiles;
   readonly clock: Clock;
-  /** Absolute path of a directory of the journal's own; made when missing. */
+  /** Absolute path of the journal's own directory; created if missing. */
   readonly directory: string;
   readonly limits?: Partial<JournalLimits>;
   /** Called with each recorded entry, repetitions included. Must return immediately and not throw. */
@@ -42,8 +42,8 @@ export interface JournalOptions {
 }
 
 /**
- * The record of what came in, what was decided, what was done and why: in memory for reading, on disk for the lives of
- * podwright that follow. It never throws and never waits, and a disk that refuses it stops nothing.
+ * The record of inputs, decisions, actions and their causes: in memory for readers, on disk for later runs. It never
+ * throws and never waits, and a failing disk blocks nothing.
  */
 export class Journal implements Recorder {
   readonly #clock: Clock;
@@ -52,7 +52,7 @@ export class Journal implements Recorder {
   readonly #folding: Folding;
   readonly #writer: JournalWriter | undefined;
   readonly #followers = new Set<{ readonly filter: EntryFilter; readonly follower: Follower }>();
-  /** Entries whose count has grown since they were written and reported. */
+  /** Entries whose count has grown since they were last written and reported. */
   readonly #grown = new Set<number>();
   #growthTimer: Disposable | undefined;
   readonly #observe: JournalOptions["observe"];
@@ -113,7 +113,7 @@ export class Journal implements Recorder {
     if (folded !== undefined) return folded;
     const seq = this.#nextSeq++;
     const { of = 0 } = input;
-    // Callers record an outcome with the action's number from here.
+    // Callers refer to this number in the outcome.
     invariant("an outcome follows its action", of < seq, () => `${input.what} ${seq} is of ${of}`);
     const { entry, line } = encodeEntry({ ...input, seq, time: this.#clock.now() });
     this.#memory.add(entry, line.length);
@@ -127,15 +127,15 @@ export class Journal implements Recorder {
     return this.#memory.select(filter);
   }
 
-  /** Every pod (each UID apart) that entries in memory are about, oldest first. */
+  /** All pods (by UID) with entries in memory, oldest first. */
   pods(): PodRef[] {
     return this.#memory.pods();
   }
 
   /**
-   * Entries as they come, with `sinceSeq` the recorded ones from there on first. A folded entry comes again when its
-   * count has grown. Ends when `signal` aborts or the journal is closed. A reader slower than the journal gets a
-   * `JournalGap` note for what it missed.
+   * New entries, preceded by existing ones from `sinceSeq` on. A folded entry is repeated when its count has grown.
+   * Ends when `signal` aborts or the journal is closed. A reader slower than the journal gets a `JournalGap` note for
+   * what it missed.
    */
   follow(filter: EntryFilter, signal: AbortSignal): AsyncIterable<JournalEntry> {
     const backlog = filter.sinceSeq === undefined ? [] : this.#memory.select(filter);
@@ -164,12 +164,12 @@ export class Journal implements Recorder {
     })();
   }
 
-  /** How the disk copy fares; undefined when the journal is kept in memory alone. */
+  /** The state of the disk copy; undefined when the journal is in memory only. */
   get diskHealth(): WriterHealth | undefined {
     return this.#writer?.health;
   }
 
-  /** Writes what is queued and ends the followers. Entries recorded later stay in memory. */
+  /** Writes queued entries and ends the followers. Entries recorded later stay in memory. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#publishGrown();

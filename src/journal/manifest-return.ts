@@ -1,8 +1,8 @@
 import type { Cause, JournalEntry } from "./entry.ts";
 
 /**
- * Why a pod restarted although it had ended under the same UID: its manifest was removed and added again. Undefined
- * otherwise, or when a container has exited by itself since.
+ * The cause when a pod that had ended restarted under the same UID because its manifest was removed and added again.
+ * Undefined otherwise, or when a container has exited by itself since.
  * @param entries of one UID, by sequence number
  */
 export function manifestReturn(entries: readonly JournalEntry[]): Cause | undefined {

@@ -2,21 +2,21 @@ import { invariant } from "../base/invariant.ts";
 import type { JournalEntry, PodRef } from "./entry.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
-/** Which entries to read. Everything given must hold; an empty filter is every entry. */
+/** Which entries to read. All given conditions must hold; an empty filter matches every entry. */
 export interface EntryFilter {
-  /** The fields given must be equal: `{ uid }` for one incarnation, `{ namespace, name }` for all of a name. */
+  /** Given fields must be equal: `{ uid }` for one incarnation, `{ namespace, name }` for all of a name. */
   readonly pod?: Partial<PodRef>;
-  /** With `pod`: also what is about the node itself (podwright started, the runtime was lost …). */
+  /** With `pod`: also entries about the node itself (podwright started, the runtime was lost …). */
   readonly withNode?: boolean;
   readonly container?: string;
   readonly kinds?: readonly JournalKind[];
-  /** The smallest sequence number. */
+  /** Minimum sequence number. */
   readonly sinceSeq?: number;
-  /** At most so many, the newest of them. */
+  /** Maximum number of entries, the newest ones. */
   readonly limit?: number;
 }
 
-/** True when the entry matches the filter (`limit` aside). */
+/** Whether the entry matches the filter, except for `limit`. */
 export function matches(filter: EntryFilter, entry: JournalEntry): boolean {
   if (filter.sinceSeq !== undefined && entry.seq < filter.sinceSeq) return false;
   if (filter.kinds !== undefined && !filter.kinds.includes(entry.kind)) return false;
@@ -34,9 +34,9 @@ export function matches(filter: EntryFilter, entry: JournalEntry): boolean {
 
 export interface MemoryLimits {
   readonly maxEntries: number;
-  /** Bytes of the entries' JSON lines, a measure of what they hold. */
+  /** Bytes of the entries' JSON lines, as a measure of their size. */
   readonly maxBytes: number;
-  /** So that one noisy pod can't push out what is known of the others. */
+  /** So that a noisy pod does not displace the entries of others. */
   readonly maxEntriesPerPod: number;
 }
 
@@ -47,11 +47,11 @@ interface Stored {
 
 /**
  * The newest entries, by sequence number and by pod. Bounded: a pod above its share loses its own oldest entry,
- * otherwise the oldest of all goes.
+ * otherwise the oldest of all is dropped.
  */
 export class JournalMemory {
   readonly #limits: MemoryLimits;
-  /** In ascending order of sequence number, which is the order of insertion. */
+  /** In ascending order of sequence number, which is the insertion order. */
   readonly #entries = new Map<number, Stored>();
   readonly #byPod = new Map<string, Set<number>>();
   #bytes = 0;
@@ -65,7 +65,7 @@ export class JournalMemory {
     return this.#entries.size;
   }
 
-  /** Adds an entry whose sequence number is above all others'. */
+  /** Adds an entry with a new highest sequence number. */
   add(entry: JournalEntry, bytes: number): void {
     // Readers and files rely on the order.
     invariant("entries are numbered up", entry.seq > this.#lastSeq, () => `${entry.seq} after ${this.#lastSeq}`);
@@ -85,7 +85,7 @@ export class JournalMemory {
     return this.#entries.get(seq)?.entry;
   }
 
-  /** Replaces an entry that is still held by a newer form of itself. */
+  /** Replaces a stored entry by its newer version. */
   replace(entry: JournalEntry, bytes: number): void {
     const stored = this.#entries.get(entry.seq);
     if (stored === undefined) return;
@@ -105,7 +105,7 @@ export class JournalMemory {
       : found.slice(found.length - filter.limit);
   }
 
-  /** Every pod that an entry is about, oldest first. */
+  /** All pods with entries, oldest first. */
   pods(): PodRef[] {
     const pods: PodRef[] = [];
     for (const seqs of this.#byPod.values()) {
@@ -134,7 +134,7 @@ export class JournalMemory {
     if (seq === undefined || stored === undefined) return;
     this.#entries.delete(seq);
     this.#bytes -= stored.bytes;
-    // Each entry takes away what it brought.
+    // Each removal subtracts what its entry added.
     invariant("the journal holds no less than nothing", this.#bytes >= 0, () => `${this.#bytes} bytes`);
     const uid = stored.entry.pod?.uid ?? "";
     const seqs = this.#byPod.get(uid);

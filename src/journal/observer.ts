@@ -1,17 +1,16 @@
 import type { Clock } from "../ports/clock.ts";
 import type { PodRef } from "./entry.ts";
 
-/** What is probed. */
 export interface ProbeName {
   readonly pod: PodRef;
   readonly container: string;
   readonly type: "liveness" | "readiness" | "startup";
 }
 
-/** States of a pod's worker that have steps. */
+/** Worker states that have steps. */
 export type StepState = "syncing" | "terminating" | "terminated" | "finished";
 
-/** What became of a container's need of an image; undefined: it did not come to that. */
+/** The result of a container's request for an image; undefined fields: not determined. */
 export interface AskedImage {
   /** The runtime has it. */
   present?: boolean;
@@ -24,7 +23,7 @@ export type AccessJudgement =
   | "credentialPolicyAllowed"
   | "credentialRecordFound"
   | "mustAuthenticate"
-  /** The records or the pod's credentials can't be read. */
+  /** The records or the pod's credentials are unreadable. */
   | "error";
 
 /** Observes what is not in the journal, for metrics. Returns immediately, throws nothing, decides nothing. */
@@ -36,9 +35,9 @@ export interface Observer {
   /** One pod was inspected. */
   inspected(durationMs: number): void;
   probed(probe: ProbeName, outcome: "success" | "warning" | "failure" | "error", durationMs: number): void;
-  /** It is not probed any more. */
+  /** The probe has ended. */
   probeEnded(probe: ProbeName): void;
-  /** A worker has done a step for its pod. */
+  /** A worker has completed a step for its pod. */
   stepped(pod: PodRef, state: StepState, durationMs: number): void;
   /** A pod starts under the UID of one that was still stopping when it arrived. */
   podReturned(isStatic: boolean): void;
@@ -46,11 +45,11 @@ export interface Observer {
   leftoversSwept(found: number, failed: number): void;
   /** A container requested its image, with the result. */
   imageAsked(policy: string, asked: AskedImage): void;
-  /** Whether a pod may use an image that is on the node was judged. */
+  /** A pod's access to a present image was verified. */
   accessJudged(judgement: AccessJudgement): void;
 }
 
-/** Awaits a worker's step and measures it, however it ends. */
+/** Awaits and measures a worker's step, whatever its outcome. */
 export async function measureStep(
   observer: Observer | undefined,
   clock: Clock,

@@ -4,17 +4,17 @@ import { isCriError } from "../ports/cri.ts";
 import type { Cause, EntryDetails, Recorder } from "./entry.ts";
 import type { NameOf } from "./vocabulary.ts";
 
-/** An action before it is done: everything of its journal entry but the kind. */
+/** An action before it starts: its journal entry without the kind. */
 export type ActionInput = Omit<EntryDetails, "of" | "result" | "durationMs"> & {
   readonly what: NameOf<"action">;
   readonly cause: Cause;
-  /** Goes into the data of the outcome, however that is. */
+  /** Added to the outcome's data, whatever the outcome. */
   readonly outcomeData?: NonNullable<EntryDetails["data"]>;
 };
 
 /**
- * Runs `work` as an action of the journal: first the action with its cause, then its outcome with the duration. A call
- * that was canceled or timed out is recorded as unknown. Rejects with what `work` rejects with.
+ * Runs `work` as a journal action: records the action with its cause, then its outcome with the duration. A call that
+ * was canceled or timed out is recorded as unknown. Rejects with the error of `work`.
  * @param details extracts the outcome's data from the value
  */
 export async function perform<T>(

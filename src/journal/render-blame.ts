@@ -14,9 +14,8 @@ const outcomes = {
 } as const satisfies Record<Blame["outcome"], string>;
 
 /**
- * The answer of `podwright blame` as text, one line feed at the end. `│` marks the critical chain; what went on beside
- * it is faint.
- * @param timeZone as `Europe/Berlin`; default: the system's
+ * `podwright blame` as text, with one newline at the end. `│` marks the critical chain; parallel work is faint.
+ * @param timeZone such as `Europe/Berlin`; default: the system's
  */
 export function renderBlame(
   { incarnation, outcome, totalMs, phases }: Blame,

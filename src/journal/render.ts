@@ -8,7 +8,7 @@ export interface RenderOptions {
   /** Columns; at least 60 are used. Default 100. */
   readonly width?: number;
   readonly paint?: Paint;
-  /** As `Europe/Berlin`; default: the system's. */
+  /** Such as `Europe/Berlin`; default: the system's. */
   readonly timeZone?: string;
 }
 
@@ -22,11 +22,11 @@ interface Style {
 const labelWidth = 9;
 const timeWidth = 12;
 
-/** The answer of `podwright why` as text, one line feed at the end. */
+/** `podwright why` as text, with one newline at the end. */
 export function renderWhy(explanation: Explanation, options: RenderOptions): string {
   const style = styleOf(options);
   const lines = [header(explanation.incarnation, style)];
-  // Of podwright itself, so that what is read last is about the pod.
+  // Notes about podwright come first, so that the last lines are about the pod.
   if (explanation.notes.length > 0) lines.push("");
   for (const note of explanation.notes) {
     lines.push(...row("note", stepText(note), note.time, style, style.paint.caution));
@@ -39,7 +39,7 @@ export function renderWhy(explanation: Explanation, options: RenderOptions): str
   return joined(lines, explanation.older, style);
 }
 
-/** The answer of `podwright timeline` as text, one line feed at the end. */
+/** `podwright timeline` as text, with one newline at the end. */
 export function renderTimeline(timeline: Timeline, options: RenderOptions): string {
   const style = styleOf(options);
   const containerWidth = columnWidth(
@@ -76,7 +76,7 @@ function joined(lines: readonly string[], older: readonly Incarnation[], style: 
   return `${all.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-/** The first line of every answer about a pod: which one it is. */
+/** The first line of each answer: identifies the pod. */
 export function renderHeader(
   incarnation: Incarnation,
   { paint = plainPaint, timeZone }: Pick<RenderOptions, "paint" | "timeZone">,
@@ -157,7 +157,7 @@ function column(text: string, width: number): string {
   return (clean.length <= width - 2 ? clean : `${clean.slice(0, width - 3)}…`).padEnd(width);
 }
 
-/** What happened, how often and how it ended, in one printable line. */
+/** A step with its count and outcome, in one printable line. */
 export function stepText(step: Step): string {
   const repeated = step.repeated;
   const count =
@@ -183,12 +183,12 @@ function endingText({ ending, kind, message }: Step): string {
   }
 }
 
-/** What the outcome adds to the action's own message. */
+/** What the outcome adds to the action's message. */
 function saidBy({ message }: Ending, action: string): string {
   return message === undefined || message === "" || message === `${action}: done` ? "" : `: ${printable(message)}`;
 }
 
-/** A cause with the evidence for it, printable. */
+/** A cause with its evidence, printable. */
 export function causeText({ message, evidence }: CauseLink): string {
   const said = printable(message);
   if (evidence === undefined) return said;

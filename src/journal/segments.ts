@@ -4,7 +4,7 @@ import { decodeLine } from "./codec.ts";
 import type { JournalEntry } from "./entry.ts";
 import type { LineLog, WrittenLine } from "./writer.ts";
 
-/** The part of the file system that the journal needs. */
+/** The file operations that the journal needs. */
 export type JournalFiles = Pick<Files, "append" | "list" | "makeDirectory" | "read" | "remove" | "stat">;
 
 export interface SegmentLimits {
@@ -19,22 +19,22 @@ interface Segment {
 
 /** What {@link SegmentLog.open} found on disk. */
 export interface ReadBack {
-  /** By ascending sequence number, each number once; only the newest if there are more than requested. */
+  /** By ascending sequence number, without duplicates; only the newest if there are more than requested. */
   readonly entries: JournalEntry[];
-  /** Above every number that was ever written here. */
+  /** Greater than every number ever written here. */
   readonly nextSeq: number;
-  /** For people: segments that could not be read, and how many lines were no entries. */
+  /** For people: unreadable segments, and the number of invalid lines. */
   readonly problems: string[];
 }
 
 const segmentName = /^journal-([1-9][0-9]{0,15})\.jsonl$/;
 const chunkBytes = 256 * 1024;
-/** No entry's line is shorter, so a segment that can't be read holds at most its size over this. */
+/** Minimum length of a line: bounds the number of entries in an unreadable segment by its size. */
 const shortestLineBytes = 40;
 
 /**
- * The journal's files: `journal-<first sequence number>.jsonl`, mode 0600, appended to and never rewritten. A line
- * whose number came before replaces that entry (a folded entry's count has grown, or a failed write was repeated).
+ * The journal's files: `journal-<first sequence number>.jsonl`, mode 0600, append-only. A line with an earlier number
+ * replaces that entry (the count of a folded entry has grown, or a failed write was repeated).
  */
 export class SegmentLog implements LineLog {
   readonly name = "journal";
@@ -44,7 +44,7 @@ export class SegmentLog implements LineLog {
   #segments: Segment[] = [];
   #currentBytes = 0;
   #nextSeq = 1;
-  /** The last line on disk may lack its end. */
+  /** The last line on disk may be incomplete. */
   #torn = false;
 
   constructor(files: JournalFiles, directory: string, limits: SegmentLimits) {
@@ -84,8 +84,8 @@ export class SegmentLog implements LineLog {
   }
 
   /**
-   * Appends the lines, opening a new segment where the current one is full and removing the oldest beyond the bound.
-   * After a rejection (FileError) any part of the lines may be on disk; the caller may simply append them again.
+   * Appends the lines. Opens a new segment when the current one is full, and removes the oldest above the limit. After
+   * a rejection (FileError) any part of the lines may be on disk; the caller may append them again.
    */
   async append(lines: readonly WrittenLine[]): Promise<void> {
     for (const chunk of chunksOf(lines)) {
@@ -121,7 +121,7 @@ export class SegmentLog implements LineLog {
     this.#torn = false;
     while (this.#segments.length > this.#limits.maxSegments) {
       const oldest = this.#segments.shift();
-      // A segment that can't be removed now is removed by the next start, which lists the directory again.
+      // The next start lists the directory again and removes it then.
       if (oldest !== undefined) await this.#files.remove(oldest.path).catch(() => {});
     }
     return segment;
@@ -143,7 +143,10 @@ export class SegmentLog implements LineLog {
     }
   }
 
-  /** Numbering continues above everything that an unreadable segment can hold, and nothing more is appended to it. */
+  /**
+   * Numbering continues above the highest number that an unreadable segment may contain, and nothing more is appended
+   * to it.
+   */
   async #passUnread(segment: Segment): Promise<void> {
     const size = await this.#files.stat(segment.path).then(
       (info) => info?.size ?? 0,

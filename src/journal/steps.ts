@@ -2,7 +2,7 @@ import { type Cause, type JournalEntry, lifeStarted, type PodRef, type Repeated 
 import type { CauseCode, EntryName } from "./vocabulary.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
-/** One reason in a chain, nearest first, with the entry that proves it when that entry is known. */
+/** One reason in a chain, nearest first, with its evidence entry if available. */
 export interface CauseLink {
   readonly code: CauseCode;
   readonly message: string;
@@ -10,19 +10,19 @@ export interface CauseLink {
 }
 
 /**
- * How an action ended. running: not yet. interrupted: podwright stopped first, so the outcome is unknown here. The
- * other values are the outcome's own.
+ * How an action ended. running: not yet. interrupted: podwright stopped first, so the outcome is unknown. Other values
+ * are the outcome's own.
  */
 export interface Ending {
   readonly result: "done" | "failed" | "unknown" | "running" | "interrupted";
-  /** Of the outcome. */
+  /** The outcome's sequence number. */
   readonly seq?: number;
   readonly time?: number;
   readonly message?: string;
   readonly durationMs?: number;
 }
 
-/** One thing that happened: an entry, or an action together with its outcome. Times are wall-clock milliseconds. */
+/** An entry, or an action together with its outcome. Times are wall-clock milliseconds. */
 export interface Step {
   readonly seq: number;
   readonly time: number;
@@ -32,7 +32,7 @@ export interface Step {
   readonly pod?: PodRef;
   readonly container?: string;
   readonly ending?: Ending;
-  /** A wait: when it ends. */
+  /** For a wait: when it ends. */
   readonly until?: number;
   readonly repeated?: Repeated;
   readonly causes: readonly CauseLink[];
@@ -40,7 +40,9 @@ export interface Step {
 
 const maxCauses = 16;
 
-/** The steps in the entries (by ascending sequence number), each action with its outcome, in order of their start. */
+/**
+ * The steps in the entries (by ascending sequence number), actions joined with their outcomes, in order of their start.
+ */
 export function stepsOf(entries: readonly JournalEntry[]): Step[] {
   const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
   const outcomes = new Map<number, JournalEntry>();
@@ -55,7 +57,7 @@ export function stepsOf(entries: readonly JournalEntry[]): Step[] {
     .map((entry) => stepOf(entry, endingOf(entry, outcomes.get(entry.seq), lastLife), bySeq));
 }
 
-/** Where the step stands in the order of events: at its end when it has one. */
+/** The step's position in the order of events: that of its outcome, if any. */
 export function endSeq(step: Step): number {
   return step.ending?.seq ?? step.seq;
 }
@@ -97,7 +99,7 @@ function endingOf(entry: JournalEntry, outcome: JournalEntry | undefined, lastLi
   };
 }
 
-/** The entry's chain of causes; where it ends at an entry with causes of its own, the chain continues there. */
+/** The entry's chain of causes, continued with the causes of its last evidence entry. */
 function causesOf(entry: JournalEntry, bySeq: ReadonlyMap<number, JournalEntry>): CauseLink[] {
   const links: CauseLink[] = [];
   const visited = new Set([entry.seq]);
@@ -110,7 +112,6 @@ function causesOf(entry: JournalEntry, bySeq: ReadonlyMap<number, JournalEntry>)
   return links;
 }
 
-/** The link of a chain that a cause is. */
 export function linkOf({ code, message }: Cause, evidence: JournalEntry | undefined): CauseLink {
   if (evidence === undefined) return { code, message };
   return { code, message, evidence: { seq: evidence.seq, time: evidence.time, message: evidence.message } };

@@ -12,7 +12,7 @@ test("printing escapes control characters and keeps one line", () => {
   assert.equal(printable(" a\r\n\tb\u001b[31m\u202e "), "a b\\u001b[31m\\u202e");
 });
 
-test("times are formatted in the zone that is asked for", () => {
+test("times are formatted in the requested zone", () => {
   const ms = Date.UTC(2026, 10, 20, 23, 5, 7, 9);
   assert.equal(timeFormat("UTC").time(ms), "23:05:07.009");
   assert.equal(timeFormat("Asia/Tokyo").date(ms), "2026-11-21");

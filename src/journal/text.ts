@@ -1,4 +1,4 @@
-/** Colours and weights of text; the terminal's or none. Each returns the text with its marks. */
+/** Colours and weights of text, for a terminal or none. Each returns the text with its marks. */
 export interface Paint {
   readonly strong: (text: string) => string;
   readonly faint: (text: string) => string;
@@ -12,7 +12,7 @@ const same = (text: string): string => text;
 /** No colours: for files, pipes and tests. */
 export const plainPaint: Paint = { strong: same, faint: same, good: same, caution: same, bad: same };
 
-/** Control characters, and those that reorder text: pods choose part of what is printed here. */
+/** Control characters, and those that reorder text: parts of the output come from pods. */
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The text on one line and safe for a terminal: whitespace as single spaces, other control characters as escapes. */
@@ -39,13 +39,13 @@ function twoUnits(seconds: number, large: number, largeName: string, small: numb
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? "" : ` ${rest} ${smallName}`}`;
 }
 
-/** Wall-clock milliseconds as text: `date` as 2026-11-20, `time` as 14:02:11.300. */
+/** Formats wall-clock milliseconds: `date` as 2026-11-20, `time` as 14:02:11.300. */
 export interface TimeFormat {
   readonly date: (ms: number) => string;
   readonly time: (ms: number) => string;
 }
 
-/** Formats in the time zone given, e.g. `UTC` or `Europe/Berlin`; without one, in the system's. */
+/** Formats in the given time zone, e.g. `UTC` or `Europe/Berlin`; default: the system's. */
 export function timeFormat(timeZone: string | undefined): TimeFormat {
   const zone = timeZone === undefined ? {} : { timeZone };
   // Sweden's conventions are those of ISO 8601.
@@ -61,7 +61,7 @@ export function timeFormat(timeZone: string | undefined): TimeFormat {
   return { date: (ms) => date.format(ms), time: (ms) => time.format(ms) };
 }
 
-/** Breaks the text into lines of at most `width` characters, at spaces where there are any. Never empty. */
+/** Breaks the text into lines of at most `width` characters, preferably at spaces. Never empty. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let rest = text;

@@ -7,13 +7,13 @@ import type { EventTerm, Fact, Term } from "./vocabulary/term.ts";
 import { causeCodeOf, entryNameOf, facts, isRejection, termOf, terms } from "./vocabulary.ts";
 
 const root = join(import.meta.dirname, "../..");
-/** All that records: what only names its entries (the vocabulary, tests) does not count, nor do the readers. */
+/** Sources that record entries: not the vocabulary, tests, or readers. */
 const writers = globSync("src/**/*.ts", {
   cwd: root,
   exclude: ["**/*.test.ts", "src/journal/vocabulary/**", "src/sim/**"],
 });
 
-/** Names that are put together where they are recorded, by the template that does it. */
+/** Names composed at run time, with the template of each. */
 const composed: readonly (readonly [RegExp, string])[] = [
   [/^(Startup|Liveness|Readiness)ProbeFailed$/, "}ProbeFailed`"],
   [/^(Startup|Liveness|Readiness)ProbeSucceeded$/, "}ProbeSucceeded`"],
@@ -49,7 +49,7 @@ const ownReasons: ReadonlySet<string> = new Set([
   ...["AdmissionWaits", "CertificateNotIssued", "CloudMetadataFailed", "CredentialProviderFailed", "OOMKilling"],
 ]);
 
-/** Reasons of the Events that the vocabulary knows, with the names of the entries that are those Events. */
+/** Event reasons in the vocabulary, each with the entries that produce it. */
 function reasons(): ReadonlySet<string> {
   const ofTerm = ([name, term]: readonly [string, Term]): readonly string[] => {
     const events = [term.event, term.nodeEvent, term.again, term.done, term.failed, term.unknown];
@@ -62,7 +62,7 @@ function reasons(): ReadonlySet<string> {
 }
 
 describe("the journal's vocabulary", () => {
-  test("has no name that nobody records", () => {
+  test("has no unused name", () => {
     const text = writers.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
     const isRecorded = (name: string): boolean =>
       text.includes(`"${name}"`) || composed.some(([names, template]) => names.test(name) && text.includes(template));
@@ -74,12 +74,12 @@ describe("the journal's vocabulary", () => {
     );
   });
 
-  test("has a name once: a fact is no entry", () => {
+  test("has no duplicates: a fact is not an entry", () => {
     const both = Object.keys(facts).filter((code) => Object.hasOwn(terms, code));
     assert.deepEqual(both, []);
   });
 
-  test("tells Events with upstream's reasons, and has each of upstream's that podwright tells", () => {
+  test("has only upstream's Event reasons, and each of upstream's that podwright uses", () => {
     const told = reasons();
     const refusals = new Set(Object.keys(terms).filter(isRejection));
     const foreign = [...told].filter(
@@ -89,14 +89,14 @@ describe("the journal's vocabulary", () => {
     assert.deepEqual([...upstreamReasons.difference(told)], [], "Events that are told no more");
   });
 
-  test("reads a resource that only a cluster knows as one of which there is too little", () => {
+  test("reads a resource name of a cluster as an insufficient resource", () => {
     assert.equal(entryNameOf("OutOfexample.com/gpu"), "OutOfexample.com/gpu");
     assert.equal(termOf("OutOfexample.com/gpu").refuses, "OutOfExtendedResources");
     assert.ok(isRejection("OutOfexample.com/gpu"));
     assert.ok(!isRejection("Preempting"));
   });
 
-  test("has words that stand for another version's names and codes", () => {
+  test("has replacements for unknown names and codes", () => {
     assert.equal(entryNameOf("FromTheFuture"), "UnknownEntry");
     assert.equal(causeCodeOf("FromTheFuture"), "UnknownCause");
     assert.equal(causeCodeOf("ContainerDied"), "ContainerDied");

@@ -2,47 +2,47 @@ import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** One line to be written: the sequence number of its entry and the text with its line feed. */
+/** A line to write: its entry's sequence number, and the text with its newline. */
 export interface WrittenLine {
   readonly seq: number;
   readonly text: string;
 }
 
-/** Where a {@link JournalWriter} writes to. */
+/** The destination of a {@link JournalWriter}. */
 export interface LineLog {
   /** For the names of waits. */
   readonly name: string;
-  /** After a rejection any part of the lines may be written; they are appended again. */
+  /** After a rejection, some lines may have been written; they are appended again. */
   append(lines: readonly WrittenLine[]): Promise<void>;
-  /** Called before the next try after one that failed. */
+  /** Called before the retry of a failed write. */
   repair(): Promise<void>;
 }
 
 export interface WriterLimits {
-  /** How long lines are gathered before they are written together. */
+  /** How long lines are collected before a write. */
   readonly flushDelayMs: number;
   /** After a failed write. */
   readonly retryDelayMs: number;
-  /** Lines kept for a disk that is slow or broken; beyond it the oldest are given up. */
+  /** Limit of lines that wait for a slow or broken disk; above it the oldest are dropped. */
   readonly maxPendingCharacters: number;
   /** How long {@link JournalWriter.close} waits for the disk. */
   readonly closeDeadlineMs: number;
 }
 
-/** How the disk copy fares, for diagnostics. */
+/** The state of the writes, for diagnostics. */
 export interface WriterHealth {
-  /** Why the last write failed; undefined while writing works. */
+  /** The error of the last write; undefined while writes succeed. */
   readonly error: string | undefined;
-  /** Since when (monotonic milliseconds) writing has failed. */
+  /** Monotonic milliseconds since when writes have failed. */
   readonly failingSince: number | undefined;
   readonly pendingLines: number;
-  /** Lines given up since writing last worked. */
+  /** Lines dropped since writes last succeeded. */
   readonly lostLines: number;
 }
 
 /**
- * Writes lines in batches, never in the caller's way. While the disk refuses, lines wait within a bound and the oldest
- * are given up; `onRecovered` is called once when writing works again.
+ * Writes lines in batches, without blocking the caller. While writes fail, lines wait up to a limit and the oldest are
+ * dropped; `onRecovered` is called once when writes succeed again.
  */
 export class JournalWriter {
   readonly #log: LineLog;
@@ -74,14 +74,14 @@ export class JournalWriter {
     };
   }
 
-  /** Queues a line; it is on disk soon, when the disk lets it. Does nothing once closed. */
+  /** Queues a line to be written soon. No effect once closed. */
   push(line: WrittenLine): void {
     if (this.#closed) return;
     this.#queue([line]);
     this.#schedule();
   }
 
-  /** Writes what is queued, once, and ends. Returns within the close deadline even when the disk hangs. */
+  /** Writes the queue once, and ends. Returns within the close deadline even when the disk hangs. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -145,7 +145,7 @@ export class JournalWriter {
       this.#pendingCharacters += line.text.length;
     }
     if (this.#pendingCharacters <= this.#limits.maxPendingCharacters) return;
-    // Half of it is dropped at a time, so that a flood during an outage does not shift the array line by line.
+    // Drops half of the queue at a time: during a flood, shifting the array for each line would be slow.
     let given = 0;
     while (this.#pendingCharacters > this.#limits.maxPendingCharacters / 2 && given < this.#pending.length) {
       this.#pendingCharacters -= this.#pending[given]?.text.length ?? 0;

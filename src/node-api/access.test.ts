@@ -38,7 +38,7 @@ async function ask(
 const tokens = byToken(systemHashing, parseTokenFile('s3cret,bob,1,"dev,ops"\nother,eve,2', "/tokens"), true);
 const bearer = (token: string): Partial<NodeRequest> => ({ headers: { authorization: `Bearer ${token}` } });
 
-test("who shows nothing is nobody, or anonymous where that is allowed", async () => {
+test("a client without credentials is unauthenticated, or anonymous where that is allowed", async () => {
   assert.equal(await ask([byCertificate, tokens], allowKnown, request("/pods")), "401 Unauthorized");
   const everybody = [byCertificate, tokens, anonymous];
   assert.equal(await ask(everybody, allowKnown, request("/healthz")), "200 done");
@@ -48,12 +48,12 @@ test("who shows nothing is nobody, or anonymous where that is allowed", async ()
   );
 });
 
-test("who shows a wrong token is not taken for anonymous", async () => {
+test("a client with a wrong token is not treated as anonymous", async () => {
   assert.equal(await ask([tokens, anonymous], allowKnown, request("/healthz", bearer("s3cre"))), "401 Unauthorized");
   assert.equal(await ask([anonymous], allowKnown, request("/healthz", bearer("any"))), "401 Unauthorized");
 });
 
-test("a certificate names user and groups, a token those of its line", async () => {
+test("a certificate provides user and groups, a token those of its line", async () => {
   const seen: unknown[] = [];
   const authorize: Authorizer = async (who) => {
     seen.push([who.name, ...who.groups]);
@@ -68,7 +68,7 @@ test("a certificate names user and groups, a token those of its line", async () 
   ]);
 });
 
-test("what can't be found out is never allowed", async () => {
+test("an authorization error never grants access", async () => {
   const broken = async (): Promise<never> => {
     throw new Error("the API server is away");
   };
@@ -76,7 +76,7 @@ test("what can't be found out is never allowed", async () => {
   assert.match(await ask([tokens], broken, request("/pods", bearer("s3cret"))), /^500 Authorization error/);
 });
 
-test("access is asked for the path that is served, however it was encoded", async () => {
+test("authorization uses the served path, however it was encoded", async () => {
   const asked: string[] = [];
   const authorize: Authorizer = async (_who, { subresources }) => {
     asked.push(subresources.join(" "));
@@ -89,7 +89,7 @@ test("access is asked for the path that is served, however it was encoded", asyn
   assert.match(await ask([anonymous], authorize, request("/pods/%zz")), /^400 /);
 });
 
-test("a token file's mistakes are told with their line, and no token", () => {
+test("errors of a token file name the line, and no token", () => {
   const problem = (text: string): string => {
     try {
       parseTokenFile(text, "/tokens");

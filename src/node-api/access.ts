@@ -23,7 +23,7 @@ export type Authenticator = (request: NodeRequest) => Promise<Identity | "invali
  */
 export type Authorizer = (who: Identity, what: Attributes) => Promise<boolean>;
 
-/** Lets through who is known and may; 401 and 403 as upstream's. */
+/** Passes authenticated and authorized requests on; 401 and 403 as upstream's. */
 export function withAccess(
   handler: NodeHandler,
   authenticators: readonly Authenticator[],
@@ -76,7 +76,7 @@ async function refusal(
   return plain(403, `Forbidden (user=${who.name}, verb=${verb}, ${wanted})`);
 }
 
-/** Undefined when it can't be decoded. */
+/** Undefined if it cannot be decoded. */
 export function decodedPath(path: string): string | undefined {
   try {
     return decodeURIComponent(path);

@@ -1,6 +1,6 @@
 import type { ApiResponse } from "../ports/api-server.ts";
 
-/** @param headers besides what keeps browsers from taking it for something else */
+/** @param headers in addition to those that prevent content sniffing */
 export function plain(status: number, body: string, headers: ApiResponse["headers"] = {}): ApiResponse {
   const all = { ...headers, "X-Content-Type-Options": "nosniff" };
   return { status, contentType: "text/plain; charset=utf-8", headers: all, body };

@@ -1,4 +1,4 @@
-/** An answer that ends a request: its status and its text, which the client sees. */
+/** An error response: its status and its text, which the client sees. */
 export class ApiError extends Error {
   readonly status: number;
   constructor(status: number, message: string, options?: ErrorOptions) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attributesOf } from "./attributes.ts";
 
-test("each path asks for its subresource, the finer one first", () => {
+test("each path has its subresource, the finer one first", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["/pods", "pods proxy"],
     ["/pods/", "pods proxy"],
@@ -29,7 +29,7 @@ test("each path asks for its subresource, the finer one first", () => {
   }
 });
 
-test("methods are verbs; one without a verb is nobody's", () => {
+test("methods map to verbs; one without a verb is denied", () => {
   const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
   assert.deepEqual(
     methods.map((method) => attributesOf(method, "/pods").verb),

@@ -2,7 +2,7 @@
 export interface Attributes {
   /** Empty for a method without a verb, which only unrestricted clients may use. */
   readonly verb: string;
-  /** In the order in which they are tried: one that is allowed suffices. */
+  /** In order; one that is allowed suffices. */
   readonly subresources: readonly string[];
 }
 
@@ -15,7 +15,7 @@ const verbs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Fine-grained ones first (KEP-2862): a client that may only read pods need not have `proxy`, which includes `exec`.
+ * Fine-grained ones first (KEP-2862): a client that may only read pods does not need `proxy`, which includes `exec`.
  */
 const byPath: readonly { readonly path: string; readonly subresources: readonly string[] }[] = [
   { path: "/stats", subresources: ["stats"] },
@@ -30,7 +30,7 @@ const byPath: readonly { readonly path: string; readonly subresources: readonly 
   { path: "/runningpods", subresources: ["pods", "proxy"] },
 ];
 
-/** @param path decoded, as the router sees it: both must speak of the same thing */
+/** @param path decoded, as the router sees it: authorization and routing must use the same path */
 export function attributesOf(method: string, path: string): Attributes {
   const entry = byPath.find((candidate) => path === candidate.path || path.startsWith(`${candidate.path}/`));
   return { verb: verbs[method] ?? "", subresources: entry?.subresources ?? ["proxy"] };

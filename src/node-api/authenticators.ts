@@ -4,7 +4,7 @@ import type { Authenticator, Identity } from "./access.ts";
 
 const authenticated = "system:authenticated";
 
-/** By a client certificate: CN is the user, O are the groups. */
+/** By client certificate: CN is the user, O are the groups. */
 export const byCertificate: Authenticator = async ({ certificate }) => {
   if (certificate === undefined) return undefined;
   return { name: certificate.commonName, groups: [...certificate.organizations, authenticated] };
@@ -12,12 +12,14 @@ export const byCertificate: Authenticator = async ({ certificate }) => {
 
 const nobody: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
-/** Who shows nothing is `system:anonymous`. */
+/** A client without credentials is `system:anonymous`. */
 export const anonymous: Authenticator = async ({ headers }) => {
   return headers["authorization"] === undefined ? nobody : "invalid";
 };
 
-/** Whom no other way knows is `system:anonymous`, whatever he shows: where that is no reason to keep anybody out. */
+/**
+ * A client that no other method authenticates is `system:anonymous`, whatever its credentials: for public endpoints.
+ */
 export function orAnonymous(authenticators: readonly Authenticator[]): Authenticator {
   return async (request) => {
     for (const authenticate of authenticators) {
@@ -43,8 +45,8 @@ export function byToken(
 }
 
 /**
- * Reads a file of tokens in the format of kube-apiserver's `--token-auth-file`: a line `token,user,uid` each, with
- * `,"group1,group2"` after it where wanted.
+ * Parses a token file in the format of kube-apiserver's `--token-auth-file`: lines of `token,user,uid`, optionally
+ * followed by `,"group1,group2"`.
  * @throws PodwrightError (bad input) with the line, and never a token
  */
 export function parseTokenFile(text: string, path: string): Map<string, Identity> {

@@ -14,11 +14,11 @@ export interface CommandDependencies {
   readonly cri: Cri;
   readonly files: Pick<Files, "makeDirectory">;
   readonly pods: () => readonly NodePod[];
-  /** Where checkpoints go: `<root>/checkpoints`. */
+  /** Directory of checkpoints: `<root>/checkpoints`. */
   readonly checkpointDirectory: string;
 }
 
-/** `/run/…?cmd=`: runs a command, its words divided by single spaces, and answers with what it printed. */
+/** `/run/…?cmd=`: runs a command, split at single spaces, and responds with its output. */
 export async function runCommand(
   deps: CommandDependencies,
   target: PodTarget,
@@ -35,7 +35,7 @@ export async function runCommand(
   throw new ApiError(500, `command '${text}' exited with ${result.exitCode}: ${output}\n`);
 }
 
-/** `/checkpoint/…`: what the runtime says to it is passed on; containerd and runc often can't. */
+/** `/checkpoint/…`: passes the runtime's errors on; containerd and runc often lack support. */
 export async function checkpoint(
   deps: CommandDependencies,
   target: PodTarget,
@@ -46,7 +46,7 @@ export async function checkpoint(
   const { namespace, name, container } = target;
   const time = formatTime(deps.clock.now());
   const location = `${deps.checkpointDirectory}/checkpoint-${name}_${namespace}-${container}-${time}.tar`;
-  // It holds the container's memory, and with it its secrets.
+  // A checkpoint contains the container's memory, and so its secrets.
   await deps.files.makeDirectory(deps.checkpointDirectory, 0o700);
   await asked(`checkpoint ${namespace}/${name}/${container}`, () =>
     deps.cri.runtime.checkpointContainer({ containerId, location, timeout }, { signal: request.signal }),
@@ -54,7 +54,7 @@ export async function checkpoint(
   return json({ items: [location] });
 }
 
-/** In seconds; 0: the runtime's own. */
+/** In seconds; 0: the runtime's default. */
 function timeoutOf({ query }: NodeRequest): bigint {
   const text = query.get("timeout") ?? "";
   if (/^\d{0,9}$/.test(text)) return BigInt(text);

@@ -19,8 +19,8 @@ export interface LogDependencies {
 const endedCheckMs = 1000;
 
 /**
- * `/containerLogs/<namespace>/<pod>/<container>`. Following goes on over rotation and restarts, until the pod will
- * write no more.
+ * `/containerLogs/<namespace>/<pod>/<container>`. Following continues across rotation and restarts, until the pod
+ * writes no more.
  * @throws ApiError
  */
 export async function containerLogs(
@@ -60,7 +60,7 @@ function readOptions(query: URLSearchParams, nowMs: number): LogOptions {
   }
 }
 
-/** The log of the present instance, or of the one that ended last before it. @throws ApiError 400 when there is none */
+/** The log of the current instance, or of the one before. @throws ApiError 400 when there is none */
 function logPath({ pod, status, observed }: NodePod, name: string, previous: boolean): string {
   const container = containerStatus(status, name);
   const quoted = `container ${JSON.stringify(name)} in pod ${JSON.stringify(pod.metadata.name)}`;
@@ -104,7 +104,6 @@ function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: PodUid)
   };
 }
 
-/** No more than the client requested. */
 async function* limited(text: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {
   let left = limitBytes ?? Number.POSITIVE_INFINITY;
   try {

@@ -8,7 +8,7 @@ async function ask(method: string, path: string, changed: Partial<NodeApiDepende
   return await answerText(await handler(nodeRequest(method, path, { body: async () => body })));
 }
 
-test("the verbosity of the log is set by a number alone", async () => {
+test("the log verbosity is set by an integer only", async () => {
   const set: number[] = [];
   const changed = { setVerbosity: (verbosity: number) => void set.push(verbosity) };
   assert.equal(await ask("PUT", "/debug/flags/v", changed, "6"), "200 successfully set klog.logging.verbosity to 6\n");
@@ -18,7 +18,7 @@ test("the verbosity of the log is set by a number alone", async () => {
   assert.equal(await ask("PUT", "/debug/flags/v", { debugFlags: false }, "6"), "405 flags endpoint is disabled.\n");
 });
 
-test("profiles are refused in clear words, or turned off", async () => {
+test("profiles are rejected with an explanation, or disabled", async () => {
   assert.match(await ask("GET", "/debug/pprof/profile?seconds=30", {}), /^501 podwright is not a Go program/);
   assert.equal(await ask("GET", "/debug/pprof/heap", { profiling: false }), "405 profiling endpoint is disabled.\n");
 });

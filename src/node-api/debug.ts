@@ -8,13 +8,13 @@ export interface DebugDependencies {
   readonly profiling: boolean;
   /** enableDebugFlagsHandler. */
   readonly debugFlags: boolean;
-  /** Sets how much is logged, as `-v` does; undefined where that can't be changed. */
+  /** Sets the log verbosity, as `-v` does; undefined where that is fixed. */
   readonly setVerbosity: ((verbosity: number) => void) | undefined;
 }
 
 /**
- * `/debug/flags/v` (PUT a whole number: the verbosity of the log) and `/debug/pprof/…`, of which podwright, no Go
- * program, has nothing to give.
+ * `/debug/flags/v` (PUT an integer: the log verbosity) and `/debug/pprof/…`, which is not available because podwright
+ * is not a Go program.
  * @throws ApiError
  */
 export async function debug(

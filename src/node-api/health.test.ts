@@ -14,7 +14,7 @@ function ask(path: string, checks: readonly HealthzCheck[], query = ""): string 
   return `${status} ${body}`;
 }
 
-test("a node is well when its own loops are, whatever it depends on", () => {
+test("a node is healthy when its own loops are, whatever its dependencies", () => {
   assert.equal(ask("", [well]), "200 ok");
   assert.equal(
     ask("", [well], "verbose"),
@@ -23,7 +23,7 @@ test("a node is well when its own loops are, whatever it depends on", () => {
   );
 });
 
-test("a stuck loop is told with its oldest call, unless it is passed over", () => {
+test("a stuck loop is reported with its oldest call, unless it is excluded", () => {
   assert.match(
     ask("", [well, stuck]),
     /^500 [^]*\[-\]runtime failed: StopContainer c1 for 200.0 s\n[^]*check failed\n$/,
@@ -34,7 +34,7 @@ test("a stuck loop is told with its oldest call, unless it is passed over", () =
   assert.match(ask("", [well], "exclude=none&verbose"), /cannot be excluded: no matches for "none"/);
 });
 
-test("each part is asked for alone", () => {
+test("each check can be requested alone", () => {
   assert.equal(ask("/pleg", [well]), "200 ok");
   assert.equal(ask("/apiserver", [well]), "500 internal server error: lease renewed 60.0 s ago\n");
   assert.throws(() => ask("/none", [well]), /404/);

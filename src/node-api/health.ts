@@ -4,16 +4,16 @@ import { plain } from "./answers.ts";
 import { ApiError } from "./api-error.ts";
 
 export interface HealthDependencies {
-  /** The node's own loops: it is not well when one of them is not. */
+  /** The node's own loops, which decide about its health. */
   readonly health: () => readonly HealthzCheck[];
-  /** What it depends on and what it can do without for a while; told, and not held against it. */
+  /** Dependencies that may be away for a while: reported, without effect on the result. */
   readonly surroundings: () => readonly HealthzCheck[];
 }
 
 /**
- * `/healthz`: well when every check is. `?verbose` tells each, `?exclude=<check>` passes one over; `/healthz/<check>` is
- * one alone. As upstream `syncloop` stands for all of the node's loops, and `ping` and `log` say only that the process
- * answers.
+ * `/healthz`: healthy when every check is. `?verbose` lists all, `?exclude=<check>` skips one; `/healthz/<check>` is a
+ * single one. As upstream, `syncloop` stands for all of the node's loops, and `ping` and `log` only report that the
+ * process responds.
  */
 export function healthz(
   { health, surroundings }: HealthDependencies,

@@ -8,10 +8,10 @@ export type LogFiles = Pick<Files, "realPath" | "stat" | "list" | "readRange">;
 const chunkBytes = 64 * 1024;
 
 /**
- * `/logs/…`: the files below a directory of the node. Links are followed only as long as they stay below it, so that no
- * pod that may write a log can show other files.
+ * `/logs/…`: the files below a directory of the node. Links are followed only inside it, so that a pod that may write a
+ * log cannot expose other files.
  * @param rest the segments after `/logs`, decoded
- * @throws ApiError 404 for what is not there or lies elsewhere
+ * @throws ApiError 404 for missing or outside paths
  */
 export async function hostLogs(files: LogFiles, root: string, rest: readonly string[]): Promise<ApiResponse> {
   const path = await resolve(files, root, rest);
@@ -21,7 +21,7 @@ export async function hostLogs(files: LogFiles, root: string, rest: readonly str
   return { ...plain(200, ""), contentType: "text/plain; charset=utf-8", body: content(files, path, info.size) };
 }
 
-/** The content of a file; undefined when there is none, or it lies elsewhere. */
+/** The content of a file; undefined when it is missing or outside. */
 export async function hostFile(
   files: LogFiles,
   root: string,
@@ -50,7 +50,7 @@ async function resolve(files: LogFiles, root: string, given: readonly string[]):
   throw notFound();
 }
 
-/** The listing's links are relative: seen from a path without a slash at its end they would lead elsewhere. */
+/** Links in the listing are relative: without a trailing slash in the path they would be wrong. */
 function toDirectory(rest: readonly string[]): ApiResponse {
   const location = `${encodeURIComponent(rest.at(-1) ?? "logs")}/`;
   return plain(301, "", { Location: location });
@@ -62,7 +62,7 @@ async function listing(files: LogFiles, path: string): Promise<ApiResponse> {
   return { ...plain(200, ""), contentType: "text/html; charset=utf-8", body: `<pre>\n${lines.join("\n")}\n</pre>\n` };
 }
 
-/** Up to the size that it had: what is written meanwhile is for the next who asks. */
+/** Up to its size at the beginning; later additions are for the next request. */
 async function* content(files: LogFiles, path: string, size: number): AsyncGenerator<Uint8Array> {
   for (let offset = 0; offset < size;) {
     const chunk = await files.readRange(path, offset, Math.min(chunkBytes, size - offset), { noFollow: true });

@@ -18,7 +18,7 @@ function refusal(query: string): string {
   return "taken";
 }
 
-test("nothing asked for is the whole log", () => {
+test("without options the log is whole", () => {
   assert.deepEqual(read(""), {
     follow: false,
     previous: false,
@@ -30,7 +30,7 @@ test("nothing asked for is the whole log", () => {
   });
 });
 
-test("flags, numbers and times are read as Kubernetes writes them", () => {
+test("flags, numbers and times are parsed as Kubernetes does", () => {
   assert.deepEqual([read("follow=true").follow, read("follow=1").follow, read("follow").follow], [true, true, true]);
   assert.deepEqual([read("follow=false").follow, read("follow=0").follow], [false, false]);
   assert.deepEqual(
@@ -42,7 +42,7 @@ test("flags, numbers and times are read as Kubernetes writes them", () => {
   assert.deepEqual([read("stream=Stderr").stream, read("stream=All").stream], ["stderr", undefined]);
 });
 
-test("numbers may be as large as Kubernetes has them, and no larger", () => {
+test("numbers have Kubernetes' range", () => {
   const largest = "9223372036854775807";
   assert.equal(read(`tailLines=${largest}`).tailLines, Number.MAX_SAFE_INTEGER);
   assert.ok((read(`sinceSeconds=${largest}`).sinceMs ?? 0) < 0);
@@ -51,7 +51,7 @@ test("numbers may be as large as Kubernetes has them, and no larger", () => {
   assert.match(refusal("tailLines=-9223372036854775808"), /^422 /);
 });
 
-test("what can't be read is 400, what can't be meant 422", () => {
+test("unparsable options are 400, contradictory ones 422", () => {
   assert.equal(refusal("tailLines=x"), "400 tailLines must be an integer");
   assert.equal(refusal("sinceTime=yesterday"), "400 sinceTime must be an RFC 3339 time");
   assert.equal(refusal("tailLines=-1"), "422 tailLines must be greater than or equal to 0");

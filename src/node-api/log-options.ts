@@ -5,7 +5,7 @@ export interface LogOptions {
   readonly follow: boolean;
   readonly previous: boolean;
   readonly timestamps: boolean;
-  /** Wall clock ms: nothing before it. */
+  /** Wall clock ms; earlier lines are skipped. */
   readonly sinceMs: number | undefined;
   readonly tailLines: number | undefined;
   readonly limitBytes: number | undefined;
@@ -13,7 +13,7 @@ export interface LogOptions {
   readonly stream: "stdout" | "stderr" | undefined;
 }
 
-/** A query that is no PodLogOptions: what is wrong, and the status that upstream answers. */
+/** An invalid PodLogOptions query: the problem, and upstream's status. */
 export class LogOptionsError extends Error {
   readonly status: 400 | 422;
   constructor(status: 400 | 422, message: string) {
@@ -25,7 +25,7 @@ export class LogOptionsError extends Error {
 
 /**
  * @param nowMs wall clock, for sinceSeconds
- * @throws LogOptionsError: 400 for what can't be read, 422 for what can't be meant
+ * @throws LogOptionsError: 400 for unparsable options, 422 for contradictory ones
  */
 export function logOptions(query: URLSearchParams, nowMs: number): LogOptions {
   const tail = tailLines(query);
@@ -59,7 +59,7 @@ function outOfRange(name: string, must: string): LogOptionsError {
   return new LogOptionsError(422, `${name} must be ${must}`);
 }
 
-/** `tail` is the name that it had once; `all` is no limit. */
+/** `tail` is its former name; `all` means no limit. */
 function tailLines(query: URLSearchParams): number | undefined {
   const old = query.get("tail");
   if (old === null || query.has("tailLines")) return integer(query, "tailLines");
@@ -73,11 +73,11 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   if (value === undefined || BigInt.asIntN(64, value) !== value) {
     throw new LogOptionsError(400, `${name} must be an integer`);
   }
-  // Of bytes, lines and seconds more than can be counted exactly are as good as all.
+  // Amounts above the safe integers are equivalent to all.
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(value)));
 }
 
-/** As Kubernetes reads booleans in queries: there and not false. */
+/** As Kubernetes parses booleans in queries: present and not false. */
 function flag(query: URLSearchParams, name: string): boolean {
   const text = query.get(name);
   return text !== null && !["false", "0"].includes(text.toLowerCase());

@@ -19,7 +19,7 @@ export interface LogQueryOptions {
   readonly pattern?: string;
 }
 
-/** A query that can't be read (400) or can't be meant (406), with every problem. */
+/** A query that is unparsable (400) or contradictory (406), with every problem. */
 export class LogQueryError extends Error {
   readonly status: 400 | 406;
   constructor(status: 400 | 406, problems: readonly string[]) {
@@ -33,7 +33,7 @@ const maxServices = 4;
 const maxServiceLength = 256;
 const maxTailLines = 100_000;
 
-/** @returns undefined when the request does not query: a path is asked for. @throws LogQueryError */
+/** @returns undefined for a request without a query, i.e. for a path. @throws LogQueryError */
 export function logQuery(query: URLSearchParams): LogQuery | undefined {
   if (!query.has("query")) return undefined;
   const asked = query.getAll("query");
@@ -81,7 +81,7 @@ function readOptions(query: URLSearchParams, problems: string[]): LogQueryOption
   };
 }
 
-/** Names reach a program's arguments: nothing in them may mean more than a name. */
+/** Names become program arguments, so nothing in them may have a special meaning. */
 function* serviceProblems(services: readonly string[]): Generator<string> {
   for (const service of services) {
     if (service.length > maxServiceLength) {
@@ -123,7 +123,7 @@ function invalid(field: string, value: string | number, problem: string): string
 /** The arguments of journalctl. Values that begin with a dash stay values. */
 export function journalArguments(services: readonly string[], options: LogQueryOptions): string[] {
   const { sinceMs, untilMs, tailLines, boot, pattern } = options;
-  // The zone is said: --utc is for what is printed only, and without it a time is one of the node's own zone.
+  // The zone is explicit: --utc affects only the output, and times without a zone are in the node's own.
   const time = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
   return [
     "--utc",

@@ -1,10 +1,10 @@
 import { parseTime } from "../base/time.ts";
 
-/** The last year that RFC 3339 can write ends here, wall clock ms. */
+/** The end of the last year in RFC 3339, wall clock ms. */
 const lastMs = Date.UTC(10_000, 0, 1) - 1;
 
 /**
- * Whether a line of a log is not older than a time, as the runtime dated it; of what it did not date nobody knows.
+ * A filter for log lines by the runtime's timestamp; lines without one do not pass.
  * @param sinceMs wall clock ms
  */
 export function notBefore(sinceMs: number): (time: string) => boolean {
@@ -12,7 +12,7 @@ export function notBefore(sinceMs: number): (time: string) => boolean {
   if (sinceMs < 0 || sinceMs > lastMs) return exact;
   const second = new Date(sinceMs).toISOString().slice(0, 19);
   return (time) => {
-    // Times of one zone are in the order of their texts, which compare in a tenth of the time that reading them takes.
+    // Times in one zone sort like their texts; comparing texts takes a tenth of the time of parsing.
     const own = time.endsWith("Z") ? time.slice(0, 19) : second;
     return own === second ? exact(time) : own > second;
   };

@@ -10,17 +10,17 @@ export interface NodePod {
   readonly pod: Pod;
   /** Undefined before the first observation of the pod. */
   readonly status: ApiPodStatus | undefined;
-  /** What the runtime shows. */
+  /** The runtime's state of the pod. */
   readonly observed: PodStatus;
-  /** Nothing of it runs or will ever run again. */
+  /** Nothing of it runs or will run again. */
   readonly ended: boolean;
 }
 
-/** A pod, and perhaps one of its containers, as a path names them. */
+/** A pod, and optionally one of its containers, as a path names them. */
 export interface PodTarget {
   readonly namespace: string;
   readonly name: string;
-  /** Undefined: whichever has the name. */
+  /** Undefined: any pod of the name. */
   readonly uid: PodUid | undefined;
   readonly container: string;
 }
@@ -51,7 +51,7 @@ export function podTarget(rest: readonly string[]): PodTarget {
   throw new ApiError(404, "404 page not found\n");
 }
 
-/** The pod that a target names; while one replaces another, the one that is to stay. @throws ApiError 404 */
+/** The target's pod; during a replacement, the new one. @throws ApiError 404 */
 export function findPod(pods: readonly NodePod[], { namespace, name, uid }: PodTarget): NodePod {
   const found = pods.filter(({ pod: { metadata } }) => {
     return metadata.namespace === namespace && metadata.name === name && (uid === undefined || metadata.uid === uid);
@@ -61,7 +61,7 @@ export function findPod(pods: readonly NodePod[], { namespace, name, uid }: PodT
   return pod;
 }
 
-/** True for a container that the pod's spec names: nothing else of the disk or the runtime is anybody's to see. */
+/** True for a container in the pod's spec: nothing else of the disk or the runtime may be accessed. */
 export function hasContainer({ spec }: Pod, name: string): boolean {
   return allContainers(spec).some((container) => container.name === name);
 }

@@ -7,12 +7,12 @@ function podList(items: readonly unknown[]): ApiResponse {
   return json({ kind: "PodList", apiVersion: "v1", metadata: {}, items });
 }
 
-/** `/pods`: what is to run here, with its status. */
+/** `/pods`: the desired pods with their status. */
 export function desiredPods(pods: readonly NodePod[]): ApiResponse {
   return podList(pods.map(({ pod, status }) => ({ metadata: pod.metadata, spec: pod.spec, status: status ?? {} })));
 }
 
-/** `/runningpods/`: the runtime's pods, with the part of their spec that it knows. */
+/** `/runningpods/`: the runtime's pods, with the part of their spec that the runtime has. */
 export function runningPods(pods: readonly NodePod[]): ApiResponse {
   const running = pods.map(({ pod, observed }) => ({
     pod,

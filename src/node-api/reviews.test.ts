@@ -36,7 +36,7 @@ function request(token: string | undefined): NodeRequest {
   };
 }
 
-test("a token's owner is asked for once in the time that an answer counts, refusals too", async () => {
+test("a token is reviewed once within the cache period, also when it is rejected", async () => {
   const fixture = new Fixture();
   const authenticate = byTokenReview(fixture, 120_000);
   assert.equal(await authenticate(request(undefined)), undefined);
@@ -50,7 +50,7 @@ test("a token's owner is asked for once in the time that an answer counts, refus
   assert.equal(await authenticate(request("a")), "invalid", "it was taken back meanwhile");
 });
 
-test("answers that make no sense let nobody in", async () => {
+test("invalid reviews admit nobody", async () => {
   const fixture = new Fixture();
   const authenticate = byTokenReview(fixture, 1000);
   for (const [index, user] of [undefined, {}, { username: "" }, { username: 1 }, "bob"].entries()) {
@@ -61,7 +61,7 @@ test("answers that make no sense let nobody in", async () => {
   assert.equal(await authenticate(request("t")), "invalid");
 });
 
-test("what is not to be found out is an error, and asked for again", async () => {
+test("a failed review is an error, and is retried", async () => {
   const fixture = new Fixture();
   fixture.answer = () => {
     throw new Error("the API server is away");
@@ -72,7 +72,7 @@ test("what is not to be found out is an error, and asked for again", async () =>
   assert.equal(fixture.asked.length, 2);
 });
 
-test("access is asked for by subresource, the first that is allowed suffices, and answers count for their time", async () => {
+test("access is reviewed by subresource, the first allowed one suffices, and results are cached", async () => {
   const fixture = new Fixture();
   const authorize = byAccessReview(fixture, "node1", { allowedMs: 300_000, deniedMs: 30_000 });
   const jane = { name: "jane", groups: ["ops"] };
@@ -92,7 +92,7 @@ test("access is asked for by subresource, the first that is allowed suffices, an
   assert.deepEqual(fixture.asked.slice(2), [review("pods")], "the refusal was asked for anew");
 });
 
-test("an answer that allows and denies denies", async () => {
+test("a review that both allows and denies denies", async () => {
   const fixture = new Fixture();
   const authorize = byAccessReview(fixture, "node1", { allowedMs: 1, deniedMs: 1 });
   fixture.answer = () => ({ allowed: true, denied: true });

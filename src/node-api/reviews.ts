@@ -11,12 +11,12 @@ export interface ReviewDependencies {
   readonly hashing: Pick<Hashing, "sha256">;
 }
 
-/** An answer to a review, as far as it is read. */
+/** A review's response, as far as it is used. */
 interface Review extends ApiObject {
   readonly status: Readonly<Record<string, unknown>>;
 }
 
-/** Of more clients than that answers are not remembered: who tries tokens shall not fill the memory. */
+/** Maximum number of cached responses: clients that try tokens must not fill the memory. */
 const maxRemembered = 4096;
 
 const tokenReviews = reviews("/apis/authentication.k8s.io/v1", "tokenreviews", "TokenReview");
@@ -32,8 +32,8 @@ function reviews(base: string, plural: string, kind: string): Resource<Review> {
 }
 
 /**
- * Asks the API server whose a bearer token is (authentication.webhook). Answers count for so long, refusals too.
- * Tokens are remembered by their digests alone.
+ * Authenticates bearer tokens by a TokenReview at the API server (authentication.webhook). Responses are cached,
+ * rejections too; tokens are stored only as digests.
  */
 export function byTokenReview({ client, clock, hashing }: ReviewDependencies, ttlMs: number): Authenticator {
   const remembered = new Remembered<Identity | "invalid">(clock);
@@ -66,7 +66,7 @@ export function byAccessReview(
       const key = JSON.stringify(spec);
       let allowed = remembered.get(key);
       if (allowed === undefined) {
-        // Not the client's signal: the answer serves the next one too, and the API client has a deadline of its own.
+        // Not the client's signal: the response serves later clients too, and the API client has its own deadline.
         const { signal } = new AbortController();
         const call = { lane: "objects", resource: accessReviews, place: {}, signal } as const;
         const body = { ...kindOf("authorization.k8s.io/v1", "SubjectAccessReview"), spec };
@@ -92,7 +92,7 @@ function identityOf(user: unknown): Identity | "invalid" {
   return { name, groups: Array.isArray(groups) ? groups.filter((group) => typeof group === "string") : [] };
 }
 
-/** Answers that count for a while; the oldest are forgotten when there are too many. */
+/** A cache with expiry; drops the oldest entries when it is full. */
 class Remembered<T> {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #answers = new Map<string, { readonly answer: T; readonly untilMs: number }>();

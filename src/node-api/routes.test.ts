@@ -13,14 +13,14 @@ import { byAccessReview } from "./reviews.ts";
 import { nodeApi, readOnlyApi, registeredRoutes } from "./routes.ts";
 import { type NodeFigures, withFigures } from "./stats-routes.ts";
 
-/** A route as clients see it. */
+/** A route from a client's point of view. */
 interface Row {
   readonly name: string;
-  /** Method and path, with the status that who may gets. */
+  /** Method and path, with the status for an authorized client. */
   readonly requests: readonly (readonly [string, string, number])[];
   /** Subresources of nodes, one of which suffices. */
   readonly subresources: readonly string[];
-  /** Status of the first request on the read-only port, and of its like on a node without debugging handlers. */
+  /** Status of the first request on the read-only port, and on a node without debugging handlers. */
   readonly readOnly: number;
 }
 
@@ -28,7 +28,7 @@ const target = "default/web/app";
 const withUid = "default/web/uid-1/app";
 const streams = "output=1&command=id";
 
-/** Every route of the kubelet's API: one that is registered and not here fails the test. */
+/** Every route of the kubelet's API: a registered route that is missing here fails the test. */
 const table: readonly Row[] = [
   {
     name: "healthz",
@@ -241,7 +241,7 @@ const verbs: Readonly<Record<string, string>> = {
 };
 const jane = { certificate: { commonName: "jane", organizations: [] } };
 
-/** A request as its path is asked for by who is known, `101` when the runtime's streams answer it. */
+/** The status of a request by an authenticated client; `101` when the runtime's streams respond. */
 async function status(handler: NodeHandler, request: NodeRequest): Promise<number> {
   const answer = await handler(request);
   return "forwardTo" in answer ? 101 : answer.status;
@@ -254,7 +254,7 @@ function asked(method: string, path: string, more: Partial<NodeRequest> = {}): N
 
 const packing = { gzipText: async (text: string): Promise<Uint8Array> => Buffer.from(`packed:${text}`) };
 
-/** An API server that is asked about access and says yes to some subresources, with what it was asked. */
+/** An API server that authorizes some subresources, and records the reviews. */
 function reviewing(granted: readonly string[]) {
   const reviews: object[] = [];
   const client = {
@@ -279,7 +279,7 @@ describe("the kubelet API", async () => {
     );
   });
 
-  it("tells on its status page where figures are, too", async () => {
+  it("lists metrics on its status page, too", async () => {
     const answer = await api(asked("GET", "/statusz"));
     assert.ok("body" in answer && typeof answer.body === "string");
     const told = /^Paths: (.*)$/m.exec(answer.body)?.[1]?.split(" ") ?? [];
@@ -343,14 +343,14 @@ describe("the kubelet API", async () => {
   }
 });
 
-test("what upstream no longer serves is not there", async () => {
+test("does not serve what upstream has removed", async () => {
   const handler = nodeApi(await nodeApiDeps());
   for (const path of ["/", "/spec/", "/cri/", "/getLogs", "/validate/podspec", "/podresources", "/exec", "/Pods"]) {
     assert.equal(await status(handler, nodeRequest("GET", path)), 404, path);
   }
 });
 
-test("pages whose feature is off are not there", async () => {
+test("does not serve pages whose feature is off", async () => {
   const handler = nodeApi(await nodeApiDeps({ withoutPages: ["statusz", "flagz", "checkpoint"] }));
   for (const [method, path] of [
     ["GET", "/statusz"],

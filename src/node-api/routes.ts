@@ -32,9 +32,9 @@ export interface NodeApiDependencies extends DebugDependencies, HealthDependenci
   readonly configuration: object;
   /** What `/flagz` shows: values by name. */
   readonly flags: ReadonlyMap<string, string>;
-  /** Pages of `statusz` and `flagz` that a feature gate turns off. */
+  /** Pages among `statusz` and `flagz` that a feature gate disables. */
   readonly withoutPages: readonly string[];
-  /** What else is served beside these routes, for `/statusz`. */
+  /** Paths served outside of these routes, for `/statusz`. */
   readonly otherPaths: readonly string[];
   readonly version: string;
   readonly checkpointDirectory: string;
@@ -53,9 +53,9 @@ interface Route {
   readonly name: string;
   /** Empty: any. */
   readonly methods: readonly string[];
-  /** What becomes of it without enableDebuggingHandlers, and on the read-only port: served to everybody unless said. */
+  /** Behaviour without enableDebuggingHandlers, and on the read-only port; default: served. */
   readonly debugging?: "refused" | "absent";
-  /** There is nothing below it. */
+  /** It has no sub-paths. */
   readonly alone?: true;
   /** @param rest the path's segments after the name, decoded */
   readonly handle: (request: NodeRequest, rest: readonly string[]) => Answer | Promise<Answer>;
@@ -63,13 +63,13 @@ interface Route {
 
 const streamingMethods = ["GET", "POST"];
 
-/** What port 10250 serves (upstream's pkg/kubelet/server). */
+/** The routes of port 10250 (upstream's pkg/kubelet/server). */
 export function nodeApi(deps: NodeApiDependencies): NodeHandler {
   const routes = routesOf(deps);
   return async (request) => await dispatch(routes, deps.debugging, request);
 }
 
-/** What port 10255 serves: no access is asked for, so nothing that acts or that shows more than pods and health. */
+/** The routes of port 10255: without authorization, so only pods and health. */
 export function readOnlyApi(deps: NodeApiDependencies): ApiHandler {
   const routes = routesOf(deps);
   return async (request) => {
@@ -78,7 +78,7 @@ export function readOnlyApi(deps: NodeApiDependencies): ApiHandler {
   };
 }
 
-/** Every route, with the methods that it takes (none: any). */
+/** Every route, with its methods (none: any). */
 export function registeredRoutes(deps: NodeApiDependencies): readonly Pick<Route, "name" | "methods" | "debugging">[] {
   return routesOf(deps).map(({ name, methods, debugging }) => ({ name, methods, ...(debugging && { debugging }) }));
 }
@@ -105,7 +105,7 @@ function routesOf(deps: NodeApiDependencies): readonly Route[] {
   return routes.filter(({ name }) => !deps.withoutPages.includes(name));
 }
 
-/** What looks into containers and acts on them. */
+/** Routes that read from containers and act on them. */
 function containerRoutes(deps: NodeApiDependencies): readonly Route[] {
   const logs = { clock: deps.clock, store: deps.store, pods: deps.pods };
   return [
@@ -155,7 +155,7 @@ function containerRoutes(deps: NodeApiDependencies): readonly Route[] {
   ];
 }
 
-/** What looks into the node and podwright itself. */
+/** Routes about the node and podwright itself. */
 function nodeRoutes(deps: NodeApiDependencies): readonly Route[] {
   return [
     {
@@ -187,8 +187,8 @@ function nodeRoutes(deps: NodeApiDependencies): readonly Route[] {
 }
 
 async function dispatch(routes: readonly Route[], debugging: boolean, request: NodeRequest): Promise<Answer> {
-  // Divided before it is decoded, so that an encoded slash is part of a name; access was asked for the decoded path,
-  // and a name cannot become another path's first segment.
+  // Split before decoding, so that an encoded slash is part of a name. The decoded path was authorized, and a name
+  // cannot become another path's first segment.
   const [name = "", ...rest] = request.path.slice(1).split("/").map(decodedPath);
   const route = routes.find((candidate) => candidate.name === name);
   const isAbsent = route === undefined || (!debugging && route.debugging === "absent");

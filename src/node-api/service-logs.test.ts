@@ -4,7 +4,7 @@ import type { CommandOutput } from "../ports/command-output.ts";
 import { answerText, nodeApiDeps, nodeRequest } from "../../test/support/node-api.ts";
 import { nodeApi, type NodeApiDependencies } from "./routes.ts";
 
-/** A machine with a journal of one unit; keeps what it was asked. */
+/** A machine with a journal of one unit; records its queries. */
 function journal(asked: string[][]): CommandOutput {
   return async function* (program, arguments_) {
     asked.push([program, ...arguments_]);
@@ -25,7 +25,7 @@ async function ask(query: string, changed: Partial<NodeApiDependencies> = {}): P
   return await answerText(await nodeApi(deps)(nodeRequest("GET", `/logs/?${query}`)));
 }
 
-test("the journal is asked for services that it knows, with every option as one argument", async () => {
+test("the journal is queried for known services, with every option as one argument", async () => {
   const asked: string[][] = [];
   const query =
     "query=sshd&query=cron&sinceTime=2026-01-02T03:04:05%2B01:00&untilTime=2026-01-03T00:00:00Z" +
@@ -46,14 +46,14 @@ test("the journal is asked for services that it knows, with every option as one 
   ]);
 });
 
-test("without a journal the files of /var/log that are named after the service are shown", async () => {
+test("without a journal, files in /var/log named after the service are returned", async () => {
   assert.equal(await ask("query=syslog"), "200 a line\n");
   assert.equal(await ask("query=kube&query=dock"), "200 kube's lines\ndock's lines\n");
   assert.equal(await ask("query=none"), "200 \nlog not found for none\n");
   assert.match(await ask("query=kube&tailLines=1"), /^200 \noptions present and query resolved to log files for kube/);
 });
 
-test("one file is asked for by its path, and none outside of /var/log", async () => {
+test("one file is requested by its path, and none outside of /var/log", async () => {
   assert.equal(await ask("query=/kube.log"), "200 kube's lines\n");
   assert.equal(await ask("query=dock%5Cdock.log"), "200 dock's lines\n");
   for (const path of ["/../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%5C..%5C..%5Cetc%5Cpasswd", "/none"]) {
@@ -61,7 +61,7 @@ test("one file is asked for by its path, and none outside of /var/log", async ()
   }
 });
 
-test("queries that can't be read or meant are refused with what is wrong", async () => {
+test("invalid queries are rejected with the problem", async () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ["query=", /^400 query: Invalid value: "": query cannot be empty/],
     ["query=%20%20", /^400 query/],
@@ -85,6 +85,6 @@ test("queries that can't be read or meant are refused with what is wrong", async
   for (const [query, pattern] of cases) assert.match(await ask(query), pattern, query);
 });
 
-test("a node on which queries are not turned on shows the directory as ever", async () => {
+test("a node with queries disabled lists the directory", async () => {
   assert.match(await ask("query=kube", { systemLogQuery: false }), /^200 <pre>/);
 });

@@ -13,14 +13,14 @@ export interface ServiceLogDependencies {
   readonly logsDirectory: string;
 }
 
-/** How long journalctl may take for one request. */
+/** Time limit of journalctl for one request. */
 const journalLimitMs = 30_000;
-/** What journalctl says of the units that it knows is read so far. */
+/** Maximum output read from journalctl about known units. */
 const maxUnitBytes = 1024 * 1024;
 
 /**
- * `/logs/?query=…` (enableSystemLogQuery): logs of services from the journal, or from files below /var/log named after
- * a service that the journal does not know.
+ * `/logs/?query=…` (enableSystemLogQuery): logs of services from the journal, or, for services unknown to the journal,
+ * from files below /var/log named after them.
  * @returns undefined for a request without a query
  * @throws ApiError
  */
@@ -78,7 +78,7 @@ async function* output(
   for (const service of inFiles) yield* fileOf(deps, service);
 }
 
-/** What the journal has; nothing on a machine without one. */
+/** The journal's units; none on a machine without a journal. */
 async function journalUnits({ commandOutput }: ServiceLogDependencies, signal: AbortSignal): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -96,7 +96,7 @@ async function journalUnits({ commandOutput }: ServiceLogDependencies, signal: A
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Of `foo`, `foo.log` and `foo/foo.log` the first that is a file. */
+/** The first existing file of `foo`, `foo.log` and `foo/foo.log`. */
 async function* fileOf(
   { files, logsDirectory }: ServiceLogDependencies,
   service: string,

@@ -26,7 +26,7 @@ function setUp() {
   return { asked, handler };
 }
 
-test("metrics are packed for who takes gzip, and come as they are to others", async () => {
+test("metrics are compressed for clients that accept gzip, and plain for others", async () => {
   const { handler } = setUp();
   const ask = async (
     accept: string | undefined,
@@ -49,7 +49,7 @@ test("metrics are packed for who takes gzip, and come as they are to others", as
   }
 });
 
-test("only the processor and memory are told where the query or the form says so, once", async () => {
+test("only CPU and memory are returned when the query or form requests that, once", async () => {
   const { asked, handler } = setUp();
   const form = async (): Promise<string> => "only_cpu_and_memory=true";
   for (const [method, target, body] of [

@@ -21,7 +21,7 @@ export const figurePaths: readonly string[] = [
   "/stats/summary",
 ];
 
-/** Answers `/stats/summary` and the metrics; hands everything else on. */
+/** Serves `/stats/summary` and the metrics; passes everything else on. */
 export function withFigures(
   figures: NodeFigures,
   compression: Pick<Compression, "gzipText">,

@@ -10,7 +10,7 @@ export interface StreamingDependencies {
   readonly pods: () => readonly NodePod[];
 }
 
-/** Upgrades are answered by the runtime's streaming server; podwright passes the bytes. @throws ApiError */
+/** The runtime's streaming server handles upgrades; podwright passes the bytes. @throws ApiError */
 export async function exec(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
   const streams = streamsOf(request);
   const cmd = request.query.getAll("command");
@@ -25,7 +25,7 @@ export async function exec(deps: StreamingDependencies, target: PodTarget, reque
 export async function attach(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
   const asked = streamsOf(request);
   const containerId = runningContainer(deps, target);
-  // A process's terminal is decided at its start, whatever a client requests.
+  // Whether a process has a terminal was decided at its start, whatever a client requests.
   const all = allContainers(findPod(deps.pods(), target).pod.spec);
   const tty = all.find(({ name }) => name === target.container)?.tty === true;
   const streams = { ...asked, tty, stderr: asked.stderr && !tty };
@@ -35,7 +35,7 @@ export async function attach(deps: StreamingDependencies, target: PodTarget, req
   return { ...forwarding, streams };
 }
 
-/** Ports come in the stream itself, or, for WebSocket, in the query. */
+/** Ports are named in the stream itself, or, for WebSocket, in the query. */
 export async function portForward(
   deps: StreamingDependencies,
   target: PodTarget,
@@ -53,7 +53,7 @@ export async function portForward(
   );
 }
 
-/** Nothing in the pod that is not of its spec, and nothing that does not run. @throws ApiError 404 */
+/** A running container in the pod's spec. @throws ApiError 404 */
 export function runningContainer({ pods }: Pick<StreamingDependencies, "pods">, target: PodTarget): string {
   const { pod, observed } = findPod(pods(), target);
   const found = hasContainer(pod, target.container) ? findContainer(observed, target.container) : undefined;
@@ -61,7 +61,7 @@ export function runningContainer({ pods }: Pick<StreamingDependencies, "pods">, 
   throw new ApiError(404, `container not found (${JSON.stringify(target.container)})\n`);
 }
 
-/** Asked before the runtime is: it keeps what an exec will need until somebody comes for it. */
+/** Checked before the runtime is called: it keeps the state of an exec until a client connects. */
 async function forward(
   { upgrade }: NodeRequest,
   what: string,
@@ -77,7 +77,7 @@ async function forward(
   }
 }
 
-/** A terminal has one output: its error stream is dropped, as upstream drops it. */
+/** A terminal has one output: its error stream is dropped, as in upstream. */
 function streamsOf({ query }: NodeRequest): StreamChoice {
   const wanted = (name: string): boolean => query.get(name) === "1";
   const tty = wanted("tty");

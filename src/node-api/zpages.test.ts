@@ -12,7 +12,7 @@ async function ask(path: string, accept?: string): Promise<{ readonly status: nu
   return { status: answer.status, text: `${answer.contentType} ${answer.body}` };
 }
 
-test("people get text, however loosely they ask", async () => {
+test("people get text, with flexible content negotiation", async () => {
   for (const accept of [undefined, "", "*/*", "application/json, */*", "text/plain;q=0.9"]) {
     const { status, text } = await ask("/statusz", accept);
     assert.equal(status, 200, String(accept));
@@ -26,7 +26,7 @@ test("people get text, however loosely they ask", async () => {
   assert.match((await ask("/flagz")).text, /\nkubelet flagz\nWarning: [^]*\n\nport=10250\n$/);
 });
 
-test("programs get the object of the version that they name", async () => {
+test("programs get the object of the requested version", async () => {
   const json = await ask("/statusz", "application/json;as=Statusz;v=v1beta1;g=config.k8s.io");
   const object = JSON.parse(json.text.replace("application/json ", "")) as Record<string, unknown>;
   assert.equal(object["apiVersion"], "config.k8s.io/v1beta1");
@@ -42,7 +42,7 @@ test("programs get the object of the version that they name", async () => {
   });
 });
 
-test("whoever accepts nothing that is served is told what is", async () => {
+test("a client that accepts no served format gets the list of formats", async () => {
   for (const accept of ["application/json", "text/html", "application/json;as=Statusz;v=v2;g=config.k8s.io"]) {
     const { status, text } = await ask("/statusz", accept);
     assert.equal(status, 406, accept);

@@ -4,7 +4,7 @@ import type { NodeRequest } from "../ports/node-server.ts";
 import { plain } from "./answers.ts";
 import { ApiError } from "./api-error.ts";
 
-/** A page for people that programs can have as an object: `/statusz`, `/flagz` (KEP-4827, KEP-4828). */
+/** A page as text for people and as an object for programs: `/statusz`, `/flagz` (KEP-4827, KEP-4828). */
 export interface ZPage {
   /** `statusz`, `flagz` */
   readonly name: string;
@@ -25,9 +25,9 @@ const header =
   "and is for debugging purposes only.";
 
 /**
- * Text, unless the client asks for the object: `Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io`, or
+ * Text, unless the client requests the object: `Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io`, or
  * `application/yaml`.
- * @throws ApiError 406 when nothing that the client accepts is served
+ * @throws ApiError 406 when the client accepts nothing that is served
  */
 export function zPage(page: ZPage, { headers }: NodeRequest): ApiResponse {
   const accepted = (headers["accept"] ?? "").trim();
@@ -89,7 +89,7 @@ export function statusz({ startedMs, nowMs, version, paths }: NodeStatus, reques
   return zPage(page, request);
 }
 
-/** @param flags values as texts by name, secrets left out */
+/** @param flags values by name, without secrets */
 export function flagz(flags: ReadonlyMap<string, string>, request: NodeRequest): ApiResponse {
   const sorted = [...flags].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const lines = sorted.map(([name, value]) => `${name}=${value}`);

@@ -12,14 +12,14 @@ async function get(target: string, checks: readonly HealthzCheck[] = []): Promis
 
 const stuck: HealthzCheck = { name: "pleg", ok: false, detail: "last listing 200.0 s ago" };
 
-test("healthz and its ping say that the process answers, however its loops are", async () => {
+test("healthz and ping report that the process responds, whatever the state of its loops", async () => {
   for (const path of ["/healthz", "/healthz/ping"]) {
     assert.deepEqual(await get(path, [stuck]), { status: 200, contentType: "text/plain; charset=utf-8", body: "ok" });
   }
   assert.equal((await get("/healthz?verbose")).body, "[+]ping ok\nhealthz check passed\n");
 });
 
-test("syncloop fails when a loop is stuck, and says which", async () => {
+test("syncloop fails when a loop is stuck, and names it", async () => {
   assert.equal((await get("/healthz/syncloop", [{ ...stuck, ok: true }])).status, 200);
   const { status, body } = await get("/healthz/syncloop", [stuck]);
   assert.equal(status, 500);

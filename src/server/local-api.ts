@@ -2,7 +2,7 @@ import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.
 import type { PodUid } from "../base/ids.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 
-/** Objects of one `podwright run`, decoded and validated by the caller, validated again by the engine. */
+/** Objects of one `podwright run`, decoded and validated by the caller and again by the engine. */
 export interface ApplyRequest {
   readonly pods: readonly PodManifest[];
   readonly configMaps: readonly ConfigMapManifest[];
@@ -11,19 +11,19 @@ export interface ApplyRequest {
 
 export interface AppliedPod extends PodRef {
   /**
-   * replaced: another manifest ran under this name; that pod ends before this one starts. updated: the pod that runs
-   * goes on with other content.
+   * replaced: another manifest ran under this name; that pod ends before this one starts. updated: the running pod
+   * continues with changed content.
    */
   readonly change: "added" | "unchanged" | "updated" | "replaced";
 }
 
-/** What to run in an ephemeral container. */
+/** An ephemeral container to run. */
 export interface DebugRequest {
-  /** The image of `target`, or of the pod's first container, unless given. */
+  /** Default: the image of `target`, or of the pod's first container. */
   readonly image?: string;
-  /** The container whose processes it is to see. */
+  /** The container whose processes it sees. */
   readonly target?: string;
-  /** Empty: what the image runs. */
+  /** Empty: the image's own command. */
   readonly command: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export interface DebugContainer {
 /** One container of a {@link PodView}, newest instance. */
 export interface ContainerView {
   readonly name: string;
-  /** The runtime's id; empty before the first start. */
+  /** The runtime's ID; empty before the first start. */
   readonly id: string;
   readonly image: string;
   readonly state: "waiting" | "running" | "terminated";
@@ -46,22 +46,22 @@ export interface ContainerView {
   readonly exitCode: number | undefined;
   readonly ready: boolean;
   readonly restartCount: number;
-  /** Wall clock ms; undefined before. */
+  /** Wall clock ms; undefined before the start. */
   readonly startedAt: number | undefined;
   readonly finishedAt: number | undefined;
-  /** Absolute path of the newest log, and of the instance before it. */
+  /** Absolute path of the current log, and of the previous instance's. */
   readonly logPath: string;
   readonly previousLogPath: string | undefined;
 }
 
 export interface InitContainerView extends ContainerView {
-  /** It stays beside the regular containers (restartPolicy Always) and counts as one of them. */
+  /** It runs beside the regular containers (restartPolicy Always) and counts as one of them. */
   readonly sidecar: boolean;
-  /** It has done its part: ended well or, a sidecar, started. */
+  /** It has completed, or, for a sidecar, started. */
   readonly done: boolean;
 }
 
-/** What the engine knows of one pod: the rows of `podwright ps`. */
+/** A pod as the engine knows it: a row of `podwright ps`. */
 export interface PodView extends PodRef {
   /** `file`, `http`, `run` or `api`. */
   readonly source: string;
@@ -72,7 +72,7 @@ export interface PodView extends PodRef {
   readonly reason: string;
   readonly message: string;
   readonly ready: boolean;
-  /** Wall clock ms since which it is ready; left out while it is not. */
+  /** Wall clock ms since when it is ready; omitted while it is not. */
   readonly readySince?: number | undefined;
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
@@ -83,40 +83,40 @@ export interface PodView extends PodRef {
     readonly protocol: string;
   }[];
   readonly node: string;
-  /** Wall clock ms at which this engine or the one before it first saw the pod. */
+  /** Wall clock ms at which this engine or an earlier one first saw the pod. */
   readonly createdAt: number;
   readonly containers: readonly ContainerView[];
   /** Init containers and sidecars, in the order of the spec. */
   readonly initContainers: readonly InitContainerView[];
   readonly ephemeralContainers: readonly ContainerView[];
-  /** What the annotation `kubectl.kubernetes.io/default-container` names, whether or not there is such a container. */
+  /** The container in the annotation `kubectl.kubernetes.io/default-container`, even if it does not exist. */
   readonly defaultContainer?: string | undefined;
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;
-  /** Manifests of the same name that are ignored. */
+  /** Ignored manifests of the same name. */
   readonly ignoredManifests: readonly string[];
-  /** Set while the pod does not have the resources that its manifest asks for. */
+  /** Set while the pod's resources differ from its manifest. */
   readonly resize?: ResizeState | undefined;
 }
 
 export interface ResizeState {
-  /** Deferred: the node has no room now. Infeasible: it never has. InProgress, Error: being carried out, and how. */
+  /** Deferred: no room on the node now. Infeasible: never enough room. InProgress, Error: being applied. */
   readonly state: "Deferred" | "Infeasible" | "InProgress" | "Error";
   readonly message: string;
 }
 
 /** What the next sync of a pod would do, and why. */
 export interface PodPlan extends PodRef {
-  /** What applying the manifests would do with it; undefined: they do not name it. */
+  /** The effect of applying the manifests; undefined: they do not contain the pod. */
   readonly change: AppliedPod["change"] | undefined;
-  /** In order. Empty when nothing is to be done. */
+  /** In order; empty when there is nothing to do. */
   readonly steps: readonly PlanStep[];
-  /** Waits before something else is done, with their end (wall clock ms) where that is known. */
+  /** Waits before a further step, with their end (wall clock ms) if known. */
   readonly waits: readonly (PlanStep & { readonly until: number | undefined })[];
-  /** What is being done at this moment; nothing else is decided about that part of the pod. */
+  /** Operations in progress; nothing else is decided about their part of the pod. */
   readonly underWay: readonly string[];
-  /** Why there is nothing to do, where it is not that all runs as it should; empty otherwise. */
+  /** Why there is nothing to do, unless everything runs as it should; otherwise empty. */
   readonly note: string;
 }
 
@@ -127,7 +127,7 @@ export interface PlanStep {
   readonly because: readonly string[];
 }
 
-/** What applying manifests would do with a ConfigMap or Secret; pods that refer to it are looked at when it changes. */
+/** The effect of applying manifests on a ConfigMap or Secret; pods that refer to it are synced when it changes. */
 export interface ObjectPlan {
   readonly kind: "ConfigMap" | "Secret";
   readonly namespace: string;
@@ -140,20 +140,19 @@ export interface Plan {
   readonly objects: readonly ObjectPlan[];
 }
 
-/** In what order pods would be evicted. */
 export interface EvictionPreview {
   /** `memory.available` */
   readonly signal: string;
-  /** How the node stands: `memory.available is 5Gi of 8Gi; threshold 100Mi`. */
+  /** For example `memory.available is 5Gi of 8Gi; threshold 100Mi`. */
   readonly standing: string;
-  /** The first goes first. */
+  /** In eviction order. */
   readonly pods: readonly EvictionCandidate[];
 }
 
 export interface EvictionCandidate extends PodRef {
-  /** What decides about its place. */
+  /** What decides its rank. */
   readonly place: string;
-  /** False of a critical pod. */
+  /** False for a critical pod. */
   readonly evictable: boolean;
 }
 
@@ -161,7 +160,7 @@ export interface HealthCheck {
   readonly name: string;
   readonly ok: boolean;
   readonly detail: string;
-  /** It works, and is not as it should be. */
+  /** It works, with a problem. */
   readonly warning?: boolean;
   readonly remedy?: string;
 }
@@ -173,82 +172,82 @@ export interface Health {
   /** `containerd 2.1.9` */
   readonly runtime: string;
   readonly runtimeEndpoint: string;
-  /** The file to which decisions are recorded; left out when they are not. */
+  /** The file that decisions are recorded to; omitted without recording. */
   readonly record?: string;
   readonly startedAt: number;
-  /** Sequence number of the newest journal entry, so that a client can follow what comes after; 0 when there is none. */
+  /** Sequence number of the newest journal entry, so that a client can follow later ones; 0 without entries. */
   readonly journalSeq: number;
-  /** True once the pods of earlier runs are listed too: before that, an unlisted pod may be running. */
+  /** True once the pods of earlier runs are listed too: until then, an unlisted pod may be running. */
   readonly knowsAllPods: boolean;
-  /** One line for each subsystem: last success and the oldest outstanding call. */
+  /** One for each subsystem: its last success and the oldest outstanding call. */
   readonly checks: readonly HealthCheck[];
 }
 
 /** An image, container or sandbox that may be garbage. */
 export interface GarbageItem {
   readonly kind: "image" | "container" | "sandbox";
-  /** The runtime's. */
+  /** The runtime's ID. */
   readonly id: string;
   /** `docker.io/library/busybox:1.36`, `container web`. */
   readonly name: string;
-  /** `default/web`; undefined of an image. */
+  /** `default/web`; undefined for an image. */
   readonly pod?: string | undefined;
-  /** Undefined: the runtime does not say. */
+  /** Undefined: not reported by the runtime. */
   readonly bytes?: number | undefined;
-  /** Why it stays; undefined: it goes. */
+  /** Why it stays; undefined: it is removed. */
   readonly stays?: string | undefined;
 }
 
-/** What a collection of garbage would remove, or has removed. */
+/** What garbage collection would remove, or has removed. */
 export interface GarbageReport {
   readonly items: readonly GarbageItem[];
-  /** Why no image goes, whatever it is: this node collects none. */
+  /** Why no image is removed at all: this node does not collect images. */
   readonly imagesStay?: string | undefined;
-  /** By what the image file system has more of since; undefined of a preview. */
+  /** Increase of free space on the image file system; undefined for a preview. */
   readonly freedBytes?: number | undefined;
   /** What could not be removed, and why. */
   readonly failures: readonly string[];
 }
 
-/** A pod named by a person: `name`, `namespace/name` or a UID. */
+/** A pod as a person names it: `name`, `namespace/name` or a UID. */
 export type PodSelector = string;
 
 /**
- * What the command line can ask of a running engine, over its Unix socket. Methods reject with `PodwrightError`
- * (bad input when a selector names no pod or several).
+ * The commands' interface to a running engine, over its Unix socket. Methods reject with `PodwrightError` (bad input
+ * when a selector matches no pod or several).
  */
 export interface LocalApi {
   health(): Health;
   apply(request: ApplyRequest): Promise<readonly AppliedPod[]>;
-  /** What would be done next for each pod, with manifests: if they were applied. Does nothing. */
+  /** The next steps of each pod, with manifests: after applying them. Does nothing. */
   plan(request: ApplyRequest | undefined): Promise<Plan>;
-  /** Pods, by namespace and name; those already gone are not listed. */
+  /** Pods, by namespace and name; removed ones are not listed. */
   pods(): readonly PodView[];
   pod(selector: PodSelector): PodView;
   /**
-   * Removes the pod from the `run` source and so stops it; resolves as soon as that is recorded, the stop goes on.
-   * A second call with a smaller grace shortens the first's. Pods of other sources are refused with the remedy.
+   * Removes the pod from the `run` source, which stops it; resolves once that is recorded, while the stop continues. A
+   * second call with a smaller grace period shortens the first. Pods of other sources are rejected with the remedy.
    */
   stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
-  /** Ends the pod's back-offs, so that everything is retried at once; returns as soon as that is recorded. */
+  /** Ends the pod's back-offs, so that everything is retried at once; returns once that is recorded. */
   retry(selector: PodSelector): PodView;
-  /** What would be removed if the node had to make room. Removes nothing. */
+  /** What garbage collection would remove. Removes nothing. */
   previewGarbage(signal: AbortSignal): Promise<GarbageReport>;
-  /** Removes images and dead containers that are of no use. */
+  /** Removes unused images and dead containers. */
   collectGarbage(signal: AbortSignal): Promise<GarbageReport>;
-  /** Adds an ephemeral container to a pod of the `run` source; resolves as soon as that is recorded. */
+  /** Adds an ephemeral container to a pod of the `run` source; resolves once that is recorded. */
   debug(selector: PodSelector, request: DebugRequest): Promise<DebugContainer>;
-  /** Resolves a selector for pods that are gone but still in the journal. */
+  /** Resolves a selector for removed pods that are still in the journal. */
   podRefs(selector: PodSelector): readonly PodRef[];
   entries(filter: { readonly uid?: PodUid; readonly sinceSeq?: number }): readonly JournalEntry[];
-  /** Entries from `sinceSeq` on, then new ones as they come, until the signal aborts. */
+  /** Entries from `sinceSeq` on, then new ones, until the signal aborts. */
   follow(
     filter: { readonly uid?: PodUid; readonly sinceSeq?: number },
     signal: AbortSignal,
   ): AsyncIterable<JournalEntry>;
-  /** Whom the node would evict for a signal, by what pods use now. @param signal undefined: the one that is most urgent */
+  /** The eviction order for a signal, by current usage. @param signal undefined: the most urgent one */
   evictionPreview(signal: string | undefined): Promise<EvictionPreview>;
-  /** Allows evictions by thresholds that the last start did not have. */
+  /** Allows evictions by changed thresholds. */
   confirmEvictions(): Promise<void>;
   /** Ends the engine process; pods keep running (`keep`) or are stopped first. */
   shutdown(mode: "keep" | "stop"): Promise<void>;

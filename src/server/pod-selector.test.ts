@@ -10,7 +10,7 @@ const pods = [
   { namespace: "tools", name: "db-1", uid: podUid("4d") },
 ];
 
-test("a name that no pod has is answered with those that begin with it, or are spelled nearly so", () => {
+test("an unknown name is answered with pods of that prefix, or with a similar spelling", () => {
   const remedy = (selector: string): string | undefined => noSuchPod(selector, pods).remedy;
   assert.equal(noSuchPod("web", pods).message, 'pod "web" not found');
   assert.equal(remedy("web"), "did you mean web-node1?");
@@ -22,7 +22,7 @@ test("a name that no pod has is answered with those that begin with it, or are s
   assert.equal(remedy(""), "existing pods: db-0, tools/db-1, web-node1");
 });
 
-test("of many pods a few are named, and of none that there are none", () => {
+test("of many pods a few are named, and without pods that is said", () => {
   const many = Array.from({ length: 20 }, (_, index) => ({
     namespace: "default",
     name: `p-${index}`,
@@ -35,7 +35,7 @@ test("of many pods a few are named, and of none that there are none", () => {
   assert.equal(noSuchPod("web", []).remedy, "no pods exist");
 });
 
-test("a name that a rejected manifest asks for is answered with what is wrong with that", () => {
+test("a name in a rejected manifest is answered with its problem", () => {
   const place = "/etc/kubernetes/manifests/web.yaml";
   const bad = { place, object: "front", message: `${place}:7:12: spec.containers[0].image: Required value` };
   const torn = { place: "/m/torn.json", message: "/m/torn.json:1:9: expected a comma" };

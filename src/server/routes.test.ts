@@ -20,7 +20,7 @@ function jsonOf(response: ApiResponse): unknown {
 
 const isBadInput = (error: unknown): boolean => error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
 
-test("pods are read and stopped by a selector that may hold a slash", async () => {
+test("pods are read and stopped by a selector that may contain a slash", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));
   const handler = localApiRoutes(engine);
@@ -34,7 +34,7 @@ test("pods are read and stopped by a selector that may hold a slash", async () =
   engine.end();
 });
 
-test("an ephemeral container is asked for with a command", async () => {
+test("an ephemeral container is requested with a command", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));
   const handler = localApiRoutes(engine);
@@ -46,7 +46,7 @@ test("an ephemeral container is asked for with a command", async () => {
   }
 });
 
-test("a plan is asked for with and without objects", async () => {
+test("a plan is requested with and without objects", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));
   const handler = localApiRoutes(engine);
@@ -57,7 +57,7 @@ test("a plan is asked for with and without objects", async () => {
   await assert.rejects(ask(handler, "POST", "/v1/plan", "[]"), isBadInput);
 });
 
-test("the order of evictions is asked for by signal, and what waits is confirmed", async () => {
+test("the eviction order is requested by signal, and pending evictions are confirmed", async () => {
   const engine = new FakeEngine();
   const handler = localApiRoutes(engine);
   const signalOf = async (path: string): Promise<string> =>
@@ -68,7 +68,7 @@ test("the order of evictions is asked for by signal, and what waits is confirmed
   assert.equal(engine.confirmed, true);
 });
 
-test("unknown paths, methods and broken encodings are answered with errors", async () => {
+test("unknown paths, methods and broken encodings get errors", async () => {
   const handler = localApiRoutes(new FakeEngine());
   for (const path of ["/", "/v1", "/v1/pods/", "/v1/pods/a/b", "/v1/pods/%zz", "/v2/pods"]) {
     const response = await ask(handler, "GET", path);
@@ -79,7 +79,7 @@ test("unknown paths, methods and broken encodings are answered with errors", asy
   assert.equal((await ask(handler, "DELETE", "/v1/health")).status, 405);
 });
 
-test("bodies and queries of the wrong shape are bad input", async () => {
+test("malformed bodies and queries are bad input", async () => {
   const handler = localApiRoutes(new FakeEngine());
   for (const body of ["", "[]", "null", '{"pods":[]}', '{"pods":{},"configMaps":[],"secrets":[]}']) {
     await assert.rejects(ask(handler, "POST", "/v1/apply", body), isBadInput, body);
@@ -90,7 +90,7 @@ test("bodies and queries of the wrong shape are bad input", async () => {
   await assert.rejects(ask(handler, "GET", "/v1/journal?since=x"), isBadInput);
 });
 
-test("the journal is a stream of one JSON value a line, from a sequence number on", async () => {
+test("the journal is a stream of one JSON value per line, from a sequence number on", async () => {
   const engine = new FakeEngine();
   for (const message of ["One", "Two", "Three"]) engine.record({ kind: "note", what: "PodsFound", message });
   const response = await ask(localApiRoutes(engine), "GET", "/v1/journal?since=2");

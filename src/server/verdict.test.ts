@@ -46,7 +46,7 @@ const unmounted: Partial<JournalInput> = {
   result: "failed",
 };
 
-/** A manifest that is moved out and back. */
+/** A manifest that is removed and added again. */
 const returned: readonly Partial<JournalInput>[] = [
   { kind: "input", what: "PodRemoved", message: "", data: { place: "/m/a.yaml" } },
   { kind: "input", what: "PodAdded", message: "", data: { place: "/m/a.yaml" } },
@@ -83,7 +83,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
     retry(14_000, "app"),
   ],
-  // What is cleared away meanwhile is no try.
+  // Housekeeping meanwhile is not a retry.
   [
     "Restarting: app exits with 3, next try in 14 s",
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
@@ -281,7 +281,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
   ],
 ];
 
-test("each situation of a pod has its line", () => {
+test("each situation of a pod has its verdict", () => {
   for (const [expected, change, ...inputs] of table) {
     const entries = inputs.map((input, index): JournalEntry => {
       return {

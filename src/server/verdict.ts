@@ -15,7 +15,7 @@ export interface VerdictInputs {
   readonly now: number;
 }
 
-/** Longer texts do not fit a line; a runtime's message has its point at the end. */
+/** Longer texts do not fit a line; the point of a runtime's message is at its end. */
 const maxMessage = 160;
 
 /** A pod's state in one line for people: `Running and Ready for 2 min, no restarts`. Pure. */

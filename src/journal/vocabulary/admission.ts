@@ -4,7 +4,7 @@ const refusal = { type: "Warning", words: "{refusal}" } as const;
 const refused = { kind: "decision", event: refusal, refuses: "own name" } as const satisfies Term;
 const refusedUncounted = { kind: "decision", event: refusal, refuses: "Other" } as const satisfies Term;
 
-/** Of the decision whether a pod may run here: upstream's reasons. */
+/** Admission of pods, with upstream's reasons. */
 export const admissionTerms = {
   AppArmor: refused,
   Evicted: refused,
@@ -27,7 +27,7 @@ export const admissionTerms = {
   Preempting: { kind: "decision", event: { type: "Warning" } },
 } as const satisfies Terms;
 
-/** There is too little of a resource; a cluster may name its resources as it likes. */
+/** A resource is insufficient; its name may come from the cluster. */
 export const outOfTerm = {
   kind: "decision",
   event: refusal,

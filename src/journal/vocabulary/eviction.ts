@@ -1,6 +1,6 @@
 import type { Facts, Terms } from "./term.ts";
 
-/** Of the node that defends itself, and of pods that go for it or for a limit of their own. */
+/** Evictions, for node pressure or for a pod's own limit. */
 export const evictionTerms = {
   EvictionThresholdMet: { kind: "decision", event: { type: "Warning", words: "{message}" } },
   EvictionAverted: { kind: "observation" },

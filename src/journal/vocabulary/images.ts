@@ -1,10 +1,10 @@
 import { type EventTerm, type Facts, type Terms, warning } from "./term.ts";
 
-/** What keeps the container from starting; the image manager's own event is separate ({@link imageEvents}). */
+/** A failed start because of the image; the image manager's own event is separate ({@link imageEvents}). */
 const imageless = { type: "Warning", reason: "Failed", words: "Error: {name}" } as const satisfies EventTerm;
 const pullFailed = { type: "Warning", reason: "Failed", words: "Error: {reason}" } as const satisfies EventTerm;
 
-/** Of images and of credentials for them. */
+/** Images and their credentials. */
 export const imageTerms = {
   PullImage: {
     kind: "action",
@@ -32,7 +32,7 @@ export const imageTerms = {
   ImageGCFailed: { kind: "note", event: { type: "Warning", words: "{message}" } },
 } as const satisfies Terms;
 
-/** Upstream's Events of images, by the reason that the data of such an entry name as their `event`. */
+/** Upstream's image Events, by the reason in the entry's data field `event`. */
 export const imageEvents = {
   Pulling: "Normal",
   Pulled: "Normal",

@@ -1,6 +1,6 @@
 import type { Facts, Terms } from "./term.ts";
 
-/** Of the journal itself, and of podwright's lives. */
+/** The journal itself, and podwright's runs. */
 export const journalTerms = {
   PodwrightStarted: { kind: "note" },
   JournalGap: { kind: "note" },
@@ -12,11 +12,11 @@ export const journalTerms = {
   StopRequested: { kind: "input" },
   RetryRequested: { kind: "input" },
   GarbageRequested: { kind: "input" },
-  /** Stands for an entry of another version whose name this one does not know; of any kind. */
+  /** Replaces an entry of another version with an unknown name; of any kind. */
   UnknownEntry: { kind: "note" },
 } as const satisfies Terms;
 
 export const journalFacts = {
-  /** Stands for a cause of another version whose code this one does not know. */
+  /** Replaces a cause of another version with an unknown code. */
   UnknownCause: {},
 } as const satisfies Facts;

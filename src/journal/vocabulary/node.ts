@@ -1,6 +1,6 @@
 import { type Facts, normal, type Terms, warning } from "./term.ts";
 
-/** Of the node: its Node, its pressure, its certificates and tokens, its kernel. */
+/** The node: its Node object, pressure, certificates, tokens and kernel. */
 export const nodeTerms = {
   NodeRegistered: { kind: "note" },
   NodeDeleted: { kind: "note" },

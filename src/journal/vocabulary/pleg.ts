@@ -31,5 +31,5 @@ export const plegTerms = {
   },
 } as const satisfies Terms;
 
-/** What follows from what is seen hangs on the entries above. */
+/** Consequences of observations name the entries above as their causes. */
 export const plegFacts = {} as const satisfies Facts;

@@ -1,6 +1,6 @@
 import { type Facts, normal, type Terms, warning } from "./term.ts";
 
-/** Of pods' workers, of resizes, and of what keeps a pod at rest. */
+/** Pod workers, resizes, and what delays a pod. */
 export const podTerms = {
   PodAdopted: { kind: "decision" },
   PodsFound: { kind: "note" },

@@ -7,7 +7,7 @@ const sandboxFailed = {
   words: "Failed to create pod sandbox: {message}",
 } as const satisfies EventTerm;
 
-/** Of sandboxes and containers: what is done to them, and what keeps it from being done. */
+/** Sandboxes and containers: operations on them, and what prevents those. */
 export const runtimeTerms = {
   RunPodSandbox: {
     kind: "action",
@@ -35,7 +35,7 @@ export const runtimeTerms = {
   },
   StopContainer: { kind: "action" },
   RemoveContainer: { kind: "action" },
-  /** Every kill says why. */
+  /** Every kill has a reason. */
   Killing: { kind: "decision", event: { type: "Normal", words: "{Message}: {cause}" } },
   PostStartHook: {
     kind: "action",

@@ -1,6 +1,6 @@
 import { type Facts, type Terms, warning } from "./term.ts";
 
-/** Of manifests and of the pods that they ask for. */
+/** Manifests and their pods. */
 export const sourceTerms = {
   ManifestRejected: { kind: "input" },
   ManifestMended: { kind: "input" },

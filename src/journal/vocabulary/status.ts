@@ -1,6 +1,6 @@
 import { type Facts, type Terms, warning } from "./term.ts";
 
-/** Of the API status of pods, and of its way to the API server. */
+/** API status of pods, and its updates at the API server. */
 export const statusTerms = {
   PodPhaseChanged: { kind: "observation" },
   ContainerStateChanged: { kind: "observation" },

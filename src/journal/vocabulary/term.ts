@@ -1,16 +1,15 @@
 /**
- * input: a request from outside (manifest, command, signal). observation: a change that the runtime showed. decision:
+ * input: a request from outside (manifest, command, signal). observation: a change that the runtime reported. decision:
  * what was decided (also "wait"). action: an effect was requested. outcome: how an action ended (`of` names it). note:
  * about podwright itself (started, adopted, lost the runtime).
  */
 export type JournalKind = "input" | "observation" | "decision" | "action" | "outcome" | "note";
 
 /**
- * The Event that an entry is at the API server. In `words` stand `{message}` for the entry's message, `{Message}` for the
- * same with a capital, `{refusal}` for the message of a refused pod without its prefix, `{cause}` for the message of the
- * nearest cause, `{name}` for the entry's name, `{container}` and `{pod}` (`name_namespace(uid)`) for whom it is about, and
- * any other word in braces for a field of its data; without that field there is no Event. Where the data have an
- * `eventMessage`, it takes the message's place.
+ * The Event of an entry at the API server. Placeholders in `words`: `{message}` is the entry's message, `{Message}` the
+ * same with a capital, `{refusal}` the message of a rejected pod without its prefix, `{cause}` the message of the
+ * nearest cause, `{name}` the entry's name, `{container}` and `{pod}` (`name_namespace(uid)`) its subject; any other is
+ * a field of its data, without which there is no Event. A field `eventMessage` in the data replaces the message.
  */
 export interface EventTerm {
   readonly type: "Normal" | "Warning";
@@ -20,52 +19,52 @@ export interface EventTerm {
   readonly words?: string;
 }
 
-/** A name of entries, and all that hangs on it. */
+/** The definition of an entry name. */
 export interface Term {
   /** An action's outcome has the action's name. */
   readonly kind: Exclude<JournalKind, "outcome">;
-  /** Of every entry of the name; of an action, of the request itself. */
+  /** Event of every entry of the name; for an action, of the request itself. */
   readonly event?: EventTerm;
-  /** The additional Event of the node, whatever the entry is about. */
+  /** An additional Event about the node, whatever the subject. */
   readonly nodeEvent?: EventTerm;
-  /** Of an action that is not the first of its kind: whose data say an `attempt` above 0. */
+  /** For an action that is not the first of its kind: its data have an `attempt` above 0. */
   readonly again?: EventTerm;
-  /** Of an action's outcome, by its result. */
+  /** For an action's outcome, by its result. */
   readonly done?: EventTerm;
   readonly failed?: EventTerm;
   readonly unknown?: EventTerm;
-  /** A plain counter that grows by one with each entry (of an action: with each request). */
+  /** A counter that grows by one with each entry (for an action: with each request). */
   readonly counter?: { readonly name: string; readonly help: string };
-  /** Of a container that does not start for it: label `code` of kubelet_started_containers_errors_total. */
+  /** Label `code` of kubelet_started_containers_errors_total, for failed container starts. */
   readonly startError?: string;
-  /** A reason for which pods are refused, and its label in kubelet_admission_rejections_total. */
+  /** Set for a reason to reject pods: its label in kubelet_admission_rejections_total. */
   readonly refuses?: "own name" | "Other" | "OutOfExtendedResources";
   /**
-   * What `podwright why` makes of it. remark, remark over: lasting words on a manifest or a volume, not what happened.
-   * shadow: about a pod that the node never took up. stop: the pod comes to its end by it. tidied: seen of a container
-   * without changing what it is. upkeep: done again and again for a pod at rest; an answer only when it fails.
+   * How `podwright why` treats it. remark, remark over: a lasting remark on a manifest or a volume, not an event.
+   * shadow: about a pod that the node never ran. stop: the pod ends by it. tidied: an observation that does not change
+   * the container's state. upkeep: repeated for a pod at rest; an answer only when it fails.
    */
   readonly why?: "remark" | "remark over" | "shadow" | "stop" | "tidied" | "upkeep";
-  /** As a cause it is only an observation: the action before explains it. */
+  /** As a cause it is only an observation: the preceding action explains it. */
   readonly seen?: true;
-  /** Its part of a start-up in `podwright blame`; `{field}` stands for a field of its data. */
+  /** Its part of a start-up in `podwright blame`; `{field}` is a field of its data. */
   readonly phase?: { readonly kind: PhaseKind; readonly label: string };
 }
 
-/** A fact that causes name and that is no entry of its own. */
+/** A fact that causes name without an entry of its own. */
 export interface Fact {
   /** The Event of a pod that is stopped for it. */
   readonly end?: EventTerm;
   /**
-   * begin: why something is created for the first time in a pod's life. seen: only an observation. tidying:
-   * housekeeping, and no explanation of a pod's state.
+   * begin: the reason for a first creation in a pod's life. seen: only an observation. tidying: housekeeping, which
+   * does not explain a pod's state.
    */
   readonly why?: "begin" | "seen" | "tidying";
 }
 
 /**
- * The phases of a start-up. `run`: a container's run to its end. `sidecar`: until one was ready, for which the
- * containers after it wait. `gap`: on the critical chain, between two recorded phases.
+ * The phases of a start-up. `run`: a container's run to its end. `sidecar`: until a sidecar was ready, for which later
+ * containers wait. `gap`: on the critical chain, between two recorded phases.
  */
 export type PhaseKind =
   | "wait"
