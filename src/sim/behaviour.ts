@@ -1,13 +1,16 @@
-/** What a simulated container's process does, as its command says: `sim run`, `sim exit CODE AFTER_MS`, `… deaf`. */
+/**
+ * The behaviour of a simulated container's process, encoded in its command: `sim run`, `sim exit CODE AFTER_MS`, `…
+ * deaf`.
+ */
 export interface Behaviour {
-  /** Ends by itself after so many ms; undefined: runs until it is stopped. */
+  /** Exits by itself after this time; undefined: runs until it is stopped. */
   readonly exitAfterMs: number | undefined;
   readonly exitCode: number;
   /** Ignores its stop signal: only SIGKILL ends it. */
   readonly deaf: boolean;
-  /** The runtime can create it but not start it (no such program). */
+  /** The runtime can create but not start it (no such program). */
   readonly unstartable: boolean;
-  /** Writes so much to its log that it has to be rotated. */
+  /** Writes enough log output for rotations. */
   readonly chatty?: boolean;
 }
 
@@ -29,7 +32,7 @@ export function parseBehaviour(command: readonly string[]): Behaviour {
   };
 }
 
-/** What a simulated command in a container does, as it says: `sim hook preStop CODE AFTER_MS`. */
+/** The behaviour of a simulated hook, encoded in its command: `sim hook preStop CODE AFTER_MS`. */
 export interface HookBehaviour {
   readonly kind: "postStart" | "preStop";
   readonly exitCode: number;
@@ -40,7 +43,7 @@ export function hookCommand({ kind, exitCode, durationMs }: HookBehaviour): stri
   return ["sim", "hook", kind, String(exitCode), String(durationMs)];
 }
 
-/** Undefined for a command that is no hook's. */
+/** Undefined for a command that is not a hook's. */
 export function parseHook(command: readonly string[]): HookBehaviour | undefined {
   const [, word, kind, exitCode, durationMs] = command;
   if (word !== "hook" || (kind !== "postStart" && kind !== "preStop")) return undefined;

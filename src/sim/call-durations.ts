@@ -10,20 +10,20 @@ const durations: Readonly<Record<string, readonly [number, number]>> = {
 const quick: readonly [number, number] = [0.3, 2];
 const looks: ReadonlySet<string> = new Set(["listPodSandbox", "listContainers", "podSandboxStatus", "containerStatus"]);
 
-/** Until a runtime that is not there refuses a call, ms. */
+/** Time until an absent runtime refuses a call, ms. */
 export const refusedAfterMs = quick[0];
 
-/** How long a call takes at least and at most, ms. */
+/** Minimum and maximum duration of a call, ms. */
 export function callDurationMs(method: string): readonly [number, number] {
   return durations[method] ?? quick;
 }
 
-/** True for calls that only say what there is of pods. */
+/** True for calls that only query pods. */
 export function isLook(method: string): boolean {
   return looks.has(method);
 }
 
-/** So many times as long as usual a call takes. */
+/** The factor of a call's duration. */
 export function slownessOf(
   method: string,
   { slowness, lookSlowness }: { readonly slowness: number; readonly lookSlowness: number },

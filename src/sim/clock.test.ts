@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "./clock.ts";
 
-test("the wall clock tells whole milliseconds, as the machine's own does, whatever is drawn", async () => {
+test("the wall clock has whole milliseconds, as the machine's own, whatever offset is drawn", async () => {
   const sim = new SimClock(1_700_000_000_000);
   const clock = sim.incarnation();
   await sim.run(1.75);

@@ -3,19 +3,19 @@ import type { Clock } from "../ports/clock.ts";
 
 /** The clock of one incarnation of the node. */
 export interface IncarnationClock extends Clock {
-  /** Nothing that was scheduled with it fires any more. */
+  /** Its timers fire no more. */
   kill(): void;
-  /** Names of the timers that are waited for. */
+  /** Names of pending timers. */
   pending(): string[];
 }
 
-/** More steps than these within so many milliseconds are a loop that waits for nothing. */
+/** More steps than this within a few milliseconds indicate a busy loop. */
 const manySteps = 50_000;
 const standstillMs = 1;
 
 /**
- * Virtual time. Nothing happens by itself: `run` fires what is due, one timer after the other in the order of their
- * times, lets everything that follows from one settle, and jumps to the next. Same timers, same order, on any machine.
+ * Virtual time. `run` fires due timers one after the other, lets everything that follows from one settle, and jumps to
+ * the next. The order depends only on the timers, on any machine.
  */
 export class SimClock {
   #nowMs = 0;
@@ -36,7 +36,7 @@ export class SimClock {
     return this.#nowMs + this.#wallOffsetMs;
   }
 
-  /** The wall clock jumps; nothing else does. */
+  /** Changes the wall clock alone. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += byMs;
   }
@@ -47,7 +47,7 @@ export class SimClock {
     return timer;
   }
 
-  /** Names of the timers that are waited for, soonest first. */
+  /** Names of pending timers, soonest first. */
   pending(): string[] {
     return this.#timers.map((timer) => timer.name);
   }
@@ -162,7 +162,7 @@ class OwnTimer implements Disposable {
   }
 }
 
-/** Where in the sorted list the timers after that time begin. */
+/** The index of the first timer after that time. */
 function firstAfter(timers: readonly SimTimer[], atMs: number): number {
   let low = 0;
   let high = timers.length;
@@ -174,14 +174,14 @@ function firstAfter(timers: readonly SimTimer[], atMs: number): number {
   return low;
 }
 
-/** So many turns of the event loop are asked for at a time: it asks the operating system once for all of them. */
+/** Turns of the event loop requested at a time: they share one system call. */
 const turnsAtOnce = 50;
 let turnsToCome = 0;
 let settling: (() => void)[] = [];
 
 /**
- * Lets every promise that can settle without time passing do so: each turn of the event loop drains all microtasks, and
- * tells of rejections that nobody handles, as it would in production.
+ * Settles every promise that can settle without time passing: each turn of the event loop drains all microtasks, and
+ * reports unhandled rejections as in production.
  */
 function settle(): Promise<void> {
   return new Promise((resolve) => {

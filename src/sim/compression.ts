@@ -4,7 +4,7 @@ import { FileError, type Files } from "../ports/files.ts";
 const mark = new TextEncoder().encode("packed:");
 const maxBytes = 1 << 30;
 
-/** Packs files of the simulated disk by a mark before their content: as good as gzip to whoever packs and unpacks. */
+/** Compresses files of the simulated disk by prefixing a mark: indistinguishable from gzip for its users. */
 export function simCompression(files: Files): Compression {
   return {
     gzip: async (from, to, mode) => {

@@ -1,27 +1,27 @@
 import type { RegistryFaults } from "./images.ts";
 
-/** What goes wrong between the node and the runtime, as probabilities for each call or event. */
+/** Faults between the node and the runtime, as probabilities for each call or event. */
 export interface CriFaults extends RegistryFaults {
-  /** The call fails and nothing happened. */
+  /** The call fails without an effect. */
   readonly failBefore: number;
-  /** It happened, but the caller gets an error. */
+  /** The call has its effect, but returns an error. */
   readonly failAfter: number;
-  /** A stop of a container or of a sandbox fails, and what was to stop runs on. */
+  /** Stopping a container or sandbox fails without an effect. */
   readonly stopFails: number;
-  /** The call never ends, whether or not it had its effect; only the caller's deadline does. */
+  /** The call never returns, with or without its effect; only the caller's deadline ends it. */
   readonly hang: number;
-  /** Calls take so many times as long. */
+  /** Factor of the duration of calls. */
   readonly slowness: number;
-  /** Those that only ask take so many times as long: what was asked for has happened before its look ends. */
+  /** Factor of the duration of queries: their result may be outdated when it arrives. */
   readonly lookSlowness: number;
   readonly eventLost: number;
   readonly eventTwice: number;
   readonly eventDelayMaxMs: number;
-  /** The runtime has no event stream at all. */
+  /** The runtime has no event stream. */
   readonly noEvents: boolean;
   /** A sandbox gets no address. */
   readonly noAddress: number;
-  /** The network plugin is not there: sandboxes that need it can't be made, and the runtime says so. */
+  /** The network plugin is missing: sandboxes that need it fail, and the runtime reports it. */
   readonly noNetwork: boolean;
 }
 

@@ -3,18 +3,18 @@ import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { RuntimeWays } from "./runtime-ways.ts";
 import type { SimContainer, SimSandbox, WorldChange } from "./world-model.ts";
 
-/** Where CRI-O has the signal that ends a container. */
+/** CRI-O's annotation with a container's stop signal. */
 const stopSignalAnnotation = "org.opencontainers.image.stopSignal";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Whether labels are such as a selector asks for. */
+/** A predicate for labels that match a selector. */
 export function matcher(selector: Labels | undefined): (labels: Labels | undefined) => boolean {
   const wanted = Object.entries(selector ?? {});
   return (labels) => wanted.every(([key, value]) => labels?.[key] === value);
 }
 
-/** Messages are made once, and again when they are true no longer: nobody changes a message. */
+/** Caches messages until they are outdated; callers do not modify them. */
 function kept<Thing extends object, Message>(
   make: (thing: Thing) => Message,
   isTrue: (message: Message, thing: Thing) => boolean,

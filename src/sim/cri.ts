@@ -13,9 +13,9 @@ import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 import { emptyStream, refuseStream, unimplemented } from "./unimplemented.ts";
 
-/** What a connection tells whoever plays with it. */
+/** Hooks of a connection for the simulation. */
 export interface ConnectionWatcher {
-  /** Told of each call before it is carried out and before it is answered; false ends the caller there. */
+  /** Called with each call before its effect and before its response; false ends the caller there. */
   readonly onStep: () => boolean;
   readonly onFault: (kind: string) => void;
 }
@@ -33,7 +33,7 @@ const stops: ReadonlySet<string> = new Set(["stopContainer", "stopPodSandbox"]);
 
 type Fate = "fine" | "failBefore" | "failAfter" | "hangBefore" | "hangAfter";
 
-/** As containerd says it before there is a CNI configuration. */
+/** containerd's message before there is a CNI configuration. */
 const withoutNetwork = {
   status: false,
   reason: "NetworkPluginNotReady",
@@ -44,22 +44,22 @@ const nobodyWatches: ConnectionWatcher = { onStep: () => true, onFault: () => {}
 
 /** The deadline of most calls. */
 const usualLimitMs = 120_000;
-/** What it takes for the deadline where there is none. */
+/** Duration of a hanging call without a deadline. */
 const noLimitMs = 10_000;
-/** A runtime that takes the deadline for the grace kills so long before that. */
+/** A runtime that uses the deadline as grace period kills this long before it. */
 const killedBeforeLimitMs = 2_000;
 
-/** What every simulated container uses. */
+/** Usage of every simulated container. */
 const usedMemoryBytes = 1n << 20n;
 
-/** The connection of one incarnation of the node with the runtime: calls take their time, and may fail as is set. */
+/** The connection of one incarnation of the node to the runtime. Calls take time, and fail according to the faults. */
 export class SimConnection {
   readonly cri: Cri;
   readonly #world: RuntimeWorld;
   readonly #clock: Clock;
   readonly #random: SimRandom;
   readonly #watcher: ConnectionWatcher;
-  /** Ends calls that hang and have no deadline. */
+  /** Ends hanging calls without a deadline. */
   readonly #hanging = new Set<() => void>();
   #faults: CriFaults;
   #alive = true;
@@ -79,7 +79,7 @@ export class SimConnection {
     this.cri = { runtime: this.#runtimeService(), images: this.#imageService() };
   }
 
-  /** Faults from now on. A runtime that no longer hangs ends the calls without a deadline. */
+  /** Sets the faults. When hanging is over, calls without a deadline end. */
   setFaults(faults: CriFaults): void {
     this.#faults = faults;
     if (faults.hang > 0) return;
@@ -87,7 +87,7 @@ export class SimConnection {
     this.#hanging.clear();
   }
 
-  /** The node was killed: calls under way never settle, and none has an effect that it had not had yet. */
+  /** The node was killed: pending calls never settle, and have no further effect. */
   kill(): void {
     this.#alive = false;
   }
@@ -105,7 +105,7 @@ export class SimConnection {
     if (hangs && options?.timeoutMs === undefined) this.#hanging.add(() => unavailable("connection reset"));
     let gone = false;
     let begun = false;
-    // Who gives up on a call does not know whether the runtime still carries it out.
+    // After a caller gives up, the runtime may or may not complete the call.
     const goesOn = this.#random.chance(0.5);
     const act = async (): Promise<void> => {
       begun = true;
@@ -125,7 +125,7 @@ export class SimConnection {
       this.#clock.timer(method, refusedAfterMs, () => unavailable("connection refused"));
       return await promise;
     }
-    // A call that hangs ends at its own deadline, a moment after whoever watches over it as well.
+    // A hanging call ends at its own deadline, just after its caller's timer.
     using _limit =
       hangs && options?.timeoutMs !== undefined ? this.#expire(method, options.timeoutMs, reject) : undefined;
     using _timer = this.#clock.timer(method, durationMs, () => void act());
@@ -141,7 +141,7 @@ export class SimConnection {
     return await promise;
   }
 
-  /** Of a slow look the answer takes as long again: it shows what was, not what is when it comes. */
+  /** The response of a slow query takes as long again: it shows the state at the time of the query. */
   #answer(method: string, durationMs: number, tell: () => void): void {
     if (this.#faults.lookSlowness === 1 || !isLook(method)) return tell();
     this.#clock.timer(`the answer of ${method}`, durationMs, tell);
@@ -290,7 +290,7 @@ export class SimConnection {
         this.#call("execSync", options, async () => {
           const { promise, resolve } = Promise.withResolvers<number>();
           const kill = world.exec(request.containerId ?? "", request.cmd ?? [], resolve);
-          // Who waits no longer has the command killed, as containerd does.
+          // A caller that gives up kills the command, as with containerd.
           using _abort = onAbort(options?.signal, kill);
           return create(pb.ExecSyncResponseSchema, { exitCode: await promise });
         }),

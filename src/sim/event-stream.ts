@@ -7,26 +7,29 @@ import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 import type { WorldChange } from "./world-model.ts";
 
-/** How often events are lost and told twice (0 to 1), and how late they may come. */
+/** Probabilities of lost and duplicate events, and their maximum delay. */
 interface StreamFaults {
   readonly eventLost: number;
   readonly eventTwice: number;
   readonly eventDelayMaxMs: number;
 }
 
-/** What changes while a stream is open. */
+/** Settings that change while a stream is open. */
 interface StreamSettings {
   readonly alive: () => boolean;
   readonly faults: () => StreamFaults;
   readonly onFault: (kind: string) => void;
 }
 
-/** Changes of which a runtime says nothing. */
+/** Changes that a runtime does not report. */
 const silent: ReadonlySet<WorldChange["type"]> = new Set(["hook", "probed", "resized", "stopping"]);
-/** Later than this, events overtake what they are about. */
+/** Events delayed by more than this overtake their subject. */
 const lateMs = 100;
 
-/** GetContainerEvents of the simulated runtime: events come late, twice, out of order or not at all, as the faults say. */
+/**
+ * GetContainerEvents of the simulated runtime: events are delayed, duplicated, reordered or lost according to the
+ * faults.
+ */
 export async function* eventStream(
   world: RuntimeWorld,
   clock: Clock,

@@ -29,7 +29,7 @@ test("files are written, appended to, replaced and removed", async () => {
   assert.equal(await files.stat("/a/b/f"), undefined);
 });
 
-test("directories list what they hold, and are removed only when empty or as a tree", async () => {
+test("directories list their contents, and are removed only when empty or as a tree", async () => {
   const files = await filled();
   await files.symlink("b/f", "/a/link");
   assert.deepEqual(await files.list("/a"), [
@@ -43,7 +43,7 @@ test("directories list what they hold, and are removed only when empty or as a t
   await files.removeTree("/a/b");
 });
 
-test("links are followed on the way and at the end of reading, but not written through", async () => {
+test("links are followed in parents and when reading, but not when writing", async () => {
   const files = await filled();
   await files.symlink("/a/b", "/dir");
   await files.symlink("../a/b/f", "/a/link");
@@ -56,14 +56,14 @@ test("links are followed on the way and at the end of reading, but not written t
   await assert.rejects(files.read("/loop", 1), code("ELOOP"));
 });
 
-test("a renamed directory takes its files along", async () => {
+test("a renamed directory keeps its files", async () => {
   const files = await filled();
   await files.rename("/a", "/z");
   assert.equal(await text(files, "/z/b/f"), "one");
   await assert.rejects(files.read("/a/b/f", 10), code("ENOENT"));
 });
 
-test("errors carry the errno of the system", async () => {
+test("errors have the system's errno", async () => {
   const files = await filled();
   await assert.rejects(files.read("/a/b/f", 2), code("EFBIG"));
   await assert.rejects(files.read("/a", 2), code("EISDIR"));
@@ -72,7 +72,7 @@ test("errors carry the errno of the system", async () => {
   await assert.rejects(files.symlink("x", "/a/b/f"), code("EEXIST"));
 });
 
-test("a watch hears of changes in its directory once a burst, and of the directory's end", async () => {
+test("a watch reports changes in its directory once per burst, and the directory's end", async () => {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
   await files.makeDirectory("/w/deep", 0o755);

@@ -22,7 +22,7 @@ interface Node {
   readonly children: Map<string, Node>;
 }
 
-/** A name in a directory that is there; `node` is undefined while nothing has it. */
+/** A name in an existing directory; `node` is undefined while the name is free. */
 interface Place {
   readonly parent: Node;
   readonly name: string;
@@ -36,22 +36,22 @@ interface Watch {
   readonly onChange: (removed: ReadonlySet<string>) => void;
   readonly onError: (error: Error) => void;
   pending: Disposable | undefined;
-  /** Names that were taken away since it was told. */
+  /** Names removed since the last notification. */
   removed: Set<string>;
 }
 
-/** Symbolic links followed on one path, as Linux's. */
+/** Symbolic links followed for one path, as in Linux. */
 const maxLinks = 40;
 const empty = new Uint8Array();
 
 /**
- * A file system in memory that behaves: it survives what uses it, so that a restart of podwright can be simulated on
- * the same disk. One instance is one file system; the root directory exists.
+ * An in-memory file system. It outlives its users, so that podwright can be restarted on the same disk. One instance is
+ * one file system; the root directory exists.
  */
 export class MemoryFiles implements Files {
   readonly #clock: Pick<Clock, "now" | "timer">;
   readonly #root: Node;
-  /** Paths taken apart. */
+  /** Cache of split paths. */
   readonly #parts = new Map<string, readonly string[]>();
   readonly #watches = new Map<Node, Set<Watch>>();
   /** What is mounted at or below a path; undefined: nothing. */
@@ -103,7 +103,7 @@ export class MemoryFiles implements Files {
     this.#makeDirectory(path, mode);
   }
 
-  /** At once with its parents: who makes the same ones meanwhile finds them. */
+  /** Synchronously with its parents, so that concurrent calls find them. */
   #makeDirectory(path: string, mode: number): void {
     const existing = this.#find(path, true)?.node;
     if (existing?.type === "directory") return;
@@ -137,7 +137,7 @@ export class MemoryFiles implements Files {
 
   async removeTree(path: string, { isUnmounted = false }: RemoveTreeOptions = {}): Promise<void> {
     const mounted = this.#mountBelow(path);
-    // The kernel would follow it: what lies behind a mount is somebody else's data.
+    // Removal would cross it: data behind a mount belongs to others.
     invariant("nothing is removed below a mount", mounted === undefined || !isUnmounted, () => `${path}: ${mounted}`);
     if (mounted !== undefined) throw failure("EBUSY", path, `${mounted} is mounted`);
     const place = this.#find(path, false);
@@ -179,12 +179,12 @@ export class MemoryFiles implements Files {
     this.#existing(path).node.owner = { uid, gid };
   }
 
-  /** From now on trees in which something is mounted are not removed. */
+  /** From now on trees with mounts are not removed. */
   knowMounts(mountBelow: (path: string) => string | undefined): void {
     this.#mountBelow = mountBelow;
   }
 
-  /** Of what the path names, a final symbolic link not followed. */
+  /** Does not follow a final symbolic link. */
   ownerOf(path: string): { readonly uid: number; readonly gid: number } | undefined {
     return this.#find(path, false)?.node?.owner;
   }
@@ -221,7 +221,7 @@ export class MemoryFiles implements Files {
   }
 
   #put({ parent, name }: Place, node: Node): void {
-    // At the end, as what is new: a replaced entry keeps no place of its own.
+    // At the end, like a new entry: a replaced one loses its position.
     parent.children.delete(name);
     parent.children.set(name, node);
     this.#changed(parent);
@@ -242,8 +242,8 @@ export class MemoryFiles implements Files {
   }
 
   /**
-   * Tells who watches the directory, once for everything that happens before they get to run.
-   * @param removed the name that was taken away
+   * Notifies watchers of the directory, once for all changes before they run.
+   * @param removed a name that was removed
    */
   #changed(directory: Node, removed?: string): void {
     if (this.#watches.size === 0) return;
@@ -282,7 +282,7 @@ export class MemoryFiles implements Files {
     return { parts: found.parts, node: found.node };
   }
 
-  /** The path with its parents' links followed; the last part need not exist. */
+  /** Resolves the path's parents; the last component need not exist. */
   #place(path: string): Place {
     const found = this.#find(path, false);
     if (found !== undefined) return found;
@@ -292,7 +292,7 @@ export class MemoryFiles implements Files {
       : failure("ENOTDIR", path, "not a directory");
   }
 
-  /** What a path names, links followed (the last one only when told to); undefined when its directory is not there. */
+  /** Resolves a path with its links (the final one only on request); undefined when its directory is missing. */
   #find(path: string, follow: boolean, links = 0): Place | undefined {
     if (!path.startsWith("/")) throw failure("EINVAL", path, "is no absolute path");
     if (links > maxLinks) throw failure("ELOOP", path, "too many levels of symbolic links");

@@ -1,7 +1,7 @@
 import type { MemoryFiles } from "./files.ts";
 import type { SimMounts } from "./machine.ts";
 
-/** Volumes of a driver that an earlier kubelet used on the machine: nobody but the driver takes them away. */
+/** Volumes of a driver that an earlier kubelet used on the machine: only the driver may remove them. */
 export class ForeignVolumes {
   readonly #files: MemoryFiles;
   readonly #mounts: SimMounts;
@@ -13,7 +13,7 @@ export class ForeignVolumes {
     this.#mounts = mounts;
   }
 
-  /** The driver mounts one in the pod's directory, below the node's root directory. */
+  /** The driver mounts a volume in the pod's directory, below the node's root directory. */
   mount(podDirectory: string): string {
     const volume = `${podDirectory}/volumes/kubernetes.io~csi/pvc-1`;
     if (this.#volumes.has(volume)) return volume;
@@ -32,7 +32,7 @@ export class ForeignVolumes {
     void this.#files.remove(`${volume}/mount/data`);
   }
 
-  /** One that somebody else unmounted or whose data was removed; undefined: none. */
+  /** A volume that something else unmounted or whose data was removed; undefined: none. */
   damaged(): string | undefined {
     return [...this.#volumes].find((volume) => {
       const isThere = this.#files.ownerOf(`${volume}/mount/data`) !== undefined;

@@ -2,38 +2,38 @@ import type { Clock } from "../ports/clock.ts";
 import { FileError } from "../ports/files.ts";
 import type { SimRandom } from "./random.ts";
 
-/** What goes wrong on the machine itself. */
+/** Faults of the machine itself. */
 export interface MachineFaults {
-  /** Nothing can be written; what is there can be read and removed. */
+  /** Writes fail; reads and removals work. */
   readonly diskFull: boolean;
-  /** Probability that an operation on files fails. */
+  /** Probability that a file operation fails. */
   readonly diskErrors: number;
-  /** Operations on files take up to this. */
+  /** Maximum duration of file operations. */
   readonly diskDelayMaxMs: number;
-  /** Probability that an operation on mounts or cgroups fails. */
+  /** Probability that a mount or cgroup operation fails. */
   readonly machineErrors: number;
 }
 
 export const soundMachine: MachineFaults = { diskFull: false, diskErrors: 0, diskDelayMaxMs: 0, machineErrors: 0 };
 
-/** The kinds of ports that lead through a gate; what may go wrong differs. */
+/** Kinds of ports behind a gate, which differ in their faults. */
 type Door = "files" | "machine" | "plain";
 
-/** Operations on files that need room on the disk. */
+/** File operations that need disk space. */
 const writing: ReadonlySet<string> = new Set(["write", "writeAtomic", "append", "symlink", "gzip"]);
 
 export interface GateSettings {
   readonly clock: Clock;
   readonly random: SimRandom;
   readonly faults: () => MachineFaults;
-  /** Told of each operation, before it has its effect and after: whoever listens may kill the incarnation there. */
+  /** Called with each operation before its effect and after; it may kill the incarnation. */
   readonly onStep: () => void;
   readonly onFault: (kind: string) => void;
 }
 
 /**
- * The way of one incarnation of podwright to the simulated machine. After {@link kill} nothing that it asked for has an
- * effect or ever settles, as for a process that is gone.
+ * The access of one incarnation of podwright to the simulated machine. After {@link kill} none of its requests has an
+ * effect or settles, as for a dead process.
  */
 export class Gate {
   readonly #settings: GateSettings;
@@ -57,7 +57,7 @@ export class Gate {
     return this.#alive;
   }
 
-  /** The port, seen through this gate: its methods that give promises. Others pass, and so do `except`. */
+  /** Wraps the port's methods that return promises; others, and those in `except`, are passed through. */
   through<T extends object>(port: T, door: Door, except: readonly string[] = []): T {
     const known = new Map<PropertyKey, unknown>();
     return new Proxy(port, {
@@ -107,7 +107,7 @@ export class Gate {
   }
 }
 
-/** What a process waits for that is gone. One for each wait, so that none is kept by another. */
+/** The wait of a dead process. Each is a new promise, so that none is retained by another. */
 function never(): Promise<never> {
   return new Promise(() => {});
 }

@@ -1,7 +1,7 @@
 import { fnv128a } from "../base/fnv.ts";
 import type { Hashing } from "../ports/hashing.ts";
 
-/** As long as SHA-256's, and good enough to tell things of a simulated machine apart. */
+/** As long as SHA-256, and good enough to distinguish things on a simulated machine. */
 export const simHashing: Hashing = {
   sha256: (data) => {
     const text = typeof data === "string" ? data : Buffer.from(data).toString("latin1");

@@ -1,6 +1,6 @@
 import type { ProbeType } from "../prober/probe-spec.ts";
 
-/** When a simulated server is sick, counted from its container's start, again and again; and how that shows. */
+/** When a simulated server is unhealthy, counted from its container's start, periodically; and how that shows. */
 export interface Sickness {
   readonly afterMs: number;
   readonly untilMs: number;
@@ -8,20 +8,20 @@ export interface Sickness {
   readonly manner: "hangs" | "errs" | "refuses";
 }
 
-/** Whose health is asked for, and when it is sick. */
+/** Identifies a server and the times when it is unhealthy. */
 export interface Health extends Sickness {
   readonly uid: string;
   readonly container: string;
   readonly type: ProbeType;
 }
 
-/** The path of a simulated server's health: it says whose it is and when it is sick. */
+/** The health path of a simulated server: it encodes the server's identity and {@link Sickness}. */
 export function healthPath(uid: string, container: string, type: ProbeType, sickness: Sickness | undefined): string {
   const { afterMs, untilMs, cycleMs, manner } = sickness ?? { afterMs: 0, untilMs: 0, cycleMs: 1, manner: "errs" };
   return `/health/${[uid, container, type, afterMs, untilMs, cycleMs, manner].join("/")}`;
 }
 
-/** Undefined for a path that no simulated server has. */
+/** Undefined for a path of no simulated server. */
 export function parseHealth(path: string): Health | undefined {
   const [, word, uid = "", container = "", type, afterMs, untilMs, cycleMs, manner] = path.split("/");
   if (word !== "health") return undefined;
@@ -36,18 +36,18 @@ export function parseHealth(path: string): Health | undefined {
   };
 }
 
-/** The command of an exec probe that asks the same. */
+/** An exec probe's command for the same check. */
 export function healthCommand(path: string): string[] {
   return ["sim", "health", path];
 }
 
-/** Whether a server that has run for so long is well. */
+/** Whether a server is healthy at this age. */
 export function isWell({ afterMs, untilMs, cycleMs }: Sickness, aliveMs: number): boolean {
   const phaseMs = aliveMs % cycleMs;
   return phaseMs < afterMs || phaseMs >= untilMs;
 }
 
-/** Whether it is ever sick. */
+/** Whether it is ever unhealthy. */
 export function isSickAtTimes({ afterMs, untilMs }: Sickness): boolean {
   return untilMs > afterMs;
 }

@@ -11,7 +11,7 @@ interface ImageConnection {
   readonly random: SimRandom;
   readonly faults: () => RegistryFaults;
   readonly onFault: (kind: string) => void;
-  /** Carries a call out when its time has come, and lets it fail as any other. */
+  /** Executes a call with its delay and faults. */
   readonly call: <T>(
     method: string,
     options: RpcCallOptions | undefined,
@@ -61,5 +61,5 @@ export function imageService({ images, random, faults, onFault, call }: ImageCon
   };
 }
 
-/** Where the images of the simulated machine lie. */
+/** Mount point of the simulated machine's images. */
 export const imagesMount = "/var/lib/sim/images";

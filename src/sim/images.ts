@@ -5,30 +5,30 @@ import { type Image, ImageSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import type { FileSystemUsage } from "../ports/stats-files.ts";
 import type { SimRandom } from "./random.ts";
 
-/** How a simulated registry is, and what the runtime makes of images. */
+/** Faults of the simulated registry and of image operations. */
 export interface RegistryFaults {
   /** Probability that a pull fails at its end. */
   readonly pullFails: number;
-  /** Pulls take so many times as long. */
+  /** Factor of the duration of pulls. */
   readonly pullSlowness: number;
-  /** Probability that a removal of an image fails. */
+  /** Probability that removing an image fails. */
   readonly removalFails: number;
-  /** Probability that the runtime says that it has removed an image, and has not. */
+  /** Probability that the runtime reports a removal that has not happened. */
   readonly removalLies: number;
 }
 
-/** Bytes of the file system of images. */
+/** Capacity of the image file system in bytes. */
 const capacityBytes = 10_000;
 
 /**
- * Images of the simulated runtime, their file system, and the registry. An image is what its name says: `missing` is
- * nowhere, `large` takes half a minute, `stuck` never comes while the registry is at fault.
+ * Images of the simulated runtime, their file system, and the registry. An image behaves as its name says: `missing`
+ * does not exist, `large` takes half a minute, `stuck` never completes while the registry is faulty.
  */
 export class SimImages {
   readonly #present = new Set<string>();
   readonly #removals = new Emitter<string>();
   readonly #missing = new Emitter<string>();
-  /** Bytes that something else than images takes of their file system. */
+  /** Bytes on the image file system other than images. */
   #otherBytes = 0;
   #freedMs = Number.NEGATIVE_INFINITY;
 
@@ -40,36 +40,36 @@ export class SimImages {
     return this.#present.has(image);
   }
 
-  /** @param image its name or id */
+  /** @param image its name or ID */
   remove(image: string): void {
     const name = image.replace(/^sha256:/u, "");
     if (this.#present.delete(name)) this.#removals.emit(name);
   }
 
-  /** Calls back with the name of each image that is removed, once it is gone. */
+  /** Calls back with the name of each removed image. */
   onRemoved(listener: (name: string) => void): Disposable {
     return this.#removals.on(listener);
   }
 
-  /** Calls back with the id of each image of which a container was to be made, and which is not there. */
+  /** Calls back with the ID of each missing image that a container was to be created from. */
   onMissing(listener: (id: string) => void): Disposable {
     return this.#missing.on(listener);
   }
 
-  /** A container is made of the image. @param id where it is one @throws CriError */
+  /** A container is created from the image. @param id if it is an ID @throws CriError */
   require(id: string): void {
     if (!id.startsWith("sha256:") || this.status(id) !== undefined) return;
     this.#missing.emit(id);
     throw new CriError("NotFound", "CreateContainer", `image "${id}": not found`);
   }
 
-  /** Something else takes so much of the file system, of all that there is. @param atMs simulated */
+  /** Sets the share of the file system that other data uses. @param atMs simulated */
   fill(part: number, atMs: number): void {
     if (capacityBytes * part < this.#otherBytes) this.#freedMs = atMs;
     this.#otherBytes = capacityBytes * part;
   }
 
-  /** Simulated ms at which something else than images last took less than before. */
+  /** Simulated ms at which the other data last shrank. */
   get freedMs(): number {
     return this.#freedMs;
   }
@@ -80,7 +80,7 @@ export class SimImages {
     return { capacityBytes, usedBytes, availableBytes: capacityBytes - usedBytes, inodes: 0, inodesFree: 0 };
   }
 
-  /** @param image its name or id */
+  /** @param image its name or ID */
   status(image: string): Image | undefined {
     const name = image.replace(/^sha256:/u, "");
     if (!this.has(name)) return undefined;
@@ -92,13 +92,13 @@ export class SimImages {
     return [...this.#present].map((image) => this.status(image)).filter((image) => image !== undefined);
   }
 
-  /** How long a pull takes, in milliseconds. */
+  /** The duration of a pull in milliseconds. */
   pullMs(image: string, random: SimRandom, { pullSlowness }: RegistryFaults): number {
     const [from, to] = image.includes("large") ? [20_000, 40_000] : [100, 5000];
     return (from + random.uniform() * (to - from)) * pullSlowness;
   }
 
-  /** A pull at its end. @throws CriError */
+  /** Completes a pull. @throws CriError */
   pulled(image: string, random: SimRandom, { pullFails }: RegistryFaults): string {
     if (image.includes("missing")) {
       throw new CriError("NotFound", "PullImage", `failed to pull and unpack image "${image}": not found`);

@@ -1,10 +1,10 @@
 import { EventChannel } from "../base/event-channel.ts";
 import type { KernelLine, KernelLog } from "../ports/kernel-log.ts";
 
-/** What is older is written over, as in the kernel's own ring. */
+/** Older lines are overwritten, as in the kernel's ring buffer. */
 const maxLines = 1000;
 
-/** What the simulated kernel says, as Linux words it. */
+/** The simulated kernel's log, in Linux's words. */
 export class SimKernelLog implements KernelLog {
   readonly #followers = new Set<EventChannel<KernelLine>>();
   readonly #ring: KernelLine[] = [];

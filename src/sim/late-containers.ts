@@ -1,10 +1,10 @@
 import type { SimClock } from "./clock.ts";
 import { attemptOf, nameOf, type SimContainer } from "./world-model.ts";
 
-/** So long a container that nobody asked for again is kept. */
+/** How long such a container is kept without another request. */
 const keptMs = 120_000;
 
-/** Containers that were made when nobody waited for them any more. Nobody sees them, but they have their names. */
+/** Containers whose creation completed after the caller gave up. They are hidden, but occupy their names. */
 export class LateContainers {
   readonly #clock: SimClock;
   readonly #kept = new Map<string, SimContainer>();
@@ -21,7 +21,7 @@ export class LateContainers {
     });
   }
 
-  /** The one that was kept for such a request. */
+  /** The kept container for a request. */
   take(podUid: string, wanted: Pick<SimContainer, "config">): SimContainer | undefined {
     const name = keyOf(podUid, wanted);
     const kept = this.#kept.get(name);
@@ -33,7 +33,7 @@ export class LateContainers {
     return [...this.#kept.values()].some((kept) => kept.sandboxId === sandboxId);
   }
 
-  /** They go with their sandbox. */
+  /** Removes them with their sandbox. */
   drop(sandboxId: string): void {
     for (const [name, kept] of this.#kept) if (kept.sandboxId === sandboxId) this.#kept.delete(name);
   }

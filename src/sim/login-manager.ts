@@ -5,14 +5,17 @@ import type { LoginManager, LoginSession } from "../ports/login-manager.ts";
 import type { SimClock } from "./clock.ts";
 
 const configurationFile = "/etc/systemd/logind.conf.d/99-kubelet.conf";
-/** Between what happens to a lock and when that is seen. */
+/** Delay until a change of a lock is noticed. */
 const lookMs = 50;
 const maxSignals = 10;
 
-/** Who has something of it: one life of podwright, which loses everything when it is killed. */
+/** A client of the login manager: one run of podwright, which loses everything when it is killed. */
 type IsAlive = () => boolean;
 
-/** The simulated machine's login manager: it announces shutdowns, and shuts down when no lock is held any more or time is over. */
+/**
+ * The simulated machine's login manager: it announces shutdowns, and shuts down when all locks are released or time is
+ * up.
+ */
 export class SimLoginManager {
   readonly #clock: SimClock;
   readonly #files: Pick<Files, "stat" | "read">;
@@ -32,7 +35,7 @@ export class SimLoginManager {
     return this.#delayMaxMs;
   }
 
-  /** Locks that are held at this moment. */
+  /** The number of held locks. */
   get locks(): number {
     return [...this.#locks].filter(({ isAlive }) => isAlive()).length;
   }
@@ -41,7 +44,7 @@ export class SimLoginManager {
     return this.#announcedMs !== undefined;
   }
 
-  /** The machine goes off: nothing of it runs any more. Says what the login manager waited for last. */
+  /** The machine powers off. Reports what the login manager waited for last. */
   onPowerOff(listener: (why: "locks gone" | "time over") => void): void {
     this.#powerOffs.on(listener);
   }
@@ -65,7 +68,7 @@ export class SimLoginManager {
     this.#locks.clear();
   }
 
-  /** As one life of podwright reaches it. */
+  /** The login manager as one run of podwright reaches it. */
   port(isAlive: IsAlive): LoginManager {
     return {
       connect: async () => {

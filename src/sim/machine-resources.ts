@@ -8,7 +8,7 @@ import type { SimContainer } from "./world-model.ts";
 
 const gi = 2 ** 30;
 
-/** What the simulated machine has of each resource. */
+/** The simulated machine's capacity of each resource. */
 export const machineCapacity: Readonly<Record<StarvedResource, number>> = {
   memory: 8 * gi,
   "ephemeral-storage": 100 * gi,
@@ -20,7 +20,7 @@ const watched: readonly Signal[] = [
   ...(["memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "pid.available"] as const),
 ];
 
-/** What a pod was given to use: an amount at a moment, and by how much that grows each second since. */
+/** Usage assigned to a pod: an amount at a moment, and its growth per second. */
 interface Use {
   readonly atMs: number;
   readonly amount: number;
@@ -28,17 +28,17 @@ interface Use {
 }
 
 /**
- * Memory, disk, inodes and processes of the simulated machine, of which pods have their parts for as long as a container of
- * theirs runs; all is on one file system. What it shows, it measures at that moment.
+ * Memory, disk, inodes and processes of the simulated machine. Pods use them while one of their containers runs; all is
+ * on one file system. Values are measured on request.
  */
 export class SimMachineResources implements PodUsageReader {
   readonly #clock: SimClock;
   readonly #containers: () => Iterable<SimContainer>;
   readonly #uses = new Map<string, Use>();
   readonly #system = new Map<StarvedResource, number>();
-  /** What podwright was shown last. */
+  /** The last values shown to podwright. */
   shown: Observations = new Map();
-  /** Told of each look, before what is made of it. */
+  /** Called with each observation before podwright sees it. */
   onLook: (observations: Observations) => void = () => {};
 
   constructor(clock: SimClock, containers: () => Iterable<SimContainer>) {
@@ -46,17 +46,17 @@ export class SimMachineResources implements PodUsageReader {
     this.#containers = containers;
   }
 
-  /** The pod uses so much of a resource from now on, and more with each second. */
+  /** Sets the pod's usage of a resource and its growth per second. */
   use(uid: string, resource: StarvedResource, amount: number, perSecond = 0): void {
     this.#uses.set(`${uid} ${resource}`, { atMs: this.#clock.nowMs, amount, perSecond });
   }
 
-  /** All that is no pod uses so much from now on. */
+  /** Sets the usage by everything other than pods. */
   useElsewhere(resource: StarvedResource, amount: number): void {
     this.#system.set(resource, amount);
   }
 
-  /** Nobody uses anything to speak of any more. */
+  /** Resets all usage. */
   calm(): void {
     this.#uses.clear();
     this.#system.clear();
@@ -100,7 +100,7 @@ export class SimMachineResources implements PodUsageReader {
     return new Map(present.map((pod) => [pod.metadata.uid, this.#usage(pod)]));
   }
 
-  /** All of a pod is its first container's. */
+  /** The first container accounts for the whole pod. */
   #usage({ metadata: { uid }, spec }: Pod): PodUsage {
     const [memoryBytes, bytes, inodes] = [
       this.used(uid, "memory"),

@@ -4,13 +4,13 @@ import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { SimContainer } from "./world-model.ts";
 import type { Processes } from "../ports/processes.ts";
 
-/** The simulated machine's cgroup tree: paths and what was last applied to each. */
+/** The simulated machine's cgroup tree: paths with the values last applied. */
 export class SimCgroups implements Cgroups {
   readonly version = 2;
   readonly applied = new Map<string, CgroupResources>();
   readonly #containers: () => Iterable<SimContainer>;
 
-  /** @param containers those that the runtime has; each that runs has a cgroup below its pod's */
+  /** @param containers of the runtime; each running one has a cgroup below its pod's */
   constructor(containers: () => Iterable<SimContainer> = () => []) {
     this.#containers = containers;
   }
@@ -97,7 +97,7 @@ export class SimMounts implements Mounts {
     return this.#mounts.filter(({ target }) => target === path || target.startsWith(`${path}/`));
   }
 
-  /** A target at or below the path; undefined: nothing is mounted there. */
+  /** A mount target at or below the path; undefined: none. */
   anyBelow(path: string): string | undefined {
     return this.#mounts.find(({ target }) => target === path || target.startsWith(`${path}/`))?.target;
   }
@@ -112,7 +112,7 @@ export class SimMounts implements Mounts {
   }
 }
 
-/** No other processes: nothing simulated so far runs or looks for any. */
+/** No other processes: the simulation needs none. */
 export const simProcesses: Processes = {
   ownPid: 1,
   run: () => Promise.reject(new Error("the simulated machine runs no programs")),

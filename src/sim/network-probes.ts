@@ -15,8 +15,8 @@ const answerMs = 4;
 const nodeAddress = "10.0.0.1";
 
 /**
- * The network of one life of the node. Containers answer HTTP on their health path, gRPC for a service of that name, and
- * TCP on the ports that they have; nothing else listens anywhere.
+ * The network in one run of the node. Containers respond to HTTP on their health path, to gRPC for a service of that
+ * name, and to TCP on their ports; nothing else listens.
  */
 export class SimNetworkProbes implements NetworkProbes {
   readonly #world: RuntimeWorld;
@@ -38,7 +38,7 @@ export class SimNetworkProbes implements NetworkProbes {
   }
 
   async tcpConnect(host: string, _port: number, signal: AbortSignal): Promise<void> {
-    // On the node's own address pods of the node's network answer.
+    // Pods in the host network respond on the node's own address.
     const isUp =
       host === nodeAddress ||
       [...this.#world.sandboxes.values()].some(({ id, ip, ready }) => {

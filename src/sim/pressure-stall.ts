@@ -1,7 +1,7 @@
 import type { PressureStall } from "../ports/pressure-stall.ts";
 import type { SimClock } from "./clock.ts";
 
-/** All work of a busy machine waits for it, by what is so whenever somebody looks. */
+/** All work on a busy machine stalls, judged at each read. */
 export function simPressureStall(clock: SimClock, isBusy: () => boolean): PressureStall {
   let [stalledMs, lookedMs] = [0, clock.nowMs];
   return {

@@ -2,7 +2,7 @@ import { Emitter } from "../base/emitter.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Pressure } from "../eviction/pressure.ts";
 
-/** What the simulated machine runs short of, as somebody says it. */
+/** The simulated machine's pressure, set by the test. */
 export class SimPressure implements NodePressure {
   readonly #changes = new Emitter();
   #pressures: readonly Pressure[] = [];

@@ -1,7 +1,7 @@
 import { fnv128a } from "../base/fnv.ts";
 import type { Random } from "../ports/random.ts";
 
-/** A seeded generator (SplitMix32-like mixing of a counter): small, fast, and the same on every machine. */
+/** A seeded generator (SplitMix32-like mixing of a counter): small, fast, and identical on every machine. */
 export class SimRandom implements Random {
   #state: number;
 
@@ -21,7 +21,7 @@ export class SimRandom implements Random {
     return Uint8Array.from({ length: count }, () => this.integer(0, 255));
   }
 
-  /** Whole number from `low` to `high`, both included. */
+  /** Integer from `low` to `high`, inclusive. */
   integer(low: number, high: number): number {
     return low + Math.floor(this.uniform() * (high - low + 1));
   }
@@ -35,17 +35,17 @@ export class SimRandom implements Random {
     return choices[this.integer(0, choices.length - 1)] ?? choices[0];
   }
 
-  /** One of them; undefined where there is none. */
+  /** One of them; undefined if there are none. */
   pickFrom<T>(choices: readonly T[]): T | undefined {
     return choices[this.integer(0, choices.length - 1)];
   }
 
-  /** A generator of its own for what a name stands for in the life of a seed: nothing else is drawn otherwise for it. */
+  /** A generator for a named purpose in a seed's life: it does not affect other draws. */
   static named(seed: number, name: string): SimRandom {
     return new SimRandom(Number(fnv128a(`${seed} ${name}`) & 0xffff_ffffn));
   }
 
-  /** An independent generator: what one part of a scenario draws does not move what another draws. */
+  /** An independent generator: the draws of one part of a scenario do not affect another's. */
   fork(): SimRandom {
     return new SimRandom(Math.floor(this.uniform() * 0x1_0000_0000));
   }

@@ -1,36 +1,34 @@
 import { SimRandom } from "./random.ts";
 
-/**
- * What one runtime does otherwise than another, where CRI leaves it open or is not kept to. Everything else is alike.
- */
+/** Behaviour that differs between runtimes, where CRI leaves it open or is violated. Everything else is alike. */
 export interface RuntimeWays {
-  /** What it calls itself (Version). */
+  /** Its name in Version. */
   readonly name: string;
-  /** On the wire: hangs up on a connection whose first request does not name gRPC's content type exactly. */
+  /** It closes connections whose first request does not have exactly gRPC's content type. */
   readonly hangsUpOnOtherTypes: boolean;
-  /** GetContainerEvents ends at once and well, without an event. */
+  /** GetContainerEvents ends at once without an event or error. */
   readonly endsEventStream: boolean;
-  /** ContainerStatus says RUNTIME_DEFAULT of every stop signal; which it is stands in what a verbose one adds. */
+  /** ContainerStatus reports RUNTIME_DEFAULT for every stop signal; the actual one is in the verbose info. */
   readonly hidesStopSignal: boolean;
-  /** After a restart it tells of containers what they were made with, not what they were given since. */
+  /** After a restart it reports the resources that containers were created with, not later updates. */
   readonly forgetsResizes: boolean;
-  /** It makes no container with less; 0n: with whatever is asked for. */
+  /** Minimum memory limit of a container; 0n: none. */
   readonly leastMemoryBytes: bigint;
   /**
-   * A container that is made when nobody waits for it any more is shown to nobody, and is the answer to the next request
-   * for one of the same pod, name and attempt.
+   * A container whose creation completes after the caller gave up stays hidden, and is returned for the next request
+   * with the same pod, name and attempt.
    */
   readonly keepsLateContainers: boolean;
-  /** A container's log is there when it is made, not only when it is started. */
+  /** A container's log exists from its creation, not from its start. */
   readonly logsBeforeStart: boolean;
   /**
-   * One that was made and never started ends by SIGKILL only. For that StopPodSandbox and RemoveContainer take nearly all of
-   * their deadlines.
+   * A container that was never started ends only by SIGKILL, so StopPodSandbox and RemoveContainer take nearly their
+   * whole deadlines.
    */
   readonly stopsUnstartedLate: boolean;
-  /** When it says that a container has begun which was killed before it ran, in nanoseconds. */
+  /** The start time, in nanoseconds, that it reports for a container killed before it ran. */
   readonly neverBegan: bigint;
-  /** Lists its handlers in another order each time. */
+  /** Lists its handlers in a different order each time. */
   readonly shufflesHandlers: boolean;
 }
 
@@ -49,7 +47,7 @@ export const usualWays: RuntimeWays = {
   shufflesHandlers: false,
 };
 
-/** CRI-O's, as it is configured by default; seen with 1.37. */
+/** CRI-O's default configuration; observed with 1.37. */
 export const crioWays: RuntimeWays = {
   name: "cri-o",
   hangsUpOnOtherTypes: true,
@@ -64,7 +62,7 @@ export const crioWays: RuntimeWays = {
   shufflesHandlers: true,
 };
 
-/** Every fourth life or so has CRI-O. Drawn by itself, so that nothing else of a life is drawn otherwise for it. */
+/** About every fourth life has CRI-O. Drawn independently, so that nothing else in a life changes. */
 export function drawWays(seed: number): RuntimeWays {
   return SimRandom.named(seed, "the runtime's ways").chance(0.25) ? crioWays : usualWays;
 }

@@ -16,8 +16,8 @@ const chatterMs = 15_000;
 const chatter = `2023-11-14T22:13:20.000000000Z stdout F ${"x".repeat(3000)}\n`;
 
 /**
- * The simulated runtime's own truth: sandboxes and containers as containerd has them. It outlives every incarnation of
- * the node. Operations are immediate; calls with their delays and faults are in cri.ts.
+ * The simulated runtime's own state: sandboxes and containers as in containerd. It outlives every incarnation of the
+ * node. Operations are immediate; calls with delays and faults are in cri.ts.
  */
 export class RuntimeWorld {
   readonly clock: SimClock;
@@ -43,7 +43,7 @@ export class RuntimeWorld {
     this.#late = new LateContainers(clock);
   }
 
-  /** True while the runtime itself does not run; its containers do. */
+  /** True while the runtime itself is down; its containers keep running. */
   get down(): boolean {
     return this.#down;
   }
@@ -58,19 +58,19 @@ export class RuntimeWorld {
     return this.#life;
   }
 
-  /** The runtime ends: connections break, containers go on, and what it was about to do it forgets. */
+  /** Stops the runtime: connections break, containers keep running, and pending operations are lost. */
   goDown(): void {
     this.#down = true;
     this.cutStreams();
     this.#downs.emit();
   }
 
-  /** Every event stream breaks; other calls go on. */
+  /** Breaks every event stream; other calls continue. */
   cutStreams(): void {
     this.#cuts.emit();
   }
 
-  /** It starts again. Of the containers for which `loses` says so it does not know any more how they are. */
+  /** Starts it again. `loses` selects containers whose state it has lost. */
   comeUp(loses: (container: SimContainer) => boolean): void {
     this.#down = false;
     this.#life++;
@@ -83,17 +83,17 @@ export class RuntimeWorld {
     }
   }
 
-  /** Tells every change until the result is disposed of. */
+  /** Reports every change until the result is disposed of. */
   onChange(listener: (change: WorldChange) => void): Disposable {
     return this.#changes.on(listener);
   }
 
-  /** Tells when the runtime ends, until the result is disposed of. */
+  /** Calls back when the runtime stops, until the result is disposed of. */
   onDown(listener: () => void): Disposable {
     return this.#downs.on(listener);
   }
 
-  /** Tells when event streams break, until the result is disposed of. */
+  /** Calls back when event streams break, until the result is disposed of. */
   onCut(listener: () => void): Disposable {
     return this.#cuts.on(listener);
   }
@@ -121,7 +121,7 @@ export class RuntimeWorld {
     return id;
   }
 
-  /** Somebody asks for it: {@link stopSandbox}, and what it still held is free. */
+  /** {@link stopSandbox} on request, which also releases its network. */
   releaseSandbox(id: string): void {
     const sandbox = this.sandboxes.get(id);
     if (sandbox !== undefined) sandbox.released = true;
@@ -131,13 +131,13 @@ export class RuntimeWorld {
     this.stopSandbox(id);
   }
 
-  /** Whether the end of this container or sandbox will wait for one that knows no stop signal. */
+  /** Whether stopping this container or sandbox waits for a container that ignores its stop signal. */
   holdsUnstarted(id: string): boolean {
     const own = [...this.containers.values()].filter((each) => each.id === id || each.sandboxId === id);
     return own.some((each) => this.#endsBySigkillOnly(each));
   }
 
-  /** Kills what runs in it, at once, as containerd does. */
+  /** Kills its containers at once, as containerd does. */
   stopSandbox(id: string): void {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) return;
@@ -161,7 +161,7 @@ export class RuntimeWorld {
     this.#tell("sandboxRemoved", sandbox, undefined);
   }
 
-  /** @param isLate nobody waits for it any more */
+  /** @param isLate the caller has given up */
   createContainer(sandboxId: string, config: ContainerConfig, isLate = false): string {
     const sandbox = this.sandboxes.get(sandboxId);
     if (sandbox === undefined) throw new CriError("NotFound", "CreateContainer", `sandbox ${sandboxId} not found`);
@@ -185,7 +185,7 @@ export class RuntimeWorld {
     return container.id;
   }
 
-  /** Whether a container was made in it that nobody is shown. */
+  /** Whether a hidden container was created in it. */
   hasLate(sandboxId: string): boolean {
     return this.#late.has(sandboxId);
   }
@@ -230,8 +230,8 @@ export class RuntimeWorld {
   }
 
   /**
-   * Its stop signal now, SIGKILL after the timeout; `done` when it has exited (at once when it does not run). Whoever
-   * asked may go away: the signal was sent, but no SIGKILL follows unless `stillWanted`.
+   * Sends the stop signal now, SIGKILL after the timeout; calls `done` after the exit (at once when it does not run).
+   * If the caller gives up, the signal stays sent, but SIGKILL follows only if `stillWanted`.
    */
   stopContainer(id: string, timeoutMs: number, stillWanted: () => boolean, done: () => void): void {
     const container = this.containers.get(id);
@@ -255,7 +255,8 @@ export class RuntimeWorld {
   }
 
   /**
-   * Runs a command in a container; `done` with its exit code, 137 when the container ends first. Returns how to kill it.
+   * Runs a command in a container; calls `done` with its exit code, 137 when the container exits first. Returns a
+   * function that kills it.
    */
   exec(id: string, command: readonly string[], done: (exitCode: number) => void): () => void {
     const container = this.#container("ExecSync", id);
@@ -288,7 +289,7 @@ export class RuntimeWorld {
     return () => end(137);
   }
 
-  /** A container is asked how it is; true when it is well. */
+  /** Probes a container; true when it is healthy. */
   probe(container: SimContainer, health: Health): boolean {
     const ok = isWell(health, this.clock.nowMs - container.startedMs);
     const sandbox = this.sandboxes.get(container.sandboxId);
@@ -315,14 +316,14 @@ export class RuntimeWorld {
     this.#tell("resized", this.sandboxes.get(container.sandboxId), container, { before });
   }
 
-  /** The runtime opens the log anew, under its own name. */
+  /** The runtime reopens the log under its own name. */
   reopenLog(id: string): void {
     const container = this.#container("ReopenContainerLog", id);
     if (container.state !== "running") throw new CriError("Unknown", "ReopenContainerLog", "container is not running");
     this.#log(container, "");
   }
 
-  /** The process is gone: by itself, by a signal, or by a fault. */
+  /** The process has exited: by itself, by a signal, or by a fault. */
   exit(container: SimContainer, code: number, reason: string): void {
     if (container.state === "exited") return;
     for (const timer of container.timers.splice(0)) timer[Symbol.dispose]();
@@ -354,7 +355,7 @@ export class RuntimeWorld {
     if (logPath !== "") this.#write(logPath, text);
   }
 
-  /** Containers write without anybody waiting for it; a full disk is their own trouble. */
+  /** Containers write asynchronously; on a full disk they lose their output. */
   #write(path: string, text: string): void {
     const files = this.#files;
     if (files === undefined) return;

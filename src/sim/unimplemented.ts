@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { CriError } from "../ports/cri.ts";
 
-/** Every method of the service, answering as a runtime that does not know it. */
+/** Every method of the service, failing as unimplemented. */
 export function unimplemented<T>(service: DescService): T {
   const methods = service.methods.map((method) => {
     const refuse = (): unknown =>
@@ -20,5 +20,5 @@ export async function* refuseStream(method: string): AsyncGenerator<never> {
   throw unknownMethod(method);
 }
 
-/** A stream that ends at once and well. */
+/** A stream that ends at once without an error. */
 export async function* emptyStream(): AsyncGenerator<never> {}

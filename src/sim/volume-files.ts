@@ -10,7 +10,7 @@ import {
 } from "../ports/volume-files.ts";
 import type { MemoryFiles } from "./files.ts";
 
-/** {@link VolumeFiles} on files in memory: same rules, nobody who changes them in between. */
+/** {@link VolumeFiles} on in-memory files: same checks, no concurrent changes. */
 export class SimVolumeFiles implements VolumeFiles {
   readonly #files: MemoryFiles;
 

@@ -6,10 +6,10 @@ export interface SimSandbox {
   readonly id: string;
   readonly config: PodSandboxConfig;
   readonly createdAt: bigint;
-  /** Empty when the network plugin gave none. */
+  /** Empty when the network plugin assigned none. */
   readonly ip: string;
   ready: boolean;
-  /** It was told to stop. One that died by itself holds its network until then. */
+  /** It was told to stop. One that died by itself keeps its network until then. */
   released: boolean;
 }
 
@@ -18,30 +18,30 @@ export interface SimContainer {
   readonly sandboxId: string;
   readonly config: ContainerConfig;
   readonly behaviour: Behaviour;
-  /** What its cgroup holds: as last set; undefined: as created. */
+  /** The cgroup's current values; undefined: as created. */
   resources: LinuxContainerResources | undefined;
-  /** What the runtime says of that. */
+  /** The runtime's own record of them. */
   toldResources: LinuxContainerResources | undefined;
   /** On the node; empty when the runtime writes no logs. */
   readonly logPath: string;
   readonly createdAt: bigint;
   /** unknown: the runtime lost track of it, its process may run. */
   state: "created" | "running" | "exited" | "unknown";
-  /** It was unknown to the runtime once. */
+  /** The runtime lost track of it once. */
   wasLost: boolean;
   startedAt: bigint;
-  /** Simulated ms of its start, which no jump of the wall clock moves. */
+  /** Simulated ms of its start, independent of the wall clock. */
   startedMs: number;
   finishedAt: bigint;
   exitCode: number;
   reason: string;
-  /** What the process does by itself, while it runs. */
+  /** Timers of the process's own behaviour. */
   readonly timers: Disposable[];
-  /** Called when it has exited. */
+  /** Called after its exit. */
   readonly onExit: (() => void)[];
 }
 
-/** Something that changed, for event streams and for whoever checks a container's history. */
+/** A change in the runtime, for event streams and for the rules. */
 export interface WorldChange {
   readonly type:
     | "sandboxStarted"
@@ -58,17 +58,17 @@ export interface WorldChange {
   readonly podUid: string;
   readonly sandbox: SimSandbox | undefined;
   readonly container: SimContainer | undefined;
-  /** hook: what begins to run in the container. */
+  /** hook: the behaviour of the hook that starts. */
   readonly hook?: HookBehaviour;
-  /** probed: what the container was asked, and whether it was well. */
+  /** probed: the probe's type and result. */
   readonly probe?: { readonly type: ProbeType; readonly ok: boolean };
-  /** resized: what it had. */
+  /** resized: the previous values. */
   readonly before?: LinuxContainerResources | undefined;
   /** stopping: from the stop signal to SIGKILL. */
   readonly timeoutMs?: number;
 }
 
-/** One that was just made. */
+/** A new container. */
 export function createdContainer(made: {
   readonly id: string;
   readonly sandbox: SimSandbox;
@@ -109,7 +109,7 @@ export function nameOf(container: Pick<SimContainer, "config">): string {
   return container.config.metadata?.name ?? "";
 }
 
-/** The restart count of the instance, as podwright gave it. */
+/** The instance's restart count in podwright's metadata. */
 export function attemptOf(instance: Pick<SimContainer, "config"> | Pick<SimSandbox, "config">): number {
   return instance.config.metadata?.attempt ?? 0;
 }

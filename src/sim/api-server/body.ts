@@ -1,4 +1,4 @@
-/** The body of an answer, on the client's side: bytes that have come, and how it ends. */
+/** A response body on the client's side: received bytes, and how it ends. */
 export class Body implements AsyncIterable<Uint8Array> {
   readonly #encoder = new TextEncoder();
   readonly #chunks: Uint8Array[] = [];
@@ -6,7 +6,7 @@ export class Body implements AsyncIterable<Uint8Array> {
   #end: { readonly error: unknown } | "well" | undefined;
   #wake: (() => void) | undefined;
 
-  /** @param onLeft the reader has left, or everything was read */
+  /** @param onLeft the reader has left, or has read everything */
   constructor(onLeft: () => void) {
     this.#onLeft = onLeft;
   }
@@ -17,19 +17,19 @@ export class Body implements AsyncIterable<Uint8Array> {
     this.#wake?.();
   }
 
-  /** Nothing more comes. */
+  /** Ends the body. */
   end(): void {
     this.#end ??= "well";
     this.#wake?.();
   }
 
-  /** The reader learns of it after the data before it. */
+  /** The reader gets the error after the data before it. */
   fail(error: unknown): void {
     this.#end ??= { error };
     this.#wake?.();
   }
 
-  /** As {@link fail}, at once. */
+  /** Like {@link fail}, but without the data before it. */
   abort(error: unknown): void {
     this.#chunks.length = 0;
     this.fail(error);

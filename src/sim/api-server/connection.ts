@@ -12,37 +12,37 @@ import { WatchLines } from "./watch-lines.ts";
 
 export interface ConnectionSettings {
   readonly server: SimApiServer;
-  /** Of the incarnation: what was asked for by one that is dead is answered to nobody. */
+  /** The incarnation's: a dead one gets no responses. */
   readonly clock: Clock;
   readonly random: SimRandom;
   readonly faults: () => ApiFaults;
-  /** Told of each request before it is carried out and before it is answered; false ends the caller there. */
+  /** Called with each request before its effect and before its response; false ends the caller there. */
   readonly onStep: () => boolean;
   readonly onFault: (kind: string) => void;
   readonly onRequest: (what: string) => void;
-  /** The newest version that this node was told, in all of its lives. */
+  /** The newest version that this node has seen, in all of its runs. */
   readonly seen: { version: number };
 }
 
-/** As the real transport notices a connection that is half dead. */
+/** Time until the real transport notices a half-dead connection. */
 const noticeMs = 9000;
-/** What connecting to nobody takes. */
+/** Time until connecting to an absent server fails. */
 const connectMs = 10_000;
 
-/** A request, or a watch, that is under way. */
+/** A request, or a watch, in progress. */
 interface Exchange {
   readonly request: KubeRequest;
   readonly call: ApiCallParts | undefined;
   readonly fail: (error: Error) => void;
   readonly answer: (response: KubeResponse) => void;
-  /** The body of a watch, once it has begun. */
+  /** Breaks the body of a watch, once it has begun. */
   cut: (error: Error) => void;
   /** Its connection is half dead. */
   stuck: boolean;
   timer: Disposable | undefined;
 }
 
-/** The way of one incarnation of the node to the API server, on which things go wrong. */
+/** The connection of one incarnation of the node to the API server, with faults. */
 export class SimKubeConnection implements KubeTransport {
   readonly #settings: ConnectionSettings;
   readonly #open = new Set<Exchange>();
@@ -53,7 +53,7 @@ export class SimKubeConnection implements KubeTransport {
     this.#pauses = new Pauses(settings.clock);
   }
 
-  /** Faults have begun or ended: what is under way on half-dead connections gets stuck, and stays so. */
+  /** Faults have begun or ended: exchanges on half-dead connections get stuck, permanently. */
   faultsChanged(): void {
     if (this.#settings.faults().apiHalfDead === "no") return;
     for (const exchange of this.#open) this.#stick(exchange);
@@ -75,7 +75,7 @@ export class SimKubeConnection implements KubeTransport {
     if (faults().apiHalfDead !== "no") this.#stick(exchange);
     using _abort = onAbort(request.signal, () => reject(request.signal.reason));
     using _down = server.onDown(() => reject(ended()));
-    // What is called off before it arrives has no effect.
+    // A request canceled before its arrival has no effect.
     using _timer = this.#travel(() => this.#arrived(exchange));
     try {
       return await promise;
@@ -88,7 +88,7 @@ export class SimKubeConnection implements KubeTransport {
     const { server, random, clock, onStep, onFault } = this.#settings;
     const { request, call, fail } = exchange;
     const isWatch = call?.query.get("watch") === "true";
-    // What goes out over a half-dead connection may arrive.
+    // Data sent over a half-dead connection may arrive.
     if (!onStep() || (exchange.stuck && (isWatch || random.chance(0.5)))) return;
     if (server.down !== undefined) {
       const refuses = server.down === "refuses";
@@ -109,7 +109,7 @@ export class SimKubeConnection implements KubeTransport {
     this.#answer(exchange, failure === "denied" ? refused(timedOut) : answer);
   }
 
-  /** What becomes of a request; undefined: what should. */
+  /** The fault of a request; undefined: none. */
   #drawFailure(method: KubeRequest["method"]): Refusal | "lost" | "denied" | undefined {
     const { random, faults, onFault } = this.#settings;
     const { apiFails, apiLies, apiBusy, apiConflicts } = faults();
@@ -133,7 +133,7 @@ export class SimKubeConnection implements KubeTransport {
     return random.pick(["lost", "denied"]);
   }
 
-  /** The version at which a list is answered; undefined: the newest. */
+  /** The version of a list's response; undefined: the newest. */
   #staleVersion(call: ApiCallParts | undefined): number | undefined {
     const { server, random, faults, onFault, seen } = this.#settings;
     const { apiStale } = faults();
@@ -153,7 +153,7 @@ export class SimKubeConnection implements KubeTransport {
       content.end();
       if (body.startsWith('{"kind":"List"')) this.#told(Number(/"resourceVersion":"(\d+)"/u.exec(body)?.[1]));
       const seconds = Number(headers["retry-after"] ?? 0);
-      // Who has called it off, or lost its connection meanwhile, is not told.
+      // A client that canceled or lost its connection does not see the Retry-After.
       if (seconds > 0 && this.#open.has(exchange)) this.#pauses.asked(exchange.request, seconds * 1000);
       exchange.answer({ status: code, headers, body: content });
     });
@@ -242,7 +242,7 @@ function ended(): KubeConnectionError {
   return new KubeConnectionError("the simulated API server ended");
 }
 
-/** Undefined for a path that the server will refuse. */
+/** Undefined for a path that the server will reject. */
 function partsOf(request: KubeRequest): ApiCallParts | undefined {
   try {
     return parseRequest(request);

@@ -1,22 +1,22 @@
-/** What goes wrong between the node and the API server, as probabilities for each request where nothing else is said. */
+/** Faults between the node and the API server; probabilities for each request unless stated otherwise. */
 export interface ApiFaults {
-  /** Requests, answers and events of watches take up to so long. */
+  /** Maximum delay of requests, responses and watch events. */
   readonly apiDelayMaxMs: number;
-  /** The server fails (5xx) and nothing happened. */
+  /** The server fails (5xx) without an effect. */
   readonly apiFails: number;
-  /** It happened, but the answer is lost or says that it failed. */
+  /** The request has its effect, but the response is lost or reports a failure. */
   readonly apiLies: number;
-  /** The server has too much to do (429) and asks for a pause. */
+  /** The server is overloaded (429) and sends Retry-After. */
   readonly apiBusy: number;
-  /** Others change an object all the while, and the server gives a patch up (409). */
+  /** Others keep changing the object, and the server gives up a patch (409). */
   readonly apiConflicts: number;
-  /** The server has forgotten the place of a watch or of a list (410). */
+  /** The server has compacted the version of a watch or list (410). */
   readonly apiForgets: number;
-  /** A list shows what was a while ago, though nothing older than this node was told before. */
+  /** A list is outdated, though not older than what this node has seen. */
   readonly apiStale: number;
-  /** The connection breaks at an event of a watch, in the middle of its line. */
+  /** The connection breaks in the middle of a watch event. */
   readonly apiCuts: number;
-  /** Connections are half dead: nothing comes and nothing fails, until the transport notices, or for ever. */
+  /** Connections are half dead: nothing arrives and nothing fails, until the transport notices, or forever. */
   readonly apiHalfDead: "no" | "noticed" | "unnoticed";
 }
 

@@ -1,6 +1,6 @@
 import { type Fields, isFields, Refusal } from "./values.ts";
 
-/** The keys by which lists of Pods and Nodes are merged, by the path of the list. Others are taken as a whole. */
+/** Merge keys of lists in Pods and Nodes, by path. Other lists are replaced. */
 const mergeKeys: Readonly<Record<string, string>> = {
   "status.conditions": "type",
   "status.podIPs": "ip",
@@ -12,7 +12,7 @@ const mergeKeys: Readonly<Record<string, string>> = {
 
 const orderDirective = "$setElementOrder/";
 
-/** A strategic merge patch, as far as kubelets send such. @throws Refusal (400) for what is none */
+/** A strategic merge patch, as far as kubelets use it. @throws Refusal (400) for an invalid one */
 export function strategicMerge(before: unknown, patch: Fields, path = ""): Fields {
   const merged: Record<string, unknown> = { ...(isFields(before) ? before : {}) };
   for (const [name, value] of Object.entries(patch)) {
@@ -41,7 +41,7 @@ function mergeList(before: unknown, patch: readonly unknown[], path: string, ord
   }
   if (!Array.isArray(order)) return [...merged.values()];
   const place = new Map(order.filter(isFields).map((item, index) => [item[key], index]));
-  // What the patch does not name keeps its place at the end.
+  // Items that the patch does not name stay in order at the end.
   return [...merged.values()].toSorted(
     (a, b) => (place.get(a[key]) ?? order.length) - (place.get(b[key]) ?? order.length),
   );

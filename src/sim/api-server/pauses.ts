@@ -1,13 +1,13 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { KubeRequest } from "../../ports/kube-api.ts";
 
-/** Kinds of objects of which each request has one asker, who knows how the last one ended. */
+/** Kinds of objects for which each request has one sender, which knows how the last one ended. */
 const judged = /\/(?:pods|nodes|leases)(?:$|[/?])/u;
-/** However long the server asks for, it hears of the node, and of all else, by then. */
+/** The server hears a heartbeat, and everything else, after this time, however long a Retry-After. */
 const longestHeartbeatMs = 10_000;
 const longestMs = 60_000;
 
-/** Which requests of one incarnation of the node the server asked to wait, and until when. */
+/** The requests of one incarnation that got a Retry-After, and until when. */
 export class Pauses {
   readonly #clock: Clock;
   readonly #untilMs = new Map<string, number>();
@@ -16,7 +16,7 @@ export class Pauses {
     this.#clock = clock;
   }
 
-  /** The node was asked to wait with another try. */
+  /** The server asked to delay the retry. */
   asked(request: KubeRequest, forMs: number): void {
     const longest = request.lane === "heartbeats" ? longestHeartbeatMs : longestMs;
     this.#untilMs.set(keyOf(request), this.#clock.monotonic() + Math.min(forMs, longest));
@@ -29,7 +29,7 @@ export class Pauses {
   }
 }
 
-/** Requests are the same when they say the same of the same pod: one of its name may be there by then. */
+/** Requests are equal when they have the same content for the same pod: its name may have been reused. */
 function keyOf({ method, path, body = "" }: KubeRequest): string {
   const uid = /"uid":"([^"]*)"/u.exec(body)?.[1] ?? "";
   const who = method === "POST" ? body : uid;

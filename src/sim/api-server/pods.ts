@@ -6,7 +6,7 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
-/** A pod as it is when it was created: nothing of it has happened yet, and the scheduler has bound it. */
+/** A new pod: nothing of it has happened yet, and it is bound. */
 export function createdPod(value: Value): Value {
   const isMirror = value.metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined;
   const scheduled = {
@@ -20,8 +20,8 @@ export function createdPod(value: Value): Value {
 }
 
 /**
- * What a request to delete makes of a pod: "remove", "nothing" (it is going already, as soon), or the pod with the time
- * at which it is to be gone. A pod that is on a node goes when its kubelet says so, with a grace of 0.
+ * The effect of a delete request on a pod: "remove", "nothing" (it is being deleted already, as soon), or the pod with
+ * its deletion time. A pod on a node is removed when its kubelet deletes it with grace period 0.
  */
 export function deletion(pod: Value, options: DeleteOptions, nowMs: number): Value | "remove" | "nothing" {
   const { metadata } = pod;
@@ -36,7 +36,7 @@ export function deletion(pod: Value, options: DeleteOptions, nowMs: number): Val
   return marked(pod, grace, nowMs);
 }
 
-/** A pod that is to be gone after so long. */
+/** The pod with a deletion time after this grace period. */
 export function marked(pod: Value, grace: number, nowMs: number): Value {
   const { metadata } = pod;
   const before = metadata.deletionGracePeriodSeconds;
@@ -48,7 +48,7 @@ export function marked(pod: Value, grace: number, nowMs: number): Value {
 }
 
 /**
- * What may follow a pod's status: a container that has ended for good does not come back (upstream's
+ * Checks a status transition: a container that has terminated for good does not return (upstream's
  * ValidateContainerStateTransition). @throws Refusal (422)
  */
 export function checkStatus(pod: Value, after: Fields): void {
@@ -83,7 +83,7 @@ function restartsAll(rule: Fields): boolean {
   return rule["action"] === "RestartAllContainers";
 }
 
-/** By container; undefined for one that has not ended. */
+/** By container; undefined for one that has not terminated. */
 function exitCodesOf(status: Fields): Map<string, number | undefined> {
   return new Map(
     listAt(status, "containerStatuses").map((container) => {

@@ -11,12 +11,11 @@ export interface Place {
   readonly name: string;
 }
 
-/** How an object is changed. */
 export type Change = "replace" | "strategic" | "merge";
 
 const maxEvents = 200;
 
-/** What may be done to objects, by the rules of the API. Who asks, and how, is not known here. */
+/** Operations on objects by the rules of the API, independent of the client and protocol. */
 export class Registry {
   readonly store = new Store();
   readonly #now: () => number;
@@ -33,7 +32,7 @@ export class Registry {
     return found;
   }
 
-  /** @param uid otherwise one is made up */
+  /** @param uid default: generated */
   create(resource: string, namespace: string | undefined, object: Fields, uid?: string): Stored {
     const metadata = fieldsAt(object, "metadata");
     const { name } = metadata;
@@ -59,7 +58,7 @@ export class Registry {
     return stored;
   }
 
-  /** @param subresource `status`: nothing but the status (and what metadata a kubelet may set) changes */
+  /** @param subresource `status`: changes only the status (and the metadata that a kubelet may set) */
   change(place: Place, how: Change, given: Fields, subresource?: string): Stored {
     const before = this.get(place);
     const { metadata } = before.value;
@@ -91,12 +90,12 @@ export class Registry {
     }
     const after = subresource === "status" ? withStatus(before.value, wanted) : withoutStatus(before.value, wanted);
     if (place.resource === "pods" && subresource === "status") checkStatus(before.value, fieldsAt(after, "status"));
-    // What changes nothing is no change.
+    // An equal object is not a change.
     if (JSON.stringify(after) === before.text) return before;
     return this.store.put(place.resource, before.key, after);
   }
 
-  /** What is left of the object, or what it was. */
+  /** The remaining object, or its last version. */
   delete(place: Place, options: DeleteOptions): Stored {
     const found = this.get(place);
     const { uid } = found.value.metadata;
@@ -110,7 +109,7 @@ export class Registry {
     }
     const after = place.resource === "pods" ? deletion(found.value, options, this.#now()) : "remove";
     if (after === "nothing") return found;
-    // As real servers do: watches see how soon it was to go before they see that it is gone.
+    // As real servers: watches see the final deletion time before the removal.
     if (after === "remove" && place.resource === "pods" && found.value.metadata.deletionGracePeriodSeconds !== 0) {
       this.store.put(place.resource, found.key, marked(found.value, 0, this.#now()));
     }
@@ -124,7 +123,7 @@ export class Registry {
     return resource === "pods" ? `mirror-${count}` : `${resource}-${count}`;
   }
 
-  /** Events are kept for an hour by real servers; nothing here reads old ones. */
+  /** Real servers keep events for an hour; nothing here reads old ones. */
   #forgetEvents(): void {
     const [oldest, ...rest] = this.store.list("events");
     if (oldest !== undefined && rest.length >= maxEvents) this.store.remove("events", oldest.key);
@@ -135,7 +134,7 @@ export function keyOf(namespace: string | undefined, name: string): string {
   return `${namespace ?? ""}/${name}`;
 }
 
-/** Labels and annotations may change with a Node's status, as kubelets do it. */
+/** A Node's labels and annotations may change with its status, as kubelets do. */
 function withStatus(before: Value, after: Value): Value {
   const { labels, annotations } = fieldsAt(after, "metadata");
   const metadata = {

@@ -1,10 +1,10 @@
 import type { KubeRequest } from "../../ports/kube-api.ts";
 import { Refusal } from "./values.ts";
 
-/** What a request is about. */
+/** The parsed target of a request. */
 export interface ApiCallParts {
   readonly method: KubeRequest["method"];
-  /** `pods`; only those below a group that has it. */
+  /** `pods`; only in a group that has it. */
   readonly resource: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -22,7 +22,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 /** Resources without a namespace. */
 export const clusterScoped: ReadonlySet<string> = new Set(["nodes", "runtimeclasses"]);
 
-/** Reads a path. @throws Refusal (404) for one that nothing is served under */
+/** Parses a path. @throws Refusal (404) for an unknown one */
 export function parseRequest({ method, path }: Pick<KubeRequest, "method" | "path">): ApiCallParts {
   const [place = "", search = ""] = path.split("?");
   const base = Object.keys(groups).find((group) => place.startsWith(`${group}/`));

@@ -1,7 +1,7 @@
 import type { ApiCallParts } from "./request.ts";
 import { type Fields, fieldsAt, Refusal, type Value } from "./values.ts";
 
-/** Whether a client of that call sees an object. @throws Refusal (400) for a selector that no resource here has */
+/** A predicate for the objects in a call's result. @throws Refusal (400) for a selector that no resource here has */
 export function selectorOf({ namespace, query }: ApiCallParts): (value: Value) => boolean {
   const terms = (query.get("fieldSelector") ?? "").split(",").filter((term) => term !== "");
   const tests = terms.map((term) => {

@@ -31,7 +31,7 @@ class World {
     return value;
   }
 
-  /** Types and names of what a watch tells. */
+  /** Types and names of a watch's events. */
   watch(query: string): string[] {
     const told: string[] = [];
     const call = parseRequest({ method: "GET", path: `/api/v1/pods?watch=true&allowWatchBookmarks=true&${query}` });
@@ -78,7 +78,7 @@ describe("the simulated API server", () => {
     assert.equal(world.ask("GET", `${pods}?limit=500&continue=${next}`).code, 410);
   });
 
-  test("watches go on from a version, begin with everything, tell bookmarks and end", async () => {
+  test("watches continue from a version, begin with all objects, send bookmarks and end", async () => {
     const world = new World();
     const { metadata } = world.create("a");
     world.create("b");
@@ -92,11 +92,11 @@ describe("the simulated API server", () => {
     assert.throws(() => world.watch(`resourceVersion=${metadata.resourceVersion}`), /too old resource version/);
   });
 
-  test("a server that can't begin watches with everything says so", () => {
+  test("a server without streaming lists says so", () => {
     assert.throws(() => new World({ streamsLists: false }).watch("sendInitialEvents=true"), /sendInitialEvents/);
   });
 
-  test("a pod goes when its kubelet says so, its grace can only be shortened, and another of its name is safe", () => {
+  test("a pod is removed when its kubelet says so, its grace period can only be shortened, and another of its name is safe", () => {
     const world = new World();
     const { uid } = world.create("a", { terminationGracePeriodSeconds: 30 }).metadata;
     const path = `${pods}/a`;
@@ -110,7 +110,7 @@ describe("the simulated API server", () => {
     assert.equal(world.ask("GET", path).code, 404);
   });
 
-  test("statuses are merged by their keys, for the pod of that UID only, and nothing comes back that has ended for good", () => {
+  test("statuses are merged by their keys, only for the pod of that UID, and nothing returns that has terminated for good", () => {
     const world = new World();
     const { uid } = world.create("a", { restartPolicy: "Never", containers: [{ name: "c" }] }).metadata;
     const patch = (status: object, of = uid) =>
@@ -136,7 +136,7 @@ describe("the simulated API server", () => {
     assert.equal(patch({ containerStatuses: [{ name: "c", state: { running: {} } }] }).code, 422);
   });
 
-  test("what is replaced from an old version is refused", () => {
+  test("a replacement of an old version is rejected", () => {
     const world = new World();
     const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     const created = world.ask("POST", leases, { metadata: { name: "n" }, spec: {} }).value;

@@ -14,29 +14,29 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How a server is, apart from what goes wrong. */
+/** Properties of a server, apart from faults. */
 export interface ServerSettings {
   readonly clock: SimClock;
-  /** Its wall clock, compared with the node's at the beginning. */
+  /** Its wall clock offset from the node's at the beginning. */
   readonly skewMs: number;
-  /** It can begin watches with everything that there is (KEP-3157). */
+  /** It supports streaming lists (KEP-3157). */
   readonly streamsLists: boolean;
-  /** Objects of a page at most, whatever clients ask for. */
+  /** Maximum number of objects in a page, whatever clients request. */
   readonly pageSize: number;
 }
 
-/** A request that was carried out or refused. */
+/** A request that was served or rejected. */
 export interface Served {
   readonly call: ApiCallParts;
   readonly body: Fields | undefined;
   readonly code: number;
-  /** Why it was refused; empty: it was not. */
+  /** The rejection's message; empty: served. */
   readonly message: string;
-  /** The object that it names, as it was before. */
+  /** The named object before the request. */
   readonly before: Stored | undefined;
 }
 
-/** When pages and watches of lists have to be begun anew. */
+/** When continued lists and watches must start again. */
 interface Page {
   readonly version: number;
   readonly after: string;
@@ -46,9 +46,9 @@ const bookmarkMs = 60_000;
 const tokenSeconds = 3600;
 
 /**
- * A model of kube-apiserver: what a kubelet and its cluster's controllers do to Pods, Nodes, Leases, Events, ConfigMaps,
- * Secrets, Services, RuntimeClasses and service accounts' tokens, with versions, pages, watches, bookmarks and
- * compaction. It answers at once and is never wrong; what happens to requests on their way is the connection's.
+ * A model of kube-apiserver: the operations of a kubelet and its cluster's controllers on Pods, Nodes, Leases, Events,
+ * ConfigMaps, Secrets, Services, RuntimeClasses and service account tokens, with versions, pages, watches, bookmarks
+ * and compaction. It responds at once and correctly; faults belong to the connection.
  */
 export class SimApiServer {
   readonly registry: Registry;
@@ -65,19 +65,19 @@ export class SimApiServer {
   constructor(settings: ServerSettings) {
     this.#settings = settings;
     const { clock, skewMs } = settings;
-    // Jumps of the node's clock are not the server's.
+    // Jumps of the node's clock do not affect the server.
     const offsetMs = clock.wallMs - clock.nowMs + skewMs;
     this.#now = () => clock.nowMs + offsetMs;
     this.registry = new Registry(this.#now);
     settings.clock.schedule("bookmarks of the simulated API server", bookmarkMs, () => this.#bookmarks());
   }
 
-  /** What keeps it from answering. */
+  /** Why it does not respond. */
   get down(): "refuses" | "silent" | undefined {
     return this.#down;
   }
 
-  /** It ends, and all connections with it. */
+  /** Stops it, with all connections. */
   goDown(how: "refuses" | "silent"): void {
     this.#down = how;
     for (const watch of [...this.#watches]) watch.stop();
@@ -85,41 +85,41 @@ export class SimApiServer {
     for (const cut of [...this.#connections]) cut();
   }
 
-  /** How many watches of a resource are open. */
+  /** The number of open watches of a resource. */
   watchesOf(resource: string): number {
     return [...this.#watches].filter((watch) => watch.resource === resource).length;
   }
 
-  /** @param compacted it has forgotten what changed when */
+  /** @param compacted it has lost its history */
   comeUp(compacted: boolean): void {
     this.#down = undefined;
     if (compacted) this.registry.store.compact();
   }
 
-  /** Told when the server ends. */
+  /** Calls back when the server stops. */
   onDown(cut: () => void): Disposable {
     this.#connections.add(cut);
     return { [Symbol.dispose]: () => void this.#connections.delete(cut) };
   }
 
-  /** Told of each request after it was served. */
+  /** Calls back after each served request. */
   onServed(listener: (served: Served) => void): void {
     this.#served.on(listener);
   }
 
-  /** Told of each request that comes again before the time that was asked for. */
+  /** Calls back with each request that is repeated before its Retry-After. */
   onHaste(listener: (what: string) => void): void {
     this.#haste.on(listener);
   }
 
-  /** A request has come again too soon. */
+  /** A request was repeated too soon. */
   hasty(what: string): void {
     this.#haste.emit(what);
   }
 
   /**
-   * Answers a request that is no watch.
-   * @param staleVersion lists are answered as they were at that version
+   * Responds to a request other than a watch.
+   * @param staleVersion the version for lists
    */
   serve(request: KubeRequest, staleVersion?: number): Answer {
     let body: Fields | undefined;
@@ -144,7 +144,7 @@ export class SimApiServer {
 
   /**
    * Begins a watch. @throws Refusal
-   * @returns what ends it from the client's side
+   * @returns ends it from the client's side
    */
   watch(call: ApiCallParts, sink: WatchSink): Watch {
     const { query, resource } = call;
@@ -170,7 +170,7 @@ export class SimApiServer {
     return watch;
   }
 
-  /** The client has gone away. */
+  /** The client has disconnected. */
   forget(watch: Watch): void {
     watch.stop();
     this.#watches.delete(watch);
@@ -277,7 +277,7 @@ function ok(body: string, method: string): Answer {
   return { code: method === "POST" ? 201 : 200, body, headers: { "content-type": "application/json" } };
 }
 
-/** The answer that a refusal is. */
+/** The response for a rejection. */
 export function refused(refusal: Refusal): Answer {
   const { retryAfterSeconds: seconds } = refusal;
   const headers = {

@@ -1,7 +1,7 @@
 import { Emitter } from "../../base/emitter.ts";
 import { tooOld, type Value } from "./values.ts";
 
-/** An object at one version, with its text: most are sent more often than they are written. */
+/** An object at one version, with its text: most are sent more often than written. */
 export interface Stored {
   /** `namespace/name` */
   readonly key: string;
@@ -22,16 +22,16 @@ export interface StoreChange {
   readonly last: Stored;
 }
 
-/** All objects of one moment. */
+/** All objects at one moment. */
 export interface Backup {
   readonly version: number;
   readonly objects: readonly (readonly [string, readonly (readonly [string, Stored])[]])[];
 }
 
-/** Nobody here asks how they came to be as they are, and they change all the time. */
+/** Kinds whose history is not needed, and that change all the time. */
 const unwatched: ReadonlySet<string> = new Set(["events", "leases"]);
 
-/** All objects, their versions, and the changes that watches may still ask for (etcd and its compaction). */
+/** All objects, their versions, and the changes for watches (etcd and its compaction). */
 export class Store {
   readonly #objects = new Map<string, Map<string, Stored>>();
   readonly #changes = new Map<string, StoreChange[]>();
@@ -43,7 +43,7 @@ export class Store {
     return this.#version;
   }
 
-  /** Everything after this is remembered. */
+  /** Later changes are kept. */
   get oldest(): number {
     return this.#compacted;
   }
@@ -75,7 +75,7 @@ export class Store {
     return last;
   }
 
-  /** What changed after a version, oldest first. @throws Refusal (410) when that was forgotten */
+  /** Changes after a version, oldest first. @throws Refusal (410) when it was compacted */
   since(resource: string, version: number): readonly StoreChange[] {
     if (version < this.#compacted) throw tooOld(version);
     const changes = this.#changes.get(resource) ?? [];
@@ -84,7 +84,7 @@ export class Store {
     return changes.slice(first);
   }
 
-  /** The objects as they were at a version. @throws Refusal (410) when that was forgotten */
+  /** The objects at a version. @throws Refusal (410) when it was compacted */
   at(resource: string, version: number): Stored[] {
     const objects = new Map(this.#objects.get(resource));
     for (const { before, last } of this.since(resource, version).toReversed()) {
@@ -94,18 +94,18 @@ export class Store {
     return [...objects.values()];
   }
 
-  /** Forgets all changes: who wants to go on from an older version has to begin anew. */
+  /** Drops all changes: clients at an older version have to relist. */
   compact(): void {
     this.#compacted = ++this.#version;
     this.#changes.clear();
   }
 
-  /** What there is now, for {@link restore}. */
+  /** The current state, for {@link restore}. */
   backup(): Backup {
     return { version: this.#version, objects: [...this.#objects].map(([resource, all]) => [resource, [...all]]) };
   }
 
-  /** Everything is as it was then, the versions too, and nothing is known of what came in between. */
+  /** Restores that state with its versions; everything in between is lost. */
   restore({ version, objects }: Backup): void {
     this.#version = version;
     this.#compacted = Math.min(this.#compacted, version);

@@ -1,4 +1,4 @@
-/** JSON objects as stored and sent. They are immutable: a change makes a new object. */
+/** JSON objects as stored and sent. They are immutable: a change creates a new object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Metadata extends Fields {
@@ -25,19 +25,19 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object below a name; empty when there is none. */
+/** The object at a field; empty if missing. */
 export function fieldsAt(value: Fields, name: string): Fields {
   const member = value[name];
   return isFields(member) ? member : {};
 }
 
-/** The objects of a list; empty when there is none. */
+/** The objects of a list; empty if missing. */
 export function listAt(value: Fields, name: string): readonly Fields[] {
   const member = value[name];
   return Array.isArray(member) ? member.filter(isFields) : [];
 }
 
-/** An answer of the API server that is no success (metav1.Status). */
+/** An error response of the API server (metav1.Status). */
 export class Refusal extends Error {
   readonly code: number;
   readonly reason: string;

@@ -16,15 +16,15 @@ export interface WatchLinesSettings {
   readonly delayMs: () => number;
   /** Whether the connection breaks at the next line. */
   readonly cuts: () => boolean;
-  /** False: nothing comes any more. */
+  /** False: nothing arrives any more. */
   readonly isAlive: () => boolean;
-  /** Everything up to this version has come. */
+  /** Everything up to this version has arrived. */
   readonly onTold: (version: number) => void;
-  /** The connection is to break. */
+  /** The connection breaks. */
   readonly onCut: (error: Error) => void;
 }
 
-/** The lines of a watch on their way: each takes its time, and none overtakes another. */
+/** The lines of a watch in transit: each takes its time, in order. */
 export class WatchLines implements WatchSink {
   readonly #settings: WatchLinesSettings;
   readonly #body: Body;
@@ -40,7 +40,7 @@ export class WatchLines implements WatchSink {
 
   line(text: string, version: number): void {
     const { clock, delayMs, cuts } = this.#settings;
-    // What is sent at once comes at once.
+    // Lines sent together arrive together.
     const isFirst = this.#lines.length === 0;
     this.#lastMs = isFirst ? Math.max(this.#lastMs, clock.monotonic() + delayMs()) : this.#lastMs;
     this.#lines.push({ text, version, atMs: this.#lastMs, cut: cuts() });
@@ -52,7 +52,7 @@ export class WatchLines implements WatchSink {
     if (this.#lines.length === 0) this.#body.end();
   }
 
-  /** Nothing comes any more. */
+  /** Nothing arrives any more. */
   stop(): void {
     this.#timer?.[Symbol.dispose]();
     this.#lines.length = 0;

@@ -4,20 +4,20 @@ import type { Refusal, Value } from "./values.ts";
 export interface WatchScope {
   readonly resource: string;
   readonly selects: (value: Value) => boolean;
-  /** Tell what changed after this version; undefined: begin with all that there is, and say when that was all. */
+  /** Sends changes after this version; undefined: begins with all objects, followed by a bookmark. */
   readonly since: number | undefined;
   readonly bookmarks: boolean;
 }
 
-/** Takes the lines of a watch's body. */
+/** Receives the lines of a watch's body. */
 export interface WatchSink {
-  /** @param version up to which everything is told with it */
+  /** @param version up to which this line completes the events */
   line(text: string, version: number): void;
-  /** The server has ended it, as it does after a while. */
+  /** The server ends the watch, as it does after a while. */
   end(): void;
 }
 
-/** One watch, from the server's side: lines of JSON. */
+/** The server side of a watch: lines of JSON. */
 export class Watch {
   readonly #store: Store;
   readonly #scope: WatchScope;
@@ -34,7 +34,7 @@ export class Watch {
     return this.#scope.resource;
   }
 
-  /** @throws Refusal (410) when what changed since then was forgotten */
+  /** @throws Refusal (410) when that version was compacted */
   start(): void {
     const { resource, since, selects } = this.#scope;
     if (since === undefined) {
@@ -48,12 +48,12 @@ export class Watch {
     this.#listening = this.#store.onChange((change) => this.#tell(change));
   }
 
-  /** Everything up to now was told. */
+  /** Everything up to now has been sent. */
   bookmark(): void {
     if (this.#scope.bookmarks && this.#store.version > (this.#scope.since ?? 0)) this.#bookmark({});
   }
 
-  /** An error in place of what would come next, as a server says that it has forgotten the watch's place. */
+  /** Sends an error in place of the next event, as a server does after a compaction. */
   fail(refusal: Refusal): void {
     this.#sink.line(JSON.stringify({ type: "ERROR", object: refusal.status() }), 0);
     this.end();
@@ -64,13 +64,13 @@ export class Watch {
     this.#sink.end();
   }
 
-  /** Tells nothing any more. */
+  /** Sends no more. */
   stop(): void {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
   }
 
-  /** From a place that a restored store has yet to come to nothing is told until then, as real servers do it. */
+  /** From a version that a restored store has yet to reach, nothing is sent until then, as by real servers. */
   #tell({ resource, before, after, last }: StoreChange): void {
     if (resource !== this.#scope.resource || last.version <= (this.#scope.since ?? 0)) return;
     const was = before !== undefined && this.#scope.selects(before.value);

@@ -9,24 +9,24 @@ import type { Break, Rule, Scene } from "./rule.ts";
 import { asksForAll } from "./start-over.ts";
 
 const directories = ["/var/lib/kubelet/pods", "/var/log/pods", "/var/log/containers"];
-/** The longest grace that is drawn, and a little. */
+/** The longest drawn grace period, and a little. */
 const longestStopMs = 60_000;
-/** Three init containers of 10 s each, the hooks of the others, and what it takes to notice each end. */
+/** Three init containers of 10 s each, the hooks of the others, and the time to notice each exit. */
 const initializedWithinMs = 60_000;
 const maxLogFiles = 5;
 
-/** Once nothing goes wrong any more, what is wanted runs and nothing else is left (design invariant 7). */
+/** Once nothing fails any more, the desired state is reached and nothing else is left (design invariant 7). */
 export class Agreement implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** Pods of which a container has ended or that were stopped: under Never they are over, rightly. */
+  /** Pods that were stopped or have an exited container: under Never they have rightly ended. */
   readonly #everEnded = new Set<string>();
   /** Simulated ms at which pods were last told to stop. */
   readonly #endingMs = new Map<string, number>();
-  /** When pods first got a sandbox, in simulated ms, and how far the wall clock was off. */
+  /** When pods first got a sandbox, in simulated ms, with the wall clock offset. */
   readonly #begun = new Map<string, { readonly atMs: number; readonly wallOffsetMs: number }>();
   readonly #rejected = new Set<string>();
-  /** Simulated ms at which containers of pods last ended or went so that all of the pod starts over. */
+  /** Simulated ms of the last exit or removal for a restart of all containers. */
   readonly #startingOverMs = new Map<string, number>();
 
   constructor(scene: Scene, broken: Break) {
@@ -41,7 +41,7 @@ export class Agreement implements Rule {
     }
     if (container === undefined) return;
     const isAsker = this.#asksForAll(podUid, container);
-    // The one that asks waits first, while the others run; it goes last.
+    // The requesting container waits first, while the others run; it is removed last.
     const goes = isAsker ? type === "removed" : type === "exited" && this.#isToStartOver(podUid);
     if (goes) this.#startingOverMs.set(podUid, atMs);
     if (type !== "exited") return;
@@ -49,7 +49,7 @@ export class Agreement implements Rule {
   }
 
   entry({ what, pod, atMs, cause }: SimEntry): void {
-    // One that comes back under its UID may be refused while the earlier one ends: it is over as soon as it begins.
+    // A pod that returns under its UID may be rejected while the earlier one ends: it is over as soon as it begins.
     const reason = what === "PodTerminating" ? (cause?.code ?? "") : what;
     const isRejected = isRejection(reason) || reason === "Preempting";
     if (isRejected && pod !== undefined) this.#rejected.add(pod.uid);
@@ -118,7 +118,7 @@ export class Agreement implements Rule {
     if (all.some((instance) => instance.state === "unknown")) return [`${where} is still unknown to the runtime`];
     if (pod.spec.activeDeadlineSeconds !== undefined) {
       const { atMs = 0, wallOffsetMs = 0 } = this.#begun.get(uid) ?? {};
-      // A later life goes by the wall clock alone.
+      // A later run relies on the wall clock alone.
       const { wallMs, nowMs } = this.#scene.clock;
       if (wallMs - nowMs !== wallOffsetMs && this.#scene.node.lives > 1) return [];
       const dueMs = atMs + pod.spec.activeDeadlineSeconds * 1000;
@@ -129,12 +129,12 @@ export class Agreement implements Rule {
     return [`${where} should run, and ${running} instances do`];
   }
 
-  /** True for a container that never ends by itself and that nothing keeps from running. */
+  /** True for a container that never exits by itself and that nothing keeps from running. */
   #shouldRun(pod: Pod, container: Container): boolean {
     const { uid } = pod.metadata;
     const { exitAfterMs, unstartable } = parseBehaviour(container.command ?? []);
     if (exitAfterMs !== undefined || unstartable || mayBeKilled(container) || hookExit(container) === 1) return false;
-    // An init container that is ended and may not run again ends the pod, whatever the policies of the others are.
+    // A stopped init container that may not restart ends the pod, whatever the policies of others.
     const mayRest =
       this.#everEnded.has(uid) &&
       [container, ...(pod.spec.initContainers ?? [])].some(({ restartPolicy }) => {
@@ -151,18 +151,18 @@ export class Agreement implements Rule {
     return own.some((container) => this.#asksForAll(uid, container));
   }
 
-  /** Its end asks that its whole pod start over. */
+  /** Its exit requests a restart of all containers. */
   #asksForAll(uid: string, container: SimContainer): boolean {
     return container.state === "exited" && asksForAll(this.#scene.pods.get(uid), container);
   }
 
-  /** Its init containers run once more before the others do. */
+  /** Its init containers run again before the others. */
   #isStartingOver(uid: string): boolean {
     const sinceMs = this.#startingOverMs.get(uid);
     return sinceMs !== undefined && this.#scene.clock.nowMs < sinceMs + initializedWithinMs;
   }
 
-  /** What it takes to be made is there. */
+  /** Everything for its creation exists. */
   #hasAll(pod: Pod, { image = "", imagePullPolicy, env }: Container): boolean {
     const { node, world } = this.#scene;
     const needsLate =
@@ -172,7 +172,7 @@ export class Agreement implements Rule {
     return (node.objects.lateIsThere || !needsLate) && mayPull && !image.startsWith("missing");
   }
 
-  /** Behind another pod of its name, which is wanted too. */
+  /** Waits for another desired pod of its name. */
   #isWaiting({ metadata }: Pod): boolean {
     return [...this.#scene.node.desired.values()].some((other) => {
       return other.metadata.name === metadata.name && other.metadata.uid !== metadata.uid;
@@ -202,7 +202,7 @@ export class Agreement implements Rule {
     });
   }
 
-  /** A running container has its log where it says, and no more rotated ones than there may be. */
+  /** A running container's log exists at its path, with no more rotated files than allowed. */
   async #judgeLogs({ metadata: { namespace, name, uid } }: Pod, container: string): Promise<void> {
     const { world, node } = this.#scene;
     const running = world.running(uid, container);
@@ -219,14 +219,14 @@ export class Agreement implements Rule {
   }
 }
 
-/** What a container writes between two looks at its size, beyond what it may have. */
+/** The limit plus what a container writes between two size checks. */
 const maxLogBytes = 20_000;
 
-/** Whether every init container ends well; sidecars only have to start. */
+/** Whether every init container succeeds; sidecars only have to start. */
 function canInitialize(pod: Pod): boolean {
   return (pod.spec.initContainers ?? []).every((init) => {
     if (init.restartPolicy !== "Always") return parseBehaviour(init.command ?? []).exitCode === 0;
-    // Its hook fails when it ends before that.
+    // Its hook fails when the container exits first.
     const hookMayFail = hookExit(init) === 1 || (hookExit(init) !== undefined && init.command?.[1] === "exit");
     return !mayBeKilled(init) && init.startupProbe === undefined && !hookMayFail;
   });

@@ -6,8 +6,8 @@ import type { Break, Scene } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
 /**
- * Podwright is started again while all is well: no container that runs is disturbed, and readiness does not flip, except
- * by what really happens meanwhile (design invariant 8).
+ * Restarts podwright while all is well: no running container is disturbed, and readiness does not flip, except for what
+ * really happens meanwhile (design invariant 8).
  */
 export async function watchCalmRestart(scene: Scene, broken: Break, restart: () => Promise<void>): Promise<void> {
   const { world, node, pods } = scene;
@@ -41,7 +41,7 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
   }
 }
 
-/** For a critical pod that had been refused: alone, a node takes it for a new one then. */
+/** For a critical pod that had been rejected: a standalone node treats it as new then. */
 function madeRoom({ node }: Scene, uid: string, first: number): boolean {
   const [before, since] = [node.entries.slice(0, first), node.entries.slice(first)];
   const entry = since.find(({ what, pod }) => what === "Preempting" && pod?.uid === uid);
@@ -50,7 +50,7 @@ function madeRoom({ node }: Scene, uid: string, first: number): boolean {
   return before.some(({ what, pod }) => pod?.uid === preemptor && isRejection(what));
 }
 
-/** A pod with a container that ends by itself may come to its end at any moment. */
+/** A pod with a container that exits by itself may end at any moment. */
 function endedByItself({ pods }: Scene, uid: string): boolean {
   return specContainers(pods, uid).some(({ command }) => command?.[1] === "exit");
 }

@@ -3,9 +3,9 @@ import { nameOf, type SimContainer } from "../world-model.ts";
 import { forgetPod } from "./entry-data.ts";
 import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
-/** Two steps on the slowest disk; a step that nobody asked for comes after a minute at the earliest. */
+/** Two steps with the slowest disk; a periodic resync comes after a minute at the earliest. */
 const takenUpWithinMs = 55_000;
-/** So long after its start a container is left to itself. */
+/** After its start a container is left alone for this time. */
 const youngMs = 10_000;
 
 interface Change {
@@ -13,11 +13,11 @@ interface Change {
   readonly atMs: number;
 }
 
-/** While everything is done that podwright asks for, however slowly, another image of a container is taken up soon. */
+/** While all of podwright's operations succeed, if slowly, a container's new image is applied soon. */
 export const changes: RuleMaker = ({ clock, world, node, pods, unwanted }, broken): Rule => {
-  /** Changes that have to come to something yet, by `uid/name`. */
+  /** Changes that have not been applied yet, by `uid/name`. */
   const waiting = new Map<string, Change>();
-  /** What is done at this moment to containers and sandboxes, by action. */
+  /** Operations in progress on containers and sandboxes, by action. */
   const underWay = new Map<number, string>();
 
   function changed(before: Pod | undefined, { metadata: { uid }, spec }: Pod): void {
@@ -62,7 +62,7 @@ export const changes: RuleMaker = ({ clock, world, node, pods, unwanted }, broke
   };
 };
 
-/** As the simulated runtime names it. */
+/** The simulated runtime's ID of the image. */
 function runs(image: string | undefined, instance: SimContainer): boolean {
   const tagged = image === undefined || image.includes(":") ? image : `${image}:latest`;
   return instance.config.image?.image === `sha256:${tagged}` && nameOf(instance) !== "";

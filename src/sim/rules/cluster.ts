@@ -17,16 +17,16 @@ import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
 /** Causes of a stop for orphaned pods. */
 const unwantedCodes: ReadonlySet<CauseCode> = new Set(["ManifestRemoved", "PodDeleted", "OrphanedPod"]);
-/** A lease is good for so long. */
+/** Validity of a lease. */
 const leaseMs = 40_000;
-/** Between two renewals of a node at which nothing is wrong: 10 s, and a little. */
+/** Maximum interval of renewals without faults: 10 s, and a little. */
 const renewalMs = 15_000;
 /** Reasons of conditions that others than podwright write at the server. */
 const othersReasons: ReadonlySet<string> = new Set(["NodeStatusUnknown", "SomebodyElse"]);
-/** Answers that well-formed requests of a kubelet never get. */
+/** Status codes that well-formed requests of a kubelet never get. */
 const badCodes: ReadonlySet<number> = new Set([400, 403, 405, 415, 422]);
 
-/** What a node says to its API server is true, in order, and does no harm (design invariants 4, 6, 7 and 8). */
+/** A node's requests to its API server are true, in order, and do no harm (design invariants 4, 6, 7 and 8). */
 export const inCluster: RuleMaker = (scene, broken): Rule =>
   scene.node.cluster === undefined ? {} : new ClusterRules(scene, scene.node.cluster, broken);
 
@@ -34,10 +34,10 @@ class ClusterRules implements Rule {
   readonly #scene: Scene;
   readonly #cluster: SimCluster;
   readonly #broken: Break;
-  /** What podwright has known of each pod in its present life, oldest first, and how far the server has been told. */
+  /** podwright's statuses of each pod in its current run, oldest first, and the last one sent. */
   readonly #known = new Map<string, { readonly all: string[]; told: number }>();
   readonly #tampered = new Set<string>();
-  /** Pods that podwright has noted as removed. */
+  /** Pods that podwright has recorded as removed. */
   readonly #removed = new Set<string>();
   #renewed: { readonly atMs: number; readonly life: number } | undefined;
   #isCalm = false;
@@ -59,7 +59,7 @@ class ClusterRules implements Rule {
     if (what === "PodRemoved" && pod !== undefined) this.#removed.add(pod.uid);
     if (what !== "PodTerminating" || pod === undefined || cause === undefined || !unwantedCodes.has(cause.code)) return;
     const stored = this.#cluster.pod(pod.uid);
-    // A static pod may be back by the time that its removal can be acted on.
+    // A static pod may have returned before its removal is handled.
     const isStatic = this.#cluster.isStatic(pod.uid) && !this.#removed.delete(pod.uid);
     const isWanted = stored === undefined ? isStatic : !isDeleted(stored);
     if (isWanted) this.#broken("nothing is stopped that the cluster wants", `${pod.uid}: ${cause?.message}`);
@@ -99,9 +99,10 @@ class ClusterRules implements Rule {
   #served({ call, body, code, before, message }: Served): void {
     const { method, resource, subresource, name } = call;
     const what = `${method} ${resource}/${name ?? ""}${subresource === undefined ? "" : `/${subresource}`}`;
-    // A mirror pod may show an earlier life of its pod, which is over; who has tampered with a pod makes it come back.
+    // A mirror pod may show an earlier instance of its pod, which has ended; pods with removed containers may run
+    // again.
     const mayComeBack = before !== undefined && (isMirror(before) || this.#tampered.has(before.value.metadata.uid));
-    // As the real server says that another pod has the name by now.
+    // As the real server reports that another pod has the name.
     const isReplaced = message?.includes("metadata.uid") ?? false;
     if (badCodes.has(code) && !(code === 422 && (mayComeBack || isReplaced))) {
       this.#broken("requests are such as the server takes", `${what}: ${message}`);
@@ -113,7 +114,10 @@ class ClusterRules implements Rule {
     if (resource === "leases") this.#renews();
   }
 
-  /** Podwright removes from the server what others have deleted there and what has ended here, and its own mirror pods. */
+  /**
+   * podwright deletes from the server only pods that others have deleted there and that have ended here, and its own
+   * mirror pods.
+   */
   #deletes(what: string, resource: string, options: Fields, before: Stored | undefined): void {
     const rule = "podwright deletes only what is deleted and gone";
     if (resource !== "pods") return this.#broken(rule, what);
@@ -128,7 +132,7 @@ class ClusterRules implements Rule {
     if (running !== undefined) this.#broken(rule, `${what} while ${running.config.metadata?.name} of it runs`);
   }
 
-  /** The status that the server has now is one that podwright has known since the one before. */
+  /** The server's new status is one of podwright's, not older than the previous. */
   #told(before: Stored): void {
     const stored = this.#cluster.server.registry.store.get("pods", before.key);
     const { uid } = before.value.metadata;
@@ -157,7 +161,7 @@ class ClusterRules implements Rule {
       const ready = conditionOf(after.value, "Ready");
       if (ready !== "True") this.#broken("a restart leaves the node ready", `its Node says ${String(ready)}`);
     }
-    // A static pod may come back under its UID, as its manifest does, and its picture is still there then.
+    // A static pod may return under its UID with its manifest, while its mirror pod still exists.
     if (resource !== "pods" || before === undefined || after === undefined || isMirror(after)) return;
     const [from, to] = [phaseOf(before), phaseOf(after)];
     const { uid } = after.value.metadata;
@@ -177,7 +181,7 @@ class ClusterRules implements Rule {
     }
   }
 
-  /** Who waits for a pod's end must not be told of it early. */
+  /** The end of a pod must not be reported early to those waiting for it. */
   #ends(uid: string, phase: string): void {
     const running = [...this.#scene.world.containers.values()].find(({ state, config }) => {
       return state === "running" && config.labels["io.kubernetes.pod.uid"] === uid;
@@ -230,7 +234,7 @@ class ClusterRules implements Rule {
   }
 }
 
-/** Nothing of the pod ends by itself or is sick at times. */
+/** No container of the pod exits by itself or has unhealthy times. */
 function isSteady(stored: Stored): boolean {
   const spec = fieldsAt(stored.value, "spec");
   if (spec["activeDeadlineSeconds"] !== undefined || isDeleted(stored)) return false;
@@ -250,7 +254,7 @@ function phaseOf(stored: Stored): string {
   return String(statusOf(stored)["phase"]);
 }
 
-/** A patch leaves alone what somebody else has said of Ready since the one before; podwright's own word was either. */
+/** A patch leaves Ready conditions set by others in between; podwright's own value was either. */
 function withoutOthers(status: Fields): Fields[] {
   const conditions = listAt(status, "conditions");
   if (!conditions.some(({ type, reason }) => type === "Ready" && othersReasons.has(String(reason)))) return [status];

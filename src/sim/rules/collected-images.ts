@@ -2,32 +2,31 @@ import { allContainers } from "../../api/all-containers.ts";
 import type { Pod } from "../../api/pod.ts";
 import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
 
-/** Of the node as a whole; what a collection goes by is measured a moment before. */
+/** For the node as a whole; the collection's measurement is slightly older. */
 const lowPercent = 80;
-/** A pod that came or began to start while an image was on its way out: its start looks again. */
+/** A pod that appeared or began to start while an image was being removed: its start looks again. */
 const unheardMs = 10_000;
 
 /**
- * Images that are collected: none of which there is a container, none that a pod wants whom podwright knows for a while,
- * none before it knows all pods, and none while there is room. Nor is a container made of one that was taken away
- * from under its start.
+ * Garbage collection removes no image that has a container or that a known pod needs, none before all pods are known,
+ * and none while there is room. No container is created from an image that was removed during its start.
  */
 export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, broken): Rule => {
-  /** Simulated ms since which podwright wants each pod. */
+  /** Simulated ms since when podwright has known each pod as desired. */
   const wantedMs = new Map<string, number>();
 
   function removed(image: string): void {
     if (!node.isUp) return;
     if (!node.knowsAllPods) broken("nothing is collected before all pods are known", `image ${image} was removed`);
     const user = [...world.containers.values()].find(({ config }) => config.image?.image === `sha256:${image}`);
-    // Made while the call was under way, whose effect came late.
+    // Created during the call, whose effect was delayed.
     const isLate = !node.callsAreTimely || node.soundSinceMs + recoveredMs > clock.nowMs;
     if (user !== undefined && !isLate) broken("no image in use is collected", `${image} of container ${user.id}`);
     const uid = wanting(image)?.metadata.uid;
     if (uid !== undefined && !isLate) broken("no image that a pod wants is collected", `${image} of ${uid}`);
   }
 
-  /** A pod that podwright knows for longer than a removal takes. */
+  /** A pod that podwright has known for longer than a removal takes. */
   function wanting(image: string): Pod | undefined {
     return node.pods().flatMap(({ view }) => {
       const { pod, state } = view;

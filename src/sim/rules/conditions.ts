@@ -7,7 +7,7 @@ import { fieldsAt, listAt, type Fields } from "../api-server/values.ts";
 import { isMirror } from "../life/cluster.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
-/** Conditions whose time says since when they have been as they are. Of a resize it says since when it has its reason. */
+/** Conditions whose transition time is that of their status; for resize conditions that of their reason. */
 const dated: ReadonlySet<unknown> = new Set([
   "PodReadyToStartContainers",
   "Initialized",
@@ -16,16 +16,16 @@ const dated: ReadonlySet<unknown> = new Set([
   "PodScheduled",
   "AllContainersRestarting",
 ]);
-/** Times are given in whole seconds. */
+/** Times have a precision of seconds. */
 const roundingMs = 2000;
 
-/** The time of a condition is that of the change of its status: also after restarts, and as the API server has it. */
+/** A condition's transition time is that of the change of its status, across restarts, and as at the API server. */
 export class Conditions implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** Times at which podwright has seen a condition change, as `uid type time`. */
+  /** Times of condition changes that podwright observed, as `uid type time`. */
   readonly #changes = new Set<string>();
-  /** What the server has had since podwright told it of the pod, as `uid type time`. */
+  /** Times at the server since podwright's first status, as `uid type time`. */
   readonly #told = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
@@ -60,7 +60,7 @@ export class Conditions implements Rule {
     }
   }
 
-  /** What podwright tells the server dates no condition anew that podwright has not seen change. */
+  /** podwright's updates change no transition time without an observed change. */
   #served({ call: { method, resource, subresource }, code, before }: Served): void {
     const isStatus = method === "PATCH" && resource === "pods" && subresource === "status" && code < 300;
     if (!isStatus || before === undefined || isMirror(before)) return;
@@ -71,7 +71,7 @@ export class Conditions implements Rule {
       this.#told.add(`${uid} ${String(type)} ${String(time)}`);
       if (!dated.has(type) || known === undefined || known["status"] !== status) continue;
       const was = known["lastTransitionTime"];
-      // What others have just written may be on its way here.
+      // A recent change by others may not have arrived here yet.
       if (was === time || !this.#told.has(`${uid} ${String(type)} ${String(was)}`)) continue;
       if (this.#changes.has(`${uid} ${String(type)} ${String(time)}`)) continue;
       const change = `${String(was)} became ${String(time)}`;

@@ -1,7 +1,7 @@
 import { attemptOf, mayRun, nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** A call that was on its way when something changed may still be carried out. */
+/** A call in progress at the time of a change may still be executed. */
 const callMs = 500;
 
 /** What runs, and how many of it (design invariants 1 and 4). */
@@ -30,7 +30,7 @@ export const containers: RuleMaker = ({ clock, world, node, pods, unwanted }, br
     }
   }
 
-  /** Calls that take longer are carried out later. */
+  /** Slower calls take effect later. */
   const slowness = (): number => node.slowness;
 
   return {

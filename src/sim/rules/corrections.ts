@@ -5,10 +5,10 @@ import type { SimEntry } from "../life/node.ts";
 import { forgetPod, whereOf } from "./entry-data.ts";
 import { recoveredMs, type Break, type Rule, type Scene } from "./rule.ts";
 
-/** A step that nobody asked for comes after a minute at the earliest. */
+/** A periodic resync comes after a minute at the earliest. */
 const takenUpWithinMs = 55_000;
 
-/** What shows that a start was tried, or why it has to wait. */
+/** Entries that show a start attempt, or why it has to wait. */
 const tries: ReadonlySet<EntryName> = new Set([
   "PullImage",
   "ImagePresent",
@@ -17,13 +17,13 @@ const tries: ReadonlySet<EntryName> = new Set([
   "BackOff",
 ]);
 
-/** A container that waits for another try, as for an image that is not there, is tried soon when it gets another image. */
+/** A container that waits for a retry, as for a missing image, is retried soon after it gets another image. */
 export class Corrections implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** Containers that wait for another try, by `uid/name`: simulated ms at which it is due. */
+  /** Containers that wait for a retry, by `uid/name`: simulated ms at which it is due. */
   readonly #waiting = new Map<string, number>();
-  /** Those of them that have become different: simulated ms since when. */
+  /** Those that have changed, and since when, in simulated ms. */
   readonly #corrected = new Map<string, number>();
 
   constructor(scene: Scene, broken: Break) {
@@ -46,7 +46,7 @@ export class Corrections implements Rule {
     if (what === lifeStarted) for (const known of [this.#waiting, this.#corrected]) known.clear();
     if (this.#corrected.size > 0) this.#look();
     if (pod === undefined) return;
-    // What waits does so for something else from then on, or for nothing.
+    // From then on it waits for something else, or for nothing.
     const isOther = what.includes("Sandbox") || what === "PodTerminating" || what === "RemoveContainer";
     if (isOther) forgetPod(pod.uid, this.#waiting, this.#corrected);
     const key = whereOf(entry);

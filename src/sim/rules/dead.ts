@@ -1,21 +1,21 @@
 import { nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** Longer than it takes to be noticed. */
+/** More than noticing takes. */
 const collectedWithinMs = 30_000;
-/** The node as a whole is looked at each minute. */
+/** The whole node is checked each minute. */
 const nodeCollectedWithinMs = 100_000;
 
 /**
- * In the end there are no more dead containers than this life's node may keep, of each container and in total. The
- * newest instance of each always stays: it shows that the container ran.
+ * In the end there are no more dead containers than configured, for each container and in total. The newest instance of
+ * each always stays: it proves that the container ran.
  */
 export const dead: RuleMaker = ({ clock, world, node }): Rule => {
   const exitedMs = new WeakMap<SimContainer, number>();
   /** Simulated ms from which each instance is the newest of its container. */
   const ranMs = new WeakMap<SimContainer, number>();
 
-  /** Those that have been dead, and not the newest any more, for so long; and the newest, if it has been dead for so long. */
+  /** Instances that have been dead and superseded for this long; and the newest, if dead for this long. */
   function oldOf(instances: readonly SimContainer[], withinMs: number): SimContainer[] {
     return instances.filter((each, index) => {
       const next = instances.slice(index + 1).find((later) => ranMs.has(later));
@@ -62,7 +62,7 @@ function uidOf(labels: Readonly<Record<string, string>>): string {
   return labels["io.kubernetes.pod.uid"] ?? "";
 }
 
-/** One that has not started yet is no record of a run. */
+/** A container that has not started is no record of a run. */
 function newestOf(instances: readonly SimContainer[]): SimContainer | undefined {
   return instances.findLast(({ state }) => state !== "created");
 }

@@ -11,31 +11,31 @@ interface Moment {
 }
 
 interface Sight extends Moment {
-  /** There was time and a disk to write it down. */
+  /** There was time, and a working disk, to record it. */
   isWritten: boolean;
 }
 
-/** Within so long what is known of a pod is on the disk. */
+/** Within this time the state of a pod is on the disk. */
 const writtenMs = 10_000;
-/** One look at the pod, by slow calls. */
+/** One inspection with slow calls. */
 const noticedWithinMs = 20_000;
 const roundingMs = 5;
-/** Before it is let in, or while it is behind another one of its name, nobody looks at a pod. */
+/** Before its admission, or while it waits for its name, a pod is not inspected. */
 const holds: ReadonlySet<EntryName> = new Set(["AdmissionWaits", "PodWaits"]);
 
-/** A pod is ended for its `activeDeadlineSeconds` when they are over: no sooner, and no later while nothing goes wrong. */
+/** A pod is ended when its `activeDeadlineSeconds` have passed: not earlier, and without faults not later. */
 export class Deadlines implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** When podwright first saw each pod; undefined once that can't be told, or is not what counts. */
+  /** When podwright first saw each pod; undefined when that is unknown or not decisive. */
   readonly #first = new Map<string, Sight | undefined>();
-  /** When each pod was first wanted, before which nobody can have seen it; undefined as above. */
+  /** When each pod was first desired, so that it cannot have been seen earlier; undefined as above. */
   readonly #wanted = new Map<string, Moment | undefined>();
-  /** Simulated ms of the last entry: by then the life before was still there. */
+  /** Simulated ms of the last entry, when the previous run was still alive. */
   #lastMs = 0;
-  /** Simulated ms at which this life began. */
+  /** Simulated ms at which this run began. */
   #lifeMs = 0;
-  /** Simulated ms of the last entry at which manifests, or what runs, had yet to be read: nobody could end a pod then. */
+  /** Simulated ms of the last entry before manifests and runtime had been read: until then no pod could be ended. */
   #unknownMs = 0;
 
   constructor(scene: Scene, broken: Break) {
@@ -63,9 +63,9 @@ export class Deadlines implements Rule {
     if (!node.knowsAllPods) this.#unknownMs = atMs;
     if (pod === undefined) return;
     const { uid } = pod;
-    // One that is refused may be let in by a later life, which sees it first.
+    // A later run may admit a pod that was rejected; it then counts from that.
     if (holds.has(what) || isRejection(what)) this.#first.set(uid, undefined);
-    // Alone, a node says nothing of a pod that it has seen before it does something for it.
+    // A standalone node reports a pod that it has seen before only when it acts on it.
     const isSight = node.cluster === undefined || (what === "PodAdded" && kind === "input");
     if (isSight && !this.#first.has(uid)) {
       this.#first.set(uid, { ...this.#now(), atMs, isWritten: false });
@@ -83,7 +83,7 @@ export class Deadlines implements Rule {
     return { atMs: clock.nowMs, life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs };
   }
 
-  /** A new life goes by what was written down, and by the wall clock. */
+  /** A new run relies on recorded state and the wall clock. */
   #begin(): void {
     const { wallOffsetMs } = this.#now();
     const { diskFaultMs } = this.#scene.node;
@@ -105,21 +105,21 @@ export class Deadlines implements Rule {
     if (sight === undefined) return;
     const dueMs = sight.atMs + seconds * 1000;
     const lateMs = atMs - Math.max(dueMs, this.#unknownMs);
-    // A call that hung before may be what the first look waited for, or a later one.
+    // A call that hung earlier may have delayed this inspection or the next.
     const isSound = this.#wasSoundBefore(sight.life === node.lives ? sight.atMs : dueMs);
     if (isSound && lateMs > noticedWithinMs) {
       this.#broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
     }
   }
 
-  /** A later life dates what it knows by the wall clock. */
+  /** A later run dates recorded state by the wall clock. */
   #wantedOf(uid: string): Moment | undefined {
     const now = this.#now();
     const wanted = this.#wanted.get(uid);
     return wanted?.life === now.life || wanted?.wallOffsetMs === now.wallOffsetMs ? wanted : undefined;
   }
 
-  /** A new life waits for no call that hung before it. */
+  /** A new run does not wait for calls that hung before it. */
   #wasSoundBefore(atMs: number): boolean {
     const { soundSinceMs } = this.#scene.node;
     const isSinceStart = soundSinceMs <= this.#lifeMs && this.#lifeMs <= atMs;

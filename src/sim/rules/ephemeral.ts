@@ -2,11 +2,11 @@ import { nameOf } from "../world-model.ts";
 import { forgetPod } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** An ephemeral container runs once in its pod's life, whatever it ended with and whatever becomes of the pod's sandbox. */
+/** An ephemeral container runs once in its pod's life, whatever its exit code and whatever happens to the sandbox. */
 export const ephemeral: RuleMaker = ({ pods }, broken): Rule => {
   /** Containers that have run, by `uid/name`. */
   const ran = new Set<string>();
-  /** Pods of which others took containers away: nobody can tell what has run. */
+  /** Pods whose containers were removed by others: what has run is unknown. */
   const tampered = new Set<string>();
   return {
     change: ({ type, podUid: uid, container }) => {

@@ -9,9 +9,9 @@ import type { SimEntry } from "../life/node.ts";
 import { dataText } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
-/** Beyond its grace an evicted pod is waited for so long before another goes. */
+/** How long an evicted pod is waited for after its grace period before another is evicted. */
 const cleanupMs = 30_000;
-/** So long evictions for the node wait for pods that are not known yet. */
+/** How long evictions for the node wait for unknown pods. */
 const unknownMs = 60_000;
 
 const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
@@ -22,15 +22,15 @@ const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
 };
 
 /**
- * The node takes pods only while it runs out of something, one after the other, the right one, and never a critical one;
- * conditions hold for their transition period and end. Judged by what podwright was shown of the machine.
+ * The node evicts pods only under pressure, one after the other, in ranking order, and never a critical one; conditions
+ * hold for their transition period and end. Judged by the observations that podwright was given.
  */
 export class Evictions implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** The last pod that went for the node, and until when it is waited for. */
+  /** The last pod evicted for the node, and until when it is waited for. */
   #last: { readonly uid: string; readonly untilMs: number } | undefined;
-  /** Simulated ms at which podwright last was shown that a resource is short, in this life. */
+  /** Simulated ms at which podwright last observed a shortage, in this run. */
   readonly #shortMs = new Map<Pressure, number>();
   #held: readonly string[] = [];
   #lifeMs = 0;
@@ -71,7 +71,7 @@ export class Evictions implements Rule {
     return withContainerFs(this.#scene.node.evictions?.thresholds ?? [], "one");
   }
 
-  /** Called before the node has its new conditions: what it had goes by what it shows next. */
+  /** Called before the node reports its new conditions. */
   #conditions(atMs: number): void {
     const { node } = this.#scene;
     const { transitionMs = 0 } = node.evictions ?? {};
@@ -122,7 +122,7 @@ export class Evictions implements Rule {
     if (before !== undefined) this.#broken("the first in rank goes", `${uid} goes for ${about} before ${before}`);
   }
 
-  /** Somebody who should have gone before the pod, by what the machine knows. */
+  /** A pod that should have been evicted before this one, according to the machine. */
   #before(pod: Pod, about: Signal): string | undefined {
     const resource = resourceOf(about);
     const own = this.#place(pod, resource);
@@ -133,7 +133,7 @@ export class Evictions implements Rule {
     });
     return others.find((other) => {
       const place = this.#place(other, resource);
-      // Of one that uses nothing podwright may know nothing.
+      // podwright may know nothing about a pod without usage.
       if (place.used === 0) return false;
       if (place.exceeds !== own.exceeds) return place.exceeds;
       if (place.priority !== own.priority) return place.priority < own.priority;

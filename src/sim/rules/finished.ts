@@ -3,11 +3,11 @@ import type { CauseCode, EntryName } from "../../journal/vocabulary.ts";
 import type { SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** Longer than it takes to write what is to be remembered. */
+/** More than recording state on the disk takes. */
 const writtenMs = 60_000;
 const beginnings: ReadonlySet<EntryName> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
 
-/** Causes of an end that stays for as long as the pod is wanted, whatever podwright goes through. */
+/** Causes of an end that is permanent while the pod is desired, across restarts of podwright. */
 const lasting: ReadonlySet<CauseCode> = new Set([
   "Preempting",
   "Evicted",
@@ -17,17 +17,17 @@ const lasting: ReadonlySet<CauseCode> = new Set([
 ]);
 
 /**
- * A pod is over when nothing is on its way any more that begins something of it, and stays over, unless the disk did not
- * take or give what was to be remembered; nor has it a cgroup. Once podwright says that everything of it is removed, nothing of it is there,
- * and nothing comes.
+ * A pod is over when no operation that starts something is in progress. It stays over, unless the disk failed to store
+ * or return its record, and has no cgroup. Once podwright reports that all of it is removed, nothing of it exists or
+ * appears.
  */
 export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): Rule => {
   const gone = new Set<string>();
-  /** What this life has asked for and has no answer to, by the entry that says so. */
+  /** Pending operations of this run, by the entry of their request. */
   const asked = new Map<number, { readonly uid: string; readonly what: string }>();
   /**
-   * Pods that have ended for good and are wanted all the same: since when, in simulated ms. What never began may be over
-   * before that is written down.
+   * Desired pods that have ended for good, since when, in simulated ms. One that never started may be over before that
+   * is recorded.
    */
   const over = new Map<string, number>();
 
@@ -67,7 +67,7 @@ export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): R
         over.set(pod.uid, clock.nowMs);
       }
       if (early) broken("what is over has come to its end", `${early.what} of ${pod.uid} is still on its way`);
-      // It is worked on again: wanted once more, or found in the runtime.
+      // It is worked on again: desired once more, or found in the runtime.
       if (kind === "action") gone.delete(pod.uid);
       if (what !== "PodFinished") return;
       gone.add(pod.uid);

@@ -5,10 +5,10 @@ import { mayRun, type SimContainer } from "../world-model.ts";
 import { dataText, idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** Where podwright has said that a container is in its life. */
+/** A container's stage according to podwright's journal. */
 type Stage = "created" | "startAsked" | "running" | "stopAsked" | "ended" | "removeAsked" | "removedUnseen";
 
-/** What may be written of a container at each stage, and where it is then. `created` is a stage that may be skipped. */
+/** The entries allowed at each stage, with the next stage. `created` may be skipped. */
 const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = {
   StartContainer: { created: "startAsked" },
   ContainerStarted: { created: "running", startAsked: "running", stopAsked: "stopAsked" },
@@ -39,8 +39,8 @@ const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = 
 const beginnings: ReadonlySet<EntryName> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
 
 /**
- * The journal tells each container's life as it can have been: created, started once, seen running, seen ended, removed;
- * and nothing begins in a pod that podwright itself has said to be ending (design invariant 4).
+ * The journal tells a possible history of each container: created, started once, seen running, seen exited, removed.
+ * Nothing starts in a pod that podwright has reported as ending (design invariant 4).
  */
 export const history: RuleMaker = ({ world }, broken): Rule => {
   const stages = new Map<string, Stage>();
@@ -58,7 +58,7 @@ export const history: RuleMaker = ({ world }, broken): Rule => {
     if (entry.what === "ContainerDied") {
       const truth = exits.get(id);
       const said = dataText(entry, "exitCode");
-      // What was removed before it was looked at has no exit code to tell.
+      // A container removed before its inspection has no known exit code.
       if (truth !== undefined && said !== "" && said !== String(truth.exitCode)) {
         broken("status is true", `${where} ended with ${truth.exitCode}, and the journal says ${said}`);
       }
@@ -78,7 +78,7 @@ export const history: RuleMaker = ({ world }, broken): Rule => {
       const uid = entry.pod?.uid ?? "";
       if (entry.what === lifeStarted) {
         ending.clear();
-        // A new life sees everything for the first time.
+        // A new run sees everything for the first time.
         for (const id of stages.keys()) stages.set(id, "startAsked");
       }
       if (entry.what === "PodTerminating") ending.add(uid);

@@ -8,25 +8,25 @@ interface Hooked {
   readonly endsAtMs: number;
 }
 
-/** A call that was on its way when something changed may still be carried out. */
+/** A call in progress at the time of a change may still be executed. */
 const callMs = 500;
-/** The least that a container gets between its stop signal and SIGKILL. */
+/** A container's minimum time between its stop signal and SIGKILL. */
 const leastMs = 2000;
 
 /**
- * What hooks and stops have to keep to (design invariant 5), within one life of the node: preStop once at most and
- * before the stop signal, no SIGKILL before the grace is over, sidecars after what they serve, and a first start that
+ * Rules for hooks and stops (design invariant 5) within one run: preStop at most once and before the stop signal, no
+ * SIGKILL before the end of the grace period, sidecars after the containers that they serve, and a first start that
  * waits for postStart.
  */
 export class HookRules implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** In which of the node's lives the preStop hook began last, and until when it goes on. */
+  /** The run in which the preStop hook last began, and its end. */
   readonly #preStops = new WeakMap<SimContainer, Hooked & { readonly beganMs: number }>();
   readonly #postStarts = new WeakMap<SimContainer, Hooked>();
-  /** The node's life in which the container was last sent its stop signal. */
+  /** The run in which the container last got its stop signal. */
   readonly #stopped = new WeakMap<SimContainer, number>();
-  /** Simulated ms at which podwright first did something for a container, by `uid/name`. */
+  /** Simulated ms of podwright's first operation on a container, by `uid/name`. */
   readonly #begun = new Map<string, number>();
 
   constructor(scene: Scene, broken: Break) {
@@ -41,7 +41,7 @@ export class HookRules implements Rule {
     if (type === "hook" && hook?.kind === "postStart") {
       this.#postStarts.set(container, { life: node.lives, endsAtMs: clock.nowMs + hook.durationMs });
     }
-    // One that never ran has no hook, and needs no time.
+    // A container that never ran has no hook, and needs no time.
     if (type === "stopping" && container.startedAt > 0n) this.#stopping(container, uid, timeoutMs);
     if (type === "started") this.#started(container, uid);
   }
@@ -69,7 +69,7 @@ export class HookRules implements Rule {
     const { clock, node, pods, unwanted } = this.#scene;
     this.#stopped.set(container, node.lives);
     const hooked = this.#preStops.get(container);
-    // A hook that could not be asked to its end is over for podwright. More than the least: the grace goes on.
+    // A hook whose call failed is over for podwright. More than the minimum: the grace period continues.
     const isWaited = hooked?.life === node.lives && node.soundSinceMs < hooked.beganMs && timeoutMs > leastMs;
     if (isWaited && hooked.endsAtMs > clock.nowMs + callMs) {
       this.#broken("preStop is waited for", `${uid}/${nameOf(container)} was stopped while it ran`);
@@ -87,7 +87,7 @@ export class HookRules implements Rule {
     if (clock.nowMs < graceEndMs) this.#sidecarOrder(container, uid);
   }
 
-  /** Within the grace a sidecar is stopped after every regular container of its pod. */
+  /** Within the grace period a sidecar is stopped after every regular container of its pod. */
   #sidecarOrder(container: SimContainer, uid: string): void {
     const pod = this.#scene.pods.get(uid);
     const index = pod?.spec.initContainers?.findIndex(({ name }) => name === nameOf(container)) ?? -1;
@@ -110,7 +110,7 @@ export class HookRules implements Rule {
       const hooked = this.#postStarts.get(other);
       const index = names.indexOf(nameOf(other));
       if (hooked?.life !== node.lives || index === -1 || index >= own) continue;
-      // One that could not be started in its turn holds up none of those behind it, and comes when it can.
+      // A container that could not be started in its turn does not delay later ones, and starts when possible.
       const begunMs = names.slice(index + 1, own + 1).map((name) => this.#begun.get(`${uid}/${name}`) ?? 0);
       if (attemptOf(other) > 0 || Math.min(...begunMs) < other.startedMs) continue;
       // A call with a wrongly reported failure ends the wait, though the hook continues.

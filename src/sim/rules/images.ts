@@ -13,13 +13,13 @@ interface Failed {
 const firstDelayMs = 10_000;
 const longestDelayMs = 300_000;
 
-/** Images come as the pull policy says, and failed pulls are repeated later and later. */
+/** Images are pulled according to the pull policy, and failed pulls are retried with growing delays. */
 export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule => {
   /** By pod and image. */
   const failures = new Map<string, Failed>();
-  /** Action entries of pulls under way. */
+  /** Actions of pulls in progress. */
   const underWay = new Map<number, string>();
-  /** Containers whose image was pulled since they were last created. */
+  /** Containers whose image was pulled since their last creation. */
   const pulled = new Set<string>();
 
   const specOf = ({ pod, container }: SimEntry): Container | undefined =>
@@ -30,7 +30,7 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
     const where = `${entry.pod?.uid}/${entry.container}`;
     if (spec?.imagePullPolicy === "Never") broken("pull policy", `${where} is pulled for under Never`);
     const image = dataText(entry, "image");
-    // By whom an image was pulled stands on the disk: who can't read it has to pull it again, to see who may have it.
+    // The pull record is on the disk: if it is unreadable, the image must be pulled again to check access.
     const isRecorded = node.diskFaultMs === Number.NEGATIVE_INFINITY;
     if (spec?.imagePullPolicy === "IfNotPresent" && world.images.has(image) && isRecorded) {
       broken("pull policy", `${where} is pulled for under IfNotPresent, though its image is there`);

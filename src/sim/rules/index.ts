@@ -40,7 +40,7 @@ import { stopped } from "./stopped.ts";
 import { userNamespaces } from "./user-namespaces.ts";
 import { volumes } from "./volumes.ts";
 
-/** What may never be, whatever goes wrong, and what has to be when nothing goes wrong any more. */
+/** What must never happen, whatever fails, and what must hold once nothing fails any more. */
 export const rules: readonly RuleMaker[] = [
   containers,
   made,

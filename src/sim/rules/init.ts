@@ -3,15 +3,15 @@ import { nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /**
- * Before any container starts, every init container ahead of it has ended well in the same sandbox, or has started, by
- * its startup probe where it has one, if it is a sidecar (design invariant 3).
+ * Before any container starts, every earlier init container has succeeded in the same sandbox, or, if it is a sidecar,
+ * has started, by its startup probe if it has one (design invariant 3).
  */
 export const init: RuleMaker = ({ pods }, broken): Rule => {
-  /** `<sandbox>/<container>` of init containers that have ended well and of sidecars that were started. */
+  /** `<sandbox>/<container>` of succeeded init containers and started sidecars. */
   const done = new Set<string>();
-  /** Pods of which others took containers away: nobody can tell that they have run. */
+  /** Pods whose containers were removed by others: whether these ran is unknown. */
   const tampered = new Set<string>();
-  /** Pods that have containers which may start all of them over. */
+  /** Pods with containers that may restart all of them. */
   const startsOver = ({ spec }: Pod): boolean =>
     spec.containers.some(({ restartPolicyRules }) =>
       restartPolicyRules?.some(({ action }) => action === "RestartAllContainers"),

@@ -1,7 +1,7 @@
 import { secretMark } from "../life/objects.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** Every action names its cause, and nothing that is written shows a secret (design invariant 12). */
+/** Every action names its cause, and no entry contains a secret (design invariant 12). */
 export const journal: RuleMaker = (_scene, broken): Rule => ({
   entry: (entry) => {
     if (entry.kind === "action" && (entry.cause === undefined || entry.cause.message === "")) {

@@ -3,11 +3,11 @@ import { dataText, forgetPod, whereOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /**
- * How a container ended stays said when the next instance runs, also when the runtime has forgotten the earlier one. What
- * a life before this one said counts only where there is an API server, and is not asked for.
+ * A container's last state stays reported when the next instance runs, even after the runtime has lost the earlier
+ * instance. Reports of earlier runs count only with an API server, and are not checked.
  */
 export const lastStates: RuleMaker = ({ node }, broken): Rule => {
-  /** Containers of which this life has said that they had ended, by `uid/name`. */
+  /** Containers whose end this run has reported, by `uid/name`. */
   const ended = new Set<string>();
 
   return {

@@ -4,14 +4,14 @@ import { idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /**
- * No instance of a container writes to the log of another one. As long as the runtime has a container in a sandbox that is
- * ready, its log is there, unless it is about to be removed: its log goes first. One of an earlier sandbox may be left of
- * a removal that was cut off, before the pod was wanted again. Of each no more files are kept than is configured.
+ * No instance of a container writes to another's log. While the runtime has a container in a ready sandbox, its log
+ * exists, unless its removal has begun, which starts with the log. An earlier sandbox's container may remain from an
+ * interrupted removal, before the pod was desired again. The number of files of each log is limited as configured.
  */
 export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
-  /** Containers whose removal has begun, by id. */
+  /** IDs of containers whose removal has begun. */
   const leaving = new Set<string>();
-  /** Logs of containers that were started. Some runtimes open one before, and what never ran writes nothing. */
+  /** Logs of started containers. Some runtimes open them earlier, but a container that never ran writes nothing. */
   const written = new Set<string>();
   return {
     change: ({ type, podUid: uid, container }) => {
@@ -19,10 +19,10 @@ export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
       const { logPath } = container;
       if (type === "started") written.add(logPath);
       if (type !== "created") return;
-      // It may have been removed with its pod, and be opened anew.
+      // It may have been removed with its pod, and created again.
       if (node.files.ownerOf(logPath) === undefined) written.delete(logPath);
       if (!written.has(logPath)) return;
-      // Where somebody took the newest away, the count goes on from the one before.
+      // If others removed the newest instance, counting continues from the one before.
       const hasOthers = [...world.containers.values()].some((other) => {
         const isTwin = nameOf(other) === nameOf(container) && other.config.labels["io.kubernetes.pod.uid"] === uid;
         return isTwin && other !== container;

@@ -5,11 +5,11 @@ import { dataText } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /**
- * What podwright was told to have been made is not made again while it is there, no sandbox is made before a dead one is
- * given back, and each counts on from the last.
+ * Nothing is created again while an instance that podwright knows of exists; no sandbox is created before a dead one is
+ * released; and attempts increase by one.
  */
 export const made: RuleMaker = ({ world }, broken): Rule => {
-  /** Sandboxes and containers that podwright was told of in its present life when it made them. */
+  /** Sandboxes and containers whose creation was confirmed to podwright in its current run. */
   const known = new Set<string>();
   /** The attempt of each pod's last sandbox, by UID. */
   const attempts = new Map<string, number>();

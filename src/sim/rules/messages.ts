@@ -2,14 +2,14 @@ import type { ContainerState } from "../../api/status.ts";
 import type { SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** A container's status tells what the container itself said of its end. */
+/** A container's status has its own termination message. */
 export const messages: RuleMaker = ({ node, pods }, broken): Rule => {
   /** Containers that ran and ended, by id. */
   const ended = new Map<string, SimContainer>();
 
   function judge(where: string, { terminated }: ContainerState): void {
     const truth = ended.get(terminated?.containerID?.replace(/^.*:\/\//, "") ?? "");
-    // That a disk could not be read is told in the message's place.
+    // A disk error is reported in place of the message.
     if (truth === undefined || terminated?.message?.startsWith("Error") === true) return;
     const due = `ended with ${truth.exitCode}`;
     if (terminated?.message !== due) broken("messages are told", `${where}: ${terminated?.message}, not ${due}`);

@@ -6,17 +6,18 @@ import type { Rule, RuleMaker } from "./rule.ts";
 const mirrorOf = "kubernetes.io/config.mirror";
 
 /**
- * The picture of a static pod that is wanted stays, also while the manifests are read late: podwright deletes it only
- * when it knows of a reason, and none of a pod that is being stopped. Judged as podwright decides it, since until it is done what is wanted may have changed.
+ * The mirror pod of a desired static pod stays, even while manifests are read late: podwright deletes it only with a
+ * known reason, and never for a pod that is being stopped. Judged at the time of the decision, because the desired
+ * state may change before the deletion.
  */
 export const mirrorPods: RuleMaker = ({ node, pods }, broken): Rule => {
   const { cluster } = node;
   if (cluster === undefined) return {};
-  /** Static pods whose manifests podwright has seen go in this life and not come back. */
+  /** Static pods whose manifests podwright saw removed in this run and not return. */
   const gone = new Set<string>();
-  /** Static pods that this life is stopping: names by UID. */
+  /** Static pods that this run is stopping: names by UID. */
   const stopping = new Map<string, string>();
-  /** Mirror pods that show an earlier life of their pod, which the server does not let go on. */
+  /** Mirror pods that show an earlier instance of their pod, whose status the server rejects. */
   const refused = new Set<string>();
   cluster.server.onServed(({ code, before }) => {
     if (code === 422 && before !== undefined && isMirror(before)) refused.add(before.value.metadata.uid);
@@ -39,7 +40,7 @@ export const mirrorPods: RuleMaker = ({ node, pods }, broken): Rule => {
       if (mirror === undefined || isDeleted(mirror)) return;
       const { name, annotations } = mirror.value.metadata;
       const wanted = cluster.statics().filter(({ metadata }) => metadata.name === name);
-      // Of two static pods of one name the picture is of one alone.
+      // Of two static pods of one name only one has a mirror pod.
       const isRight = wanted.length === 1 && wanted[0]?.metadata.uid === annotations?.[mirrorOf];
       if (!isRight || gone.has(String(annotations?.[mirrorOf]))) return;
       broken("a right mirror pod stays", `${name}'s is deleted: ${cause?.message}`);

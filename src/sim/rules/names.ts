@@ -1,7 +1,7 @@
 import { mayRun, nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** Two pods of one full name never run at the same time. */
+/** Two pods with one full name never run at the same time. */
 export const names: RuleMaker = ({ world }, broken): Rule => ({
   change: ({ type, podUid: uid, container }) => {
     if (type !== "started" || container === undefined) return;

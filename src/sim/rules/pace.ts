@@ -2,7 +2,7 @@ import type { SimEntry } from "../life/node.ts";
 import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** What the runtime is asked to do for a container or a pod. */
+/** Operations on a container or a pod that are counted. */
 const paced: ReadonlySet<EntryName> = new Set([
   "RunPodSandbox",
   "StopPodSandbox",
@@ -15,16 +15,16 @@ const paced: ReadonlySet<EntryName> = new Set([
   "UpdatePodCgroup",
 ]);
 const minuteMs = 60_000;
-/** With every back-off lost to kills of podwright, drawn lives come to seven. */
+/** Random lives reach seven, with every back-off lost to kills of podwright. */
 const mostInAMinute = 25;
-/** A pod that is to be different has its cgroup written for memory and for CPU, the one before its containers, one after. */
+/** A change writes the pod's cgroup for memory and CPU, one before its containers and one after. */
 const mostForAChange = 4;
 
-/** Nothing is done over and over: whatever fails or ends at once is tried again later and later. */
+/** Nothing is repeated in a tight loop: failures are retried with growing delays. */
 export const pace: RuleMaker = (scene, broken): Rule => {
-  /** Simulated ms of those of the last minute, by `what uid/name`. */
+  /** Simulated ms of the operations of the last minute, by `what uid/name`. */
   const latest = new Map<string, number[]>();
-  /** Simulated ms of the last minute's changes, by UID. */
+  /** Simulated ms of the changes of the last minute, by UID. */
   const changes = new Map<string, number[]>();
   const told = new Set<string>();
   const note = (times: Map<string, number[]>, key: string, atMs: number): number => {

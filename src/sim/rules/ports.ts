@@ -8,35 +8,35 @@ import type { Rule, RuleMaker } from "./rule.ts";
 const noPod: Pod = { metadata: { namespace: "", name: "", uid: podUid("") }, spec: { containers: [] } };
 
 interface Begun {
-  /** The node's life in which the pod got its first sandbox. */
+  /** The run in which the pod got its first sandbox. */
   readonly life: number;
-  /** Pods that podwright knew in that life before it knew this one. */
+  /** Pods that podwright knew in that run before this one. */
   readonly after: ReadonlySet<string>;
 }
 
 /**
- * Two pods never hold one host port, unless one was on its way out before podwright knew of it. Of a static pod and one
- * of the API server the later may take the other's port where it is the first that podwright learns of: the server may be
- * away, and manifests may be read late. A pod that had ended gave its port away: when somebody takes away the container
- * that shows its end, another life starts it anew, as it can't know.
+ * Two pods never hold one host port, unless one was already ending before podwright knew of it. Between a static pod
+ * and one of the API server, the first that podwright learns of gets the port, even if it is the later one: the server
+ * may be away, and manifests may be read late. A pod that has ended releases its port; if others remove the container
+ * that proves its end, another run starts it again.
  */
 export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule => {
-  /** Pods of which podwright has learned in this life, in that order. */
+  /** Pods that podwright has learned of in this run, in that order. */
   const known = new Set<string>();
-  /** Which of them it knew before each. */
+  /** The pods known before each. */
   const before = new Map<string, ReadonlySet<string>>();
   const begun = new Map<string, Begun>();
-  /** The node's life in which pods were last seen to have ended. */
+  /** The run in which pods were last seen to have ended. */
   const ended = new Map<string, number>();
   const tampered = new Set<string>();
 
-  /** Podwright has let the pod in although it knew the other. */
+  /** podwright has admitted the pod although it knew the other. */
   function knewOf(uid: string, other: string): boolean {
     const { life, after } = begun.get(uid) ?? { life: 0, after: new Set() };
     return life === node.lives && after.has(other);
   }
 
-  /** The pod had ended when the other was let in, and nothing shows that any more. */
+  /** The pod had ended when the other was admitted, and the proof has been removed. */
   function endWasLost(uid: string, other: string): boolean {
     const endedIn = ended.get(uid) ?? Number.POSITIVE_INFINITY;
     return tampered.has(uid) && endedIn < node.lives && (begun.get(other)?.life ?? 0) <= endedIn;
@@ -58,7 +58,7 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
     }
   }
 
-  /** A pod is refused only for a port that another one has, as podwright may know it. */
+  /** A pod is rejected only for a port that another one holds, as far as podwright may know. */
   function refused(uid: string): void {
     const own = hostPorts(pods.get(uid));
     const others = new Set([...node.desired.keys(), ...node.pods().map(({ view }) => view.ref.uid)]);

@@ -4,7 +4,7 @@ import { mayRun } from "../world-model.ts";
 import { dataText, idOf, whereOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** A grace that is over still gives the least, and its rest is rounded up. */
+/** After the grace period the minimum still applies, and its rest is rounded up. */
 const lateMs = 3000;
 
 interface Failed {
@@ -16,12 +16,12 @@ interface Failed {
 
 /**
  * A container whose postStart hook failed, as far as podwright knows, is stopped within its pod's grace period, for
- * that or for any other cause.
+ * this or any other cause.
  */
 export const postStart: RuleMaker = ({ clock, world, pods }, broken): Rule => {
-  /** Containers whose hook runs, by the entry that says so. */
+  /** Containers with a running hook, by the entry of its start. */
   const hooks = new Map<number, string>();
-  /** Those that have to be told to stop, by id. */
+  /** Those that must be stopped, by ID. */
   const failed = new Map<string, Failed>();
 
   function fails(entry: SimEntry, id: string): void {
@@ -46,7 +46,7 @@ export const postStart: RuleMaker = ({ clock, world, pods }, broken): Rule => {
       const { kind, what, pod, seq, of = 0, result } = entry;
       if (what === lifeStarted) for (const known of [hooks, failed]) known.clear();
       if (failed.size > 0) look();
-      // Its whole end is others' to judge.
+      // Other rules judge the end of the pod.
       if (what === "PodTerminating") {
         for (const [id, { uid }] of failed) if (uid === pod?.uid) failed.delete(id);
       }

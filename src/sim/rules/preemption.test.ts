@@ -26,7 +26,7 @@ const critical = pod("critical", "500m", 2_000_000_000);
 const [small, large] = [pod("small", "200m"), pod("large", "600m", 1000)];
 const sure = pod("sure", "200m", undefined, true);
 
-test("as many make room for a critical pod as it needs", () => {
+test("as many pods as necessary make room for a critical pod", () => {
   assert.deepEqual(problems(critical, [small, large, sure], large), []);
   assert.deepEqual(problems(critical, [small, large, sure], small), [
     "preemption makes enough room: there is still too little cpu",
@@ -39,7 +39,7 @@ test("as many make room for a critical pod as it needs", () => {
   ]);
 });
 
-test("of a higher class of service no more than what the lower ones can't give", () => {
+test("pods of a higher QoS class go only for what lower ones cannot provide", () => {
   const others = [pod("a", "200m"), pod("b", "300m"), pod("c", "500m", undefined, true)];
   const [a, b, c] = others;
   assert.ok(a && b && c);
@@ -50,7 +50,7 @@ test("of a higher class of service no more than what the lower ones can't give",
   assert.deepEqual(problems(pod("critical", "600m", 2_000_000_000), others, a, c), []);
 });
 
-test("only for critical pods, and of these only those of a lower priority", () => {
+test("only for critical pods, and only pods of a lower priority", () => {
   const others = [pod("peer", "1", 2_000_000_000)];
   const [peer] = others;
   assert.ok(peer);

@@ -11,38 +11,38 @@ import type { Break, Rule, Scene } from "./rule.ts";
 
 const limited = ["cpu", "memory"] as const;
 type Limited = (typeof limited)[number];
-/** From the first one to go to the last. */
+/** In preemption order. */
 const classes = ["BestEffort", "Burstable", "Guaranteed"] as const;
 const criticalPriority = 2_000_000_000;
 
-/** A pod that may have a part of the node. */
+/** A pod that may hold resources of the node. */
 interface Part {
   readonly pod: Pod;
-  /** It runs, or is to, and podwright has told its status: it counts for certain. */
+  /** It runs, or will, and podwright has reported its status: it counts for certain. */
   readonly isSure: boolean;
-  /** All that it may have been granted. */
+  /** All allocations that it may have. */
   readonly grants: readonly Pod[];
 }
 
-/** Pods that were to make room for one, at one moment, and who had a part of the node before. */
+/** Pods preempted for one pod at one moment, and the pods with resources before. */
 interface Preemption extends Omit<Part, "isSure"> {
   readonly parts: readonly Part[];
   readonly victims: Pod[];
 }
 
 /**
- * Only for a critical pod others have to make room, and only those that count less; as many as are needed, of a higher
- * class of service only what those of the lower ones can't give; and then they go, and the pod comes.
+ * Pods are preempted only for a critical pod, and only if they have a lower priority; as many as needed, and those of a
+ * higher QoS class only for what lower ones cannot provide; and then they stop, and the pod starts.
  */
 export class Preemptions implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
   #current: Preemption | undefined;
-  /** Pods for which others had to go in this life, and that are to come in. */
+  /** Pods for which others were preempted in this run, and that must be admitted. */
   readonly #coming = new Map<string, Preemption>();
-  /** What pods were last granted by a resize of this life. */
+  /** Allocations last granted by a resize in this run. */
   readonly #granted = new Map<string, Pod>();
-  /** All that pods were to be, by UID. */
+  /** All manifests of each pod, by UID. */
   readonly #manifests = new Map<string, Pod[]>();
 
   constructor(scene: Scene, broken: Break) {
@@ -54,7 +54,7 @@ export class Preemptions implements Rule {
     const { uid } = after.metadata;
     this.#close();
     this.#coming.delete(uid);
-    // One that waits for its part before them, and asks for more by now, takes of what was made room for.
+    // A pod that waits before them, and requests more by now, takes from the freed room.
     const grows = before !== undefined && limited.some((name) => requestOf(after, name) > requestOf(before, name));
     if (grows) this.#coming.clear();
     this.#manifests.set(uid, [...(this.#manifests.get(uid) ?? (before ? [before] : [])), after]);
@@ -71,7 +71,7 @@ export class Preemptions implements Rule {
     if (what === "PodTerminating" && cause?.code === "Preempting") return;
     this.#close();
     if (what === lifeStarted) for (const known of [this.#coming, this.#granted]) known.clear();
-    // One that asks for something else may ask for too much. Of a cluster's pods the journal tells first.
+    // A changed request may be too large. For pods of a cluster the journal comes first.
     if (what === "RunPodSandbox" || what === "PodChanged") this.#coming.delete(uid);
     const wanted = this.#scene.pods.get(uid);
     if (what === "ResizeStarted" && wanted !== undefined) this.#granted.set(uid, wanted);
@@ -99,14 +99,14 @@ export class Preemptions implements Rule {
     }
     if (this.#current?.pod !== pod) {
       this.#close();
-      // One that comes once more is let in with what it was granted, by whichever of its manifests.
+      // A returning pod is admitted with its earlier allocation, from any of its manifests.
       const grants = [pod, node.desired.get(uid) ?? pod, ...(this.#manifests.get(uid) ?? [])];
       this.#current = { pod, grants, parts: this.#parts(pod), victims: [] };
     }
     this.#current.victims.push(victim);
   }
 
-  /** All who are to go for one pod have been named. */
+  /** All pods to be preempted for one pod have been named. */
   #close(): void {
     const current = this.#current;
     if (current === undefined) return;
@@ -125,19 +125,19 @@ export class Preemptions implements Rule {
     this.#coming.set(pod.metadata.uid, current);
   }
 
-  /** A pod that counts for more has come since. */
+  /** A pod of higher priority has appeared since. */
   #standsBack({ pod, parts }: Preemption): boolean {
     return this.#parts(pod).some(
       ({ pod: other }) => countsLess(pod, other) && !parts.some((part) => part.pod === other),
     );
   }
 
-  /** Who may have a part of the node beside the pod; one of its name gives it up anyway. */
+  /** Other pods that may hold resources; one of its own name releases them anyway. */
   #parts({ metadata }: Pod): Part[] {
     const { desired } = this.#scene.node;
     return this.#scene.node.pods().flatMap((known): Part[] => {
       const { ref, state } = known.view;
-      // One that is wanted again comes back with its part when nothing of it is left.
+      // A pod that is desired again gets its resources back when nothing of it is left.
       const isBack = desired.has(ref.uid) && (state.kind === "terminating" || this.#scene.unwanted.has(ref.uid));
       const mayStay = state.kind === "syncing" || isBack;
       const pod = this.#scene.pods.get(ref.uid);
@@ -151,13 +151,13 @@ export class Preemptions implements Rule {
     const { uid } = pod.metadata;
     const { node } = this.#scene;
     const shown = view.pod ?? pod;
-    // In a cluster a change is heard of here after podwright has acted.
+    // In a cluster a change is known here only after podwright has acted.
     if (isSure && node.cluster === undefined) return [this.#granted.get(uid) ?? shown];
     return [shown, pod, node.desired.get(uid) ?? pod, ...(this.#manifests.get(uid) ?? [])];
   }
 }
 
-/** What is wrong with it: the rule, and why. Pure. */
+/** Problems: the rule, and details. Pure. */
 export function preemptionProblems(
   { pod, grants, parts, victims }: Preemption,
   allocatable: Readonly<Record<string, string | number>>,
@@ -194,7 +194,7 @@ export function preemptionProblems(
   return problems;
 }
 
-/** One of the amounts that a pod may have been granted. */
+/** One of the amounts that may have been granted to a pod. */
 type Amount = (requests: readonly bigint[]) => bigint;
 const least: Amount = (requests) => requests.reduce((a, b) => (a < b ? a : b));
 const most: Amount = (requests) => requests.reduce((a, b) => (a > b ? a : b));
@@ -203,13 +203,13 @@ function requestOf(pod: Pod, name: Limited): bigint {
   return podRequests(pod).get(name)?.nanos ?? 0n;
 }
 
-/** As Kubernetes says it: static pods, their mirrors, and those of the two highest classes of priority. */
+/** As Kubernetes defines it: static pods, their mirrors, and the two highest priority classes. */
 function isCritical({ metadata, spec }: Pod): boolean {
   const { "kubernetes.io/config.source": source, "kubernetes.io/config.mirror": mirror } = metadata.annotations ?? {};
   return source === "file" || source === "http" || mirror !== undefined || (spec.priority ?? 0) >= criticalPriority;
 }
 
-/** Whether the one may be taken for the other, which is critical: it is not, or of a lower priority. */
+/** Whether the pod may be preempted for the critical one: it is not critical, or of a lower priority. */
 function countsLess(victim: Pod, pod: Pod): boolean {
   if (!isCritical(pod)) return false;
   if (!isCritical(victim)) return true;

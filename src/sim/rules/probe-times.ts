@@ -5,18 +5,21 @@ import { idOf } from "./entry-data.ts";
 import { isUnseen, type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
-/** A command that was on its way is asked a moment later. */
+/** A command in progress arrives a moment later. */
 const callMs = 500;
 const roundingMs = 5;
 
-/** Nothing is probed before its initial delay is over, and of a pod that ends only its readiness. */
+/** Nothing is probed before its initial delay, and in an ending pod only readiness is probed. */
 export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
   const { clock, node, pods } = scene;
-  /** Simulated ms since which this life stops pods. */
+  /** Simulated ms since when this run stops pods. */
   const endingMs = new Map<string, number>();
-  /** How far the wall clock was off when containers started, by id: the runtime dates starts by it. */
+  /** The wall clock offset when containers started, by ID: the runtime dates starts by it. */
   const offsets = new Map<string, number>();
-  /** When podwright told of containers: until its worker has seen that too, the one before is asked, at their address. */
+  /**
+   * When podwright learned of containers: until its worker has seen that, the previous one is probed, at their common
+   * address.
+   */
   const toldMs = new Map<string, number>();
   const wallOffsetMs = (): number => clock.wallMs - clock.nowMs;
 
@@ -24,7 +27,7 @@ export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
     if (container === undefined || probe === undefined) return;
     const where = `${uid}/${nameOf(container)}`;
     const since = endingMs.get(uid);
-    // Until it can be looked at, a pod is probed as before.
+    // Until it can be inspected, a pod is probed as before.
     const isLate =
       since !== undefined && since > node.soundSinceMs + recoveredMs && clock.nowMs > since + callMs * node.slowness;
     if (probe.type !== "readiness" && isLate) {

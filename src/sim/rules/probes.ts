@@ -7,30 +7,30 @@ import { idOf, whereOf } from "./entry-data.ts";
 import { type Break, isUnseen, type Rule, type Scene } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
-/** One probe that was sent to a container, and what it was told. */
+/** A probe that was sent to a container, and its result. */
 interface Sent {
   readonly type: ProbeType;
   readonly ok: boolean;
   readonly atMs: number;
-  /** The node's life that sent it. */
+  /** The run that sent it. */
   readonly life: number;
 }
 
-/** A stop that is asked for at the same moment as the probe that caused it. */
+/** A stop at the same moment as the probe that caused it. */
 const sameMomentMs = 1;
-/** A container that has run for so long without being sick is to be ready, whatever its probes' times. */
+/** A container that has been healthy for this long must be ready, whatever its probes' times. */
 const settledMs = 4 * 60_000;
 const patienceMs = 10_000;
 
-/** Who is probed, how often, and what follows from it. */
+/** Which containers are probed, how often, and the consequences. */
 export class ProbeRules implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
   /** By container id, oldest first. */
   readonly #history = new Map<string, Sent[]>();
-  /** Instances that are being stopped: of them nothing is asked any more. */
+  /** Instances that are being stopped: they are no longer probed. */
   readonly #stopping = new Set<string>();
-  /** Instances that podwright has seen: until then it asks the one before, at an address that both have. */
+  /** Instances that podwright has seen: until then it probes the previous one, at their common address. */
   readonly #seen = new Set<string>();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
@@ -67,7 +67,7 @@ export class ProbeRules implements Rule {
     return specContainers(this.#scene.pods, uid).find((container) => container.name === name);
   }
 
-  /** Nothing but the start is probed before it was seen, and nothing more often than its period. */
+  /** Only the startup probe is sent before it has succeeded, and none more often than its period. */
   #sent(uid: string, id: string, container: Container, probe: Sent): void {
     const all = this.#history.get(id) ?? [];
     this.#history.set(id, all);
@@ -80,7 +80,7 @@ export class ProbeRules implements Rule {
     if (probe.type === "startup" && probe.ok) this.#started.add(id);
     const before = all.findLast(({ type }) => type === probe.type);
     all.push(probe);
-    // An exec probe is sent by a call that takes its time.
+    // An exec probe's call takes time.
     if (before === undefined || before.life !== probe.life || spec.exec !== undefined) return;
     const gapMs = probe.atMs - before.atMs;
     if (gapMs < probeTimes(spec).periodMs - sameMomentMs) {
@@ -88,13 +88,13 @@ export class ProbeRules implements Rule {
     }
   }
 
-  /** Nothing is killed for less than as many failures in a row as the threshold says, of one life. */
+  /** Killing requires as many consecutive failures as the threshold, in one run. */
   #killed(entry: SimEntry, container: Container): void {
     const type = /^(Startup|Liveness)ProbeFailed$/.exec(entry.cause?.code ?? "")?.[1]?.toLowerCase();
     if (type !== "startup" && type !== "liveness") return;
     const probe = probeOf(container, type);
     if (probe === undefined) return this.#broken("failure threshold", `${whereOf(entry)}: killed for no probe of its`);
-    // A command that could not be asked for has failed, and the container knows nothing of it.
+    // A command that could not be run has failed, without the container's knowledge.
     if (probe.exec !== undefined || probe.tcpSocket !== undefined) return;
     const { failureThreshold } = probeTimes(probe);
     const { lives } = this.#scene.node;
@@ -105,9 +105,9 @@ export class ProbeRules implements Rule {
     this.#broken("failure threshold", `${whereOf(entry)}: killed for ${type} after ${outcomes || "no probe"}`);
   }
 
-  /** Nothing is ready without as many successes in a row as the threshold says. */
+  /** Readiness requires as many consecutive successes as the threshold. */
   #ready(entry: SimEntry, { readinessProbe: probe }: Container): void {
-    // The answer of a call with a reported failure does not count.
+    // The result of a call with a reported failure does not count.
     if (probe === undefined || probe.tcpSocket !== undefined || probe.exec !== undefined) return;
     const { successThreshold } = probeTimes(probe);
     let row = 0;
@@ -119,7 +119,7 @@ export class ProbeRules implements Rule {
     this.#broken("success threshold", `${whereOf(entry)}: ready after ${row} successes of ${successThreshold}`);
   }
 
-  /** What is not ready although it has been well for long. */
+  /** Containers that are not ready although they have been healthy for long. */
   #notReady(): string[] {
     const { clock, node } = this.#scene;
     return node.pods().flatMap(({ view, status }) => {
@@ -134,7 +134,7 @@ export class ProbeRules implements Rule {
     });
   }
 
-  /** Probes that stopped coming although their container runs on. */
+  /** Probes that stopped although their container runs. */
   #notProbed(): string[] {
     const { clock, node } = this.#scene;
     return node.pods().flatMap(({ view }) => {
@@ -144,7 +144,7 @@ export class ProbeRules implements Rule {
         const probe: Probe | undefined = container?.livenessProbe;
         if (state !== "running" || probe === undefined || probe.tcpSocket !== undefined) return [];
         if (this.#stopping.has(id)) return [];
-        // One that has not started is asked nothing else.
+        // A container that has not started gets no other probe.
         if (container?.startupProbe !== undefined && mayFail(container.startupProbe)) return [];
         const last = this.#history.get(id)?.findLast(({ type }) => type === "liveness");
         const { periodMs, timeoutMs, initialDelayMs } = probeTimes(probe);

@@ -2,10 +2,10 @@ import { lifeStarted } from "../../journal/entry.ts";
 import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 import { dataText, idOf, whereOf } from "./entry-data.ts";
 
-/** Two listings while events come, and what follows from them, all of it by slow calls. */
+/** Two relists with events, and their consequences, all with slow calls. */
 const noticedWithinMs = 40_000;
 
-/** While nothing goes wrong but events, the end of a container is known and told soon. */
+/** While nothing but events fails, the exit of a container is known and reported soon. */
 export const reaction: RuleMaker = ({ clock, node }, broken): Rule => {
   /** Simulated ms at which containers ended, by id. */
   const exits = new Map<string, number>();

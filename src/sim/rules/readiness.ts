@@ -4,17 +4,17 @@ import { dataText, idOf, whereOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
-/** Within so long it is on the disk that a container is ready, also after the disk was full. */
+/** Within this time a container's readiness is on the disk, even after the disk was full. */
 const writtenMs = 20_000;
 
-/** A container that was ready long before podwright was killed is ready for the next life from the start on. */
+/** A container that was ready long before podwright was killed is ready for the next run from its start. */
 export const readiness: RuleMaker = ({ node, pods }, broken): Rule => {
-  /** Simulated ms since which each container is ready, by the runtime's id. */
+  /** Simulated ms since when each container has been ready, by runtime ID. */
   const ready = new Map<string, number>();
-  /** Those of which this life has said nothing yet. */
+  /** Those that this run has not reported yet. */
   let before: ReadonlySet<string> = new Set();
   let lastMs = 0;
-  /** Since when all was well, as of the last entry. */
+  /** Since when nothing has failed, as of the last entry. */
   let soundSinceMs = Number.POSITIVE_INFINITY;
   let lifeMs = 0;
 

@@ -7,9 +7,9 @@ import { watchCalmRestart } from "./calm-restart.ts";
 import { rules } from "./index.ts";
 import type { Rule, Scene, Unwanted } from "./rule.ts";
 
-/** So many are enough to see what is wrong. */
+/** Enough to see what is wrong. */
 const manyProblems = 20;
-/** After so many looks at a node that was started again nothing is on its way any more. */
+/** After this many checks of a restarted node, nothing is in progress any more. */
 const manyLooks = 6;
 
 /** Watches a life and judges it by all rules. */
@@ -18,9 +18,9 @@ export class Referee {
   readonly #scene: Scene;
   readonly #pods = new Map<string, Pod>();
   readonly #unwanted = new Map<string, Unwanted>();
-  /** Those of them that podwright has begun to stop in its present life. */
+  /** Undesired pods that podwright has begun to stop in its current run. */
   readonly #ending = new Set<string>();
-  /** Those of them that podwright was done with: what the runtime made of them later is nothing that it stops. */
+  /** Undesired pods that podwright has finished: what the runtime creates for them later need not be stopped. */
   readonly #finished = new Set<string>();
   readonly #rules: readonly Rule[];
 
@@ -34,28 +34,28 @@ export class Referee {
     if (this.problems.length < manyProblems) this.problems.push({ rule, detail, atMs: this.#scene.clock.nowMs });
   }
 
-  /** A pod is wanted: a new one, or one that was wanted before. */
+  /** A pod is desired: a new one, or one that was desired before. */
   wanted(pod: Pod): void {
     const { uid } = pod.metadata;
     this.#pods.set(uid, pod);
     if (!this.#unwanted.has(uid)) return;
-    // What is on its way still, podwright takes away first: it is done with the pod then, and says so.
+    // podwright first removes what is in progress: it then reports that the pod is finished.
     const isOver = !this.#isThere(uid) || this.#finished.has(uid);
     if (isOver && !this.#scene.node.isEnding(uid)) this.#reborn(uid);
-    // Podwright never learned that it was not wanted in between.
+    // podwright never learned that it was undesired in between.
     else if (!this.#ending.has(uid)) this.#unwanted.delete(uid);
   }
 
-  /** A wanted pod is to be different. */
+  /** A desired pod changes. */
   changed(pod: Pod): void {
     for (const rule of this.#rules) rule.changed?.(this.#pods.get(pod.metadata.uid), pod);
     this.#pods.set(pod.metadata.uid, pod);
   }
 
   /**
-   * The pod is wanted no longer: from the next call on nothing of it may start.
-   * @param isEnding it was stopped for another reason already, so that its grace ends earlier
-   * @param graceSeconds another than the pod's own
+   * The pod is no longer desired: from the next call on nothing of it may start.
+   * @param isEnding it was already being stopped for another reason, so its grace period ends earlier
+   * @param graceSeconds replaces the pod's own
    */
   unwanted(uid: string, isEnding: boolean, graceSeconds?: number): void {
     const { clock, node } = this.#scene;
@@ -69,18 +69,18 @@ export class Referee {
     });
   }
 
-  /** Podwright knows that the pod is to go. */
+  /** podwright knows that the pod is undesired. */
   isUnwanted(uid: string): boolean {
     return this.#unwanted.has(uid);
   }
 
-  /** Somebody else took a container of the pod away: what it was is known to nobody any more. */
+  /** A container of the pod was removed by others: its state is unknown. */
   tampered(uid: string): void {
     for (const rule of this.#rules) rule.tampered?.(uid);
   }
 
   entry(entry: SimEntry): void {
-    // A new life knows what is wanted now, not what was unwanted for a while.
+    // A new run knows what is desired now, not what was undesired in between.
     if (entry.what === lifeStarted) {
       for (const uid of [...this.#unwanted.keys()]) {
         if (!this.#scene.node.desired.has(uid)) continue;
@@ -92,36 +92,36 @@ export class Referee {
     if (entry.what === "PodTerminating" && entry.pod !== undefined) {
       this.#ending.add(entry.pod.uid);
       const isDesired = this.#scene.node.desired.has(entry.pod.uid);
-      // Podwright was told in between, and is only now able to look: the pod goes, and comes back after that.
+      // podwright was told in between, and can only act now: the pod is removed, and returns afterwards.
       const goes = entry.cause?.code === "ManifestRemoved" && isDesired;
-      // A static pod went while podwright was away: no source told of it.
+      // A static pod was removed while podwright was down: no source reported it.
       const wentUntold = entry.cause?.code === "OrphanedPod" && !isDesired;
       if ((goes || wentUntold) && !this.#unwanted.has(entry.pod.uid)) this.unwanted(entry.pod.uid, false);
     }
     for (const rule of this.#rules) rule.entry?.(entry);
-    // Of some pods nothing ever was there.
+    // Nothing of some pods ever existed.
     const gone = entry.what === "PodFinished" && entry.pod !== undefined ? entry.pod.uid : "";
     if (this.#unwanted.has(gone)) this.#finished.add(gone);
-    // One that had ended before has no end of its own for having gone and come back while podwright could not look.
+    // A pod that had ended before does not end again for a removal and return that podwright could not observe.
     const wasToGo = this.#unwanted.has(gone) || this.#ending.has(gone);
     if (wasToGo && this.#scene.node.desired.has(gone) && !this.#isThere(gone)) this.#reborn(gone);
   }
 
-  /** What is not as wanted although nothing has gone wrong for a while. */
+  /** What differs from the desired state although nothing has failed for a while. */
   async disagreements(): Promise<string[]> {
     const all = await Promise.all(this.#rules.map(async (rule) => (await rule.disagreements?.()) ?? []));
     return all.flat();
   }
 
-  /** @param wait lets some time pass: at that moment a container may just have ended, and its pod's status be on its way */
+  /** @param wait lets some time pass: a container may just have exited, with its pod's status in progress */
   async atRest(wait: () => Promise<void>): Promise<void> {
     for (const problem of await this.#lasting(wait)) this.broken("wanted and actual agree", problem);
     for (const rule of this.#rules) await rule.atRest?.();
   }
 
   /**
-   * Podwright is started again while all is well.
-   * @param wait lets some time pass: at that moment a pod may just be starting over
+   * Restarts podwright while all is well.
+   * @param wait lets some time pass: a pod may just be restarting
    */
   async restarted(restart: () => Promise<void>, wait: () => Promise<void>): Promise<void> {
     for (const rule of this.#rules) rule.calm?.(true);
@@ -130,7 +130,7 @@ export class Referee {
     for (const problem of await this.#lasting(wait)) this.broken("a restart changes nothing", problem);
   }
 
-  /** Disagreements that are there at each of many looks. */
+  /** Disagreements that persist through many checks. */
   async #lasting(wait: () => Promise<void>): Promise<string[]> {
     let problems = await this.disagreements();
     for (let left = manyLooks; left > 0 && problems.length > 0; left--) {

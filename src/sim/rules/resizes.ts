@@ -13,7 +13,7 @@ import type { Break, Rule, Scene } from "./rule.ts";
 const cgroupSettings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1, hugePageSizes: [] };
 const resizable = ["cpu", "memory"] as const;
 
-/** Three minutes, and what it takes then. */
+/** Three minutes, and the time for an inspection. */
 const lookedAgainMs = 200_000;
 const freeing: ReadonlySet<EntryName> = new Set(["PodTerminated", "PodFinished", "ResizeStarted"]);
 
@@ -23,15 +23,15 @@ interface Running {
 }
 
 /**
- * What has room is granted and nothing else; nothing is restarted for a resize that asks for no restart; no container
- * ever has more than its pod; and in the end what runs has what its manifest asks for.
+ * Resizes that fit are granted and no others; nothing is restarted for a resize that does not ask for it; no container
+ * ever has more than its pod; and in the end containers have what the manifest asks for.
  */
 export class Resizes implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** All that pods were to be, by UID, in order; and how many of these could have been granted. */
+  /** All manifests of each pod by UID, in order, and how many of them may have been granted. */
   readonly #manifests = new Map<string, { readonly all: Pod[]; granted: number }>();
-  /** Simulated ms at which something of the node was last given back. */
+  /** Simulated ms at which resources of the node were last released. */
   #freedMs = Number.NEGATIVE_INFINITY;
 
   constructor(scene: Scene, broken: Break) {
@@ -60,7 +60,7 @@ export class Resizes implements Rule {
     if (what === "UpdatePodCgroup" && result === "done" && this.#scene.node.diskFaultMs < 0) this.#judgeAll(uid);
     if (what === "ResizeStarted") {
       const known = this.#manifests.get(uid);
-      // The node shows by now what the pod is given.
+      // The node now shows the pod's allocation.
       this.#granted(uid, known?.all[known.granted - 1]);
       if (known !== undefined) known.granted = known.all.length;
     }
@@ -96,7 +96,7 @@ export class Resizes implements Rule {
       cpu: before?.cpuShares !== instance.resources?.cpuShares || before?.cpuQuota !== quota,
       memory: before?.memoryLimitInBytes !== memory,
     };
-    // What could not be written down is not known after a restart, and nothing is restarted for that.
+    // A change that could not be recorded is unknown after a restart, and nothing is restarted for it.
     if (node.diskFaultMs >= 0) return;
     this.#judgeAll(uid);
     if (!this.#mayHave(uid, instance)) this.#broken("resizes are granted first", `${where} got what was not granted`);
@@ -104,10 +104,10 @@ export class Resizes implements Rule {
     if (inPlace !== undefined) this.#broken("a restart for a resize", `${where} got other ${inPlace} without one`);
   }
 
-  /** By its CPU, of which hardly two manifests ask for the same. */
+  /** Identified by CPU, which rarely coincides between manifests. */
   #mayHave(uid: string, instance: SimContainer): boolean {
     const { all, granted } = this.#manifests.get(uid) ?? { all: [], granted: 0 };
-    // In a cluster it is heard of here after podwright has acted.
+    // In a cluster this is known here only after podwright has acted.
     if (this.#scene.node.cluster !== undefined || granted >= all.length) return true;
     const known = all.slice(0, granted).map((pod) => {
       const spec = pod.spec.containers.find(({ name }) => name === nameOf(instance));
@@ -128,9 +128,9 @@ export class Resizes implements Rule {
     }
   }
 
-  /** What is granted has room beside what others were granted, unless it asks for no more than before. */
+  /** An allocation must fit beside the others, unless it does not grow. */
   #granted(uid: string, before: Pod | undefined): void {
-    // In a cluster it is heard of here after podwright has acted.
+    // In a cluster this is known here only after podwright has acted.
     if (this.#scene.node.cluster !== undefined) return;
     const pod = this.#scene.pods.get(uid);
     const known = this.#scene.node.pods();
@@ -152,8 +152,8 @@ export class Resizes implements Rule {
   }
 
   /**
-   * Why the pod's request has no room. Of pods that are being resized nobody says at this moment what they were granted:
-   * `least` counts the smaller of both, otherwise the greater.
+   * Why the pod's request does not fit. The allocation of pods that are being resized is uncertain: `least` counts the
+   * smaller value, otherwise the greater.
    */
   #lack(pod: Pod, name: "cpu" | "memory", known: readonly KnownPod[], least: boolean): string | undefined {
     const { allocatable, desired } = this.#scene.node;
@@ -198,7 +198,7 @@ function sharesOf(cpu: Quantity): bigint {
   return (cpu.milliValue() * 1024n) / 1000n;
 }
 
-/** The status says what the cgroup holds, whatever the runtime remembers. */
+/** The status has the cgroup's values, whatever the runtime remembers. */
 function toldProblems(uid: string, { container, instance }: Running, known: KnownPod | undefined): string[] {
   const told = known?.status?.containerStatuses?.find(({ name }) => name === container.name);
   const memory = told?.resources?.limits?.["memory"];
@@ -208,7 +208,7 @@ function toldProblems(uid: string, { container, instance }: Running, known: Know
   return says === has ? [] : [`${uid}/${container.name} reports memory ${says}, and has ${has}`];
 }
 
-/** By the formulas of the kernel's interface, without those of podwright. */
+/** By the kernel's formulas, independent of podwright's code. */
 function containerProblems(uid: string, { container, instance }: Running): string[] {
   const { requests, limits } = container.resources ?? {};
   const has = instance.resources ?? instance.config.linux?.resources;

@@ -4,7 +4,8 @@ import { ends, podOf, Scene } from "../../../test/support/sim-scene.ts";
 import { Restarts } from "./restarts.ts";
 
 /**
- * The wall clock goes back between the decision on a restart and the start, podwright is killed so long after that, and what it had started ends after so long that its back-off is forgotten. Gives how long the next restart waited.
+ * The wall clock goes back between the decision to restart and the start; podwright is killed after a delay; and the
+ * started container exits after its back-off would have expired. Returns the wait before the next restart.
  */
 async function waitsAfterJump(aliveMs: number): Promise<{ waitMs: number; problems: readonly string[] }> {
   const scene = new Scene();
@@ -25,14 +26,14 @@ async function waitsAfterJump(aliveMs: number): Promise<{ waitMs: number; proble
   return { waitMs: startedMs - exitedMs, problems };
 }
 
-describe("a wall clock that goes back when a restart has just been decided", () => {
-  test("makes nothing wait, in the next life, that ran for long enough", async () => {
+describe("a wall clock that goes back just after a restart was decided", () => {
+  test("delays nothing, in the next run, that ran for long enough", async () => {
     const { waitMs, problems } = await waitsAfterJump(10_000);
     assert.ok(waitMs < 5000, `${waitMs} ms`);
     assert.deepEqual(problems, []);
   });
 
-  test("is no fault of podwright's where it was killed before it could note that", async () => {
+  test("is no fault of podwright's if it was killed before it could record that", async () => {
     const { waitMs, problems } = await waitsAfterJump(0);
     assert.ok(waitMs >= 10_000 && waitMs < 15_000, `${waitMs} ms`);
     assert.deepEqual(problems, []);

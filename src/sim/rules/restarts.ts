@@ -9,7 +9,7 @@ import { forgetPod, idOf, whereOf } from "./entry-data.ts";
 import { type Break, type Rule, type Scene, recoveredMs } from "./rule.ts";
 import { restartsAll } from "./start-over.ts";
 
-/** In which of the node's lives something was, and by which wall clock. */
+/** The run and the wall clock offset of an event. */
 interface Dated {
   readonly life: number;
   readonly wallOffsetMs: number;
@@ -18,23 +18,23 @@ interface Dated {
 interface Exit extends Dated {
   readonly container: SimContainer;
   readonly atMs: number;
-  /** Podwright told it to stop. */
+  /** podwright told it to stop. */
   readonly stopped: boolean;
-  /** The node's life that has seen it before the wall clock jumped. */
+  /** The run that saw it before the wall clock jumped. */
   seenInLife?: number;
-  /** A start was tried since: what fails counts as well. */
+  /** A start was attempted since; failed ones count too. */
   tried?: boolean;
-  /** Simulated ms at which the last start since was decided: its image may come long after that. */
+  /** Simulated ms of the last decision to start it: its image may take much longer. */
   triedMs?: number;
-  /** When that was: what is remembered of the restart is dated then. */
+  /** When that was: the recorded restart is dated then. */
   triedIn?: Dated;
-  /** Simulated ms at which its back-off was said to end, and at which its restart was first decided after that. */
+  /** The reported end of its back-off in simulated ms, and the first decision to restart it after that. */
   untilMs?: number;
   resumedMs?: number;
 }
 
 const tries: ReadonlySet<EntryName> = new Set(["PullImage", "ImagePresent"]);
-/** It was tried, and waits for something else now. */
+/** It was attempted, and waits for something else now. */
 const hindrances: ReadonlySet<EntryName> = new Set(["ImagePullBackOff", "ErrImageNeverPull", "StartRetry"]);
 const stops: ReadonlySet<EntryName> = new Set(["PreStopHook", "StopContainer"]);
 const waits: ReadonlySet<EntryName> = new Set(["BackOff", "StartRetry"]);
@@ -50,12 +50,12 @@ const longestDelayMs = 300_000;
 const forgottenMs = 2 * longestDelayMs;
 /** The runtime's times are rounded. */
 const roundingMs = 5;
-/** Within so long what is known of a container is on the disk. */
+/** Within this time the state of a container is on the disk. */
 const writtenMs = 10_000;
 /** From the end of a back-off to the start. */
 const startMs = 30_000;
 
-/** A container runs again only as its policy allows, later and later, and is counted (design invariant 2). */
+/** A container restarts only as its policy allows, with growing delays, and is counted (design invariant 2). */
 export class Restarts implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
@@ -66,11 +66,11 @@ export class Restarts implements Rule {
   readonly #stopping = new WeakSet<SimContainer>();
   /** When the start of each container was decided. */
   readonly #starts = new WeakMap<SimContainer, Dated>();
-  /** Pods of which one container has started all over: from then on none needs a reason of its own. */
+  /** Pods that a container has restarted as a whole: from then on none needs a reason of its own. */
   readonly #startedOver = new Set<string>();
-  /** Pods that the node has turned away, or evicted, or that made room for a critical one. */
+  /** Pods that were rejected, evicted, or preempted. */
   readonly #over = new Set<string>();
-  /** Containers that were ever to have other resources, by `uid/name`: that starts their back-offs over. */
+  /** Containers whose resources were ever to change, by `uid/name`: that resets their back-offs. */
   readonly #resized = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
@@ -92,7 +92,7 @@ export class Restarts implements Rule {
     if (what === "BackOff") this.#waits(entry);
     if (isRejection(what) || what === "Preempting" || what === "PodEvicted") this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
-    // From the first thing on that is done to end it, its exit is no success: it may come before its hook is over.
+    // From the first step of stopping it, its exit is no success: it may precede the end of its hook.
     const ended = this.#scene.world.containers.get(idOf(entry));
     if (kind === "action" && stops.has(what) && ended !== undefined) this.#stopping.add(ended);
     const isTry = kind === "action" || (kind === "decision" && !waits.has(what));
@@ -121,7 +121,7 @@ export class Restarts implements Rule {
     this.#forget(uid);
   }
 
-  /** What the node turns away, or takes room from, is over. */
+  /** A rejected or preempted pod is over. */
   #end(uid: string): void {
     this.#over.add(uid);
     this.#forget(uid);
@@ -135,7 +135,7 @@ export class Restarts implements Rule {
     this.#forget(uid);
   }
 
-  /** What may run again and does not, although the longest back-off is over. */
+  /** Containers that may restart and do not, although the longest back-off is over. */
   disagreements(): string[] {
     const { clock, world, node } = this.#scene;
     const nowOffsetMs = clock.wallMs - clock.nowMs;
@@ -143,7 +143,7 @@ export class Restarts implements Rule {
       const [uid = "", name = ""] = key.split("/");
       const pod = node.desired.get(uid);
       const isRecent = clock.nowMs - atMs < longestDelayMs + startMs;
-      // A later life dates the exit by the wall clock.
+      // A later run dates the exit by the wall clock.
       const isDated = life === node.lives || wallOffsetMs === nowOffsetMs;
       if (isRecent || !isDated || pod === undefined || this.#over.has(uid)) return [];
       if (!world.containers.has(container.id)) return [];
@@ -152,7 +152,7 @@ export class Restarts implements Rule {
     });
   }
 
-  /** A new life knows of those that were written down: there was time and a disk for it, and one clock for both. */
+  /** A new run knows those that were recorded: given time, a disk, and an unchanged clock. */
   #keepRemembered(): void {
     const { clock, node } = this.#scene;
     for (const [identity, { sinceMs, wallOffsetMs }] of this.#backOffs) {
@@ -161,14 +161,14 @@ export class Restarts implements Rule {
     }
   }
 
-  /** No wait is longer than the longest, and none follows a run that was long enough. */
+  /** No wait exceeds the maximum, and none follows a long enough run. */
   #waits({ pod, container, time, until = time, atMs }: SimEntry): void {
     const { clock, node } = this.#scene;
     const key = `${pod?.uid}/${container}`;
     const last = this.#lastExit.get(key);
     if (last === undefined) return;
     if (clock.wallMs - clock.nowMs !== last.wallOffsetMs) {
-      // A later life dates the end by the wall clock: what an earlier one has said of the wait is over.
+      // A later run dates the end by the wall clock: what an earlier one reported about the wait is void.
       if (last.seenInLife !== node.lives) delete last.untilMs;
       return;
     }
@@ -177,7 +177,7 @@ export class Restarts implements Rule {
     const waitMs = last.untilMs - last.atMs;
     if (waitMs > longestDelayMs + roundingMs) this.#broken("back-off", `${key} waits ${waitMs} ms`);
     const ranMs = last.atMs - last.container.startedMs;
-    // A later life dates what it remembers by the wall clock.
+    // A later run dates recorded restarts by the wall clock.
     const start = this.#starts.get(last.container);
     const isDated = start?.life === node.lives || start?.wallOffsetMs === last.wallOffsetMs;
     const isLong = last.tried !== true && ranMs > forgottenMs + startMs && isDated;
@@ -186,10 +186,10 @@ export class Restarts implements Rule {
 
   #exited(container: SimContainer, uid: string): void {
     const { clock, pods } = this.#scene;
-    // One that never ran has not ended.
+    // A container that never ran has not ended.
     if (container.startedAt === 0n) return;
     const name = nameOf(container);
-    // A container that the runtime lost is recreated immediately, whatever its policy says.
+    // A container that the runtime lost is recreated immediately, whatever its policy.
     if (container.wasLost) return void this.#lastExit.delete(`${uid}/${name}`);
     const stopped = this.#stopping.has(container);
     this.#lastExit.set(`${uid}/${name}`, { container, atMs: clock.nowMs, ...this.#now(), stopped });
@@ -202,7 +202,7 @@ export class Restarts implements Rule {
     return { life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs };
   }
 
-  /** What is taken away of a pod that is to go is forgotten: it may be wanted again before its sandbox is gone as well. */
+  /** Removed containers of an undesired pod are forgotten: the pod may be desired again before its sandbox is gone. */
   #removed(container: SimContainer, uid: string): void {
     const key = `${uid}/${nameOf(container)}`;
     if (this.#scene.unwanted.has(uid) && this.#lastExit.get(key)?.container === container) this.#lastExit.delete(key);
@@ -247,22 +247,22 @@ export class Restarts implements Rule {
       this.#broken("back-off", `${key} was restarted ${resumedMs - untilMs} ms after its back-off was over`);
     }
     const identity = `${key} ${image}`;
-    // Other resources start the back-off over, whenever podwright learns of them and has room for them.
+    // Changed resources reset the back-off, whenever podwright learns of them and has room.
     const desired = node.desired.get(key.split("/")[0] ?? "");
     const isOther = desired !== undefined && resourcesOf(desired, spec.name) !== JSON.stringify(spec.resources ?? {});
     if (isOther || this.#resized.has(key)) return;
     const known = this.#backOffs.get(identity);
     const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
-    // An exit is dated by the wall clock, which is read when the exit is first seen.
+    // An exit is dated by the wall clock when it is first seen.
     const clockJumped = clock.wallMs - clock.nowMs !== last.wallOffsetMs && last.seenInLife !== node.lives;
     if (live !== undefined && !clockJumped && waitedMs < live.delayMs - roundingMs) {
       this.#broken("back-off", `${key} restarted ${waitedMs} ms after its exit instead of ${live.delayMs}`);
     }
-    // One that an earlier life had begun to restart is not counted again.
+    // A restart that an earlier run had begun is not counted again.
     if (last.life !== node.lives) return;
     const delayMs = live === undefined ? firstDelayMs : Math.min(2 * live.delayMs, longestDelayMs);
-    // What is remembered of it is dated when the restart is decided, between the exit and now.
+    // The record is dated when the restart is decided, between the exit and now.
     const isDated = clock.wallMs - clock.nowMs === last.wallOffsetMs;
     this.#backOffs.set(identity, {
       delayMs,
@@ -272,7 +272,7 @@ export class Restarts implements Rule {
   }
 }
 
-/** Nothing but time keeps the container from running again. */
+/** Only time keeps the container from running again. */
 function mayAlwaysRestart(pod: Pod, name: string): boolean {
   const spec = pod.spec.containers.find((container) => container.name === name);
   if (spec === undefined || (spec.restartPolicy ?? pod.spec.restartPolicy) !== "Always") return false;

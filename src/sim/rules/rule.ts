@@ -4,61 +4,64 @@ import type { SimEntry, SimNode } from "../life/node.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
 import type { WorldChange } from "../world-model.ts";
 
-/** A pod that is wanted no longer. */
+/** A pod that is no longer desired. */
 export interface Unwanted {
   readonly sinceMs: number;
-  /** The node's life in which it was told. Later ones find an orphan and give it less time. */
+  /** The run that was told. Later ones find an orphan and give it less time. */
   readonly life: number;
   /** The node was there to be told, and had found what earlier lives left: before, it can begin nothing. */
   readonly told: boolean;
-  /** It was being stopped before, for another reason. */
+  /** It was already being stopped for another reason. */
   readonly isEnding: boolean;
   /** Undefined: the pod's own. */
   readonly graceSeconds?: number | undefined;
 }
 
-/** What rules may look at: what was wanted, what the machine did, what podwright says. Nothing of podwright's own mind. */
+/**
+ * What rules may see: the desired state, the machine's history, and podwright's reports; not podwright's internal
+ * state.
+ */
 export interface Scene {
   readonly clock: SimClock;
   readonly world: RuntimeWorld;
   readonly node: SimNode;
-  /** Every pod that was ever wanted, as it was last wanted, by UID. */
+  /** Every pod that was ever desired, in its last version, by UID. */
   readonly pods: ReadonlyMap<string, Pod>;
-  /** Those that are to go. */
+  /** Pods that are no longer desired. */
   readonly unwanted: ReadonlyMap<string, Unwanted>;
 }
 
-/** Past this all is well again after faults: the longest deadline of a call that hung before, and a little. */
+/** After this time all is well again after faults: the longest deadline of a call that hung before, and a little. */
 export const recoveredMs = 150_000;
 
-/** The pod ends, and may not have been looked at since: an instance that came last is taken for the one before. */
+/** The pod is ending, and may not have been inspected since: its newest instance may be mistaken for the one before. */
 export function isUnseen({ clock, node }: Scene, uid: string): boolean {
   return node.soundSinceMs + recoveredMs > clock.nowMs && node.isEnding(uid);
 }
 
-/** Says that a rule was broken, and by what. */
+/** Reports a broken rule with details. */
 export type Break = (rule: string, detail: string) => void;
 
 /**
- * An invariant under all faults. It observes events in order, and reports when it is broken; it keeps its own memory,
- * since the runtime forgets what is removed.
+ * An invariant that holds under all faults. It observes events in order, and reports violations. It keeps its own
+ * memory, because the runtime forgets what is removed.
  */
 export interface Rule {
-  /** Something changed in the runtime: the truth. */
+  /** A change in the runtime: the truth. */
   change?(change: WorldChange): void;
-  /** Podwright wrote to its journal. */
+  /** An entry of podwright's journal. */
   entry?(entry: SimEntry): void;
-  /** Everything of the pod is gone, and it is wanted again under the same UID. */
+  /** Everything of the pod is gone, and it is desired again under the same UID. */
   reborn?(uid: string): void;
-  /** A wanted pod is to be different from now on. */
+  /** The manifest of a desired pod changes. */
   changed?(before: Pod | undefined, after: Pod): void;
-  /** Others have taken a container of the pod away: podwright can't know any more what it was. */
+  /** A container of the pod was removed by others: podwright cannot know its state any more. */
   tampered?(uid: string): void;
-  /** Podwright is being started again while all is well: until it is said that this is over. */
+  /** podwright is being restarted while all is well, until the second call. */
   calm?(isCalm: boolean): void;
-  /** Faults have ended long ago: what is not as wanted yet. Asked again and again until nothing is left. */
+  /** Long after the last fault: what differs from the desired state. Repeated until empty. */
   disagreements?(): readonly string[] | Promise<readonly string[]>;
-  /** All is quiet; the last look. */
+  /** All is quiet: the final check. */
   atRest?(): void | Promise<void>;
 }
 

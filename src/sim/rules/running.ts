@@ -6,15 +6,15 @@ import { nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 import { lastingContainers } from "../../api/all-containers.ts";
 
-/** How long pods that have nothing to change are watched. */
+/** How long pods without changes are watched. */
 const quietMs = 120_000;
-/** What a pod feels. */
+/** Actions that affect a pod. */
 const felt: ReadonlySet<EntryName> = new Set<EntryName>([
   ...(["RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"] as const),
   ...(["MountVolume", "UnmountVolumes", "UpdateVolume", "UpdateContainerResources", "UpdatePodCgroup"] as const),
 ]);
 
-/** What runs is what is wanted, and a pod that runs as it is wanted is left alone. */
+/** What runs is what is desired, and a pod in its desired state is left alone. */
 export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
   const instancesOf = (uid: string): SimContainer[] =>
     [...world.containers.values()].filter(({ state, config }) => {
@@ -49,7 +49,7 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
       ),
     atRest: () => {
       const resized = new Set<string | undefined>();
-      // A token that expires soon is renewed, and shown in the volume where it stands.
+      // An expiring token is renewed, and written to its volume.
       const renewed = new Set<string | undefined>();
       for (const { what, pod, atMs } of node.entries) {
         if (what === "ResizeStarted" && atMs > clock.nowMs - quietMs - 60_000) resized.add(pod?.uid);
@@ -68,7 +68,7 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
   };
 };
 
-/** As the simulated runtime names it. */
+/** The simulated runtime's ID of the image. */
 function imageId({ image = "" }: Container): string {
   return `sha256:${image}${image.includes(":") ? "" : ":latest"}`;
 }

@@ -6,27 +6,27 @@ import { nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { idOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
-/** The longest back-off, after which everything is stopped without a grace and removed. */
+/** The longest back-off, after which everything is stopped without a grace period and removed. */
 const doneWithinMs = 360_000;
 
 interface Asked {
-  /** Any one of them that is left after a crash asks again. */
+  /** Any of them that remains after a crash requests it again. */
   readonly by: readonly SimContainer[];
-  /** Simulated ms from which the back-off counts of the one that asked last. */
+  /** Simulated ms from which the back-off of the last one counts. */
   readonly sinceMs: number;
-  /** By the wall clock, by which the runtime dates its end. */
+  /** By the wall clock, as the runtime dates its exit. */
   readonly exitWallMs: number;
-  /** Containers that were there then. */
+  /** Containers that existed then. */
   readonly before: ReadonlySet<string>;
 }
 
-/** When a container asks that its whole pod start over, nothing of the pod's earlier containers is left in the end. */
+/** When a container requests a restart of all containers, none of the pod's earlier containers remains in the end. */
 export class StartOver implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
   readonly #asked = new Map<string, Asked>();
   readonly #died = new Set<string>();
-  /** Told to stop in this life, before podwright had seen them end. */
+  /** Told to stop in this run, before podwright had seen their exit. */
   readonly #stopped = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
@@ -38,14 +38,14 @@ export class StartOver implements Rule {
     this.#asked.delete(uid);
   }
 
-  /** What comes of it is not judged, but who has asked asks still, beside those that ask next. */
+  /** The result is not judged, but existing requests remain, together with later ones. */
   tampered(uid: string): void {
     const asked = this.#asked.get(uid);
     if (asked !== undefined) this.#asked.set(uid, { ...asked, before: new Set() });
   }
 
   change({ type, podUid: uid, sandbox, container }: WorldChange): void {
-    // In a new sandbox the pod begins anew by other rules.
+    // In a new sandbox other rules apply to the pod.
     if (type === "sandboxStopped" && sandbox !== undefined) this.#asked.delete(uid);
     if (type === "created" && container !== undefined) this.#runsAgain(uid, nameOf(container));
     if (type !== "exited" || container === undefined || !this.#asks(uid, container)) return;
@@ -79,7 +79,7 @@ export class StartOver implements Rule {
     }
   }
 
-  /** A life that first sees an end after the wall clock went back takes it for younger than it is. */
+  /** A run that first sees an exit after the wall clock went back takes it for more recent than it is. */
   #sees(uid: string, id: string): void {
     this.#died.add(id);
     const asked = this.#asked.get(uid);
@@ -89,7 +89,7 @@ export class StartOver implements Rule {
     this.#asked.set(uid, { ...asked, sinceMs: Math.max(asked.sinceMs, sinceMs) });
   }
 
-  /** A crash half-way must not forget that it was asked for. */
+  /** A crash half-way must not lose the request. */
   #removes(uid: string, id: string): void {
     const asked = this.#asked.get(uid);
     const [last, another] = (asked?.by ?? []).filter((asker) => this.#scene.world.containers.has(asker.id));
@@ -99,7 +99,10 @@ export class StartOver implements Rule {
     this.#broken("the one that asks goes last", `${uid}: ${nameOf(last)} goes before ${nameOf(left)}`);
   }
 
-  /** What was being stopped so as to run again, before podwright could know how it would end, asks for nothing. */
+  /**
+   * A container that was being stopped for its own restart, before podwright could know its exit code, requests
+   * nothing.
+   */
   #runsAgain(uid: string, name: string): void {
     const asked = this.#asked.get(uid);
     if (asked === undefined) return;
@@ -108,7 +111,7 @@ export class StartOver implements Rule {
     else this.#asked.set(uid, { ...asked, by });
   }
 
-  /** What was there when it was asked for, and still is. */
+  /** What existed at the request, and still does. */
   #left(uid: string, { before }: Asked): SimContainer[] {
     const names = new Set(this.#podOf(uid)?.spec.containers.map(({ name }) => name));
     const left = [...before].flatMap((id) => this.#scene.world.containers.get(id) ?? []);
@@ -124,13 +127,13 @@ export class StartOver implements Rule {
   }
 }
 
-/** The end of that container asks that its whole pod start over. */
+/** Whether this exit requests a restart of all containers. */
 export function asksForAll(pod: Pod | undefined, container: SimContainer): boolean {
   const spec = pod?.spec.containers.find(({ name }) => name === nameOf(container));
   return container.startedAt !== 0n && restartsAll(spec, container.exitCode);
 }
 
-/** Whether the whole pod is to start over when the container ends with that code. */
+/** Whether a container's exit code restarts all containers. */
 export function restartsAll(spec: Container | undefined, exitCode: number): boolean {
   return (
     spec?.restartPolicyRules?.some(({ action, exitCodes }) => {

@@ -8,33 +8,33 @@ import type { Break, Rule, Scene } from "./rule.ts";
 
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
 
-/** What has changed for so long is known. */
+/** Older changes are known. */
 const noticedMs = 15_000;
 
 interface Phase {
   readonly to: string;
   readonly reason: string;
   /**
-   * The pod was to go when it came to that, or was before what shows it was removed: a later life, in which it is wanted
-   * again, has seen nothing of it.
+   * The pod became undesired at the time, or before the evidence was removed: a later run in which it is desired again
+   * has seen nothing of it.
    */
   readonly isUnwanted: boolean;
 }
 
-/** What podwright says of pods is true, and goes forwards (design invariants 4 and 6). */
+/** podwright's statuses of pods are true, and make progress (design invariants 4 and 6). */
 export class StatusRules implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
   readonly #phases = new Map<string, Phase>();
-  /** Restart counts as last said, by `uid/name`. */
+  /** Last reported restart counts, by `uid/name`. */
   readonly #counts = new Map<string, number>();
-  /** Every container that was ever created, by id. */
+  /** Every container ever created, by ID. */
   readonly #ever = new Map<string, SimContainer>();
   /** Simulated ms of each container's last change, by `uid/name`. */
   readonly #changed = new Map<string, number>();
-  /** Containers of which it is not said yet that they run, by `uid/name`: how their postStart hook is. */
+  /** Started containers not yet reported as running, by `uid/name`: the state of their postStart hook. */
   readonly #hooks = new Map<string, "runs" | "failed">();
-  /** Pods whose containers others took away: those that have ended for good may run again. */
+  /** Pods whose containers were removed by others: ended ones may run again. */
   readonly #tampered = new Set<string>();
   readonly #beginnings: Beginnings;
 
@@ -62,7 +62,7 @@ export class StatusRules implements Rule {
     if (this.#tampered.has(uid)) return;
     if (entry.what === lifeStarted) this.#begin();
     if (entry.what === "PodPhaseChanged") this.#phase(uid, entry);
-    // What comes under its UID after that is another pod.
+    // A later pod under its UID is another one.
     if (entry.what === "PodFinished") this.#phases.delete(uid);
     if (entry.what === "ContainerStateChanged") this.#container(entry);
     if (entry.what === "PostStartHook") this.#hook(entry);
@@ -83,7 +83,7 @@ export class StatusRules implements Rule {
     return this.#scene.node.pods().flatMap((known) => this.#problemsOf(known));
   }
 
-  /** What the node itself decided, and of what the runtime has no instance, podwright keeps in memory alone. */
+  /** podwright keeps its own decisions, and exits without an instance in the runtime, in memory only. */
   #begin(): void {
     this.#counts.clear();
     for (const where of this.#hooks.keys()) this.#hookEnded(where);
@@ -96,7 +96,7 @@ export class StatusRules implements Rule {
   #phase(uid: string, entry: SimEntry): void {
     const from = this.#phases.get(uid)?.to;
     const to = dataText(entry, "to");
-    // It may be wanted again by the time that it has ended.
+    // It may be desired again when it has ended.
     const isUnwanted = this.#scene.unwanted.has(uid) || entry.cause?.code === "ManifestRemoved";
     this.#phases.set(uid, { to, reason: dataText(entry, "reason"), isUnwanted });
     if (from === undefined) return;
@@ -109,7 +109,7 @@ export class StatusRules implements Rule {
     }
   }
 
-  /** The phase is said before the containers. */
+  /** The phase is recorded before the containers. */
   #judgeInit({ pod, container }: SimEntry): void {
     const uid = pod?.uid ?? "";
     const init = this.#scene.pods.get(uid)?.spec.initContainers ?? [];
@@ -148,11 +148,11 @@ export class StatusRules implements Rule {
     this.#broken("status is true", `${where} ended with ${truth.exitCode}, not ${exitCode}`);
   }
 
-  /** What the status does not show as the runtime has it. */
+  /** Differences between the status and the runtime. */
   #problemsOf({ view, status: shown }: KnownPod): string[] {
     const { clock, world, node } = this.#scene;
     const { uid } = view.ref;
-    // While a pod is being stopped its status waits for the end of that.
+    // While a pod is being stopped, its status is delayed until the end.
     const isSteady = view.state.kind === "syncing" && node.desired.has(uid);
     if (view.pod === undefined || !isSteady || this.#tampered.has(uid)) return [];
     const all = view.pod.spec.containers;
@@ -160,15 +160,15 @@ export class StatusRules implements Rule {
     if (shown !== undefined && shown.observedGeneration !== generation) {
       return [`${uid} is of generation ${generation} and its status of ${shown.observedGeneration}`];
     }
-    // Until its postStart hook has ended a container does not run for the API.
+    // Until its postStart hook has ended, a container does not run for the API.
     const runningOf = (name: string): SimContainer | undefined =>
       this.#hooks.has(`${uid}/${name}`) ? undefined : world.running(uid, name);
-    // One that never ran keeps the whole pod pending.
+    // A container that never ran keeps the whole pod Pending.
     const isComplete = all.every(({ name }) => runningOf(name) !== undefined);
     return all.flatMap(({ name }) => {
       const where = `${uid}/${name}`;
       if (clock.nowMs - (this.#changed.get(where) ?? 0) < noticedMs) return [];
-      // It is being stopped, or could not be.
+      // It is being stopped, or stopping failed.
       if (this.#hooks.get(where) === "failed") return [];
       const running = runningOf(name);
       const said = shown?.containerStatuses?.find((own) => own.name === name);

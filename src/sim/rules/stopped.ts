@@ -1,11 +1,11 @@
 import { idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** When podwright says that all of a pod has stopped, no container runs of which it was told that it does. */
+/** When podwright reports that a pod has stopped, no container runs that it knew to run. */
 export const stopped: RuleMaker = ({ world }, broken): Rule => {
-  /** Containers that podwright has asked to start, by the entry that says so. */
+  /** Containers that podwright is starting, by the action's entry. */
   const asked = new Map<number, string>();
-  /** Containers that it was told of to run. Others may come to that late. */
+  /** Containers known to run. Others may start late. */
   const started = new Set<string>();
 
   function judge(uid: string): void {

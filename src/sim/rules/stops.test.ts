@@ -6,7 +6,7 @@ import { healthPath } from "../health.ts";
 import type { SimEntry } from "../life/node.ts";
 import { Stops } from "./stops.ts";
 
-/** What is said of a pod of which the only container is stopped for its liveness, and what the rule finds in that. */
+/** The entries about a pod whose only container is stopped for its liveness probe, and the rule's findings. */
 async function endOf(graceSeconds: number, hookMs: number): Promise<{ stop: SimEntry; problems: readonly string[] }> {
   const sickness = { afterMs: 10_000, untilMs: 3_600_000, cycleMs: 3_600_000, manner: "errs" } as const;
   const path = healthPath("uid-1", "c", "liveness", sickness);
@@ -23,7 +23,7 @@ async function endOf(graceSeconds: number, hookMs: number): Promise<{ stop: SimE
   return { stop, problems };
 }
 
-test("the hook of a container that ends with its pod for its probe is part of what the probe gives it", async () => {
+test("for a container that ends with its pod for its probe, the hook counts into the probe's grace period", async () => {
   for (const [graceSeconds, hookMs, restSeconds] of [
     [7, 4195, 3],
     [6, 27_975, 2],

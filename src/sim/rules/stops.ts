@@ -5,23 +5,23 @@ import { dataText, idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 import { specContainers } from "./spec-containers.ts";
 
-/** What StopContainer is given at least. */
+/** Minimum timeout of StopContainer. */
 const leastSeconds = 2;
 const roundingMs = 2;
-/** A grace that is over still gives the least, and its rest is rounded up. */
+/** After the grace period the minimum still applies, and its rest is rounded up. */
 const lateMs = 3000;
 
-/** What is stopped gets its time, by what podwright itself says of it: no less, no more, and its hook before. */
+/** Stops respect the grace period that podwright itself reports: no less, no more, with the hook first. */
 export class Stops implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** Simulated ms at which the grace of pods ends that this life stops. */
+  /** Simulated ms at which the grace periods of pods end that this run stops. */
   readonly #ends = new Map<string, number>();
-  /** Containers whose preStop hook this life has begun. */
+  /** Containers whose preStop hook this run has begun. */
   readonly #hooked = new Set<string>();
-  /** Containers that this life has told to stop, or has tried to. */
+  /** Containers that this run has told, or tried to tell, to stop. */
   readonly #told = new Set<string>();
-  /** Containers that this life has said to stop: the simulated ms at which it did, by the cause's code. */
+  /** Containers whose stop this run has reported: the simulated ms, by the cause's code. */
   readonly #killing = new Map<string, Map<string, number>>();
 
   constructor(scene: Scene, broken: Break) {
@@ -56,7 +56,7 @@ export class Stops implements Rule {
     this.#killing.set(idOf(entry), codes.set(code, entry.atMs));
   }
 
-  /** Whoever looks for why a container stops finds it from the beginning. */
+  /** The reason for a stop is recorded from the beginning. */
   #judgeTold(entry: SimEntry): void {
     if (this.#killing.get(idOf(entry))?.has(entry.cause?.code ?? "") === true) return;
     this.#broken("a kill is told before it is done", `${entry.what} of ${whereOf(entry)} comes untold`);
@@ -70,7 +70,7 @@ export class Stops implements Rule {
       this.#broken("a grace only gets shorter", `${uid} gets ${endMs - before} ms more`);
     }
     this.#ends.set(uid, Math.min(endMs, before ?? endMs));
-    // What an earlier life kept of it says how long it has, as long as the disk gives it.
+    // The record of an earlier run determines its grace period, if the disk is readable.
     if (cause?.code !== "OrphanedPod" || !this.#isKept(uid) || this.#scene.node.diskFaultMs > atMs) return;
     const graceMs = (this.#scene.pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 0) * 1000;
     if (endMs - atMs < graceMs - roundingMs) this.#broken("the whole grace", `orphan ${uid} gets ${endMs - atMs} ms`);
@@ -89,7 +89,9 @@ export class Stops implements Rule {
     }
   }
 
-  /** One that is stopped for its probe has what the probe says, its hook included, though its pod ends with it. */
+  /**
+   * A container stopped for its probe gets the probe's grace period, including its hook, even if its pod ends as well.
+   */
   #probeEndOf(entry: SimEntry): number {
     const { livenessProbe, startupProbe } = this.#specOf(entry) ?? {};
     const code = entry.cause?.code ?? "";
@@ -98,7 +100,7 @@ export class Stops implements Rule {
     return (this.#killing.get(idOf(entry))?.get(code) ?? entry.atMs) + Math.min(...own) * 1000;
   }
 
-  /** What podwright has said itself, unless it was told since that the pod is to go sooner. */
+  /** podwright's own report, unless it was told since that the pod must go sooner. */
   #endOf(uid: string): number | undefined {
     const { node, unwanted } = this.#scene;
     const endMs = this.#ends.get(uid);
@@ -107,7 +109,7 @@ export class Stops implements Rule {
     return Math.min(endMs, sinceMs + Math.max(1, graceSeconds) * 1000);
   }
 
-  /** A probe may have a grace of its own, of which a hook may have taken some. */
+  /** A probe may have its own grace period, part of which a hook may have used. */
   #judgeProbe(entry: SimEntry, seconds: number): void {
     const type = /^(Startup|Liveness)ProbeFailed$/.exec(entry.cause?.code ?? "")?.[1];
     const container = this.#specOf(entry);
@@ -118,7 +120,7 @@ export class Stops implements Rule {
     if (seconds !== due) this.#broken("the grace of the probe", `${whereOf(entry)} gets ${seconds} s, not ${due}`);
   }
 
-  /** However often its stop is asked for. */
+  /** However often its stop is requested. */
   #hooking(entry: SimEntry): void {
     const id = idOf(entry);
     if (this.#hooked.has(id)) this.#broken("preStop once", `the hook of ${whereOf(entry)} is begun again`);
@@ -128,7 +130,7 @@ export class Stops implements Rule {
   #judgeHook(entry: SimEntry, seconds: number): void {
     if (this.#specOf(entry)?.lifecycle?.preStop === undefined || seconds <= leastSeconds) return;
     const isForgotten = entry.cause?.code === "OrphanedPod" && !this.#isKept(entry.pod?.uid ?? "");
-    // One that starts over with its pod is stopped without hooks: told so before, it is too late for them.
+    // A container that restarts with its pod is stopped without hooks: if that came first, it is too late for them.
     if (this.#hooked.has(idOf(entry)) || this.#told.has(idOf(entry)) || isForgotten) return;
     this.#broken("preStop before SIGTERM", `${whereOf(entry)} is stopped without it`);
   }

@@ -3,7 +3,7 @@ import { type IdRange, overlaps } from "../../runtime/config/id-ranges.ts";
 import { mayRun, nameOf, type SimContainer, type SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** Pods with users of their own have ids of the node that nobody else has, all of a pod the same, their mounts as well. */
+/** Pods with user namespaces have unique ID ranges of the node, shared by their containers and mounts. */
 export const userNamespaces: RuleMaker = ({ world, pods }, broken): Rule => {
   const wantsOwn = (uid: string): boolean => pods.get(uid)?.spec.hostUsers === false;
 

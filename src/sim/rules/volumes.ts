@@ -4,10 +4,13 @@ import type { Rule, RuleMaker } from "./rule.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
 
-/** What takes from a pod what its containers need. */
+/** Actions that remove what a pod's containers need. */
 const taking: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveLeftovers", "RemoveCgroup"]);
 
-/** Volumes are there before what uses them and as long as it runs, show what objects hold, and go with their pod. */
+/**
+ * Volumes exist before their users and as long as these run, have the contents of their objects, and are removed with
+ * their pod.
+ */
 export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
   function started(container: SimContainer, uid: string): void {
     for (const { hostPath } of container.config.mounts) {
