@@ -1,4 +1,4 @@
-/** Runs one test file in a process of its own and collects what its tests said. */
+/** Runs test files, one or several in a process, and collects the outcomes of their tests. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
@@ -33,6 +33,9 @@ export interface FileOptions {
 const graceMs = 10_000;
 /** How much of the end of its output is kept. */
 const outputLimit = 64 * 1024;
+
+const togetherEntry = "scripts/test-together.ts";
+const holdsNoTest = "holds no test";
 
 interface Exit {
   readonly code: number | null;
@@ -110,18 +113,52 @@ function explainCrash(exit: Exit, tests: readonly TestOutcome[], timeoutMs: numb
   const failed = tests.some((test) => test.outcome === "failed");
   if (exit.code !== 0 && !failed) return `exited with code ${exit.code} though no test failed`;
   if (exit.code !== 0 && exit.code !== 1) return `exited with code ${exit.code}`;
-  if (tests.length === 0) return "holds no test";
+  if (tests.length === 0) return holdsNoTest;
   return undefined;
 }
 
-export async function runTestFile(file: string, options: FileOptions): Promise<FileResult> {
-  const started = performance.now();
-  const eventsPath = join(options.scratch, `${file.replaceAll(/[^\w.-]/g, "_")}.jsonl`);
-  // What an earlier run of the same file told.
+async function runProcess(
+  name: string,
+  args: readonly string[],
+  options: FileOptions,
+): Promise<{ readonly exit: Exit; readonly tests: TestOutcome[] }> {
+  const eventsPath = join(options.scratch, `${name.replaceAll(/[^\w.-]/g, "_")}.jsonl`);
+  // The outcomes of an earlier run.
   await rm(eventsPath, { force: true });
   const reporter = `--test-reporter=${join(options.root, "scripts/test-reporter.ts")}`;
-  const exit = await runNode([reporter, "--test-reporter-destination=stdout", file], eventsPath, options);
-  const tests = await readOutcomes(eventsPath);
+  const exit = await runNode([reporter, "--test-reporter-destination=stdout", ...args], eventsPath, options);
+  return { exit, tests: await readOutcomes(eventsPath) };
+}
+
+/** Runs a test file in a process of its own. */
+export async function runTestFile(file: string, options: FileOptions): Promise<FileResult> {
+  const started = performance.now();
+  const { exit, tests } = await runProcess(file, [file], options);
   const crash = explainCrash(exit, tests, options.timeoutMs);
   return { file, tests, crash, output: exit.output, durationMs: performance.now() - started };
+}
+
+/**
+ * Runs test files one after another in one process. Each file runs again in a process of its own if that process ends
+ * other than by its tests, which shows whose fault it is; so does a file whose tests are not found, as it defines them
+ * after an `await`, where node:test no longer knows the file's suite.
+ */
+export async function runTogether(files: readonly string[], options: FileOptions): Promise<FileResult[]> {
+  const { exit, tests } = await runProcess(`${files[0]}-together`, [togetherEntry, ...files], options);
+  const isCrash = explainCrash(exit, tests, options.timeoutMs) !== undefined;
+  const results: FileResult[] = [];
+  for (const file of files) {
+    const own = testsOf(file, tests);
+    const durationMs = own.reduce((sum, test) => sum + test.durationMs, 0);
+    const result = { file, tests: own, crash: undefined, output: exit.output, durationMs };
+    results.push(isCrash || own.length === 0 ? await runTestFile(file, options) : result);
+  }
+  return results;
+}
+
+/** The tests below the file's suite, by their titles in it. */
+function testsOf(file: string, tests: readonly TestOutcome[]): TestOutcome[] {
+  const prefix = `${file} > `;
+  const own = tests.filter(({ title }) => title === file || title.startsWith(prefix));
+  return own.map((test) => ({ ...test, title: test.title === file ? file : test.title.slice(prefix.length) }));
 }

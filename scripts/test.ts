@@ -1,6 +1,6 @@
 /**
- * The test runner: every file in a process of its own, unit and integration tests two at a time, the others one after
- * the other.
+ * The test runner. Small unit tests share a process, every other file has one of its own. Unit tests run two at a time,
+ * integration tests three, the others one after the other.
  *
  *   test.ts [--unit] [--long] [--vm] [--again] [PATH…]
  *
@@ -20,7 +20,7 @@ import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { eachOf } from "../src/base/side-by-side.ts";
 import { readAllRows, unshown } from "./compatibility.ts";
-import { runTestFile, type FileResult } from "./test-file.ts";
+import { type FileResult, runTestFile, runTogether } from "./test-file.ts";
 
 const root = dirname(import.meta.dirname);
 const minuteMs = 60_000;
@@ -30,8 +30,10 @@ const mostAgain = 3;
 /** Files that are run alike. */
 interface Group {
   readonly files: readonly string[];
-  /** How many run at a time. */
+  /** How many processes run at a time. */
   readonly atOnce: number;
+  /** How many files share a process. */
+  readonly together?: number;
   readonly timeoutMs: number;
   readonly needsRoot: boolean;
   /** Shows what the files print also when nothing failed. */
@@ -56,25 +58,18 @@ function plan(options: {
   }
   const isForeign = (path: string): boolean => path.endsWith(".test.ts") && inProject(path).startsWith("..");
   const foreign = options.filters.filter((path) => isForeign(path) && existsSync(path));
-  const unit = [
-    ...find(
-      "src/**/*.test.ts",
-      "test/*.test.ts",
-      "web/*.test.ts",
-      "test/apiserver/*.test.ts",
-      "bench/support/*.test.ts",
-    ),
-    ...foreign.map((path) => resolve(path)),
-  ];
+  const unit = { atOnce: Math.max(2, availableParallelism()), timeoutMs: 3 * minuteMs, needsRoot: false };
+  const alone = [...find("test/*.test.ts", "test/apiserver/*.test.ts"), ...foreign.map((path) => resolve(path))];
   const groups: Group[] = [
-    { files: unit, atOnce: Math.max(2, availableParallelism()), timeoutMs: 3 * minuteMs, needsRoot: false },
+    { ...unit, files: find("src/**/*.test.ts", "web/*.test.ts", "bench/support/*.test.ts"), together: 12 },
+    { ...unit, files: alone },
   ];
   if (!options.unit) {
     // Uses all cores by itself.
     groups.push({ files: find("test/sim/*.test.ts"), atOnce: 1, timeoutMs: 20 * minuteMs, needsRoot: false });
     // Mostly they wait; each has a node of its own.
     const files = find("test/integration/**/*.test.ts");
-    groups.push({ files, atOnce: 2, timeoutMs: 10 * minuteMs, needsRoot: true });
+    groups.push({ files, atOnce: 3, timeoutMs: 10 * minuteMs, needsRoot: true });
   }
   if (options.long) {
     groups.push({ files: find("test/long/**/*.test.ts"), atOnce: 1, timeoutMs: 60 * minuteMs, needsRoot: true });
@@ -109,14 +104,21 @@ function printFile(result: FileResult, { prints = false }: Group): void {
   if ((bad || prints) && result.output.trim() !== "") console.log(`  it printed:\n${indent(result.output)}`);
 }
 
+function inLots<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, lot) => items.slice(lot * size, (lot + 1) * size));
+}
+
 /** Runs the files of a group, printing each as it ends. */
 async function runGroup(group: Group, scratch: string, signal: AbortSignal): Promise<FileResult[]> {
   const results: FileResult[] = [];
-  await eachOf(group.files, group.atOnce, async (file) => {
+  const options = { root, scratch, timeoutMs: group.timeoutMs, signal };
+  await eachOf(inLots(group.files, group.together ?? 1), group.atOnce, async (files) => {
     if (signal.aborted) return;
-    const result = await runTestFile(file, { root, scratch, timeoutMs: group.timeoutMs, signal });
-    results.push(result);
-    printFile(result, group);
+    const [only] = files;
+    const ended =
+      files.length === 1 && only !== undefined ? [await runTestFile(only, options)] : await runTogether(files, options);
+    results.push(...ended);
+    for (const result of ended) printFile(result, group);
   });
   return results;
 }
@@ -136,7 +138,7 @@ async function runAgain(
   if (bad.length === 0 || bad.length > mostAgain) return { results: [...results], unsure: [] };
   console.log(`once more, alone: ${bad.map(({ file }) => file).join(", ")}`);
   const files = bad.map(({ file }) => file);
-  const second = await runGroup({ ...group, files, atOnce: 1 }, scratch, signal);
+  const second = await runGroup({ ...group, files, atOnce: 1, together: 1 }, scratch, signal);
   const unsure = second.filter((result) => !isBad(result)).map(({ file }) => file);
   return { results: [...results.filter((result) => !isBad(result)), ...second], unsure };
 }
