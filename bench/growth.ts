@@ -2,11 +2,14 @@
  * How the costs of a node grow with its pods, plain ones and ones with a readiness probe: their start, their rest, their
  * going. CPU time and memory of the agent, for each number of pods, beside another kubelet where one is given.
  *
- *   growth.ts [--pods 50,250] [--kubelet PATH] [--json] …
+ *   growth.ts [--pods 50,250] [--kubelet PATH] [--test-runtime] [--json] …
+ *
+ * With the tests' simulated runtime behind a real socket 250 pods start in half a minute, and the machine is free for the agent.
  */
 import { basename } from "node:path";
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startPrivateContainerd, startTestRuntime } from "./support/bench-runtime.ts";
 import { type Agent, BenchCluster, hasCondition } from "./support/cluster.ts";
 import { program } from "./support/cluster-options.ts";
 import { podManifest, serving } from "./support/node.ts";
@@ -18,13 +21,18 @@ import { newNames, runKubelet } from "./support/rounds.ts";
 interface GrowthOptions {
   /** Absolute path of another kubelet. */
   readonly kubelet: string | undefined;
+  readonly testRuntime: boolean;
 }
 
 const growthOptions: OwnOptions<GrowthOptions> = {
-  options: { kubelet: { type: "string" } },
+  options: { kubelet: { type: "string" }, "test-runtime": { type: "boolean", default: false } },
   usage: `  --kubelet PATH      another kubelet to measure beside
+  --test-runtime      the tests' simulated runtime instead of containerd
 `,
-  read: ({ kubelet }) => ({ kubelet: typeof kubelet === "string" ? program("--kubelet", kubelet) : undefined }),
+  read: ({ kubelet, "test-runtime": testRuntime }) => ({
+    kubelet: typeof kubelet === "string" ? program("--kubelet", kubelet) : undefined,
+    testRuntime: testRuntime === true,
+  }),
 };
 
 const calmMs = 45_000;
@@ -95,8 +103,9 @@ function row(one: Growth): string[] {
   ];
 }
 
-async function measureAgent(options: BenchOptions, name: string, agent: Agent): Promise<Growth[]> {
-  await using cluster = await BenchCluster.start(options, agent);
+async function measureAgent(options: BenchOptions & GrowthOptions, name: string, agent: Agent): Promise<Growth[]> {
+  const startRuntime = options.testRuntime ? startTestRuntime : startPrivateContainerd;
+  await using cluster = await BenchCluster.start(options, agent, startRuntime);
   await runKubelet(cluster, firstPods);
   const all: Growth[] = [];
   for (const probed of [false, true]) {
