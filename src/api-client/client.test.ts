@@ -107,7 +107,7 @@ describe("ApiClient", () => {
     const kube = new ScriptedKube();
     const heartbeat = kube.client({ heartbeatTimeoutMs: 1000 }).get({ ...call, lane: "heartbeats" });
     const other = kube.client().get(call);
-    const ends = [assert.rejects(heartbeat, /not done within 1 s/), assert.rejects(other, /not done within 30 s/)];
+    const ends = [assert.rejects(heartbeat, /timed out after 1 s/), assert.rejects(other, /timed out after 30 s/)];
     await kube.clock.advance(1000);
     await ends[0];
     await kube.clock.advance(29_000);
@@ -128,7 +128,7 @@ describe("ApiClient", () => {
     await slow.end();
     assert.deepEqual(await listed, { items: [] });
     assert.deepEqual(kube.clock.waits, []);
-    const silent = assert.rejects(kube.client().list(call), /not done within 30 s/);
+    const silent = assert.rejects(kube.client().list(call), /timed out after 30 s/);
     const other = await kube.next();
     await other.open();
     await other.write("{");

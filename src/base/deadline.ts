@@ -6,7 +6,7 @@ export class DeadlineError extends Error {
   readonly wait: string;
   readonly limitMs: number;
   constructor(wait: string, limitMs: number) {
-    super(`${wait}: not done within ${limitMs / 1000} s`);
+    super(`${wait}: timed out after ${limitMs / 1000} s`);
     this.name = "DeadlineError";
     this.wait = wait;
     this.limitMs = limitMs;

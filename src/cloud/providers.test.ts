@@ -174,7 +174,7 @@ describe("a metadata service that is not what it should be", () => {
     const metadata = new Metadata({ service: systemMetadataService, clock, url: server.url });
     const refused = assert.rejects(
       new Ec2Metadata(metadata).instance(never),
-      /latest\/api\/token: not done within 5 s/u,
+      /latest\/api\/token: timed out after 5 s/u,
     );
     await clock.advance(5000);
     await refused;

@@ -15,7 +15,7 @@ export interface NodeCollectionDependencies {
 }
 
 const timeoutMs = 10_000;
-const noImages = "this node removes no images: they are somebody else's runtime's";
+const noImages = "this node removes no images: the runtime belongs to another program";
 
 /** What a person asks of a node's garbage: what there is, and that it go. */
 export class NodeCollection {
@@ -41,7 +41,7 @@ export class NodeCollection {
   async collect(signal: AbortSignal): Promise<GarbageReport> {
     this.#requireKnown();
     const { garbage, images, journal } = this.#deps;
-    const message = "somebody asked to collect garbage";
+    const message = "a user requested garbage collection";
     const entry = journal.record({ kind: "input", what: "GarbageRequested", message });
     const cause: Cause = { code: "GarbageRequested", message, entry };
     // Containers first: an image that only dead ones kept goes with them.

@@ -167,7 +167,7 @@ export class NodeLocalApi implements LocalApi {
     const { kubelet, journal } = this.#deps;
     const view = this.pod(selector);
     const { namespace, name, uid } = view;
-    const message = "somebody asked to try at once what waits for a back-off";
+    const message = "a user requested an immediate retry";
     const entry = journal.record({ kind: "input", what: "RetryRequested", message, pod: { namespace, name, uid } });
     kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "asked to try again at once", entry });
     return view;
@@ -233,7 +233,7 @@ export class NodeLocalApi implements LocalApi {
   }
 
   async confirmEvictions(): Promise<void> {
-    const message = "somebody allowed evictions by the thresholds of this start";
+    const message = "a user allowed evictions by the current thresholds";
     const evictions = this.#evictions();
     this.#deps.journal.record({ kind: "input", what: "EvictionsConfirmed", message });
     await evictions.confirm();

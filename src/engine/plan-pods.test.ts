@@ -91,7 +91,7 @@ test("pods that are being stopped, have ended, are overdue or wait for their nam
   const because = ["near", "far"];
   assert.deepEqual(stopping.waits, [{ text: "it is being stopped; SIGKILL", because, until: 1_003_000 }]);
   const state = { kind: "terminated", ending, killAtMs: 3000, released: false } as const;
-  assert.equal(only({ state }).note, "it has ended: near");
+  assert.equal(only({ state }).note, "the pod has ended: near");
   assert.deepEqual(only({ state, forgotten: true }).steps, [{ text: "remove the pod", because }]);
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);
   assert.match(

@@ -51,7 +51,7 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
     }
     case "terminated":
       if (plan.forgotten) return { ...none, steps: [{ text: "remove the pod", because: chain(state.ending.cause) }] };
-      return { ...none, note: `it has ended: ${state.ending.cause.message}` };
+      return { ...none, note: `the pod has ended: ${state.ending.cause.message}` };
     case "finished":
       return { ...none, note: "it is gone" };
     case "syncing":

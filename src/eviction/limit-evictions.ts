@@ -32,14 +32,14 @@ export class LimitEvictions {
 
   #evict(pod: Pod, { signal, message, used, limit }: PassedLimit): void {
     const text = (bytes: number): string => amountText("ephemeral-storage", BigInt(bytes));
-    const explanation = `evicted for a limit of its own: it uses ${text(used)} of ${text(limit)}`;
+    const explanation = `evicted for exceeding its own limit: it uses ${text(used)} of ${text(limit)}`;
     this.#evictor.evict(pod, {
       signal,
       message,
       explanation,
       graceSeconds: immediateGraceSeconds,
       disruption: false,
-      because: { code: "StorageLimitPassed", message: `the pod has passed ${signal}` },
+      because: { code: "StorageLimitPassed", message: `the pod exceeds ${signal}` },
       data: { used, limit },
     });
   }

@@ -134,7 +134,7 @@ export class NodeEvictions {
       await withDeadline(clock, `unused ${kind} to be removed`, reclaimLimitMs, signal, work).catch(
         (error: unknown) => {
           signal.throwIfAborted();
-          log.warn("cannot reclaim of the node", { what: kind, error: errorMessage(error) });
+          log.warn("cannot reclaim node-level resources", { what: kind, error: errorMessage(error) });
         },
       );
     }
@@ -170,7 +170,7 @@ export class NodeEvictions {
     const isNew = this.#told !== message;
     this.#told = message;
     if (!isNew) return waits;
-    log.warn("changed eviction thresholds call for an eviction", { pod: name, signal, waitsForConfirmation: waits });
+    log.warn("changed eviction thresholds would evict a pod", { pod: name, signal, waitsForConfirmation: waits });
     journal.record({ kind: "decision", what: "EvictionByChange", message, pod: podRef(pod), cause });
     return waits;
   }
@@ -192,7 +192,7 @@ export class NodeEvictions {
     this.#deps.evictor.evict(pod, {
       signal,
       ...evictionMessage(pod, usage, starvation),
-      explanation: `${victimText(ranked, victim, signal)}${before === "" ? "" : `; it used ${before}`}`,
+      explanation: `${victimText(ranked, victim, signal)}${before === "" ? "" : `; recent usage: ${before}`}`,
       graceSeconds: evictionGraceSeconds(pod, threshold, this.#maxPodGraceSeconds),
       disruption: true,
       because,

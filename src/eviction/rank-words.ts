@@ -26,7 +26,7 @@ export function victimText(ranked: readonly Ranked[], victim: Ranked, signal: Si
     .filter(({ isCritical }) => !isCritical)
     .slice(0, namedNext)
     .map((other) => `${fullName(other.pod.metadata)} (${placeText(other, signal)})`);
-  const others = next.length === 0 ? "nobody else could be evicted" : `next: ${next.join(", ")}`;
+  const others = next.length === 0 ? "no other pod can be evicted" : `next: ${next.join(", ")}`;
   return `evicted for ${signal}, ranked 1 of ${ranked.length}: ${placeText(victim, signal)}; ${others}`;
 }
 

@@ -165,7 +165,7 @@ test("a failure is logged once and retried each minute", async () => {
     flag === "-N" ? { exitCode: 4, stderr: "Another app holds the lock" } : {},
   );
   await machine.clock.advance(180_000);
-  assert.deepEqual(machine.told, ["cannot make iptables rules", "cannot make iptables rules"]);
+  assert.deepEqual(machine.told, ["cannot create iptables rules", "cannot create iptables rules"]);
   machine.answer = () => ({});
   await machine.clock.advance(60_000);
   assert.deepEqual(machine.told.slice(2), ["initialized iptables rules", "initialized iptables rules"]);

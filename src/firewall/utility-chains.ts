@@ -58,7 +58,7 @@ export class UtilityChains {
         [wereMade, isFailing] = [true, false];
       } catch (error) {
         signal.throwIfAborted();
-        if (!isFailing) log.warn("cannot make iptables rules", { ...fields, error: errorMessage(error) });
+        if (!isFailing) log.warn("cannot create iptables rules", { ...fields, error: errorMessage(error) });
         isFailing = true;
       }
       await clock.sleep("the next look at iptables rules", periodMs, signal);

@@ -209,7 +209,7 @@ test("a failed or ineffective removal affects no other image and is reported", a
   assert.deepEqual([...scene.images.keys()], ["fails", "lies"]);
   assert.deepEqual(
     scene.told("RemoveImage").map((message) => message.replace(/^.*?: done$/u, "done")),
-    ["device or resource busy", "the runtime says that it removed the image, and still has it", "done"],
+    ["device or resource busy", "the runtime reported the removal, but still has the image", "done"],
   );
 });
 

@@ -165,7 +165,7 @@ export class ImageCollector {
           return (await fileSystem.room(await fileSystem.mountPoint(signal))).availableBytes;
         } catch (error) {
           signal.throwIfAborted();
-          log.warn("cannot tell how much room the removal of images makes", { error: errorMessage(error) });
+          log.warn("cannot measure the space freed by removing images", { error: errorMessage(error) });
           return undefined;
         }
       };
@@ -288,14 +288,14 @@ export class ImageCollector {
         perform(journal, clock, { ...action, outcomeData: { reason } }, async () => {
           await images.removeImage({ image: spec }, { signal, timeoutMs });
           const left = await images.imageStatus({ image: spec }, { signal, timeoutMs });
-          if (left.image !== undefined) throw new Error("the runtime says that it removed the image, and still has it");
+          if (left.image !== undefined) throw new Error("the runtime reported the removal, but still has the image");
         }),
       );
       if (isRemoved) pass.removed.push(image);
       return isRemoved;
     } catch (error) {
       signal.throwIfAborted();
-      log.warn("removing an image failed", { image: names[0] ?? id, error: errorMessage(error) });
+      log.warn("cannot remove an image", { image: names[0] ?? id, error: errorMessage(error) });
       pass.failures.push(`${id}: ${errorMessage(error)}`);
       return false;
     }
@@ -307,16 +307,20 @@ export class ImageCollector {
 
   #tellFreed({ removed, verdicts }: Pass, freedBytes: number, cause: Cause): void {
     const stays = holdSummary(verdicts.held);
-    const why = stays === "" ? "" : `; these stay: ${stays}`;
+    const why = stays === "" ? "" : `; kept: ${stays}`;
     const message = `removed ${removed.length} images, ${formatSize(freedBytes)} freed${why}`;
     this.#deps.journal.record({ kind: "note", what: "ImagesCollected", message, cause, data: { freedBytes } });
-    this.#deps.log.info("images collected", { removed: removed.length, freedBytes, cause: cause.message });
+    this.#deps.log.info("image garbage collection finished", {
+      removed: removed.length,
+      freedBytes,
+      cause: cause.message,
+    });
   }
 }
 
 function shortageCause({ usedPercent }: Shortage, policy: ImageGarbagePolicy): Cause {
   const { highThresholdPercent, lowThresholdPercent } = policy;
-  const message = `the image file system is ${usedPercent}% full: from ${highThresholdPercent}% on images go, down to ${lowThresholdPercent}%`;
+  const message = `the image file system is ${usedPercent}% full: above the high threshold of ${highThresholdPercent}%, freeing down to ${lowThresholdPercent}%`;
   return { code: "ImageFsFull", message };
 }
 

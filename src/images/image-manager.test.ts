@@ -253,7 +253,7 @@ test("a pull has a deadline with a name; its outcome is unknown then", async () 
   const { clock, images, ensure, entries } = world({ pullDeadlineMs: 60_000 });
   const pull = refusal(ensure("app:1"), "ErrImagePull");
   await clock.advance(60_000);
-  assert.equal((await pull).message, "pull of image app:1: not done within 60 s");
+  assert.equal((await pull).message, "pull of image app:1: timed out after 60 s");
   assert.equal(images.pulls[0]?.signal?.aborted, true);
   assert.equal(entries.at(-1)?.result, "unknown");
   assert.deepEqual(clock.waits, []);

@@ -90,7 +90,7 @@ class StartUp {
     const waited = new Set<string>();
     const found = this.#steps.flatMap((step): readonly Phase[] => {
       if (step.kind === "action") return [this.#action(step), ...this.#life(step)];
-      if (step.what === "ImagePresent") return [this.#phase("image", "image is there", step, 0, "done")];
+      if (step.what === "ImagePresent") return [this.#phase("image", "image present", step, 0, "done")];
       const wait = this.#wait(step, waited);
       return wait === undefined ? [] : [wait];
     });

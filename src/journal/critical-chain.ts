@@ -51,7 +51,7 @@ function gapsBetween(chain: readonly Phase[], endMs: number): Phase[] {
   const fill = (until: number): void => {
     const durationMs = until - reached;
     if (durationMs < shortestGapMs) return;
-    const label = before?.kind === "run" ? "until its end was observed" : "podwright's own part";
+    const label = before?.kind === "run" ? "until its end was observed" : "podwright overhead";
     const of = before?.kind === "run" && before.container !== undefined ? { container: before.container } : {};
     gaps.push({ kind: "gap", label, ...of, offsetMs: reached, durationMs, result: "done" });
   };

@@ -42,7 +42,7 @@ export class NodeMemory {
       if (devices.length === 0) return (await this.#wasRegistered()) ? [] : "all";
     } catch (error) {
       // As upstream: if it is unknown, no resource is taken away.
-      this.#log.warn("cannot read what earlier runs recorded of the node", { error: errorMessage(error) });
+      this.#log.warn("cannot read the node state of earlier runs", { error: errorMessage(error) });
       return [];
     }
     return await this.#ofDevicePlugins();

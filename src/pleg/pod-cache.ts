@@ -119,7 +119,7 @@ export class PodCache {
     const subscriber: Subscriber = { newerThan, deliver: resolve };
     this.#subscribers.set(uid, [...(this.#subscribers.get(uid) ?? []), subscriber]);
     try {
-      return await withDeadline(this.#clock, `a fresh observation of pod ${uid}`, limitMs, signal, () => promise);
+      return await withDeadline(this.#clock, `inspection of pod ${uid}`, limitMs, signal, () => promise);
     } finally {
       this.#unsubscribe(uid, subscriber);
     }

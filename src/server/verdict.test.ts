@@ -54,6 +54,15 @@ const returned: readonly Partial<JournalInput>[] = [
   { kind: "decision", what: "PodFinished", message: "" },
 ];
 
+const started: Partial<JournalInput> = { kind: "action", what: "StartContainer", message: "", container: "app" };
+const killed: Partial<JournalInput> = {
+  kind: "decision",
+  what: "Killing",
+  message: "stopping container app",
+  container: "app",
+  cause: { code: "LivenessProbeFailed", message: "liveness failed 3/3" },
+};
+
 /** Expected line, the pod, and its journal. */
 const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInput>[]])[] = [
   ["Running and Ready for 2 min, no restarts", { readySince: now - 130_000 }],
@@ -83,6 +92,30 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
     retry(14_000, "app"),
   ],
+  [
+    "Restarting: app was OOM-killed, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 137 }) },
+    started,
+    { kind: "observation", what: "ContainerDied", message: "", container: "app", data: { reason: "OOMKilled" } },
+    retry(14_000, "app"),
+  ],
+  [
+    "Restarting: app was killed: liveness failed 3/3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 137 }) },
+    started,
+    killed,
+    { kind: "observation", what: "ContainerDied", message: "", container: "app", data: { reason: "Error" } },
+    retry(14_000, "app"),
+  ],
+  // An earlier instance was killed, this one exited by itself.
+  [
+    "Restarting: app exits with 3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
+    killed,
+    started,
+    { kind: "observation", what: "ContainerDied", message: "", container: "app", data: { reason: "Error" } },
+    retry(14_000, "app"),
+  ],
   // Housekeeping meanwhile is not a retry.
   [
     "Restarting: app exits with 3, next try in 14 s",
@@ -93,7 +126,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
       what: "RemoveContainer",
       message: "",
       container: "app",
-      cause: { code: "ContainerGC", message: "only the last dead instances of a container are kept" },
+      cause: { code: "ContainerGC", message: "older dead instances of a container are removed" },
     },
   ],
   [

@@ -89,7 +89,9 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
   if (reason === "CrashLoopBackOff") {
     const unmounted = failedMount(inputs, waiting);
     const what =
-      unmounted === undefined ? exitText(waiting) : detailed(`${printable(name)} does not start`, "", unmounted);
+      unmounted === undefined
+        ? (killText(inputs, name) ?? exitText(waiting))
+        : detailed(`${printable(name)} does not start`, "", unmounted);
     return `Restarting: ${what}${next ?? ""}`;
   }
   const word = pod.phase === "Running" ? "Running, not Ready" : "Pending";
@@ -177,6 +179,17 @@ function lastWait(entries: readonly JournalEntry[], container: string | undefine
 function running(entries: readonly JournalEntry[]): JournalEntry[] {
   const ended = new Set(entries.flatMap(({ kind, of }) => (kind === "outcome" && of !== undefined ? [of] : [])));
   return entries.filter(({ kind, seq }) => kind === "action" && !ended.has(seq));
+}
+
+/** What ended the container's last instance, unless it exited by itself: the kernel or podwright. */
+function killText({ entries }: VerdictInputs, name: string): string | undefined {
+  const own = entries.filter(({ container }) => container === name);
+  const since = own.slice(own.findLastIndex(({ kind, what }) => kind === "action" && what === "StartContainer") + 1);
+  if (since.some((entry) => entry.what === "ContainerDied" && textOf(entry, "reason") === "OOMKilled")) {
+    return `${printable(name)} was OOM-killed`;
+  }
+  const message = since.find(({ what }) => what === "Killing")?.cause?.message;
+  return message === undefined ? undefined : detailed(`${printable(name)} was killed`, "", message);
 }
 
 /** `app exits with 3` */

@@ -95,6 +95,6 @@ function known(pod: ApiPod, before: Known | undefined): Known {
   const wanted: Pod = { metadata, spec };
   return {
     pod: whole,
-    sourced: { pod: wanted, place: `the API server's pod ${metadata.namespace}/${metadata.name}` },
+    sourced: { pod: wanted, place: `API server pod ${metadata.namespace}/${metadata.name}` },
   };
 }

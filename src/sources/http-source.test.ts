@@ -66,7 +66,7 @@ test("a server that does not answer costs ten seconds, and is asked again after 
   fixture.answer = () => new Promise(() => {});
   const running = fixture.source.run(controller.signal);
   await fixture.clock.advance(10_000);
-  assert.match(problemsOf(fixture.source)[0] ?? "", /not done within 10 s/u);
+  assert.match(problemsOf(fixture.source)[0] ?? "", /timed out after 10 s/u);
   fixture.answer = () => fixture.text(200, podYaml("one"));
   await fixture.clock.advance(20_000);
   assert.deepEqual(fixture.pods, ["one-node1 busybox"]);

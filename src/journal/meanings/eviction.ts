@@ -10,7 +10,7 @@ export const evictionMeanings = {
     remedy: seePreview,
   },
   EvictionAverted: { means: "Removing dead containers and unused images was enough: no pod was evicted." },
-  EvictionsConfirmed: { means: "Somebody ran podwright evict --confirm: the thresholds of this start may evict pods." },
+  EvictionsConfirmed: { means: "A user ran podwright evict --confirm: the thresholds of this start may evict pods." },
   EvictionByChange: {
     means: "Only the changed eviction thresholds evict this pod: those of the last start would not.",
     remedy: "Correct the thresholds, or allow it with 'podwright evict --confirm' where it waits for that.",

@@ -41,7 +41,7 @@ export class DescriptorSocket implements Disposable {
     const isConnected = connect(this.#descriptor, addressOf(address), address.length) === 0;
     if (isConnected) return;
     this[Symbol.dispose]();
-    throw new Error(`nobody answers at ${path}`);
+    throw new Error(`no server at ${path}`);
   }
 
   write(bytes: Buffer): void {

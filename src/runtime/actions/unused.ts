@@ -27,10 +27,10 @@ export function unusedParts(status: PodStatus, policy: GarbagePolicy, isOver: bo
 }
 
 function whyItStays({ containers }: PodStatus, container: ContainerStatus): string {
-  if (container.state === "running") return "it runs";
-  if (container.state === "created") return "it is about to start";
+  if (container.state === "running") return "running";
+  if (container.state === "created") return "about to start";
   const isNewest = !containers.some(({ name, restartCount }) => {
     return name === container.name && restartCount > container.restartCount;
   });
-  return isNewest ? "it shows how the container ended last" : "the last dead instances are kept, and young ones";
+  return isNewest ? "newest instance of its container" : "one of the last dead instances, or too recent";
 }

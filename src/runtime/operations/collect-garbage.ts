@@ -8,7 +8,7 @@ import type { ContainerStatus, PodStatus, SandboxStatus } from "../status/pod-st
 import type { ContainerRemoval } from "./container-removal.ts";
 import { ignoreNotFound } from "./ignore-not-found.ts";
 
-const containerCause: Cause = { code: "ContainerGC", message: "only the last dead instances of a container are kept" };
+const containerCause: Cause = { code: "ContainerGC", message: "older dead instances of a container are removed" };
 const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and this one is empty" };
 
 type CollectorEffects = Pick<Effects, "clock" | "cri" | "journal" | "log">;

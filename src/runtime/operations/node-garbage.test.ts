@@ -190,9 +190,9 @@ test("what is of no use goes at once, and of a pod that has ended everything", a
   assert.deepEqual(
     unused?.parts.stays.map(({ container, why }) => [container.id, why]),
     [
-      ["web-2", "it runs"],
-      ["web-1", "the last dead instances are kept, and young ones"],
-      ["job-1", "it shows how the container ended last"],
+      ["web-2", "running"],
+      ["web-1", "one of the last dead instances, or too recent"],
+      ["job-1", "newest instance of its container"],
     ],
   );
   scene.over.add("uid-1");
