@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
+import { resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
+import { version } from "../base/version.ts";
 import { defaultEvictionHard, withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
@@ -22,20 +24,23 @@ import { ensurePrivateRuntime } from "../private-runtime/containerd.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { sweepFirewall } from "../private-runtime/firewall.ts";
 import { type MachineFacts, preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
+import { takeStateFormat } from "../private-runtime/state-format.ts";
 import { stopPrivateRuntime } from "../private-runtime/stop.ts";
 import { watchPrivateRuntime } from "../private-runtime/watch.ts";
 import { defaultPodIds } from "../runtime/config/id-ranges.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
+import { BootManifests } from "./boot-manifests.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { evictionSettings } from "./evictions.ts";
 import { machineInfo } from "./machine-info.ts";
-import { runNode } from "./node-process.ts";
+import { type NodeProcess, runNode } from "./node-process.ts";
 import {
   type AgentPorts,
   claim,
   lockStateDirectory,
+  onHangup,
   openPorts,
   openRecorder,
   terminationSignal,
@@ -50,6 +55,8 @@ export interface EngineOptions {
   readonly evict?: true;
   /** The file to which decisions are recorded. */
   readonly record?: string;
+  /** A directory whose manifests run as long as they are there. */
+  readonly manifests?: string;
 }
 
 /**
@@ -65,12 +72,19 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   // Until it is served a signal ends this process at once.
   const never = AbortSignal.any([]);
   using _engineLock = await lockStateDirectory(ports, layout, log, never);
+  await takeStateFormat(ports.files, layout.stateDirectory, version);
   const recorder = await openRecorder(ports, log, options.record);
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claim(ports, endpoint, log, never);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  const [endsWhenIdle, evicts] = [options.stay !== true, options.evict === true];
-  await serve(ports, layout, endpoint, { machine, endsWhenIdle, evicts, recorder }, log);
+  const serving = {
+    machine,
+    endsWhenIdle: options.stay !== true,
+    evicts: options.evict === true,
+    manifests: options.manifests === undefined ? undefined : resolve(process.cwd(), options.manifests),
+    recorder,
+  };
+  await serve(ports, layout, endpoint, serving, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
@@ -120,7 +134,41 @@ interface Serving {
   readonly endsWhenIdle: boolean;
   /** Pods are evicted for the node's sake, too. */
   readonly evicts: boolean;
+  /** A directory; undefined: pods come from `podwright run` alone. */
+  readonly manifests: string | undefined;
   readonly recorder: FlightRecorder | undefined;
+}
+
+/** `systemctl reload` sends a SIGHUP. */
+async function runBootManifests(manifests: BootManifests, signal: AbortSignal): Promise<void> {
+  using _hangup = onHangup(() => manifests.reload());
+  await manifests.run(signal);
+}
+
+interface BesideEngine extends Pick<Serving, "machine" | "manifests"> {
+  readonly ports: AgentPorts;
+  readonly layout: RuntimeLayout;
+  readonly log: Logger;
+  readonly cri: ReturnType<typeof connectCri>;
+}
+
+/** The manifests of a directory, and podwright's own runtime and its firewall. */
+function besideEngine({ ports, layout, log, cri, machine, manifests }: BesideEngine): NodeProcess["beside"] {
+  const { clock, processes } = ports;
+  return async ({ localApi }, _figures, signal, journal) => {
+    const places = manifests === undefined ? undefined : { directory: manifests, memory: layout.bootPods };
+    const fromManifests =
+      places && runBootManifests(new BootManifests({ ...ports, log, journal, localApi }, places), signal);
+    if (machine === undefined) return await fromManifests;
+    const ensure = (ensuring: AbortSignal): Promise<unknown> =>
+      ensurePrivateRuntime(runtimeDependencies(ports), layout, machine, ensuring);
+    const firewall = { processes, iptables: machine.programs.iptables, network: layout.cni.networkName };
+    await Promise.all([
+      fromManifests,
+      watchPrivateRuntime({ clock, log, runtime: cri.runtime, ensure }, signal),
+      sweepFirewall({ ...firewall, clock, log, runtime: cri.runtime }, signal),
+    ]);
+  };
 }
 
 /** Serves until idle or told to end. */
@@ -128,7 +176,7 @@ async function serve(
   ports: AgentPorts,
   layout: RuntimeLayout,
   endpoint: string,
-  { machine, endsWhenIdle, evicts, recorder }: Serving,
+  { machine, endsWhenIdle, evicts, manifests, recorder }: Serving,
   log: Logger,
 ): Promise<void> {
   const { clock, files, network } = ports;
@@ -179,17 +227,7 @@ async function serve(
     endsWhenIdle,
     recorder,
     subject: { configuration, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
-    beside: async (_node, _figures, signal) => {
-      if (machine === undefined) return;
-      const ensure = (ensuring: AbortSignal): Promise<unknown> =>
-        ensurePrivateRuntime(runtimeDependencies(ports), layout, machine, ensuring);
-      const { iptables } = machine.programs;
-      const firewall = { processes: ports.processes, iptables, network: layout.cni.networkName };
-      await Promise.all([
-        watchPrivateRuntime({ clock, log, runtime: cri.runtime, ensure }, signal),
-        sweepFirewall({ ...firewall, clock, log, runtime: cri.runtime }, signal),
-      ]);
-    },
+    beside: besideEngine({ ports, layout, log, cri, machine, manifests }),
   });
   if (ended === "idle" && machine === undefined) await removeCgroup(ports, config.node, log);
 }

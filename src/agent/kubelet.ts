@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { version } from "../base/version.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { KubeletFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
@@ -24,6 +25,7 @@ import type { Cri } from "../ports/cri.ts";
 import type { LogLevel } from "../ports/log.ts";
 import { canonicalPath } from "../private-runtime/canonical-path.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
+import { takeStateFormat } from "../private-runtime/state-format.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { Health } from "../server/local-api.ts";
 import { healthzRoutes } from "../server/healthz.ts";
@@ -76,6 +78,7 @@ async function operate(daemon: Daemon): Promise<void> {
   using lockFile = await openLockFile(daemon);
   const { rootDirectory, layout } = await makeDirectories(daemon);
   using _stateLock = await lockStateDirectory(ports, layout, log, daemon.termination);
+  await takeStateFormat(ports.files, layout.stateDirectory, version);
   const recorder = await openRecorder(ports, log, flags.record);
   using _claim = await claim(ports, endpoint, log, daemon.termination);
   const credentials = await ownCredentials(daemon, nodeName);

@@ -127,3 +127,9 @@ export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   for (const signal of signals) process.on(signal, end);
   return termination.signal;
 }
+
+/** Calls back at each SIGHUP, which otherwise ends the process, until disposed of. */
+export function onHangup(callback: () => void): Disposable {
+  process.on("SIGHUP", callback);
+  return { [Symbol.dispose]: () => void process.off("SIGHUP", callback) };
+}

@@ -13,6 +13,7 @@ import type { RunOptions } from "./run.ts";
 import { addJournalCommands } from "./journal-program.ts";
 import { addRemoteCommands } from "./remote-program.ts";
 import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
+import { addServiceCommands } from "./service-program.ts";
 import type { StopOptions } from "./stop.ts";
 import { addUpkeepCommands } from "./upkeep-program.ts";
 import type { UiOptions } from "./ui.ts";
@@ -49,6 +50,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGH
   addDebug(define);
   addRemoteCommands({ program, run: (work) => withMachine(define, work) });
   addStop(define);
+  addServiceCommands({ program, run: (work) => withMachine(define, work) });
   addJournalCommands({ program, run: (work) => withContext(define, work) });
   addExplain(program, terminal, setExitCode);
   addPlan(define);
@@ -330,7 +332,8 @@ function addEngine(define: Define): void {
     .command("engine", { hidden: true })
     .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
-    .option("--stay", "keep running without pods: for developing podwright")
+    .option("--stay", "keep running without pods")
+    .option("--manifests <dir>", "also run the manifests of this directory, as long as they are there")
     .addOption(evictOption())
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))

@@ -59,6 +59,8 @@ export interface RuntimeLayout {
   readonly lockFile: string;
   readonly pidFile: string;
   readonly manifests: string;
+  /** Names the pods that are there because of the manifests that run at boot. */
+  readonly bootPods: string;
   readonly journal: string;
   /** What upstream calls the root directory: `pods/` with the volumes is below it. */
   readonly kubeletRoot: string;
@@ -103,6 +105,7 @@ export function runtimeLayout(stateDirectory: string, hashing: Hashing): Runtime
     lockFile: `${run}/engine.lock`,
     pidFile: `${run}/engine.pid`,
     manifests: `${state}/manifests`,
+    bootPods: `${state}/boot-pods.json`,
     journal: `${state}/journal`,
     kubeletRoot: `${state}/kubelet`,
   };

@@ -87,6 +87,11 @@ function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]):
   return { pods, configMaps, secrets, warnings, origins };
 }
 
+/** Of the files in a directory these are read. */
+export function isManifestName(name: string): boolean {
+  return /^[^.].*\.(?:ya?ml|json)$/iu.test(name);
+}
+
 interface Text {
   /** As the person wrote the path. */
   readonly name: string;
@@ -139,7 +144,7 @@ async function* readPath(
       yield entries;
       return;
     }
-    const names = entries.map((entry) => entry.name).filter((name) => /^[^.].*\.(?:ya?ml|json)$/iu.test(name));
+    const names = entries.map((entry) => entry.name).filter(isManifestName);
     if (names.length === 0) yield new ManifestError({ file: path }, "holds no .yaml, .yml or .json file");
     for (const name of names.toSorted()) yield await read(join(path, name), join(absolute, name));
   } else {

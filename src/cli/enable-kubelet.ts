@@ -1,0 +1,46 @@
+import { join, resolve } from "node:path/posix";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { parseKubeletFlags } from "../config/flags.ts";
+import { loadConfiguration } from "../config/load.ts";
+import { openCgroups } from "../linux/cgroups/cgroups.ts";
+import type { MachineContext } from "./machine-context.ts";
+import { kubeletService, kubeletUnit, type ServicePlaces } from "./service-units.ts";
+import { removeUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
+
+type ServiceContext = Pick<MachineContext, "files" | "processes" | "terminal" | "clock">;
+
+/** `podwright enable --kubelet`: `podwright kubelet` runs with this configuration now and after each boot. */
+export async function enableKubelet(context: ServiceContext, config: string, places: ServicePlaces): Promise<ExitCode> {
+  const { files, processes, terminal, clock } = context;
+  const path = resolve(process.cwd(), config);
+  if (/[\s"'\\$%]/u.test(path)) {
+    throw new PodwrightError(ExitCode.badInput, `${path} holds a character that systemd would interpret`, {
+      remedy: "give a path of plain letters",
+    });
+  }
+  const { version: cgroupVersion } = await openCgroups(clock);
+  const reading = { files, workingDirectory: process.cwd(), cgroupVersion };
+  await loadConfiguration(reading, parseKubeletFlags(["--config", path]));
+  await requireSystemd(context, places, `podwright kubelet --config ${path}`);
+  await writeUnit(context, join(places.units, kubeletService), kubeletUnit(places, `--config ${path}`));
+  await systemctl(processes, ["enable", "--quiet", kubeletService]);
+  await systemctl(processes, ["restart", kubeletService]);
+  terminal.print(
+    [
+      `enabled: ${kubeletService} runs now and after each boot`,
+      `  systemctl status ${kubeletService}`,
+      "  podwright ps --state-dir /var/lib/kubelet/podwright",
+      `  journalctl -u ${kubeletService}`,
+    ].join("\n"),
+  );
+  return ExitCode.done;
+}
+
+/** `podwright disable --kubelet`. */
+export async function disableKubelet(context: ServiceContext, places: ServicePlaces): Promise<ExitCode> {
+  if (!(await removeUnit(context, places, kubeletService))) {
+    throw new PodwrightError(ExitCode.badInput, `there is no ${kubeletService} that podwright wrote`);
+  }
+  context.terminal.print(`disabled: ${kubeletService}; its pods keep running`);
+  return ExitCode.done;
+}

@@ -1,0 +1,39 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { StateOptions } from "./context.ts";
+import { disableCommand, enableCommand } from "./enable.ts";
+import { disableKubelet, enableKubelet } from "./enable-kubelet.ts";
+import type { MachineContext } from "./machine-context.ts";
+import { systemPlaces } from "./service-units.ts";
+
+export interface EnableOptions extends StateOptions {
+  /** The file of a KubeletConfiguration. */
+  readonly kubelet?: string;
+}
+
+export interface DisableOptions extends StateOptions {
+  readonly kubelet?: true;
+}
+
+/** `podwright enable`, of manifests or of the kubelet. */
+export async function enable(
+  context: MachineContext,
+  files: readonly string[],
+  { kubelet }: EnableOptions,
+): Promise<ExitCode> {
+  if (files.length > 0 === (kubelet !== undefined)) {
+    throw new PodwrightError(ExitCode.badInput, "give manifests or --kubelet CONFIG, one of them");
+  }
+  if (kubelet !== undefined) return await enableKubelet(context, kubelet, systemPlaces());
+  return await enableCommand(context, files, systemPlaces());
+}
+
+/** `podwright disable`, likewise. */
+export async function disable(
+  context: MachineContext,
+  files: readonly string[],
+  { kubelet }: DisableOptions,
+): Promise<ExitCode> {
+  if (kubelet === undefined) return await disableCommand(context, files, systemPlaces());
+  if (files.length === 0) return await disableKubelet(context, systemPlaces());
+  throw new PodwrightError(ExitCode.badInput, "give names of manifests or --kubelet, not both");
+}

@@ -1,0 +1,49 @@
+import type { Define } from "./define-commands.ts";
+import type { DisableOptions, EnableOptions } from "./service-commands.ts";
+import type { MachineContext } from "./machine-context.ts";
+
+/** The commands that have pods run after each boot. */
+export function addServiceCommands(define: Define<MachineContext>): void {
+  addEnable(define);
+  addDisable(define);
+}
+
+function addEnable({ program, run }: Define<MachineContext>): void {
+  program
+    .command("enable")
+    .summary("run pods now and after each boot")
+    .description(
+      "Copies manifests to /etc/podwright/manifests and runs them as podwright.service, now and after each boot. Pods keep " +
+        "running when the service is stopped, restarted or upgraded. Files that are put into that directory later, " +
+        "changed or removed count at once.",
+    )
+    .argument("[file...]", "manifest files or directories")
+    .option("--kubelet <config>", "instead: run 'podwright kubelet --config CONFIG' as podwright-kubelet.service")
+    .addHelpText(
+      "after",
+      "\n  podwright enable web.yaml\n  podwright enable /etc/podwright/manifests\n  systemctl status podwright",
+    )
+    .action(
+      run<EnableOptions>(async (context, options, files) => {
+        return (await import("./service-commands.ts")).enable(context, files, options);
+      }),
+    );
+}
+
+function addDisable({ program, run }: Define<MachineContext>): void {
+  program
+    .command("disable")
+    .summary("undo 'podwright enable'")
+    .description(
+      "Removes manifests from /etc/podwright/manifests, without names all of them, and stops their pods. With the last one " +
+        "the service goes.",
+    )
+    .argument("[file...]", "names of manifests in /etc/podwright/manifests")
+    .option("--kubelet", "instead: stop podwright-kubelet.service and remove it; its pods keep running")
+    .addHelpText("after", "\n  podwright disable web.yaml\n  podwright disable")
+    .action(
+      run<DisableOptions>(async (context, options, files) => {
+        return (await import("./service-commands.ts")).disable(context, files, options);
+      }),
+    );
+}

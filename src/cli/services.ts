@@ -1,0 +1,68 @@
+import { join } from "node:path/posix";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Files } from "../ports/files.ts";
+import type { Processes } from "../ports/processes.ts";
+import { type ServicePlaces, unitMark } from "./service-units.ts";
+
+/** A start waits until the service is ready, which may have to start containerd and import images. */
+const limitMs = 6 * 60_000;
+
+interface ServiceContext {
+  readonly files: Files;
+  readonly processes: Pick<Processes, "run">;
+}
+
+/** @throws PodwrightError where nothing starts services at boot */
+export async function requireSystemd(
+  { files }: Pick<ServiceContext, "files">,
+  { booted }: ServicePlaces,
+  instead: string,
+): Promise<void> {
+  if ((await files.stat(booted)) !== undefined) return;
+  throw new PodwrightError(ExitCode.environment, "systemd is not process 1 here, so nothing starts a service at boot", {
+    remedy: `have your init run: ${instead}`,
+  });
+}
+
+/** Writes a unit of podwright's; one that somebody else wrote is left alone. @throws PodwrightError then */
+export async function writeUnit({ files, processes }: ServiceContext, path: string, text: string): Promise<void> {
+  if ((await files.stat(path)) !== undefined && !(await isOurs(files, path))) {
+    throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`, { remedy: "move it away first" });
+  }
+  await files.writeAtomic(path, `${unitMark}\n${text}`, 0o644);
+  await systemctl(processes, ["daemon-reload"]);
+}
+
+/** Stops a service, now and at boot, and removes its unit if podwright wrote it. False when there is none. */
+export async function removeUnit(
+  { files, processes }: ServiceContext,
+  { units, booted }: ServicePlaces,
+  service: string,
+): Promise<boolean> {
+  const path = join(units, service);
+  if ((await files.stat(path)) === undefined || !(await isOurs(files, path))) return false;
+  const isBooted = (await files.stat(booted)) !== undefined;
+  if (isBooted) await systemctl(processes, ["disable", "--quiet", "--now", service]);
+  await files.remove(path);
+  if (isBooted) await systemctl(processes, ["daemon-reload"]);
+  return true;
+}
+
+async function isOurs(files: Files, path: string): Promise<boolean> {
+  return new TextDecoder().decode(await files.read(path, 64 * 1024)).startsWith(unitMark);
+}
+
+export async function isActive(processes: Pick<Processes, "run">, service: string): Promise<boolean> {
+  const { exitCode } = await processes.run("systemctl", ["is-active", "--quiet", service], { timeoutMs: 30_000 });
+  return exitCode === 0;
+}
+
+/** Runs `systemctl`. @throws PodwrightError with what it says when it fails */
+export async function systemctl(processes: Pick<Processes, "run">, words: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await processes.run("systemctl", words, { timeoutMs: limitMs });
+  if (exitCode === 0) return;
+  const reason = stderr.trim() || `exit code ${exitCode}`;
+  throw new PodwrightError(ExitCode.failed, `systemctl ${words.join(" ")}: ${reason}`, {
+    remedy: `see: journalctl -u ${words.at(-1)}`,
+  });
+}

@@ -1,0 +1,66 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { FileError, type Files } from "../ports/files.ts";
+
+/** Counts up with each change of the state directory that an earlier podwright would misread. */
+const currentFormat = 1;
+
+/** What the state directory says of itself. */
+interface StateFormat {
+  readonly format: number;
+  /** The version of podwright that wrote it last. */
+  readonly podwright: string;
+}
+
+/**
+ * Takes a state directory that this or an earlier podwright wrote, and marks it as this one's; what is in it is converted by whoever
+ * reads it. One without a mark is of 0.1.0 or new. To be called with the directory's lock held, before anything is read.
+ * @param version of this podwright
+ * @throws PodwrightError when a newer podwright wrote it in a format of its own
+ */
+export async function takeStateFormat(
+  files: Pick<Files, "read" | "writeAtomic">,
+  stateDirectory: string,
+  version: string,
+): Promise<void> {
+  const path = `${stateDirectory}/format.json`;
+  const found = await readFormat(files, path);
+  if (found !== undefined && found.format > currentFormat) {
+    const written = `podwright ${found.podwright} wrote ${stateDirectory} in format ${found.format}`;
+    throw new PodwrightError(
+      ExitCode.environment,
+      `${written}; podwright ${version} reads formats up to ${currentFormat}`,
+      {
+        remedy: `install podwright ${found.podwright} or newer, or use another --state-dir; nothing was changed`,
+      },
+    );
+  }
+  if (found?.format === currentFormat && found.podwright === version) return;
+  const format: StateFormat = { format: currentFormat, podwright: version };
+  await files.writeAtomic(path, `${JSON.stringify(format)}\n`, 0o644);
+}
+
+async function readFormat(files: Pick<Files, "read">, path: string): Promise<StateFormat | undefined> {
+  let text: string;
+  try {
+    text = new TextDecoder().decode(await files.read(path, 4096));
+  } catch (error) {
+    if (error instanceof FileError && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+  const value = parse(text);
+  if (value !== undefined) return value;
+  throw new PodwrightError(ExitCode.environment, `${path} is damaged`, {
+    remedy: "remove it if podwright has not been downgraded",
+  });
+}
+
+function parse(text: string): StateFormat | undefined {
+  try {
+    const { format, podwright } = JSON.parse(text) as Partial<StateFormat>;
+    return Number.isSafeInteger(format) && typeof podwright === "string"
+      ? { format: Number(format), podwright }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

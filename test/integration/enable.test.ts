@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { openContext } from "../../src/cli/context.ts";
+import { disableCommand, enableCommand } from "../../src/cli/enable.ts";
+import { type MachineContext, openMachine } from "../../src/cli/machine-context.ts";
+import { engineService, type ServicePlaces } from "../../src/cli/service-units.ts";
+import { type OutputStream, Terminal } from "../../src/cli/terminal.ts";
+import type { PodView } from "../../src/server/local-api.ts";
+import { FakeSystemd } from "../support/fake-systemd.ts";
+import { until } from "../support/podwright.ts";
+import { journaledUids, removeDirectories, tracesOf } from "../support/traces.ts";
+
+let directory = "";
+let places: ServicePlaces;
+let systemd: FakeSystemd;
+let context: MachineContext;
+let printed = "";
+
+const manifest = (name: string): string => `
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: ${name} }
+data: { GREETING: hello }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: ${name} }
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: podwright.local/demo:1
+      imagePullPolicy: IfNotPresent
+      command: [/bin/sh, -c, "trap 'exit 0' TERM; while true; do sleep 1 & wait $!; done"]
+      envFrom: [{ configMapRef: { name: ${name} } }]
+`;
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, text);
+  return path;
+}
+
+async function views(): Promise<readonly PodView[]> {
+  return await context.engine.pods();
+}
+
+/** @returns the container's id */
+async function running(name: string): Promise<string> {
+  let id = "";
+  await until(`${name} runs`, async () => {
+    const pod = (await views()).find((view) => view.name === name);
+    id = pod?.containers[0]?.id ?? "";
+    return pod?.ready === true;
+  });
+  return id;
+}
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "podwright-enable-"));
+  const units = join(directory, "units");
+  await mkdir(units);
+  const launcher = "/usr/lib/podwright/bin/podwright";
+  places = { manifests: join(directory, "manifests"), units, booted: join(directory, "booted"), launcher };
+  systemd = new FakeSystemd(directory, units, launcher);
+  const stream: OutputStream = {
+    write: (text) => {
+      printed += String(text);
+      return true;
+    },
+  };
+  const opened = await openContext(new Terminal(stream, stream, {}), { stateDir: join(directory, "state") });
+  context = { ...openMachine(opened), processes: systemd.processes };
+});
+
+after(async () => {
+  await systemd[Symbol.asyncDispose]();
+  await removeDirectories(context.layout);
+  await rm(directory, { recursive: true, force: true });
+});
+
+test("where systemd is not process 1 nothing is changed, and one line says what to run instead", async () => {
+  const web = await file("web.yaml", manifest("web"));
+  await assert.rejects(enableCommand(context, [web], places), {
+    message: "systemd is not process 1 here, so nothing starts a service at boot",
+    remedy: "have your init run: podwright run --detach --wait none FILE",
+  });
+  assert.equal(existsSync(places.manifests), false);
+  await mkdir(places.booted);
+});
+
+test("an invalid manifest, and what can't be there at boot, change nothing", async () => {
+  const bad = await file("bad.yaml", manifest("web").replace("image:", "imag:"));
+  assert.equal(await enableCommand(context, [bad], places), 2);
+  assert.match(printed, /bad\.yaml:\d+/u);
+  await assert.rejects(enableCommand(context, ["-"], places), /- is not a file/u);
+  await assert.rejects(enableCommand(context, ["https://example.com/a.yaml"], places), /is not a file/u);
+  await assert.rejects(
+    enableCommand(context, [await file("notes.txt", "")], places),
+    /ends in \.yaml, \.yml or \.json/u,
+  );
+  await mkdir(join(directory, "other"));
+  const other = await file("other/web.yaml", manifest("web"));
+  await assert.rejects(enableCommand(context, [join(directory, "web.yaml"), other], places), /have the same name/u);
+  assert.equal(existsSync(places.manifests), false);
+  assert.deepEqual(await readdir(places.units), []);
+});
+
+test("a unit that podwright did not write is left alone", async () => {
+  const unit = join(places.units, engineService);
+  await writeFile(unit, "[Service]\nExecStart=/bin/true\n");
+  await assert.rejects(enableCommand(context, [join(directory, "web.yaml")], places), /was not written by podwright/u);
+  assert.equal(await readFile(unit, "utf8"), "[Service]\nExecStart=/bin/true\n");
+  await rm(unit);
+});
+
+test("enabled pods run, outlive restarts of the service, and are joined by others", async () => {
+  assert.equal(await enableCommand(context, [join(directory, "web.yaml")], places), 0, printed);
+  assert.match(printed, /enabled: web runs now and after each boot\n {2}podwright ps\n {2}podwright why web\n/u);
+  assert.ok(systemd.isEnabled(engineService));
+  const id = await running("web");
+  await systemd.restart(engineService);
+  assert.ok(systemd.said.some((message) => message.startsWith("STOPPING=1")));
+  assert.equal(await running("web"), id, "the same container");
+  assert.equal(await enableCommand(context, [await file("db.yaml", manifest("db"))], places), 0, printed);
+  await running("db");
+  assert.equal(await running("web"), id);
+  await until("the reload is over", async () => {
+    systemd.listen();
+    const reload = systemd.said.findIndex((message) => message.startsWith("RELOADING=1\nMONOTONIC_USEC="));
+    return reload >= 0 && systemd.said.slice(reload).some((message) => message.startsWith("READY=1"));
+  });
+});
+
+test("a file that is put there or taken away counts at once", async () => {
+  await writeFile(join(places.manifests, "extra.yaml"), manifest("extra"));
+  await running("extra");
+  await rm(join(places.manifests, "extra.yaml"));
+  await until("extra is gone", async () => !(await views()).some(({ name }) => name === "extra"));
+});
+
+test("disabling stops the pods of a manifest, and with the last one the service goes without a trace", async () => {
+  assert.equal(await disableCommand(context, ["db.yaml"], places), 0, printed);
+  assert.deepEqual(
+    (await views()).map(({ name }) => name),
+    ["web"],
+  );
+  await assert.rejects(disableCommand(context, ["db.yaml"], places), {
+    message: "db.yaml is not enabled",
+    remedy: "enabled: web.yaml",
+  });
+  const uids = await journaledUids(context.layout);
+  assert.equal(await disableCommand(context, [], places), 0, printed);
+  assert.match(printed, /disabled: 1 manifest; no manifest is left, and the service is removed\n$/u);
+  assert.equal(systemd.isActive, false);
+  assert.equal(systemd.isEnabled(engineService), false);
+  assert.deepEqual(await readdir(places.units), []);
+  assert.deepEqual(await readdir(places.manifests), []);
+  await assert.rejects(disableCommand(context, [], places), /nothing is enabled/u);
+  const traces = await tracesOf(context.layout, uids);
+  assert.deepEqual(
+    traces.filter((trace) => !trace.startsWith("path ")),
+    [],
+  );
+});
