@@ -119,7 +119,8 @@ function ownClient({ containerd }: RuntimeLayout, { programs }: MachineFacts): {
 /** Of somebody else's runtime only the pods' parent cgroup is podwright's. */
 async function removeCgroup(
   { cgroups }: Ports,
-  { cgroupRoot, cgroupDriver }: Pick<NodeContext, "cgroupRoot" | "cgroupDriver">,
+  cgroupRoot: string,
+  { cgroupDriver }: Pick<NodeContext, "cgroupDriver">,
   log: Logger,
 ): Promise<void> {
   const cgroup = cgroupPath(parseCgroupfsPath(cgroupRoot), cgroupDriver);
@@ -229,5 +230,5 @@ async function serve(
     subject: { configuration, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
     beside: besideEngine({ ports, layout, log, cri, machine, manifests }),
   });
-  if (ended === "idle" && machine === undefined) await removeCgroup(ports, config.node, log);
+  if (ended === "idle" && machine === undefined) await removeCgroup(ports, cgroupRoot, config.node, log);
 }

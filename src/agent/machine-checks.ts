@@ -1,5 +1,7 @@
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { release } from "node:os";
 import { cloudOptions } from "../config/cloud-options.ts";
+import { machineWarnings } from "../config/machine-warnings.ts";
 import { uselessNameServers, uselessThresholds } from "../config/settings.ts";
 import { checkReservedProcessors } from "../engine/reserved-processors.ts";
 import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/processes/own-process.ts";
@@ -25,6 +27,7 @@ export async function checkMachine({ ports, log, configuration, flags, served }:
   if (ports.cgroups.version === 1) {
     log.warn("cgroup v1 detected. cgroup v1 support is deprecated; please migrate to cgroup v2");
   }
+  for (const warning of machineWarnings(configuration, ports.cgroups.version, release())) log.warn(warning);
   for (const signal of uselessThresholds(configuration)) {
     log.warn("ignoring the containerfs eviction threshold: that of nodefs or imagefs applies", { signal });
   }

@@ -110,9 +110,14 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
     supervise({ clock, log, manager: ports.serviceManager }, node, stop.signal),
     parts.beside(node, figures, stop.signal, journal),
   ]);
-  const reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
-  stop.abort(new Error("the engine is stopping"));
-  await server.close();
+  let reason: NodeEnd;
+  try {
+    reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
+  } finally {
+    // Also when the node fails, or the process would not exit.
+    stop.abort(new Error("the engine is stopping"));
+    await server.close();
+  }
   await work;
   if (reason === "idle") await node.tidyUp();
   await Promise.all([journal.close(), recorder?.close()]);

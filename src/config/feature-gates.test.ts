@@ -81,8 +81,12 @@ test("AllAlpha and AllBeta set what is not named itself and not locked", () => {
 
 test("AllAlpha and AllBeta are told with the gates that podwright looks at, and only where they change some", () => {
   const warningsOf = (settings: Readonly<Record<string, boolean>>): string => featureGates(settings).warnings.join();
-  assert.equal(warningsOf({ AllAlpha: true }), "feature gate AllAlpha=true has no effect in podwright beyond PodsAPI");
-  assert.equal(warningsOf({ AllAlpha: true, PodsAPI: false }), "feature gate AllAlpha=true has no effect in podwright");
+  assert.equal(
+    warningsOf({ AllAlpha: true }),
+    "feature gate AllAlpha=true has no effect in podwright beyond MemoryQoS, PodsAPI, QOSReserved",
+  );
+  const others = { PodsAPI: false, MemoryQoS: false, QOSReserved: false };
+  assert.equal(warningsOf({ AllAlpha: true, ...others }), "feature gate AllAlpha=true has no effect in podwright");
   assert.match(warningsOf({ AllBeta: false }), /beyond ComponentFlagz, .*KubeletCrashLoopBackOffMax/);
   assert.equal(warningsOf({ AllBeta: true }), "feature gate AllBeta=true has no effect in podwright");
   assert.equal(warningsOf({ AllAlpha: false }), "");

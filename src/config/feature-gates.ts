@@ -202,7 +202,9 @@ const honoured = new Set([
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
   "KubeletPodResourcesListUseActivePods",
+  "MemoryQoS",
   "PodsAPI",
+  "QOSReserved",
   "RotateKubeletServerCertificate",
 ]);
 

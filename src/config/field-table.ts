@@ -3,9 +3,7 @@ export type FieldSupport =
   /** `how` where it is not simply what the field's own documentation says. */
   | { readonly kind: "honoured"; readonly how?: string }
   /** Set to anything but what podwright does anyway (`unless`), it is warned of. Completes "not honoured: podwright …". */
-  | { readonly kind: "ignored"; readonly because: string; readonly unless?: readonly unknown[] }
-  /** Set to anything but `unless`, podwright does not start. Completes "not supported: podwright …". */
-  | { readonly kind: "refused"; readonly because: string; readonly unless: readonly unknown[] };
+  | { readonly kind: "ignored"; readonly because: string; readonly unless?: readonly unknown[] };
 
 const honoured: FieldSupport = { kind: "honoured" };
 
@@ -17,14 +15,8 @@ function ignored(because: string, ...unless: readonly unknown[]): FieldSupport {
   return { kind: "ignored", because, unless };
 }
 
-function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
-  return { kind: "refused", because, unless };
-}
-
 const noProfiles = "is not a Go program and has no pprof profiles or klog levels";
-const noReservedCgroups = "limits pods to node allocatable, but no system cgroup to its reservation";
 const noEffectUpstream = "has no use for it, like the kubelet of 1.36";
-const noMemoryQos = "does not set memory.min, low and high yet";
 const noTopology = "does not align resources with the machine's topology yet";
 const noCpuManager = "does not assign exclusive CPUs to containers yet";
 
@@ -79,10 +71,10 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   volumeStatsAggPeriod: as(
     "the minimum interval between measurements of volumes, which run only on demand; negative: never",
   ),
-  kubeletCgroups: as("the cgroup whose usage is reported as the kubelet's; the process is not moved there"),
-  systemCgroups: as("the cgroup whose usage is reported as the system's; no processes are moved there"),
+  kubeletCgroups: as("the kubelet is moved there, and its usage is reported as the kubelet's"),
+  systemCgroups: as("every process of the root cgroup but kernel threads and process 1 is moved there, each minute"),
   cgroupRoot: as("`/` when empty; created when missing, which the Go kubelet refuses"),
-  cgroupsPerQOS: refused("requires the cgroups of QoS classes and pods", true),
+  cgroupsPerQOS: as("false: pods have no cgroups of their own, and their limits as a whole are not enforced"),
   cgroupDriver: as("the runtime's RuntimeConfig takes precedence"),
   cpuManagerPolicy: ignored(noCpuManager, "none"),
   singleProcessOOMKill: honoured,
@@ -92,7 +84,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   topologyManagerPolicy: ignored(noTopology, "none"),
   topologyManagerScope: ignored(noTopology),
   topologyManagerPolicyOptions: ignored(noTopology),
-  qosReserved: ignored("reserves no memory for QoS classes; the feature gate is alpha"),
+  qosReserved: as("memory only, under the feature gate QOSReserved; a class that uses more is not killed for it"),
   runtimeRequestTimeout: honoured,
   hairpinMode: ignored(noEffectUpstream),
   maxPods: honoured,
@@ -120,7 +112,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   enableControllerAttachDetach: as(
     "sets the Node's annotation for the attach-detach controller; podwright attaches no volumes yet",
   ),
-  protectKernelDefaults: ignored("neither checks nor changes kernel settings", false),
+  protectKernelDefaults: as(
+    "false: kernel settings that differ from the kubelet's are changed; never by `podwright run`",
+  ),
   makeIPTablesUtilChains: as("by the machine's own `iptables` and `ip6tables`; `podwright run` makes none"),
   iptablesMasqueradeBit: ignored(noEffectUpstream),
   iptablesDropBit: ignored(noEffectUpstream),
@@ -141,9 +135,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   kubeReserved: honoured,
   reservedSystemCPUs: as("the number of these CPUs is reserved; which ones matters only to the static CPU manager"),
   showHiddenMetricsForVersion: ignored("has no hidden metrics"),
-  systemReservedCgroup: ignored(noReservedCgroups),
-  kubeReservedCgroup: ignored(noReservedCgroups),
-  enforceNodeAllocatable: ignored(noReservedCgroups, ["pods"], ["none"], []),
+  systemReservedCgroup: as("must exist, with all controllers: podwright does not start otherwise"),
+  kubeReservedCgroup: as("must exist, with all controllers: podwright does not start otherwise"),
+  enforceNodeAllocatable: as("a memory limit below what its cgroup uses is logged before it is set"),
   allowedUnsafeSysctls: honoured,
   volumePluginDir: ignored("runs no Flexvolume drivers"),
   providerID: honoured,
@@ -163,8 +157,8 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   enableProfilingHandler: as("profiles are always refused: podwright is not a Go program"),
   enableDebugFlagsHandler: honoured,
   seccompDefault: honoured,
-  memoryThrottlingFactor: ignored(noMemoryQos),
-  memoryReservationPolicy: ignored(noMemoryQos, "None"),
+  memoryThrottlingFactor: as("under the feature gate MemoryQoS, on cgroup v2"),
+  memoryReservationPolicy: as("under the feature gate MemoryQoS, on cgroup v2; resizes follow"),
   registerWithTaints: as("each needs an effect; duplicates of key and effect are an error"),
   registerNode: honoured,
   tracing: ignored("exports no traces yet"),

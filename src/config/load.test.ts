@@ -288,7 +288,7 @@ test("a file that is empty, missing, of another kind or version is an error that
 
 test("what is set and not honoured is warned of with its place, empty values of generated files are not", async () => {
   const { warnings } = await loadText(
-    "maxPods: 10\nevictionMaxPodGracePeriod: 0\nmemoryThrottlingFactor: 0.5\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
+    "maxPods: 10\nevictionMaxPodGracePeriod: 0\nvolumePluginDir: /drivers\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
       "readOnlyPort: 0\ncpuManagerReconcilePeriod: 0s\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: '0'}}}",
     "--boot-id-file=/x",
     "--max-pods=11",
@@ -298,16 +298,8 @@ test("what is set and not honoured is warned of with its place, empty values of 
     "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
     "Flag --volume-stats-agg-period has been deprecated, This parameter should be set via the config file specified by --config.",
-    "/etc/kubelet.yaml:5:1: memoryThrottlingFactor: not honoured: podwright does not set memory.min, low and high yet",
+    "/etc/kubelet.yaml:5:1: volumePluginDir: not honoured: podwright runs no Flexvolume drivers",
   ]);
-});
-
-test("a field that podwright refuses keeps it from starting", async () => {
-  await assert.rejects(loadText("cgroupsPerQOS: false\nenforceNodeAllocatable: []"), {
-    exitCode: 2,
-    message: /\/etc\/kubelet.yaml:3:1: cgroupsPerQOS: not supported: podwright requires the cgroups/,
-  });
-  assert.ok(await loadText("cgroupsPerQOS: true"));
 });
 
 test("on a cgroup v1 host the configuration must allow it, in upstream's words", async () => {

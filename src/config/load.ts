@@ -58,7 +58,6 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
   configuration = withAbsolutePaths(configuration, deps.workingDirectory, ["podLogsDir"]);
 
   const gates = featureGates(configuration.featureGates);
-  const unhonoured = unhonouredFields(layers);
   refuse(
     [
       ...gates.errors.map(({ gate, problem }) => {
@@ -67,14 +66,11 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
       }),
       ...validateConfiguration(configuration, gates, deps).map((problem) => placed(problem, layers)),
       ...nodeLabelProblems(flags.node.nodeLabels ?? {}),
-      ...unhonoured
-        .filter(({ kind }) => kind === "refused")
-        .map(({ place, field, because }) => `${place}: ${field}: not supported: podwright ${because}`),
     ],
     warnings,
   );
-  for (const { kind, place, field, because } of unhonoured) {
-    if (kind === "ignored") warnings.push(`${place}: ${field}: not honoured: podwright ${because}`);
+  for (const { place, field, because } of unhonouredFields(layers)) {
+    warnings.push(`${place}: ${field}: not honoured: podwright ${because}`);
   }
   warnings.push(...gates.warnings);
   const isWritten = (field: string): boolean =>

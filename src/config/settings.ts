@@ -9,7 +9,9 @@ import type { ImageGarbagePolicy } from "../images/image-garbage.ts";
 import { defaultImageLimits, type ImageManagerLimits } from "../images/image-manager.ts";
 import type { VerificationPolicy } from "../images/pull-record.ts";
 import type { LogRotationConfig } from "../logs/rotation.ts";
+import type { NodeSetupSettings } from "../node-setup/node-setup.ts";
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
+import type { MemoryQos } from "../resources/memory-qos.ts";
 import type { EvictionReserve, Reservations } from "../resources/node-allocatable.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
@@ -17,6 +19,7 @@ import { defaultGarbagePolicy, type GarbagePolicy } from "../runtime/actions/gar
 import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import type { NodeFlagValues } from "./flags.ts";
+import { memoryQos, nodeSetupSettings, plainPath, qosReservedMemoryPercent } from "./node-setup-settings.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
 import { type ShutdownPeriod, shutdownPeriods } from "../shutdown/periods.ts";
 
@@ -54,8 +57,8 @@ export interface KubeletSettings {
   readonly countsStorage: boolean;
   /** Whether containers may use swap (memorySwap.swapBehavior LimitedSwap). */
   readonly limitedSwap: boolean;
-  /** `/` for none. */
-  readonly cgroupRoot: string;
+  /** `/` for none; undefined: pods have no cgroups of their own (cgroupsPerQOS is false). */
+  readonly cgroupRoot: string | undefined;
   /** Used when the runtime does not name its own. */
   readonly cgroupDriver: CgroupDriver;
   readonly maxPods: number;
@@ -74,6 +77,11 @@ export interface KubeletSettings {
   readonly logRotation: LogRotationConfig;
   /** Whether the node has the iptables chains that others expect of a kubelet. */
   readonly makesUtilityChains: boolean;
+  readonly nodeSetup: NodeSetupSettings;
+  /** Undefined: memory is neither protected nor throttled. */
+  readonly memoryQos: MemoryQos | undefined;
+  /** Undefined: none of what pods ask for is kept from pods of worse classes. */
+  readonly qosReservedMemoryPercent: number | undefined;
   /** How long pods have when the node shuts down; none: that is not waited for. */
   readonly shutdownPeriods: readonly ShutdownPeriod[];
 }
@@ -128,7 +136,9 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
     },
     countsStorage: configuration.localStorageCapacityIsolation,
     limitedSwap: configuration.memorySwap?.swapBehavior === "LimitedSwap",
-    cgroupRoot: cgroupRoot(configuration.cgroupRoot),
+    cgroupRoot: configuration.cgroupsPerQOS
+      ? plainPath("cgroupRoot (--cgroup-root)", configuration.cgroupRoot ?? "")
+      : undefined,
     cgroupDriver: cgroupDriver(configuration.cgroupDriver),
     maxPods: configuration.maxPods,
     podsPerCore: configuration.podsPerCore ?? 0,
@@ -158,6 +168,9 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
       monitorIntervalMs: milliseconds(configuration.containerLogMonitorInterval),
     },
     makesUtilityChains: configuration.makeIPTablesUtilChains,
+    nodeSetup: nodeSetupSettings(configuration),
+    memoryQos: memoryQos(configuration),
+    qosReservedMemoryPercent: qosReservedMemoryPercent(configuration),
     shutdownPeriods: shutdownPeriodsOf(configuration),
   };
 }
@@ -273,14 +286,5 @@ function cgroupDriver(driver: string): CgroupDriver {
   throw new PodwrightError(
     ExitCode.badInput,
     `invalid configuration: cgroupDriver (--cgroup-driver) ${JSON.stringify(driver)} must be "cgroupfs" or "systemd"`,
-  );
-}
-
-function cgroupRoot(path = ""): string {
-  const parts = path.split("/").filter((part) => part !== "");
-  if (!parts.includes("..") && !parts.includes(".")) return `/${parts.join("/")}`;
-  throw new PodwrightError(
-    ExitCode.badInput,
-    `invalid configuration: cgroupRoot (--cgroup-root) ${JSON.stringify(path)} must be a plain path`,
   );
 }

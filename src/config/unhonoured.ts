@@ -9,7 +9,6 @@ import { placeIn, type ConfigurationLayer } from "./places.ts";
 export interface UnhonouredField {
   readonly field: string;
   readonly place: string;
-  readonly kind: "ignored" | "refused";
   readonly because: string;
 }
 
@@ -25,7 +24,7 @@ export function unhonouredFields(layers: readonly ConfigurationLayer[]): Unhonou
     const value = layer && valueAt(layer.values, field);
     if (layer === undefined || !isSet(field, value)) return [];
     if ((support.unless ?? []).some((accepted) => isDeepStrictEqual(value, accepted))) return [];
-    return [{ field, place: placeIn(layer, field.split(".")), kind: support.kind, because: support.because }];
+    return [{ field, place: placeIn(layer, field.split(".")), because: support.because }];
   });
 }
 

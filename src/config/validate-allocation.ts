@@ -23,6 +23,7 @@ export function* validateAllocation(configuration: KubeletConfiguration): Iterab
     yield* reservation(field, resources ?? {});
   }
   yield* reservedMemory(configuration);
+  yield* memoryOfClasses(configuration);
 }
 
 function* enforcement(configuration: KubeletConfiguration): Iterable<string> {
@@ -104,4 +105,23 @@ function* reservedMemory(configuration: KubeletConfiguration): Iterable<string> 
       seen.add(where);
     }
   }
+}
+
+function* memoryOfClasses({ qosReserved = {} }: KubeletConfiguration): Iterable<string> {
+  const failed = "--qos-reserved value failed to parse";
+  for (const [resource, amount] of Object.entries(qosReserved)) {
+    const named = JSON.stringify(resource);
+    const problem = percentageProblem(amount);
+    if (resource !== "memory") yield `${failed}: cannot reserve ${named} resource`;
+    else if (problem !== undefined) {
+      yield `${failed}: failed to parse percentage ${JSON.stringify(amount)} for ${named} resource: ${problem}`;
+    }
+  }
+}
+
+function percentageProblem(text: string): string | undefined {
+  if (!text.endsWith("%")) return `percentage expected, got '${text}'`;
+  const digits = text.replace(/%+$/u, "");
+  if (!/^[+-]?\d+$/u.test(digits)) return `invalid number in percentage '${text}'`;
+  return Number(digits) < 0 || Number(digits) > 100 ? "percentage must be between 0 and 100" : undefined;
 }

@@ -18,7 +18,6 @@ export function* validateIgnored(configuration: KubeletConfiguration): Iterable<
   yield* tracing(configuration);
   yield* logging(configuration);
   yield* policies(configuration);
-  yield* memoryOfClasses(configuration);
 }
 
 function invalid(field: string, value: unknown, rule: string): string {
@@ -74,23 +73,4 @@ function* policies(configuration: KubeletConfiguration): Iterable<string> {
   if (!["Get", "Cache", "Watch"].includes(strategy)) {
     yield `configMapAndSecretChangeDetectionStrategy: unknown configmap and secret manager mode: ${strategy}`;
   }
-}
-
-function* memoryOfClasses({ qosReserved = {} }: KubeletConfiguration): Iterable<string> {
-  const failed = "--qos-reserved value failed to parse";
-  for (const [resource, amount] of Object.entries(qosReserved)) {
-    const named = JSON.stringify(resource);
-    const problem = percentageProblem(amount);
-    if (resource !== "memory") yield `${failed}: cannot reserve ${named} resource`;
-    else if (problem !== undefined) {
-      yield `${failed}: failed to parse percentage ${JSON.stringify(amount)} for ${named} resource: ${problem}`;
-    }
-  }
-}
-
-function percentageProblem(text: string): string | undefined {
-  if (!text.endsWith("%")) return `percentage expected, got '${text}'`;
-  const digits = text.replace(/%+$/u, "");
-  if (!/^[+-]?\d+$/u.test(digits)) return `invalid number in percentage '${text}'`;
-  return Number(digits) < 0 || Number(digits) > 100 ? "percentage must be between 0 and 100" : undefined;
 }

@@ -9,6 +9,8 @@ import {
   type NodeCapacity,
   reservationProblems,
 } from "../resources/node-allocatable.ts";
+import type { ResourceSettings } from "../resources/container-resources.ts";
+import type { MemoryQos } from "../resources/memory-qos.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
 import type { MachineInfo } from "./machine.ts";
@@ -48,6 +50,55 @@ function checkReservations(settings: KubeletSettings, machine: MachineInfo): voi
   });
 }
 
+function cpuSettings({ cpuQuota, cpuPeriodMicroseconds }: KubeletSettings) {
+  return { cpuQuota, cpuPeriodMicroseconds };
+}
+
+/** The kernel of v1 knows neither memory.min nor memory.high. */
+function memoryQosOf({ memoryQos }: KubeletSettings, { cgroupVersion }: MachineInfo): MemoryQos | undefined {
+  return cgroupVersion === 2 ? memoryQos : undefined;
+}
+
+/** The machine's memory less what is reserved, whether or not pods are held to it. */
+function allocatableMemory({ reservations }: KubeletSettings, capacity: NodeCapacity): bigint {
+  return capacityForPods(capacity, { ...reservations, enforced: true }).memoryBytes;
+}
+
+function resourceSettings(settings: KubeletSettings, machine: MachineInfo, capacity: NodeCapacity): ResourceSettings {
+  const { cgroupVersion, memoryBytes, processors } = machine;
+  const memoryQos = memoryQosOf(settings, machine);
+  const pods = String(mostPods(settings, processors));
+  return {
+    ...cpuSettings(settings),
+    cgroupVersion,
+    singleProcessOomKill: settings.singleProcessOomKill ?? cgroupVersion === 1,
+    swapAccounting: machine.swapAccounting,
+    memoryCapacityBytes: memoryBytes,
+    hugePageSizes: machine.hugePageSizes,
+    allocatable: { ...nodeAllocatable(capacity, settings.reservations), pods },
+    ...(settings.limitedSwap && { swapCapacityBytes: machine.swapBytes }),
+    memoryQos: memoryQos && { ...memoryQos, allocatableBytes: allocatableMemory(settings, capacity) },
+  };
+}
+
+function cgroupsConfig(
+  settings: KubeletSettings,
+  machine: MachineInfo,
+  capacity: NodeCapacity,
+): Omit<KubeletConfig["cgroups"], "driver"> {
+  const { cgroupRoot, podPidsLimit, reservations, qosReservedMemoryPercent: percent } = settings;
+  return {
+    ...cpuSettings(settings),
+    cgroupRoot,
+    podPidsLimit,
+    ...capacityForPods(capacity, reservations),
+    enforced: reservations.enforced,
+    memoryQos: memoryQosOf(settings, machine),
+    reservedMemory:
+      percent === undefined ? undefined : { percent, allocatableBytes: allocatableMemory(settings, capacity) },
+  };
+}
+
 /**
  * The kubelet's configuration from these settings, this machine and its runtime. Pure.
  * @throws PodwrightError (bad input) when the reservations exceed the machine's resources
@@ -58,13 +109,11 @@ export function kubeletConfig(
   machine: MachineInfo,
   runtime: Pick<RuntimeInfo, "name" | "cgroupDriver" | "supplementalGroupsPolicy">,
 ): KubeletConfig {
-  const cpu = { cpuQuota: settings.cpuQuota, cpuPeriodMicroseconds: settings.cpuPeriodMicroseconds };
   // Runtime and kubelet must use the same cgroup driver, and the runtime's cannot be set from here (KEP-4033).
   const cgroupDriver = runtime.cgroupDriver ?? settings.cgroupDriver;
-  const { cgroupVersion, memoryBytes, processors } = machine;
+  const { processors } = machine;
   checkReservations(settings, machine);
   const capacity = podCapacity(settings, machine);
-  const maxPods = mostPods(settings, processors);
   return {
     node: {
       ...node,
@@ -78,25 +127,9 @@ export function kubeletConfig(
       seccompDefault: settings.seccompDefault,
       seLinux: machine.seLinux,
       maskedPaths: machine.maskedPaths,
-      resources: {
-        ...cpu,
-        cgroupVersion,
-        singleProcessOomKill: settings.singleProcessOomKill ?? cgroupVersion === 1,
-        swapAccounting: machine.swapAccounting,
-        memoryCapacityBytes: memoryBytes,
-        hugePageSizes: machine.hugePageSizes,
-        allocatable: { ...nodeAllocatable(capacity, settings.reservations), pods: String(maxPods) },
-        ...(settings.limitedSwap && { swapCapacityBytes: machine.swapBytes }),
-      },
+      resources: resourceSettings(settings, machine, capacity),
     },
-    cgroups: {
-      ...cpu,
-      driver: cgroupDriver,
-      cgroupRoot: settings.cgroupRoot,
-      podPidsLimit: settings.podPidsLimit,
-      ...capacityForPods(capacity, settings.reservations),
-      enforced: settings.reservations.enforced,
-    },
+    cgroups: { ...cgroupsConfig(settings, machine, capacity), driver: cgroupDriver },
     pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 1000, inspections: 32 },
     worker: {
       syncFrequencyMs: settings.syncFrequencyMs,

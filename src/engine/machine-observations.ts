@@ -32,13 +32,14 @@ export class MachineObservations {
 
   constructor(deps: MachineObservationsDependencies) {
     const { clock, files, node } = deps;
-    const pods = cgroupPath(kubepodsCgroup(node.cgroupRoot), node.cgroupDriver);
+    const pods = node.cgroupRoot && cgroupPath(kubepodsCgroup(node.cgroupRoot), node.cgroupDriver);
     this.#deps = deps;
     this.#collector = new StatsCollector({
       clock,
       files,
       pods: () => [],
-      system: async () => [{ name: "pods", cgroup: pods, pid: undefined, startedMs: undefined }],
+      system: async () =>
+        pods === undefined ? [] : [{ name: "pods", cgroup: pods, pid: undefined, startedMs: undefined }],
     });
   }
 

@@ -76,7 +76,7 @@ export class NodeStats {
         kubelet: settings.kubeletCgroups || undefined,
         runtime: settings.runtimeCgroups || undefined,
         misc: settings.systemCgroups || undefined,
-        pods: cgroupPath(kubepodsCgroup(cgroupRoot), cgroupDriver),
+        pods: cgroupRoot && cgroupPath(kubepodsCgroup(cgroupRoot), cgroupDriver),
         runtimeProgram: runtime.program,
         startedMs: clock.now(),
       },

@@ -45,6 +45,8 @@ export interface Observer {
   leftoversSwept(found: number, failed: number): void;
   /** A container requested its image, with the result. */
   imageAsked(policy: string, asked: AskedImage): void;
+  /** Memory is protected by what pods of two QoS classes ask for together, bytes. */
+  memoryProtected(requests: { readonly guaranteedBytes: bigint; readonly burstableBytes: bigint }): void;
   /** A pod's access to a present image was verified. */
   accessJudged(judgement: AccessJudgement): void;
 }

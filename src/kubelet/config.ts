@@ -4,13 +4,19 @@ import type { PlegConfig } from "../pleg/pleg.ts";
 import type { NodeAdmission } from "../pods/node-admission.ts";
 import type { WorkerConfig } from "../pods/worker-dependencies.ts";
 import type { PodCgroupsConfig } from "../resources/pod-cgroups.ts";
+import type { QosCgroupsConfig } from "../resources/qos-cgroups.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import type { NodeGarbageConfig } from "../runtime/operations/node-garbage.ts";
 
+export interface CgroupsConfig extends Omit<PodCgroupsConfig & QosCgroupsConfig, "hugePageSizes" | "cgroupRoot"> {
+  /** Undefined: pods have no cgroups of their own. */
+  readonly cgroupRoot: string | undefined;
+}
+
 export interface KubeletConfig {
   readonly node: NodeContext;
-  readonly cgroups: Omit<PodCgroupsConfig, "hugePageSizes">;
+  readonly cgroups: CgroupsConfig;
   readonly pleg: PlegConfig;
   readonly worker: WorkerConfig;
   readonly images: ImageConfig;

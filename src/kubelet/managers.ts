@@ -18,7 +18,9 @@ import { UnclaimedPods } from "../pods/unclaimed-pods.ts";
 import type { WorkerDependencies } from "../pods/worker-dependencies.ts";
 import { ProbeManager } from "../prober/probe-manager.ts";
 import { AllocationManager } from "../resources/allocation-manager.ts";
+import { noPodCgroups } from "../resources/no-pod-cgroups.ts";
 import { PodCgroups } from "../resources/pod-cgroups.ts";
+import { QosCgroups } from "../resources/qos-cgroups.ts";
 import { ResourceRecord } from "../resources/resource-record.ts";
 import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
@@ -36,6 +38,7 @@ export interface Managers {
   readonly cache: PodCache;
   readonly pleg: Pleg;
   readonly statuses: StatusManager;
+  readonly podCgroups: Pick<PodCgroups, "run">;
   readonly allocations: AllocationManager;
   readonly preStops: PreStopHooks;
   readonly acting: ActingParts;
@@ -122,21 +125,34 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const knowing = { startUp, gate, pleg, cache, workers, killer, syncLoop, endings, unclaimed };
   const housekeeping = buildHousekeeping(deps, config, acting, knowing);
   const pods = new KnownPods({ workers, gate, syncLoop, statuses, cache, pleg });
-  const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
+  const first = { cache, pleg, statuses, podCgroups, allocations, preStops, acting, probes };
   const garbage = buildGarbage(deps, config, { acting, gate, pods, workers });
   return { ...first, startUp, identity, gate, endings, workers, killer, syncLoop, housekeeping, pods, garbage };
 }
 
-function buildResources({ ports, journal, log }: KubeletDependencies, { cgroups: config, node }: KubeletConfig) {
-  const { clock, files, processes, cgroups } = ports;
-  const podCgroups = new PodCgroups(
-    { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) },
-    { ...config, hugePageSizes: node.resources.hugePageSizes },
-  );
+function buildResources(deps: KubeletDependencies, config: KubeletConfig) {
+  const { ports, journal, log } = deps;
+  const { clock, files } = ports;
+  const { node } = config;
+  const podCgroups = buildCgroups(deps, config);
   const allocated = new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`);
   const actuated = new ResourceRecord(files, log, `${node.rootDirectory}/actuated_pods_state`);
   const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
   return { podCgroups, actuated, allocations };
+}
+
+function buildCgroups(
+  { ports, journal, log: parent, observer }: KubeletDependencies,
+  { cgroups: { cgroupRoot, ...settings }, node }: KubeletConfig,
+): Pick<PodCgroups, keyof PodCgroups> {
+  if (cgroupRoot === undefined) return noPodCgroups;
+  const { clock, processes, cgroups } = ports;
+  const log = parent.child({ room: "resources" });
+  const { hugePageSizes } = node.resources;
+  const config = { ...settings, cgroupRoot, hugePageSizes };
+  const memoryProtected = observer?.memoryProtected?.bind(observer);
+  const classes = new QosCgroups({ cgroups, clock, journal, log, memoryProtected }, config);
+  return new PodCgroups({ cgroups, classes, processes, clock, log }, config);
 }
 
 function buildHousekeeping(

@@ -15,7 +15,7 @@ import type { Managers } from "./managers.ts";
 export function managerRows(
   { ports, cri, journal, log, rooms = [] }: KubeletDependencies,
   { node, logRotation }: KubeletConfig,
-  { allocations, endings, garbage, housekeeping, pleg, pods, probes, statuses, syncLoop }: Managers,
+  { allocations, endings, garbage, housekeeping, pleg, podCgroups, pods, probes, statuses, syncLoop }: Managers,
 ): Manager[] {
   const { clock, files, compression, kernelLog } = ports;
   const record = new OomRecord({ files, log, directory: `${node.rootDirectory}/podwright` });
@@ -23,6 +23,7 @@ export function managerRows(
     statuses,
     probes,
     allocations,
+    podCgroups,
     pleg,
     { run: (signal) => runEvented(cri, pleg, clock, log.child({ room: "pleg" }), signal) },
     endings,

@@ -56,10 +56,12 @@ interface RuntimeConfig {
   readonly parallelStarts: number;
 }
 
+type PodCgroupTree = Pick<PodCgroups, keyof PodCgroups>;
+
 /** What the kubelet has itself of what acting on pods needs. */
 interface OwnParts {
   readonly cri: Cri;
-  readonly podCgroups: PodCgroups;
+  readonly podCgroups: PodCgroupTree;
   readonly actuated: ResourceRecord;
   readonly preStops: PreStopHooks;
 }
@@ -157,7 +159,7 @@ function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
   });
 }
 
-function cgroupHolding(cgroups: PodCgroups): PodHolding {
+function cgroupHolding(cgroups: PodCgroupTree): PodHolding {
   return {
     name: "cgroup",
     until: "ended",

@@ -22,6 +22,7 @@ export function measuredCgroups(registry: Registry, clock: { monotonic(): number
   return {
     version: cgroups.version,
     exists: (path) => cgroups.exists(path),
+    missing: (path) => cgroups.missing(path),
     apply: async (path, resources) => {
       await measure(known.has(path) ? "update" : "create", cgroups.apply(path, resources));
       known.add(path);
@@ -29,6 +30,8 @@ export function measuredCgroups(registry: Registry, clock: { monotonic(): number
     read: (path) => cgroups.read(path),
     children: (path) => cgroups.children(path),
     pids: (path) => cgroups.pids(path),
+    ownPids: (path) => cgroups.ownPids(path),
+    move: (pid, path) => cgroups.move(pid, path),
     removeEmpty: async (path) => {
       const beganMs = clock.monotonic();
       const outcome = await cgroups.removeEmpty(path);

@@ -37,6 +37,21 @@ const steps: Readonly<Record<StepState, string>> = {
 const probeTypes = { liveness: "Liveness", readiness: "Readiness", startup: "Startup" } as const;
 const probeResults = { success: "successful", warning: "successful", failure: "failed", error: "unknown" } as const;
 
+function protectionInstruments(registry: Registry) {
+  const gauge = (which: "min" | "low", help: string) =>
+    registry.gauge(`kubelet_memory_qos_node_memory_${which}_bytes`, help, []);
+  return {
+    min: gauge(
+      "min",
+      "Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel.",
+    ),
+    low: gauge(
+      "low",
+      "Total cgroup v2 memory.low in bytes for Burstable pods. This memory is soft-reserved and may be reclaimed under extreme pressure.",
+    ),
+  };
+}
+
 /** Observations beside the journal: calls, relists, probes, steps, images, clean-ups. */
 export class RuntimeMetrics implements Observer {
   readonly #clock: { now(): number; monotonic(): number };
@@ -53,6 +68,7 @@ export class RuntimeMetrics implements Observer {
   readonly #probeSeconds;
   readonly #images: ImageMetrics;
   readonly #upkeep;
+  readonly #protection;
   #lastRelistMs: number | undefined;
   /** Pods whose worker has not done its first step, with when they were added. */
   readonly #added = new Map<PodUid, number>();
@@ -62,6 +78,7 @@ export class RuntimeMetrics implements Observer {
     this.#clock = clock;
     this.#images = new ImageMetrics(registry);
     this.#upkeep = upkeepInstruments(registry);
+    this.#protection = protectionInstruments(registry);
     const operation = ["operation_type"] as const;
     this.#calls = registry.counter("kubelet_runtime_operations_total", "Calls to the runtime", operation);
     this.#callErrors = registry.counter(
@@ -187,6 +204,11 @@ export class RuntimeMetrics implements Observer {
 
   accessJudged(judgement: AccessJudgement): void {
     this.#images.accessJudged(judgement);
+  }
+
+  memoryProtected({ guaranteedBytes, burstableBytes }: Parameters<Observer["memoryProtected"]>[0]): void {
+    this.#protection.min.set([], Number(guaranteedBytes));
+    this.#protection.low.set([], Number(burstableBytes));
   }
 
   /** The node was given a pod. */

@@ -10,6 +10,10 @@ export interface CgroupResources {
   readonly cpuPeriodMicroseconds?: number;
   /** Bytes; −1 for no limit. */
   readonly memoryLimitBytes?: number;
+  /** Bytes that the kernel never reclaims (`memory.min`); of no effect on v1. */
+  readonly memoryMinBytes?: number;
+  /** Bytes that the kernel reclaims only when nothing else is left (`memory.low`); of no effect on v1. */
+  readonly memoryLowBytes?: number;
   /** Processes and threads; −1 for no limit. */
   readonly pidsLimit?: number;
   /** Bytes of huge pages by page size in the kernel's words (`2MB`); passed over where the kernel does not count them. */
@@ -35,6 +39,8 @@ export type EmptyRemoval = "removed" | "absent" | "refused";
 export interface Cgroups {
   readonly version: 1 | 2;
   exists(path: string): Promise<boolean>;
+  /** What the cgroup lacks of what pods are limited by: directories on v1, controllers on v2. Rejects on v2 without the cgroup. */
+  missing(path: string): Promise<string[]>;
   /** Creates the cgroup and its parents, then applies the resources; existing ones are updated. */
   apply(path: string, resources: CgroupResources): Promise<void>;
   /** What the cgroup is limited to, and what it uses; rejects when it is not there. */
@@ -43,6 +49,10 @@ export interface Cgroups {
   children(path: string): Promise<string[]>;
   /** Processes in the cgroup and below it. */
   pids(path: string): Promise<number[]>;
+  /** Processes in the cgroup itself: on v1 in that of the cpu controller. */
+  ownPids(path: string): Promise<number[]>;
+  /** Moves a process into the cgroup, which is created when it is missing. */
+  move(pid: number, path: string): Promise<void>;
   /** Removes the cgroup when nothing is in it. `refused`: something may be there still. */
   removeEmpty(path: string): Promise<EmptyRemoval>;
   /** Removes the cgroup and the ones below it; rejects while a process is in one. Nothing there is no error. */

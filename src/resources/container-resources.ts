@@ -2,6 +2,7 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerEdits, LinuxResources } from "./container-edits.ts";
 import { milliCpuToQuota, milliCpuToShares } from "./cpu.ts";
+import type { NodeMemoryQos } from "./memory-qos.ts";
 import { oomScoreAdjust } from "./oom.ts";
 import { parseList, podLimits, podRequests, type Quantities } from "./pod-totals.ts";
 import { hasPodLevelResources } from "./qos.ts";
@@ -24,6 +25,8 @@ export interface ResourceSettings {
   readonly memoryCapacityBytes: bigint;
   /** Sizes of huge pages that the machine has, in bytes. */
   readonly hugePageSizes: readonly bigint[];
+  /** Undefined: without the feature gate MemoryQoS, and on cgroup v1. */
+  readonly memoryQos?: NodeMemoryQos | undefined;
   /** Node allocatable by resource name: what an unset limit means to the downward API. */
   readonly allocatable: Readonly<Record<string, string | number>>;
 }

@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { LinuxResources } from "./container-edits.ts";
 import { limitOrPodLevel, oomGroup, type ResourceSettings } from "./container-resources.ts";
 import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
+import { containerMemoryQos } from "./memory-qos.ts";
 import { parseList, type Quantities } from "./pod-totals.ts";
 import { hasPodLevelResources } from "./qos.ts";
 import type { ResourceManager } from "./resource-manager.ts";
@@ -16,17 +17,34 @@ export function memoryLimits(settings: ResourceSettings): ResourceManager {
       const limits = parseList(container.resources?.limits);
       const hugepageLimits = hugePageLimits(pod, limits, settings.hugePageSizes);
       return {
-        resources: { unified: oomGroup(settings), hugepageLimits, ...swapOf(pod, container, limits, settings) },
+        resources: {
+          hugepageLimits,
+          unified: {
+            ...oomGroup(settings),
+            ...memoryQosOf(pod, container, settings),
+            ...swapLimits(pod, container, settings),
+          },
+          ...memoryAndSwap(pod, limits, settings),
+        },
       };
     },
   };
 }
 
-/** On v1 the limit is that of memory and swap together; on v2 that of swap alone. */
-function swapOf(pod: Pod, container: Container, limits: Quantities, settings: ResourceSettings): LinuxResources {
-  if (!settings.swapAccounting) return {};
-  if (settings.cgroupVersion === 1) return { memorySwapLimitInBytes: limitOrPodLevel(pod, limits, "memory").value() };
-  return { unified: { ...oomGroup(settings), "memory.swap.max": String(swapLimit(pod, container, settings)) } };
+function memoryQosOf(pod: Pod, container: Container, { memoryQos }: ResourceSettings): Record<string, string> {
+  return memoryQos === undefined ? {} : containerMemoryQos(pod, container, memoryQos);
+}
+
+/** On v1 the limit is that of memory and swap together. */
+function memoryAndSwap(pod: Pod, limits: Quantities, settings: ResourceSettings): LinuxResources {
+  if (!settings.swapAccounting || settings.cgroupVersion === 2) return {};
+  return { memorySwapLimitInBytes: limitOrPodLevel(pod, limits, "memory").value() };
+}
+
+/** On v2 the limit is that of swap alone. */
+function swapLimits(pod: Pod, container: Container, settings: ResourceSettings): Record<string, string> {
+  if (!settings.swapAccounting || settings.cgroupVersion === 1) return {};
+  return { "memory.swap.max": String(swapLimit(pod, container, settings)) };
 }
 
 /** A limit for every page size of the machine, 0 by default: otherwise it would be unlimited. */

@@ -8,7 +8,7 @@ import {
   type Reservations,
 } from "./node-allocatable.ts";
 import { parseQuantity } from "./quantity.ts";
-import { kubepodsResources } from "./pod-resources.ts";
+import { kubepodsResources } from "./qos-resources.ts";
 
 const capacity: NodeCapacity = {
   milliCpu: 4000n,

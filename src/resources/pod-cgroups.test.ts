@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { podUid } from "../base/ids.ts";
 import type { Pod } from "../api/pod.ts";
-import type { JournalInput, Recorder } from "../journal/entry.ts";
-import type { CgroupResources } from "../ports/cgroups.ts";
 import { SimClock } from "../sim/clock.ts";
 import { silentLog, SimCgroups, simProcesses } from "../sim/machine.ts";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import { PodCgroups, raised } from "./pod-cgroups.ts";
+import { QosCgroups } from "./qos-cgroups.ts";
 
 const path = "/kubepods/burstable/podu";
 
@@ -16,22 +14,21 @@ function pod(cpu: string, memory: string): Pod {
 }
 
 /** A life of podwright on a machine's cgroups. */
-function life(cgroups: SimCgroups, enforced = false, journal: Recorder = { record: () => 0 }): PodCgroups {
+function life(cgroups: SimCgroups): PodCgroups {
   const clock = new SimClock(0).incarnation();
-  return new PodCgroups(
-    { cgroups, processes: simProcesses, clock, journal, log: silentLog },
-    {
-      enforced,
-      driver: "cgroupfs",
-      cgroupRoot: "/",
-      cpuQuota: true,
-      cpuPeriodMicroseconds: 100_000n,
-      podPidsLimit: -1,
-      hugePageSizes: [],
-      milliCpu: 4000n,
-      memoryBytes: 8n << 30n,
-    },
-  );
+  const config = {
+    enforced: false,
+    driver: "cgroupfs",
+    cgroupRoot: "/",
+    cpuQuota: true,
+    cpuPeriodMicroseconds: 100_000n,
+    podPidsLimit: -1,
+    hugePageSizes: [],
+    milliCpu: 4000n,
+    memoryBytes: 8n << 30n,
+  } as const;
+  const classes = new QosCgroups({ cgroups, clock, journal: { record: () => 0 }, log: silentLog }, config);
+  return new PodCgroups({ cgroups, classes, processes: simProcesses, clock, log: silentLog }, config);
 }
 
 test("raising lowers nothing", async () => {
@@ -63,63 +60,10 @@ test("a pod without a cgroup is left without", async () => {
   assert.equal(machine.applied.has(path), false);
 });
 
-test("that all pods are held to node allocatable is told once, or why they are not", async () => {
-  const told: JournalInput[] = [];
-  const journal = { record: (input: JournalInput) => told.push(input) };
-  const machine = new SimCgroups();
-  const cgroups = life(machine, true, journal);
-  await cgroups.ensure(pod("200m", "2Gi"));
-  await cgroups.ensure(pod("300m", "2Gi"));
-  const full = Object.assign(new SimCgroups(), { apply: () => Promise.reject(new Error("no space left")) });
-  await assert.rejects(life(full, true, journal).ensure(pod("200m", "2Gi")), /no space left/);
-  await life(new SimCgroups(), false, journal).ensure(pod("200m", "2Gi"));
-  assert.deepEqual(
-    told.map(({ what, message }) => `${what}: ${message}`),
-    [
-      "NodeAllocatableEnforced: Updated Node Allocatable limit across pods",
-      'FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits "/kubepods": no space left',
-    ],
-  );
-});
-
 test("no limit is more than any", () => {
   assert.deepEqual(raised({ memoryLimitBytes: -1 }, { memoryLimitBytes: 100 }), {});
   assert.deepEqual(raised({ memoryLimitBytes: 100 }, { memoryLimitBytes: -1 }), { memoryLimitBytes: -1 });
 });
-
-test("the class of burstable pods gets the sum of all, however many come at once and in whatever time it is written", async () => {
-  class Slow extends SimCgroups {
-    readonly written: (number | undefined)[] = [];
-    readonly waiting: (() => void)[] = [];
-    override async apply(at: string, resources: CgroupResources): Promise<void> {
-      const isPart = at === "/kubepods/burstable" && resources.cpuShares !== 2;
-      if (isPart) await new Promise<void>((resolve) => void this.waiting.push(resolve));
-      if (isPart) this.written.push(resources.cpuShares);
-      await super.apply(at, resources);
-    }
-  }
-  const machine = new Slow();
-  const cgroups = life(machine);
-  const burstable = (uid: string): Pod => {
-    const { metadata, spec } = pod("200m", "1Gi");
-    return { metadata: { ...metadata, uid: podUid(uid) }, spec };
-  };
-  const first = cgroups.ensure(burstable("a"));
-  await turns();
-  const others = ["b", "c", "d"].map((uid) => cgroups.ensure(burstable(uid)));
-  await turns();
-  assert.equal(machine.waiting.length, 1, "one after the other");
-  machine.waiting.shift()?.();
-  await first;
-  await turns();
-  machine.waiting.shift()?.();
-  await Promise.all(others);
-  assert.deepEqual(machine.written, [102, 409]);
-});
-
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-}
 
 test("a pod whose class changes while it runs breaks an invariant: its containers stay where they are", async () => {
   const cgroups = life(new SimCgroups());

@@ -4,29 +4,27 @@ import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { invariant } from "../base/invariant.ts";
 import { Semaphore } from "../base/semaphore.ts";
-import type { PodRef, Recorder } from "../journal/entry.ts";
+import type { PodRef } from "../journal/entry.ts";
 import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Processes } from "../ports/processes.ts";
-import { type CgroupDriver, cgroupPath, podCgroup, kubepodsCgroup, podUidOfCgroup, qosCgroup } from "./cgroup-names.ts";
-import type { NodeCapacity } from "./node-allocatable.ts";
-import { kubepodsResources, podCgroupResources, type PodCgroupSettings, qosCgroupResources } from "./pod-resources.ts";
+import { type CgroupDriver, cgroupPath, podCgroup, podUidOfCgroup, qosCgroup } from "./cgroup-names.ts";
+import { podCgroupResources, type PodCgroupSettings } from "./pod-resources.ts";
+import type { QosCgroups } from "./qos-cgroups.ts";
 import { type QosClass, qosClass } from "./qos.ts";
 
-export interface PodCgroupsConfig extends PodCgroupSettings, NodeCapacity {
+export interface PodCgroupsConfig extends PodCgroupSettings {
   readonly driver: CgroupDriver;
-  /** Parent of kubepods, `/` by default. */
+  /** Parent of kubepods. */
   readonly cgroupRoot: string;
-  /** All pods together are held to node allocatable: enforceNodeAllocatable has `pods`. */
-  readonly enforced: boolean;
 }
 
 export interface PodCgroupsDependencies {
   readonly cgroups: Cgroups;
+  readonly classes: QosCgroups;
   readonly processes: Processes;
   readonly clock: Clock;
-  readonly journal: Recorder;
   readonly log: Logger;
 }
 
@@ -35,11 +33,10 @@ const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"
 const removeTries = 20;
 const removePauseMs = 50;
 
-/** The cgroup tree above containers: kubepods, its QoS classes, and one cgroup a pod. */
+/** One cgroup a pod, below that of its QoS class. */
 export class PodCgroups {
   readonly #deps: PodCgroupsDependencies;
   readonly #config: PodCgroupsConfig;
-  readonly #burstable = new Map<PodUid, Pod>();
   /** The values last written to each pod's cgroup in this run, by UID. */
   readonly #applied = new Map<string, CgroupResources>();
   /** The pods' cgroups created in this run, by UID. */
@@ -47,10 +44,6 @@ export class PodCgroups {
   readonly #resources = new WeakMap<Pod, CgroupResources>();
   /** Pods whose cgroups are made at a time, be there ever so many that come at once: systemd is asked by a process each. */
   readonly #places = new Semaphore(8);
-  readonly #burstableTurn = new Semaphore(1);
-  /** A write of the class of burstable pods that has not begun. */
-  #burstableToCome: Promise<void> | undefined;
-  #treeMade: Promise<void> | undefined;
 
   constructor(deps: PodCgroupsDependencies, config: PodCgroupsConfig) {
     this.#deps = deps;
@@ -61,7 +54,7 @@ export class PodCgroups {
   async ensure(pod: Pod): Promise<void> {
     using _place = await this.#places.acquire();
     await this.apply(pod, podCgroupResources(pod, this.#config));
-    await this.#count(pod);
+    await this.#deps.classes.count(pod);
   }
 
   /**
@@ -106,11 +99,7 @@ export class PodCgroups {
 
   /** Sets some of the values of the pod's cgroup. */
   async apply(pod: Pod, resources: CgroupResources): Promise<void> {
-    this.#treeMade ??= this.#makeTree().catch((error: unknown) => {
-      this.#treeMade = undefined;
-      throw error;
-    });
-    await this.#treeMade;
+    await this.#deps.classes.ensure();
     const { uid } = pod.metadata;
     const before = this.#applied.get(uid);
     this.#applied.delete(uid);
@@ -130,7 +119,7 @@ export class PodCgroups {
     const paths = made === undefined ? qosClasses.map((qos) => this.#podPath(qos, pod.uid)) : [made];
     for (const path of paths) await this.#remove(path);
     this.#made.delete(pod.uid);
-    if (this.#burstable.delete(pod.uid)) await this.#applyBurstable();
+    await this.#deps.classes.forget(pod.uid);
   }
 
   /** UIDs of the pods that have a cgroup, for finding those that are gone. */
@@ -149,52 +138,12 @@ export class PodCgroups {
   /** Removes the tree, when no pod is left in it: for a node that ends, not for one that restarts. */
   async removeTree(): Promise<void> {
     if ((await this.podUids()).length > 0) return;
-    await this.#deps.cgroups.remove(cgroupPath(kubepodsCgroup(this.#config.cgroupRoot), this.#config.driver));
-    this.#treeMade = undefined;
+    await this.#deps.classes.remove();
   }
 
-  async #makeTree(): Promise<void> {
-    const { cgroups } = this.#deps;
-    const { cgroupRoot, driver } = this.#config;
-    const { burstable, bestEffort } = qosCgroupResources([]);
-    await this.#enforce(cgroupPath(kubepodsCgroup(cgroupRoot), driver));
-    await cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "Burstable"), driver), burstable);
-    await cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "BestEffort"), driver), bestEffort);
-  }
-
-  /** Upstream's Events of the node; without enforcement there is nothing to tell, as the cgroup may have it all. */
-  async #enforce(path: string): Promise<void> {
-    const { cgroups, journal } = this.#deps;
-    const { enforced } = this.#config;
-    try {
-      await cgroups.apply(path, kubepodsResources(this.#config));
-      const message = "Updated Node Allocatable limit across pods";
-      if (enforced) journal.record({ kind: "note", what: "NodeAllocatableEnforced", message });
-    } catch (error) {
-      const message = `Failed to update Node Allocatable Limits "${path}": ${errorMessage(error)}`;
-      if (enforced) journal.record({ kind: "note", what: "FailedNodeAllocatableEnforcement", message });
-      throw error;
-    }
-  }
-
-  /** The class of burstable pods weighs as much as they ask for together. */
-  async #count(pod: Pod): Promise<void> {
-    if (qosClass(pod) !== "Burstable") return;
-    this.#burstable.set(pod.metadata.uid, pod);
-    await this.#applyBurstable();
-  }
-
-  /** One write after the other, or an earlier sum could overtake a later one; who comes before one begins shares it. */
-  async #applyBurstable(): Promise<void> {
-    this.#burstableToCome ??= this.#writeBurstable();
-    await this.#burstableToCome;
-  }
-
-  async #writeBurstable(): Promise<void> {
-    using _turn = await this.#burstableTurn.acquire();
-    this.#burstableToCome = undefined;
-    const path = cgroupPath(qosCgroup(this.#config.cgroupRoot, "Burstable"), this.#config.driver);
-    await this.#deps.cgroups.apply(path, qosCgroupResources([...this.#burstable.values()]).burstable);
+  /** Tries again what the kernel has refused, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#deps.classes.run(signal);
   }
 
   async #remove(path: string): Promise<void> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import { recordedPods, vectorText } from "../../test/support/vectors.ts";
-import { kubepodsResources, podCgroupResources, qosCgroupResources } from "./pod-resources.ts";
+import { podCgroupResources } from "./pod-resources.ts";
 import { qosClass } from "./qos.ts";
 
 const settings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1, hugePageSizes: [] };
@@ -31,15 +31,6 @@ test("cgroups of pods hold what the Go kubelet wrote", () => {
   assert.equal(guaranteed.cpuShares, recorded.get("cpu/kubepods/pod*/cpu.shares"));
   assert.equal(guaranteed.cpuQuotaMicroseconds, recorded.get("cpu/kubepods/pod*/cpu.cfs_quota_us"));
   assert.equal(guaranteed.memoryLimitBytes, recorded.get("memory/kubepods/pod*/memory.limit_in_bytes"));
-});
-
-test("cgroups of the classes and of all pods hold what the Go kubelet wrote", () => {
-  const { burstable, bestEffort } = qosCgroupResources(pods);
-  assert.equal(burstable.cpuShares, recorded.get("cpu/kubepods/burstable/cpu.shares"));
-  assert.equal(bestEffort.cpuShares, recorded.get("cpu/kubepods/besteffort/cpu.shares"));
-  const all = kubepodsResources({ milliCpu: 2000n, memoryBytes: 25_276_514_304n });
-  assert.equal(all.cpuShares, recorded.get("cpu/kubepods/cpu.shares"));
-  assert.equal(all.memoryLimitBytes, recorded.get("memory/kubepods/memory.limit_in_bytes"));
 });
 
 test("a best-effort pod has the least weight and no limits", () => {

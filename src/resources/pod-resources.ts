@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { CgroupResources } from "../ports/cgroups.ts";
 import { milliCpuToQuota, milliCpuToShares, minShares } from "./cpu.ts";
 import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
-import type { NodeCapacity } from "./node-allocatable.ts";
+import { type MemoryQos, podMemoryProtection } from "./memory-qos.ts";
 import { limitIsDeclared, podLimits, podRequests } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 
@@ -15,6 +15,8 @@ export interface PodCgroupSettings {
   readonly podPidsLimit: number;
   /** Sizes of huge pages that the machine has, in bytes. */
   readonly hugePageSizes: readonly bigint[];
+  /** Undefined: without the feature gate, and on cgroup v1. */
+  readonly memoryQos?: MemoryQos | undefined;
 }
 
 /**
@@ -26,6 +28,7 @@ export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): Cgrou
   const always = {
     ...(settings.podPidsLimit > 0 && { pidsLimit: settings.podPidsLimit }),
     ...hugePageLimits(pod, settings.hugePageSizes),
+    ...(settings.memoryQos && podMemoryProtection(pod, settings.memoryQos)),
   };
   if (qos === "BestEffort") return { cpuShares: Number(minShares), ...always };
   const limits = podLimits(pod);
@@ -49,38 +52,5 @@ function hugePageLimits(pod: Pod, sizes: readonly bigint[]): Pick<CgroupResource
   const wanted = hugePageAmounts(podRequests(pod));
   return {
     hugePageLimitBytes: Object.fromEntries(sizes.map((size) => [formatPageSize(size), Number(wanted.get(size) ?? 0n)])),
-  };
-}
-
-/** CPU weights of the QoS cgroups: burstable gets what its pods ask for together, best effort the least there is. */
-export function qosCgroupResources(activePods: readonly Pod[]): {
-  readonly burstable: CgroupResources;
-  readonly bestEffort: CgroupResources;
-} {
-  const requested = activePods
-    .filter((pod) => qosClass(pod) === "Burstable")
-    .reduce((sum, pod) => sum + (podRequests(pod).get("cpu")?.milliValue() ?? 0n), 0n);
-  return {
-    burstable: { cpuShares: Number(milliCpuToShares(requested)) },
-    bestEffort: { cpuShares: Number(minShares) },
-  };
-}
-
-/**
- * What the cgroup of all pods may hold: the machine's capacity less what is reserved for the system and the kubelet
- * (eviction thresholds are not taken off, KEP "node allocatable").
- */
-export function kubepodsResources({
-  milliCpu,
-  memoryBytes,
-  pids,
-  hugePages = new Map(),
-}: NodeCapacity): CgroupResources {
-  const pages = [...hugePages].map(([size, bytes]) => [formatPageSize(size), Number(bytes)] as const);
-  return {
-    cpuShares: Number(milliCpuToShares(milliCpu)),
-    memoryLimitBytes: Number(memoryBytes),
-    ...(pids !== undefined && { pidsLimit: Number(pids) }),
-    ...(pages.length > 0 && { hugePageLimitBytes: Object.fromEntries(pages) }),
   };
 }

@@ -19,8 +19,8 @@ export interface NodeContext {
   /** The node's resolver file; empty: none (KubeletConfiguration's resolvConf). */
   readonly resolvConf: string;
   readonly cgroupDriver: CgroupDriver;
-  /** Parent of kubepods, `/` by default. */
-  readonly cgroupRoot: string;
+  /** Parent of kubepods, `/` by default; undefined: pods have no cgroups of their own. */
+  readonly cgroupRoot: string | undefined;
   readonly seccompDefault: boolean;
   /** SELinux is enabled: files created for containers are labelled. */
   readonly seLinux: boolean;

@@ -4,10 +4,14 @@ import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { SimContainer } from "./world-model.ts";
 import type { Processes } from "../ports/processes.ts";
 
+const usualBytes = 1 << 20;
+
 /** The simulated machine's cgroup tree: paths with the values last applied. */
 export class SimCgroups implements Cgroups {
   readonly version = 2;
   readonly applied = new Map<string, CgroupResources>();
+  /** Bytes that cgroups use beyond the usual, by path. */
+  readonly #used = new Map<string, number>();
   readonly #containers: () => Iterable<SimContainer>;
 
   /** @param containers of the runtime; each running one has a cgroup below its pod's */
@@ -19,8 +23,33 @@ export class SimCgroups implements Cgroups {
     return this.applied.has(path);
   }
 
+  async missing(path: string): Promise<string[]> {
+    return this.applied.has(path) ? [] : [path];
+  }
+
   async apply(path: string, resources: CgroupResources): Promise<void> {
-    this.applied.set(path, { ...this.applied.get(path), ...resources });
+    const { memoryLimitBytes, ...others } = resources;
+    this.applied.set(path, { ...this.applied.get(path), ...others });
+    if (memoryLimitBytes === undefined) return;
+    // As the kernel of v1 does.
+    if (memoryLimitBytes >= 0 && memoryLimitBytes < this.#usedBy(path)) throw new Error(`EBUSY: limit of '${path}'`);
+    this.applied.set(path, { ...this.applied.get(path), memoryLimitBytes });
+  }
+
+  /** The cgroup uses so much from now on. */
+  use(path: string, bytes: number): void {
+    this.#used.set(path, bytes);
+  }
+
+  /** Somebody takes the limits off all cgroups that are no pods'. */
+  loosen(): void {
+    for (const [path, resources] of this.applied) {
+      if (!path.includes("/pod")) this.applied.set(path, { ...resources, memoryLimitBytes: -1, cpuShares: 1024 });
+    }
+  }
+
+  #usedBy(path: string): number {
+    return this.#used.get(path) ?? usualBytes;
   }
 
   async read(path: string): Promise<CgroupState> {
@@ -34,7 +63,7 @@ export class SimCgroups implements Cgroups {
     } = this.applied.get(path) ?? {};
     return {
       resources: { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes },
-      memoryUsageBytes: 1 << 20,
+      memoryUsageBytes: this.#usedBy(path),
     };
   }
 
@@ -55,6 +84,14 @@ export class SimCgroups implements Cgroups {
 
   async pids(): Promise<number[]> {
     return [];
+  }
+
+  async ownPids(): Promise<number[]> {
+    return [];
+  }
+
+  async move(_pid: number, path: string): Promise<void> {
+    await this.apply(path, {});
   }
 
   async removeEmpty(path: string): Promise<EmptyRemoval> {
@@ -82,7 +119,7 @@ function containerCgroup({ resources }: SimContainer): CgroupState {
       cpuPeriodMicroseconds: Number(cpuPeriod) || 100_000,
       memoryLimitBytes: Number(memoryLimitInBytes) || -1,
     },
-    memoryUsageBytes: 1 << 20,
+    memoryUsageBytes: usualBytes,
   };
 }
 

@@ -76,7 +76,7 @@ async function podViews(
   const owner = { pod: ref.name, namespace: ref.namespace };
   const none = { network: undefined, processes: undefined, devices };
   const views: LabelledView[] = [];
-  if (sample !== undefined) {
+  if (sample !== undefined && pod.cgroup !== undefined) {
     views.push({ ...none, labels: labelsOf(pod.cgroup, owner), sample, startedMs: pod.createdMs });
   }
   if (sandbox !== undefined) {

@@ -82,14 +82,14 @@ export class StatsCollector {
   async #findDirectories(pods: readonly StatsPod[]): Promise<void> {
     const { files } = this.#deps;
     const known = new Set<string>();
-    for (const { cgroup, sandboxId, containers } of pods) {
+    for (const { containersCgroup: parent, sandboxId, containers } of pods) {
       const ids = [sandboxId, ...containers.map(({ id }) => id)];
       for (const id of ids) known.add(id);
       if (ids.every((id) => this.#directories.has(id))) continue;
-      const names = await files.directories(cgroupDirectory(files.cgroups, cgroup));
+      const names = await files.directories(cgroupDirectory(files.cgroups, parent));
       for (const id of ids) {
         const name = names.find((each) => each.includes(id));
-        if (name !== undefined) this.#directories.set(id, `${cgroup}/${name}`);
+        if (name !== undefined) this.#directories.set(id, `${parent}/${name}`);
       }
     }
     for (const id of this.#directories.keys()) if (!known.has(id)) this.#directories.delete(id);
@@ -97,7 +97,7 @@ export class StatsCollector {
 
   #cgroupsOf({ cgroup, sandboxId, containers }: StatsPod): string[] {
     const ids = [sandboxId, ...containers.map(({ id }) => id)];
-    return [cgroup, ...ids.flatMap((id) => this.#directories.get(id) ?? [])];
+    return [...(cgroup === undefined ? [] : [cgroup]), ...ids.flatMap((id) => this.#directories.get(id) ?? [])];
   }
 
   async #readCgroups(cgroups: ReadonlySet<string>, depth: Depth): Promise<Map<string, CgroupSample>> {
@@ -191,7 +191,7 @@ export class StatsCollector {
     };
     return {
       pod,
-      sample: samples.get(pod.cgroup),
+      sample: pod.cgroup === undefined ? undefined : samples.get(pod.cgroup),
       sandbox: find(pod.sandboxId),
       containers: pod.containers.flatMap((container): ContainerSample[] => {
         const found = find(container.id);

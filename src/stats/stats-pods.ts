@@ -22,8 +22,10 @@ export interface StatsContainer {
 export interface StatsPod {
   readonly ref: PodRef;
   readonly pod: Pod;
-  /** Below the root of the hierarchies. */
-  readonly cgroup: string;
+  /** Below the root of the hierarchies; undefined: it has none of its own. */
+  readonly cgroup: string | undefined;
+  /** The parent of its containers' cgroups. */
+  readonly containersCgroup: string;
   readonly sandboxId: string;
   readonly sandboxAlias: string;
   /** The container name for the sandbox; empty: not reported. */
@@ -34,7 +36,8 @@ export interface StatsPod {
 }
 
 export interface StatsNaming {
-  readonly cgroupRoot: string;
+  /** Undefined: pods have no cgroups of their own. */
+  readonly cgroupRoot: string | undefined;
   readonly cgroupDriver: CgroupDriver;
   readonly runtime: RuntimeWays;
 }
@@ -49,10 +52,13 @@ export function statsPod(pod: Pod, observed: PodStatus, naming: StatsNaming): St
   if (sandbox === undefined || running.length === 0) return undefined;
   const ref = podRef(pod);
   const { sandboxContainer, nameOf } = naming.runtime;
+  const { cgroupRoot, cgroupDriver } = naming;
+  const cgroup = cgroupRoot && cgroupPath(podCgroup(cgroupRoot, qosClass(pod), ref.uid), cgroupDriver);
   return {
     ref,
     pod,
-    cgroup: cgroupPath(podCgroup(naming.cgroupRoot, qosClass(pod), ref.uid), naming.cgroupDriver),
+    cgroup,
+    containersCgroup: cgroup ?? naming.runtime.ownCgroup[naming.cgroupDriver],
     sandboxId: sandbox.id,
     sandboxAlias: nameOf(sandbox.id, sandboxContainer, ref, sandbox.attempt),
     sandboxContainer,

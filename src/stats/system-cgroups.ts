@@ -20,7 +20,8 @@ export interface SystemCgroupSettings {
   readonly kubelet: string | undefined;
   readonly runtime: string | undefined;
   readonly misc: string | undefined;
-  readonly pods: string;
+  /** Of all pods; undefined: they have none. */
+  readonly pods: string | undefined;
   /** The program's name: `containerd`. */
   readonly runtimeProgram: string;
   /** When podwright started, wall clock ms. */
@@ -59,7 +60,7 @@ export class SystemCgroups {
     const { kubelet, runtime, misc, pods, startedMs } = this.#settings;
     const { ownPid } = this.#deps.processes;
     const own = kubelet ?? (await this.#cgroupOf(ownPid));
-    const found: SystemCgroup[] = [await this.#named("pods", pods)];
+    const found: SystemCgroup[] = pods === undefined ? [] : [await this.#named("pods", pods)];
     if (own !== undefined) found.push({ name: "kubelet", cgroup: own, pid: ownPid, startedMs });
     if (misc !== undefined) found.push(await this.#named("misc", misc));
     if (runtime !== undefined) return [...found, await this.#named("runtime", runtime)];

@@ -101,7 +101,19 @@ const storeys = [
   ...["cli", "agent", "sim", "engine", "kubelet"],
   ...["node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
   ...["stats", "certificates", "events", "config", "node", "firewall", "pods-api", "oom", "cloud", "metrics"],
-  ...["shutdown", "eviction", "pods", "sources", "pleg", "prober", "runtime", "logs", "images", "runtime-service"],
+  ...[
+    "shutdown",
+    "node-setup",
+    "eviction",
+    "pods",
+    "sources",
+    "pleg",
+    "prober",
+    "runtime",
+    "logs",
+    "images",
+    "runtime-service",
+  ],
   ...["server", "api-client", "yaml", "resources", "journal", "api", "base", "ports"],
 ];
 

@@ -87,11 +87,14 @@ export class RecordedStatsFiles implements StatsFiles {
 export const simulatedCgroups: Cgroups = {
   version: 2,
   exists: async () => false,
+  missing: async () => [],
   apply: async () => {},
   read: async () => {
     throw new Error("no such cgroup");
   },
   children: async () => [],
+  ownPids: async () => [],
+  move: async () => {},
   pids: async () => [],
   removeEmpty: async () => "absent",
   remove: async () => {},

@@ -72,10 +72,10 @@ export const runtimeMeanings = {
     remedy: "Set clusterDNS in the kubelet configuration.",
   },
   ContainerGCFailed: { means: "Garbage collection failed; it is retried.", remedy: "See the message." },
-  NodeAllocatableEnforced: { means: "The limits of the kubepods cgroup are set." },
+  NodeAllocatableEnforced: { means: "The limits of the kubepods cgroup, or of a reserved cgroup, are set." },
   FailedNodeAllocatableEnforcement: {
-    means: "The limits of the kubepods cgroup cannot be set.",
-    remedy: "See the message; check cgroupRoot and the cgroup driver.",
+    means: "The limits of the kubepods cgroup, or of a reserved cgroup, cannot be set.",
+    remedy: "See the message; check cgroupRoot, the reserved cgroups and the cgroup driver.",
   },
   ContainerDefinitionChanged: { means: "Cause: the container's definition changed, so it is restarted." },
   ContainerExited: { means: "Cause: the container exited; the message has its exit code." },

@@ -108,7 +108,8 @@ export async function addPids(directory: string, pids: Set<number>): Promise<voi
   for (const child of await childCgroups(directory)) await addPids(join(directory, child), pids);
 }
 
-async function ownPids(directory: string): Promise<number[]> {
+/** Processes in the cgroup itself; none when it is gone. */
+export async function ownPids(directory: string): Promise<number[]> {
   try {
     const text = readFileSync(join(directory, "cgroup.procs"), "latin1");
     // Processes of other PID namespaces appear as 0.

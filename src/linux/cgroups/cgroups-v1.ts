@@ -8,6 +8,7 @@ import {
   changeableParts,
   childCgroups,
   makeCgroup,
+  ownPids,
   readValue,
   removeCgroup,
   removeEmptyCgroup,
@@ -15,6 +16,8 @@ import {
 } from "./cgroup-tree.ts";
 import { errnoOf } from "../file-error.ts";
 
+/** Hierarchies without which a cgroup is none for the kubelet, as upstream; hugetlb where it is mounted. */
+const neededControllers = ["cpu", "cpuacct", "cpuset", "memory", "name=systemd", "pids", "hugetlb"];
 /** More memory than any machine has: a higher limit means unlimited. */
 const unlimitedBytes = 2 ** 62;
 
@@ -53,25 +56,28 @@ export class CgroupsV1 implements Cgroups {
     return found.every(Boolean);
   }
 
-  async apply(path: string, resources: CgroupResources): Promise<void> {
-    const parts = changeableParts(path);
-    await Promise.all(
-      this.#hierarchies.map(async (hierarchy) => {
-        const directory = join(hierarchy.directory, ...parts);
-        await makeWithParents(hierarchy.directory, directory);
-        if (hierarchy.controllers.includes("cpuset")) await inheritCpuset(hierarchy.directory, directory);
-      }),
+  async missing(path: string): Promise<string[]> {
+    const parts = cgroupParts(path);
+    const needed = this.#hierarchies.filter(({ controllers }) =>
+      neededControllers.some((controller) => controllers.includes(controller)),
     );
+    const directories = needed.map(({ directory }) => join(directory, ...parts));
+    const found = await Promise.all(directories.map(cgroupExists));
+    return directories.filter((_, index) => found[index] !== true);
+  }
+
+  async apply(path: string, resources: CgroupResources): Promise<void> {
+    await this.#make(changeableParts(path));
     const { cpuShares, memoryLimitBytes, pidsLimit } = resources;
     if (cpuShares !== undefined) await writeValue(this.#file(path, "cpu", "cpu.shares"), `${cpuShares}`);
     await this.#setCpuLimit(path, resources);
-    if (memoryLimitBytes !== undefined) {
-      await writeValue(this.#file(path, "memory", "memory.limit_in_bytes"), `${memoryLimitBytes}`);
-    }
     if (pidsLimit !== undefined) {
       await writeValue(this.#file(path, "pids", "pids.max"), pidsLimit < 0 ? "max" : `${pidsLimit}`);
     }
     await this.#setHugePages(path, resources);
+    // Last, as the kernel refuses it while more is in use.
+    if (memoryLimitBytes === undefined) return;
+    await writeValue(this.#file(path, "memory", "memory.limit_in_bytes"), `${memoryLimitBytes}`);
   }
 
   async read(path: string): Promise<CgroupState> {
@@ -106,6 +112,18 @@ export class CgroupsV1 implements Cgroups {
     return [...pids];
   }
 
+  async ownPids(path: string): Promise<number[]> {
+    return await ownPids(this.#file(path, "cpu", ""));
+  }
+
+  async move(pid: number, path: string): Promise<void> {
+    const parts = cgroupParts(path);
+    await this.#make(parts);
+    for (const { directory } of this.#hierarchies) {
+      await writeValue(join(directory, ...parts, "cgroup.procs"), `${pid}`);
+    }
+  }
+
   async removeEmpty(path: string): Promise<EmptyRemoval> {
     const parts = changeableParts(path);
     const outcomes = await Promise.all(this.#roots.map((root) => removeEmptyCgroup(join(root, ...parts))));
@@ -121,6 +139,16 @@ export class CgroupsV1 implements Cgroups {
     );
     const failure = outcomes.find((outcome) => outcome.status === "rejected");
     if (failure !== undefined) throw failure.reason;
+  }
+
+  async #make(parts: readonly string[]): Promise<void> {
+    await Promise.all(
+      this.#hierarchies.map(async (hierarchy) => {
+        const directory = join(hierarchy.directory, ...parts);
+        await makeWithParents(hierarchy.directory, directory);
+        if (hierarchy.controllers.includes("cpuset")) await inheritCpuset(hierarchy.directory, directory);
+      }),
+    );
   }
 
   /** v1 often lacks this controller: then huge pages are unlimited. */

@@ -113,3 +113,26 @@ test("huge pages are limited for the sizes that the kernel counts", async () => 
   await new CgroupsV2(systemClock, directory.path).apply(pod, { hugePageLimitBytes: { "2MB": 4096, "1GB": 0 } });
   assert.equal(readFileSync(file, "utf8"), "4096");
 });
+
+test("memory is protected where that is said, and a process is moved into a cgroup that is made for it", async () => {
+  using directory = imitation();
+  const cgroups = new CgroupsV2(systemClock, directory.path);
+  for (const file of ["memory.min", "memory.low", "cgroup.procs"]) writeFileSync(directory.join("kubepods", file), "");
+  await cgroups.apply("/kubepods", { memoryMinBytes: 8192, memoryLowBytes: 0 });
+  const value = (file: string): string => readFileSync(directory.join("kubepods", file), "utf8");
+  assert.deepEqual([value("memory.min"), value("memory.low")], ["8192", "0"]);
+  await cgroups.move(42, "/kubepods");
+  assert.equal(value("cgroup.procs"), "42");
+  assert.deepEqual(await cgroups.ownPids("/kubepods"), [42]);
+});
+
+test("what a cgroup lacks is named by the controllers that pods are limited by, as far as the machine has them", async () => {
+  using directory = imitation();
+  const cgroups = new CgroupsV2(systemClock, directory.path);
+  assert.deepEqual(await cgroups.missing("/kubepods"), []);
+  writeFileSync(directory.join("kubepods/cgroup.controllers"), "cpu io memory pids\n");
+  assert.deepEqual(await cgroups.missing("/kubepods"), ["cpuset", "hugetlb"]);
+  writeFileSync(directory.join("cgroup.controllers"), "cpuset cpu memory pids\n");
+  assert.deepEqual(await cgroups.missing("/kubepods"), ["cpuset"]);
+  await assert.rejects(cgroups.missing("/nowhere"), { code: "ENOENT" });
+});

@@ -10,6 +10,7 @@ import {
   changeableParts,
   childCgroups,
   makeCgroup,
+  ownPids,
   readValue,
   removeCgroup,
   removeEmptyCgroup,
@@ -19,6 +20,9 @@ import { errnoOf } from "../file-error.ts";
 
 /** The controllers that pods and containers are limited and measured by. */
 const neededControllers: readonly string[] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pids"];
+
+/** Those without which a cgroup is none for the kubelet, as upstream, where the machine has them. */
+const limitingControllers: readonly string[] = ["cpu", "cpuset", "hugetlb", "memory", "pids"];
 
 /** `cpu.weight` (1..10000) for v1's shares (2..262144), by KEP-2254's formula in whole numbers. */
 export function cpuWeight(cpuShares: number): number {
@@ -46,20 +50,21 @@ export class CgroupsV2 implements Cgroups {
     return cgroupExists(this.#directory(path));
   }
 
+  async missing(path: string): Promise<string[]> {
+    const [offered, enabled] = await Promise.all(
+      [this.#root, this.#directory(path)].map((directory) => words(join(directory, "cgroup.controllers"))),
+    );
+    return limitingControllers.filter((name) => offered?.includes(name) === true && enabled?.includes(name) !== true);
+  }
+
   async apply(path: string, resources: CgroupResources): Promise<void> {
-    const parts = changeableParts(path);
-    const offered = await words(join(this.#root, "cgroup.controllers"));
-    const controllers = neededControllers.filter((controller) => offered.includes(controller));
-    let directory = this.#root;
-    for (const part of parts) {
-      await enableForChildren(directory, controllers);
-      directory = join(directory, part);
-      await makeCgroup(directory);
-    }
-    const { cpuShares, memoryLimitBytes, pidsLimit } = resources;
+    const directory = await this.#make(changeableParts(path));
+    const { cpuShares, memoryLimitBytes, memoryMinBytes, memoryLowBytes, pidsLimit } = resources;
     if (cpuShares !== undefined) await setValue(directory, "cpu.weight", `${cpuWeight(cpuShares)}`);
     await setCpuLimit(directory, resources);
     if (memoryLimitBytes !== undefined) await setValue(directory, "memory.max", limit(memoryLimitBytes));
+    if (memoryMinBytes !== undefined) await setValue(directory, "memory.min", `${memoryMinBytes}`);
+    if (memoryLowBytes !== undefined) await setValue(directory, "memory.low", `${memoryLowBytes}`);
     if (pidsLimit !== undefined) await setValue(directory, "pids.max", limit(pidsLimit));
     await setHugePages(directory, resources);
   }
@@ -95,12 +100,33 @@ export class CgroupsV2 implements Cgroups {
     return [...pids];
   }
 
+  async ownPids(path: string): Promise<number[]> {
+    return await ownPids(this.#directory(path));
+  }
+
+  async move(pid: number, path: string): Promise<void> {
+    const directory = await this.#make(cgroupParts(path));
+    await writeValue(join(directory, "cgroup.procs"), `${pid}`);
+  }
+
   async removeEmpty(path: string): Promise<EmptyRemoval> {
     return await removeEmptyCgroup(join(this.#root, ...changeableParts(path)));
   }
 
   async remove(path: string): Promise<void> {
     await removeCgroup(this.#clock, join(this.#root, ...changeableParts(path)));
+  }
+
+  async #make(parts: readonly string[]): Promise<string> {
+    const offered = await words(join(this.#root, "cgroup.controllers"));
+    const controllers = neededControllers.filter((controller) => offered.includes(controller));
+    let directory = this.#root;
+    for (const part of parts) {
+      await enableForChildren(directory, controllers);
+      directory = join(directory, part);
+      await makeCgroup(directory);
+    }
+    return directory;
   }
 
   #directory(path: string): string {

@@ -124,6 +124,48 @@ test("on v1 what was applied is read again, no limit as none", { skip: needsV1 }
   await assert.rejects(cgroups.read(`${own.path}/missing`));
 });
 
+test("on v1 what a cgroup lacks is named by its directory", { skip: needsV1 }, async () => {
+  const cgroups = await openCgroups(systemClock);
+  await using own = testCgroup(cgroups);
+  await cgroups.apply(own.path, {});
+  assert.deepEqual(await cgroups.missing(own.path), []);
+  rmdirSync(`${cgroupRoot}/cpuset${own.path}`);
+  rmdirSync(`${cgroupRoot}/blkio${own.path}`);
+  assert.deepEqual(await cgroups.missing(own.path), [`${cgroupRoot}/cpuset${own.path}`], "blkio limits no pods");
+});
+
+test("on v1 a process is moved in every hierarchy, into a cgroup that is made for it", { skip: needsV1 }, async () => {
+  const cgroups = await openCgroups(systemClock);
+  await using own = testCgroup(cgroups);
+  const child = sleeper();
+  await cgroups.apply(own.path, {});
+  own.join(child, `${cgroupRoot}/pids${own.path}/cgroup.procs`);
+  await cgroups.move(child.pid ?? 0, `${own.path}/system`);
+  const places = readFileSync(`/proc/${child.pid}/cgroup`, "utf8")
+    .split("\n")
+    .filter((line) => /^[1-9]/u.test(line));
+  assert.ok(
+    places.every((line) => line.endsWith(`:${own.path}/system`)),
+    places.join(" "),
+  );
+  assert.deepEqual(await cgroups.ownPids(`${own.path}/system`), [child.pid]);
+  assert.deepEqual(await cgroups.ownPids(own.path), []);
+});
+
+test("on v1 a limit below what is used keeps no other value from being set", { skip: needsV1 }, async () => {
+  const cgroups = await openCgroups(systemClock);
+  await using own = testCgroup(cgroups);
+  await cgroups.apply(own.path, {});
+  const hungry = spawn("sh", ["-c", 'read go; x=$(head -c 40000000 /dev/zero | tr "\\0" x); echo; read end'], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  own.join(hungry, `${cgroupRoot}/memory${own.path}/cgroup.procs`);
+  hungry.stdin.write("\n");
+  await once(hungry.stdout, "data");
+  await assert.rejects(cgroups.apply(own.path, { memoryLimitBytes: 4096, pidsLimit: 7 }), /EBUSY/);
+  assert.equal(readFileSync(`${cgroupRoot}/pids${own.path}/pids.max`, "utf8").trim(), "7");
+});
+
 test("on v1 a period that fits only the new quota is set all the same", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);

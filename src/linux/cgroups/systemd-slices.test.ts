@@ -14,10 +14,13 @@ function imitation({ refused = [], pids = [] }: { refused?: readonly string[]; p
   const tree: Cgroups = {
     version: 2,
     exists: async () => true,
+    missing: async () => [],
     apply: async (path: string, _resources: CgroupResources) => void asked.push(`write ${path}`),
     read: async () => assert.fail("nobody asks"),
     children: async () => [],
     pids: async () => [...pids],
+    ownPids: async () => [],
+    move: async () => {},
     removeEmpty: async () => "refused",
     remove: async (path: string) => void asked.push(`remove ${path}`),
   };
@@ -48,6 +51,15 @@ test("a slice's limits become systemd properties, of either cgroup version", () 
   ]);
   const names = sliceProperties(resources, 1).map(([name]) => name);
   assert.deepEqual(names, ["CPUShares", "CPUQuotaPeriodUSec", "CPUQuotaPerSecUSec", "MemoryLimit", "TasksMax"]);
+});
+
+test("protected memory is told to systemd on v2 alone", () => {
+  const resources = { memoryMinBytes: 4096, memoryLowBytes: 8192 };
+  assert.deepEqual(sliceProperties(resources, 2), [
+    ["MemoryMin", "t", "4096"],
+    ["MemoryLow", "t", "8192"],
+  ]);
+  assert.deepEqual(sliceProperties(resources, 1), []);
 });
 
 test("no limit is systemd's infinity, and a quota between its steps is rounded up", () => {

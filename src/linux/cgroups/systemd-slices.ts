@@ -36,6 +36,10 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.exists(path);
   }
 
+  async missing(path: string): Promise<string[]> {
+    return this.#tree.missing(path);
+  }
+
   /** @throws PodwrightError (environment) when systemd is unreachable or refuses */
   async apply(path: string, resources: CgroupResources): Promise<void> {
     const slice = sliceOf(path);
@@ -53,6 +57,15 @@ export class SystemdSlices implements Cgroups {
 
   async pids(path: string): Promise<number[]> {
     return this.#tree.pids(path);
+  }
+
+  async ownPids(path: string): Promise<number[]> {
+    return this.#tree.ownPids(path);
+  }
+
+  /** As upstream, behind systemd's back: what it starts anew it starts where its own configuration says. */
+  async move(pid: number, path: string): Promise<void> {
+    await this.#tree.move(pid, path);
   }
 
   /** A slice is removed only through systemd. */
@@ -119,7 +132,7 @@ function sliceOf(path: string): string | undefined {
 /** The limits as systemd's properties (systemd.resource-control(5)). Pure. */
 export function sliceProperties(resources: CgroupResources, version: 1 | 2): Property[] {
   const { cpuShares, cpuQuotaMicroseconds: quota, cpuPeriodMicroseconds: period } = resources;
-  const { memoryLimitBytes, pidsLimit } = resources;
+  const { memoryLimitBytes, memoryMinBytes, memoryLowBytes, pidsLimit } = resources;
   const limit = (value: number): string => `${value < 0 ? infinity : value}`;
   const properties: Property[] = [];
   if (cpuShares !== undefined) {
@@ -130,6 +143,8 @@ export function sliceProperties(resources: CgroupResources, version: 1 | 2): Pro
   if (memoryLimitBytes !== undefined) {
     properties.push([version === 2 ? "MemoryMax" : "MemoryLimit", "t", limit(memoryLimitBytes)]);
   }
+  if (version === 2 && memoryMinBytes !== undefined) properties.push(["MemoryMin", "t", `${memoryMinBytes}`]);
+  if (version === 2 && memoryLowBytes !== undefined) properties.push(["MemoryLow", "t", `${memoryLowBytes}`]);
   if (pidsLimit !== undefined) properties.push(["TasksMax", "t", limit(pidsLimit)]);
   return properties;
 }

@@ -32,8 +32,8 @@ export interface SandboxContext {
   /** The pod's resolver (dns.ts). */
   readonly dns: DnsConfig;
   readonly cgroupDriver: CgroupDriver;
-  /** KubeletConfiguration's cgroupRoot, `/` by default. */
-  readonly cgroupRoot: string;
+  /** KubeletConfiguration's cgroupRoot, `/` by default; undefined: the runtime has its own. */
+  readonly cgroupRoot: string | undefined;
   readonly resources: ResourceSettings;
   /** The pod's range of IDs; absent: the node's users. */
   readonly userNamespace?: UserNamespace;
@@ -46,7 +46,6 @@ export interface SandboxContext {
  */
 export function generateSandboxConfig(pod: Pod, attempt: number, context: SandboxContext): SandboxConfig {
   const { name, namespace, uid } = pod.metadata;
-  const cgroup = podCgroup(context.cgroupRoot, qosClass(pod), uid);
   const sysctls = pod.spec.securityContext?.sysctls ?? [];
   return {
     metadata: { name, namespace, uid, attempt },
@@ -63,13 +62,18 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
     },
     annotations: { ...pod.metadata.annotations },
     linux: {
-      cgroupParent: cgroupParent(cgroup, context.cgroupDriver),
+      cgroupParent: parentOf(pod, context),
       securityContext: sandboxSecurityContext(pod, context.userNamespace),
       sysctls: Object.fromEntries(sysctls.map(({ name: sysctl, value }) => [normalizeSysctl(sysctl), value])),
       overhead: sandboxOverhead(pod, context.resources),
       resources: sandboxResources(pod, context.resources),
     },
   };
+}
+
+function parentOf(pod: Pod, { cgroupRoot, cgroupDriver }: SandboxContext): string {
+  if (cgroupRoot === undefined) return "";
+  return cgroupParent(podCgroup(cgroupRoot, qosClass(pod), pod.metadata.uid), cgroupDriver);
 }
 
 /** The sandbox itself always uses the runtime's seccomp profile. */

@@ -1,0 +1,57 @@
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+
+/** What a kubelet expects of the kernel, as upstream (setupKernelTunables), below /proc/sys. */
+export const kernelSettings: Readonly<Record<string, number>> = {
+  "vm/overcommit_memory": 1,
+  "vm/panic_on_oom": 0,
+  "kernel/panic": 10,
+  "kernel/panic_on_oops": 1,
+  "kernel/keys/root_maxkeys": 1_000_000,
+  "kernel/keys/root_maxbytes": 25_000_000,
+};
+
+export interface KernelSettingsDependencies {
+  readonly files: Pick<Files, "read" | "write">;
+  readonly log: Logger;
+}
+
+const maxBytes = 64;
+
+/**
+ * Sets the kernel's settings that a kubelet expects, or checks them (KubeletConfiguration's protectKernelDefaults).
+ * @throws PodwrightError (environment) for settings that differ and are protected, or that can't be read or written
+ */
+export async function ensureKernelSettings(deps: KernelSettingsDependencies, isProtected: boolean): Promise<void> {
+  const problems: string[] = [];
+  for (const [name, value] of Object.entries(kernelSettings)) {
+    try {
+      const problem = await ensureOne(deps, { name, value, isProtected });
+      if (problem !== undefined) problems.push(problem);
+    } catch (error) {
+      problems.push(errorMessage(error));
+    }
+  }
+  if (problems.length === 0) return;
+  const message = problems.length === 1 ? problems.join("") : `[${problems.join(", ")}]`;
+  throw new PodwrightError(ExitCode.environment, message, {
+    remedy: isProtected
+      ? "set them with sysctl, or set protectKernelDefaults to false"
+      : "set them with sysctl before the kubelet starts",
+  });
+}
+
+async function ensureOne(
+  { files, log }: KernelSettingsDependencies,
+  setting: { readonly name: string; readonly value: number; readonly isProtected: boolean },
+): Promise<string | undefined> {
+  const { name, value, isProtected } = setting;
+  const path = `/proc/sys/${name}`;
+  const present = Number(new TextDecoder().decode(await files.read(path, maxBytes)));
+  if (present === value) return undefined;
+  if (isProtected) return `invalid kernel flag: ${name}, expected value: ${value}, actual value: ${present}`;
+  await files.write(path, String(value), 0o644);
+  log.info("changed a kernel setting", { setting: name, from: present, to: value });
+  return undefined;
+}

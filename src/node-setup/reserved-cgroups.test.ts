@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLog, SimCgroups } from "../sim/machine.ts";
+import { limitReservedCgroups, type ReservedCgroup, reservedLimits } from "./reserved-cgroups.ts";
+
+const mi = 2 ** 20;
+const system: ReservedCgroup = {
+  kind: "System",
+  cgroup: "/system",
+  reserved: { cpu: "500m", memory: "100Mi", "ephemeral-storage": "1Gi", pid: "1000" },
+  onlyCompressible: false,
+};
+
+async function limit(cgroups: SimCgroups, all: readonly ReservedCgroup[], driver: "cgroupfs" | "systemd" = "cgroupfs") {
+  const told: string[] = [];
+  const journal = {
+    record: ({ what, message }: { what: string; message: string }) => told.push(`${what}: ${message}`),
+  };
+  const log = { ...silentLog, warn: (message: string) => void told.push(message) };
+  const config = { cgroups: all, driver, protectsMemory: false };
+  const error: unknown = await limitReservedCgroups({ cgroups, journal, log }, config).catch((each: unknown) => each);
+  return { told, error };
+}
+
+test("a reserved cgroup is limited to what is reserved for it; of compressible resources alone where that is said", () => {
+  const limits = { cpuShares: 512, memoryLimitBytes: 100 * mi, pidsLimit: 1000 };
+  assert.deepEqual(reservedLimits(system, false), limits);
+  assert.deepEqual(reservedLimits(system, true), { ...limits, memoryMinBytes: 100 * mi });
+  assert.deepEqual(reservedLimits({ ...system, onlyCompressible: true }, true), { cpuShares: 512 });
+  assert.deepEqual(reservedLimits({ ...system, reserved: { memory: "1" } }, false), { memoryLimitBytes: 1 });
+});
+
+test("limits are set in order and told in upstream's words, under either driver", async () => {
+  const machine = new SimCgroups();
+  await machine.apply("/system", {});
+  await machine.apply("/kube.slice/kube-reserved.slice", {});
+  const kube = { ...system, kind: "Kube", cgroup: "/kube.slice/kube-reserved.slice", onlyCompressible: true } as const;
+  assert.deepEqual((await limit(machine, [system])).told, [
+    "NodeAllocatableEnforced: Updated limits on system reserved cgroup /system",
+  ]);
+  assert.equal(machine.applied.get("/system")?.pidsLimit, 1000);
+  const { told, error } = await limit(machine, [kube], "systemd");
+  assert.equal(error, undefined);
+  assert.deepEqual(told, [
+    "NodeAllocatableEnforced: Updated limits on kube reserved cgroup /kube.slice/kube-reserved.slice",
+  ]);
+  assert.deepEqual(machine.applied.get("/kube.slice/kube-reserved.slice"), { cpuShares: 512 });
+});
+
+test("a missing cgroup, a missing controller, nothing reserved and a refusal end the start with a remedy", async () => {
+  const there = async (more: object): Promise<SimCgroups> => {
+    const machine = new SimCgroups();
+    await machine.apply("/system", {});
+    return Object.assign(machine, more);
+  };
+  const failed = 'Failed to enforce System Reserved Cgroup Limits on "/system": ';
+  const cases: readonly (readonly [SimCgroups, ReservedCgroup, string])[] = [
+    [
+      await there({ missing: async () => ["cpuset"] }),
+      system,
+      `${failed}cgroup ["system"] has some missing controllers: cpuset`,
+    ],
+    [
+      await there({ version: 1, missing: async () => ["/c/memory/system"] }),
+      system,
+      `${failed}cgroup ["system"] has some missing paths: /c/memory/system`,
+    ],
+    [
+      await there({ missing: () => Promise.reject(new Error("ENOENT: no such file")) }),
+      system,
+      `${failed}could not read controllers for cgroup ["system"]: ENOENT: no such file`,
+    ],
+    [await there({ apply: () => Promise.reject(new Error("EBUSY: busy")) }), system, `${failed}EBUSY: busy`],
+    [await there({}), { ...system, reserved: {} }, `${failed}["system"] cgroup is not configured properly`],
+  ];
+  for (const [machine, cgroup, message] of cases) {
+    const { told, error } = await limit(machine, [cgroup]);
+    assert.deepEqual(told, [`FailedNodeAllocatableEnforcement: ${message}`]);
+    assert.ok(error instanceof Error && error.message === message, String(error));
+    assert.ok("remedy" in error && String(error.remedy).includes("enforceNodeAllocatable"));
+  }
+});
+
+test("a limit below what is used is warned of before it is set, and may be refused", async () => {
+  const machine = new SimCgroups();
+  await machine.apply("/system", {});
+  const { told } = await limit(machine, [{ ...system, reserved: { memory: "1Ki" } }]);
+  assert.equal(told[0], "memory limit of a cgroup is below its use");
+  assert.match(told[1] ?? "", /^FailedNodeAllocatableEnforcement: .*EBUSY/);
+});

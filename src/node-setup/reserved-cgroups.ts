@@ -1,0 +1,118 @@
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { CgroupResources, Cgroups } from "../ports/cgroups.ts";
+import type { Logger } from "../ports/log.ts";
+import {
+  type CgroupDriver,
+  type CgroupName,
+  cgroupPath,
+  parseCgroupfsPath,
+  parseSystemdName,
+} from "../resources/cgroup-names.ts";
+import { milliCpuToShares } from "../resources/cpu.ts";
+import { parseList } from "../resources/pod-totals.ts";
+
+/** A cgroup of the machine that is to be held to what is reserved for it. */
+export interface ReservedCgroup {
+  readonly kind: "System" | "Kube";
+  /** KubeletConfiguration's systemReservedCgroup or kubeReservedCgroup. */
+  readonly cgroup: string;
+  /** KubeletConfiguration's systemReserved or kubeReserved. */
+  readonly reserved: Readonly<Record<string, string>>;
+  /** Its CPU weight alone is set. */
+  readonly onlyCompressible: boolean;
+}
+
+export interface ReservedCgroupsConfig {
+  readonly cgroups: readonly ReservedCgroup[];
+  readonly driver: CgroupDriver;
+  /** Its memory is protected, too: feature gate MemoryQoS on cgroup v2. */
+  readonly protectsMemory: boolean;
+}
+
+export interface ReservedCgroupsDependencies {
+  readonly cgroups: Pick<Cgroups, "version" | "missing" | "read" | "apply">;
+  readonly journal: Recorder;
+  readonly log: Logger;
+}
+
+/** The limits of a reserved cgroup; undefined: nothing is reserved for it. Pure. */
+export function reservedLimits(
+  { reserved, onlyCompressible }: ReservedCgroup,
+  protectsMemory: boolean,
+): CgroupResources | undefined {
+  if (Object.keys(reserved).length === 0) return undefined;
+  const list = parseList(reserved);
+  const [cpu, memory, pids] = [list.get("cpu"), list.get("memory"), list.get("pid")];
+  const memoryBytes = memory && Number(memory.value());
+  return {
+    ...(cpu && { cpuShares: Number(milliCpuToShares(cpu.milliValue())) }),
+    ...(!onlyCompressible && {
+      ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
+      ...(memoryBytes !== undefined && protectsMemory && { memoryMinBytes: memoryBytes }),
+      ...(pids && { pidsLimit: Number(pids.value()) }),
+    }),
+  };
+}
+
+/**
+ * Holds the cgroups of the system and of the kubelet to what is reserved for them (upstream: enforceNodeAllocatableCgroups).
+ * @throws PodwrightError (environment) when one is missing, lacks a controller, or takes no limit
+ */
+export async function limitReservedCgroups(
+  deps: ReservedCgroupsDependencies,
+  { cgroups, driver, protectsMemory }: ReservedCgroupsConfig,
+): Promise<void> {
+  const { journal } = deps;
+  for (const each of cgroups) {
+    try {
+      await limitOne(deps, nameOf(each.cgroup, driver), driver, reservedLimits(each, protectsMemory));
+    } catch (error) {
+      const limits = `${each.kind} Reserved ${each.onlyCompressible ? "Compressible " : ""}Cgroup Limits`;
+      const message = `Failed to enforce ${limits} on ${JSON.stringify(each.cgroup)}: ${errorMessage(error)}`;
+      journal.record({ kind: "note", what: "FailedNodeAllocatableEnforcement", message });
+      throw new PodwrightError(ExitCode.environment, message, { cause: error, remedy: remedyFor(each) });
+    }
+    const message = `Updated limits on ${each.kind.toLowerCase()} reserved cgroup ${each.cgroup}`;
+    journal.record({ kind: "note", what: "NodeAllocatableEnforced", message });
+  }
+}
+
+async function limitOne(
+  { cgroups, log }: ReservedCgroupsDependencies,
+  name: CgroupName,
+  driver: CgroupDriver,
+  limits: CgroupResources | undefined,
+): Promise<void> {
+  const shown = `[${name.map((part) => JSON.stringify(part)).join(" ")}]`;
+  if (limits === undefined) throw new Error(`${shown} cgroup is not configured properly`);
+  const path = cgroupPath(name, driver);
+  const missing = await cgroups.missing(path).catch((error: unknown) => {
+    throw new Error(`could not read controllers for cgroup ${shown}: ${errorMessage(error)}`, { cause: error });
+  });
+  if (missing.length > 0) {
+    const what = cgroups.version === 1 ? "missing paths" : "missing controllers";
+    throw new Error(`cgroup ${shown} has some ${what}: ${missing.join(", ")}`);
+  }
+  const { memoryLimitBytes } = limits;
+  if (memoryLimitBytes !== undefined) {
+    const { memoryUsageBytes: usedBytes } = await cgroups.read(path);
+    if (usedBytes > memoryLimitBytes) {
+      log.warn("memory limit of a cgroup is below its use", { path, memoryLimitBytes, usedBytes });
+    }
+  }
+  await cgroups.apply(path, limits);
+}
+
+function nameOf(cgroup: string, driver: CgroupDriver): CgroupName {
+  return driver === "systemd" ? parseSystemdName(cgroup) : parseCgroupfsPath(cgroup);
+}
+
+function remedyFor({ kind, cgroup, reserved, onlyCompressible }: ReservedCgroup): string {
+  const name = kind.toLowerCase();
+  const enforcement = `${name}-reserved${onlyCompressible ? "-compressible" : ""}`;
+  const less = `take ${enforcement} out of enforceNodeAllocatable`;
+  return Object.keys(reserved).length === 0
+    ? `set ${name}Reserved, or ${less}`
+    : `create ${cgroup} with all controllers before the kubelet starts, reserve more than it uses, or ${less}`;
+}

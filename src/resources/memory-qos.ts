@@ -1,0 +1,59 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { CgroupResources } from "../ports/cgroups.ts";
+import { parseList, podRequests } from "./pod-totals.ts";
+import { qosClass } from "./qos.ts";
+
+/** How the kernel protects and throttles memory (KEP-2570, feature gate MemoryQoS, cgroup v2). */
+export interface MemoryQos {
+  /** KubeletConfiguration's memoryReservationPolicy; None: nothing is protected. */
+  readonly policy: "None" | "TieredReservation";
+  /** KubeletConfiguration's memoryThrottlingFactor, above 0 and at most 1. */
+  readonly throttlingFactor: number;
+}
+
+/** The same with what a container without a limit may use. */
+export interface NodeMemoryQos extends MemoryQos {
+  /** The machine's memory less what is reserved for the system and the kubelet. */
+  readonly allocatableBytes: bigint;
+}
+
+export type MemoryProtection = Required<Pick<CgroupResources, "memoryMinBytes" | "memoryLowBytes">>;
+
+const pageBytes = 4096;
+const unprotected: MemoryProtection = { memoryMinBytes: 0, memoryLowBytes: 0 };
+
+/**
+ * A container's cgroup values (upstream: generateLinuxContainerResources). All three are always there, so that a resize undoes
+ * what was set before. Pure.
+ */
+export function containerMemoryQos(pod: Pod, container: Container, qos: NodeMemoryQos): Record<string, string> {
+  const request = parseList(container.resources?.requests).get("memory")?.value() ?? 0n;
+  const limit = parseList(container.resources?.limits).get("memory")?.value() ?? 0n;
+  const { memoryMinBytes, memoryLowBytes } = protection(pod, Number(request), qos);
+  return {
+    "memory.min": String(memoryMinBytes),
+    "memory.low": String(memoryLowBytes),
+    "memory.high": memoryHigh(Number(request), Number(limit), qos),
+  };
+}
+
+/** From where on a container's memory is throttled: none where it asks for all that it may have. */
+function memoryHigh(request: number, limit: number, { throttlingFactor, allocatableBytes }: NodeMemoryQos): string {
+  if (request === limit) return "max";
+  const most = limit === 0 ? Number(allocatableBytes) : limit;
+  const high = Math.floor((request + (most - request) * throttlingFactor) / pageBytes) * pageBytes;
+  return high > request ? String(high) : "max";
+}
+
+/** Of a pod's cgroup: a guaranteed pod's request is never reclaimed, a burstable pod's last. Pure. */
+export function podMemoryProtection(pod: Pod, qos: MemoryQos): MemoryProtection {
+  return protection(pod, Number(podRequests(pod).get("memory")?.value() ?? 0n), qos);
+}
+
+function protection(pod: Pod, requestBytes: number, { policy }: MemoryQos): MemoryProtection {
+  if (policy === "None") return unprotected;
+  return qosClass(pod) === "Guaranteed"
+    ? { ...unprotected, memoryMinBytes: requestBytes }
+    : { ...unprotected, memoryLowBytes: requestBytes };
+}

@@ -1,0 +1,203 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { CgroupResources, Cgroups } from "../ports/cgroups.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { type CgroupDriver, cgroupPath, kubepodsCgroup, qosCgroup } from "./cgroup-names.ts";
+import type { NodeCapacity } from "./node-allocatable.ts";
+import {
+  type ClassRequests,
+  classRequests,
+  kubepodsResources,
+  type QosClassSettings,
+  qosResources,
+} from "./qos-resources.ts";
+import { qosClass } from "./qos.ts";
+
+export interface QosCgroupsConfig extends QosClassSettings, NodeCapacity {
+  readonly driver: CgroupDriver;
+  /** Parent of kubepods. */
+  readonly cgroupRoot: string;
+  /** All pods together are held to node allocatable: enforceNodeAllocatable has `pods`. */
+  readonly enforced: boolean;
+}
+
+export interface QosCgroupsDependencies {
+  readonly cgroups: Cgroups;
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** Told of what pods ask for together, whenever memory is protected by that. */
+  readonly memoryProtected?: ((requests: ClassRequests) => void) | undefined;
+}
+
+/** As upstream. */
+const retryMs = 60_000;
+/** Without anything to try again. */
+const idleMs = 24 * 3_600_000;
+
+/** The cgroups above pods: kubepods, which holds all of them to node allocatable, and one for each of two QoS classes. */
+export class QosCgroups {
+  readonly #deps: QosCgroupsDependencies;
+  readonly #config: QosCgroupsConfig;
+  readonly #paths: Readonly<Record<"kubepods" | "burstable" | "bestEffort", string>>;
+  readonly #pods = new Map<PodUid, Pod>();
+  readonly #turn = new Semaphore(1);
+  readonly #wait: WakeableWait;
+  /** A write of the classes that has not begun. */
+  #toCome: Promise<void> | undefined;
+  #treeMade: Promise<void> | undefined;
+  #isRefused = false;
+  /** A class uses more memory than it is to have. */
+  #isOverLimit = false;
+  #retryAtMs: number | undefined;
+
+  constructor(deps: QosCgroupsDependencies, config: QosCgroupsConfig) {
+    const { cgroupRoot, driver } = config;
+    this.#deps = deps;
+    this.#config = config;
+    this.#wait = new WakeableWait(deps.clock, "the next try to limit the cgroups of all pods");
+    this.#paths = {
+      kubepods: cgroupPath(kubepodsCgroup(cgroupRoot), driver),
+      burstable: cgroupPath(qosCgroup(cgroupRoot, "Burstable"), driver),
+      bestEffort: cgroupPath(qosCgroup(cgroupRoot, "BestEffort"), driver),
+    };
+  }
+
+  /** Makes the tree, once. */
+  async ensure(): Promise<void> {
+    this.#treeMade ??= this.#makeTree().catch((error: unknown) => {
+      this.#treeMade = undefined;
+      throw error;
+    });
+    await this.#treeMade;
+  }
+
+  /** The pod counts for its class. */
+  async count(pod: Pod): Promise<void> {
+    const { memoryQos, reservedMemory } = this.#config;
+    const qos = qosClass(pod);
+    const counts = memoryQos !== undefined || reservedMemory !== undefined ? qos !== "BestEffort" : qos === "Burstable";
+    if (!counts) return;
+    this.#pods.set(pod.metadata.uid, pod);
+    await this.#applyClasses();
+  }
+
+  /** The pod's cgroup is gone. */
+  async forget(uid: PodUid): Promise<void> {
+    if (this.#pods.delete(uid)) await this.#applyClasses();
+  }
+
+  /** Tries again each minute what the kernel has refused. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (!signal.aborted) {
+      const inMs = this.#retryAtMs === undefined ? idleMs : this.#retryAtMs - clock.monotonic();
+      await this.#wait.for(Math.max(0, inMs), signal);
+      if (signal.aborted || this.#retryAtMs === undefined || this.#retryAtMs > clock.monotonic()) continue;
+      this.#retryAtMs = undefined;
+      try {
+        if (this.#isRefused) await this.#enforce();
+        if (this.#isOverLimit) await this.#applyClasses();
+      } catch (error) {
+        log.warn("cannot limit the cgroups of all pods", { error: errorMessage(error) });
+        this.#retryLater();
+      }
+    }
+  }
+
+  /** Removes the tree, in which there is no pod any more. */
+  async remove(): Promise<void> {
+    await this.#deps.cgroups.remove(this.#paths.kubepods);
+    this.#treeMade = undefined;
+  }
+
+  async #makeTree(): Promise<void> {
+    const { cgroups } = this.#deps;
+    const { burstable, bestEffort } = qosResources(classRequests([]));
+    await this.#enforce();
+    await cgroups.apply(this.#paths.burstable, burstable);
+    await cgroups.apply(this.#paths.bestEffort, bestEffort);
+  }
+
+  /**
+   * Upstream's Events of the node; without enforcement there is nothing to tell, as the cgroup may have it all. Pods run in a
+   * cgroup whose limits the kernel refuses for now: v1 does while they use more.
+   */
+  async #enforce(): Promise<void> {
+    const { cgroups, journal, log } = this.#deps;
+    const { enforced } = this.#config;
+    const path = this.#paths.kubepods;
+    const wanted = kubepodsResources(this.#config);
+    await this.#warnOfUse(path, wanted);
+    this.#isRefused = false;
+    try {
+      await cgroups.apply(path, wanted);
+      const message = "Updated Node Allocatable limit across pods";
+      if (enforced) journal.record({ kind: "note", what: "NodeAllocatableEnforced", message });
+    } catch (error) {
+      const message = `Failed to update Node Allocatable Limits "${path}": ${errorMessage(error)}`;
+      if (enforced) journal.record({ kind: "note", what: "FailedNodeAllocatableEnforcement", message });
+      else log.warn("cannot limit the cgroup of all pods", { path, error: errorMessage(error) });
+      if (!(await cgroups.exists(path))) throw error;
+      this.#isRefused = true;
+      this.#retryLater();
+    }
+  }
+
+  /** The kernel of cgroup v2 may kill for a limit that is less than what is used. */
+  async #warnOfUse(path: string, { memoryLimitBytes = -1 }: CgroupResources): Promise<void> {
+    const usedBytes = await this.#used(path);
+    if (memoryLimitBytes < 0 || usedBytes <= memoryLimitBytes) return;
+    this.#deps.log.warn("memory limit of a cgroup is below its use", { path, memoryLimitBytes, usedBytes });
+  }
+
+  /** One write after the other, or an earlier sum could overtake a later one; who comes before one begins shares it. */
+  async #applyClasses(): Promise<void> {
+    this.#toCome ??= this.#writeClasses();
+    await this.#toCome;
+  }
+
+  async #writeClasses(): Promise<void> {
+    using _turn = await this.#turn.acquire();
+    this.#toCome = undefined;
+    const { cgroups, memoryProtected } = this.#deps;
+    const { memoryQos, reservedMemory } = this.#config;
+    const requests = classRequests(this.#pods.values());
+    const { kubepods, burstable, bestEffort } = qosResources(requests, this.#config);
+    this.#isOverLimit = false;
+    if (memoryQos !== undefined) {
+      await cgroups.apply(this.#paths.kubepods, kubepods);
+      memoryProtected?.(requests);
+    }
+    await cgroups.apply(this.#paths.burstable, await this.#aboveUse(this.#paths.burstable, burstable));
+    if (reservedMemory === undefined) return;
+    await cgroups.apply(this.#paths.bestEffort, await this.#aboveUse(this.#paths.bestEffort, bestEffort));
+  }
+
+  /** A class that uses more memory than it is to have gets no more for now, and less when it has given some back. */
+  async #aboveUse(path: string, wanted: CgroupResources): Promise<CgroupResources> {
+    if (wanted.memoryLimitBytes === undefined) return wanted;
+    const usedBytes = await this.#used(path);
+    if (usedBytes <= wanted.memoryLimitBytes) return wanted;
+    const { log } = this.#deps;
+    log.debug("a QoS class uses more memory than qosReserved leaves it", { path, usedBytes, ...wanted });
+    this.#isOverLimit = true;
+    this.#retryLater();
+    return { ...wanted, memoryLimitBytes: usedBytes };
+  }
+
+  async #used(path: string): Promise<number> {
+    const { cgroups } = this.#deps;
+    return (await cgroups.exists(path)) ? (await cgroups.read(path)).memoryUsageBytes : 0;
+  }
+
+  #retryLater(): void {
+    this.#retryAtMs = this.#deps.clock.monotonic() + retryMs;
+    this.#wait.wake();
+  }
+}

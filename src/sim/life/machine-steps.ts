@@ -1,0 +1,69 @@
+import type { Act } from "./stage.ts";
+
+/** More than all pods may have. */
+const tooMuchBytes = 64 * 2 ** 30;
+
+/** What happens to the machine itself. */
+export const machineActs = {
+  shutDown: ({ node, strike }) => {
+    strike("the machine shuts down");
+    node.power.login.announce();
+  },
+  cancelShutdown: ({ node, clock, strike }, random) => {
+    strike("the machine shuts down");
+    node.power.login.announce();
+    clock.schedule("the shutdown to be cancelled", random.integer(0, 25_000), () => node.power.login.cancel());
+  },
+  /** Podwright is killed in a shutdown, once or twice, and started again. */
+  killInShutdown: ({ node, clock, strike }, random) => {
+    strike("the machine shuts down");
+    node.power.login.announce();
+    for (let times = random.integer(1, 2); times > 0; times--) {
+      clock.schedule("podwright to be killed in a shutdown", random.integer(0, 20_000), () => {
+        strike("podwright killed");
+        node.kill();
+        clock.schedule("podwright to be started again", random.integer(0, 3000), () => node.start());
+      });
+    }
+  },
+  losePower: ({ node, strike }) => {
+    strike("power lost");
+    node.power.off("power lost");
+  },
+  flushTables: ({ node, strike }) => {
+    strike("iptables flushed");
+    node.firewall.flush();
+  },
+  failingTables: ({ node, clock, strike }, random) => {
+    strike("iptables fails");
+    node.firewall.fails = true;
+    clock.schedule("iptables to work again", random.integer(1000, 200_000), () => {
+      node.firewall.fails = false;
+    });
+  },
+  /** Somebody takes limits off while podwright is away; pods may use more than those allow when it is back. */
+  loosenCgroups: ({ node, clock, strike }, random) => {
+    strike("podwright killed");
+    node.kill();
+    node.cgroups.loosen();
+    if (random.chance(0.6)) {
+      strike("pods use more than they may");
+      node.cgroups.use("/kubepods", tooMuchBytes);
+      clock.schedule("pods to use less", random.integer(1000, 300_000), () => node.cgroups.use("/kubepods", 0));
+    }
+    clock.schedule("podwright to be started again", random.integer(0, 5000), () => node.start());
+  },
+} satisfies Record<string, Act>;
+
+export type MachineStepKind = keyof typeof machineActs;
+
+/** How often each kind comes, compared with the others. */
+export const machineWeights: Readonly<Record<MachineStepKind, number>> = {
+  shutDown: 4,
+  cancelShutdown: 3,
+  killInShutdown: 4,
+  losePower: 1,
+  flushTables: 3,
+  failingTables: 1,
+  loosenCgroups: 3,
+};

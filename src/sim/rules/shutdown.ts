@@ -1,0 +1,119 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
+import type { Pod } from "../../api/pod.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import { graceWithin, groupOf } from "../../shutdown/periods.ts";
+import type { OffReason } from "../life/machine-power.ts";
+import type { SimEntry } from "../life/node.ts";
+import { simShutdownPeriods as periods } from "../life/sim-node-rooms.ts";
+import type { WorldChange } from "../world-model.ts";
+import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
+
+/** What a stop takes beyond its grace: the least that a runtime is given, and its own time. */
+const stopMs = 8000;
+/** So long what was announced is on its way. */
+const noticeMs = 1000;
+/** What a pod that has stopped still holds is released within it, and then the lock is. */
+const releaseMs = 15_000;
+
+/**
+ * A shutdown of the machine obeys its order and its deadlines, over kills of podwright: pods of a lower priority go before those of
+ * a higher one, none has more time than its group, nothing that comes meanwhile begins, and nobody waits for pods that are gone.
+ */
+export class Shutdowns implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** When this life learned of a shutdown that goes on, simulated ms. */
+  #begunMs: number | undefined;
+  /** The pods that were wanted when the shutdown was announced; undefined: none was. */
+  #present: ReadonlySet<string> | undefined;
+  #announcedMs = 0;
+  /** By when containers of a pod have to be gone, simulated ms. */
+  readonly #due = new Map<string, number>();
+  #lastEndMs = 0;
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+    const { power } = scene.node;
+    power.login.onAnnounced((isAnnounced) => this.#announced(isAnnounced));
+    power.onOff((why) => this.#off(why));
+  }
+
+  reborn(uid: string): void {
+    this.#due.delete(uid);
+  }
+
+  entry(entry: SimEntry): void {
+    const { what, pod: ref, atMs } = entry;
+    if (what === lifeStarted || what === "ShutdownCancelled") {
+      this.#begunMs = undefined;
+      this.#due.clear();
+    }
+    if (what === "Shutdown") this.#begunMs = atMs;
+    const pod = ref && this.#scene.pods.get(ref.uid);
+    if (what === "Terminated" && pod !== undefined) this.#terminated(pod, atMs);
+  }
+
+  change({ type, podUid: uid, container }: WorldChange): void {
+    const { nowMs } = this.#scene.clock;
+    if (type === "sandboxStarted" && this.#present?.has(uid) === false && nowMs > this.#announcedMs + noticeMs) {
+      this.#broken("nothing begins in a shutdown", `${uid} came after it was announced`);
+    }
+    if (type !== "exited" || container === undefined) return;
+    this.#lastEndMs = nowMs;
+    const dueMs = this.#due.get(uid);
+    if (dueMs !== undefined && nowMs > dueMs && this.#isSound()) {
+      this.#broken("no pod has more time than its group", `${uid} ends ${nowMs - dueMs} ms late`);
+    }
+  }
+
+  #announced(isAnnounced: boolean): void {
+    this.#present = isAnnounced ? new Set(this.#scene.node.desired.keys()) : undefined;
+    this.#announcedMs = this.#scene.clock.nowMs;
+  }
+
+  #terminated(pod: Pod, atMs: number): void {
+    const { node, pods } = this.#scene;
+    const own = groupOf(periods, pod);
+    const period = periods[own];
+    const begunMs = this.#begunMs;
+    if (period === undefined || begunMs === undefined) {
+      return this.#broken("pods are ended for a shutdown in a shutdown", `${pod.metadata.uid} goes without one`);
+    }
+    this.#due.set(pod.metadata.uid, atMs + graceWithin(period, pod) * 1000 + stopMs);
+    if (!node.knowsAllPods) return;
+    for (const { view } of node.pods()) {
+      const other = pods.get(view.ref.uid);
+      const group = other === undefined ? own : groupOf(periods, other);
+      const hadMs = (periods[group]?.graceSeconds ?? 0) * 1000;
+      const runs = view.status.containers.some(({ id }) => this.#runs(id));
+      if (group < own && runs && atMs - begunMs < hadMs - noticeMs) {
+        this.#broken("lower priorities go first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
+      }
+    }
+  }
+
+  #off(why: OffReason): void {
+    const { clock, world } = this.#scene;
+    const begunMs = this.#begunMs;
+    const runs = [...world.containers.values()].some(({ state }) => state === "running");
+    if (why !== "time over" || runs || begunMs === undefined || !this.#isSound()) return;
+    const sinceMs = clock.nowMs - Math.max(this.#lastEndMs, begunMs);
+    if (sinceMs > releaseMs) this.#broken("a shutdown waits for nobody who is gone", `waits for ${sinceMs} ms`);
+  }
+
+  #runs(id: string): boolean {
+    return this.#scene.world.containers.get(id)?.state === "running";
+  }
+
+  /** The machine, its runtime and podwright have done what they are asked for a while. */
+  #isSound(): boolean {
+    const { node, clock } = this.#scene;
+    return node.callsAreTimely && node.soundSinceMs + recoveredMs < clock.nowMs;
+  }
+}
+
+/** What became of pods in a shutdown is forgotten by these: they run again. */
+export function runsAgain(pod: Pod | undefined): boolean {
+  return pod !== undefined && isStaticPod(pod);
+}
