@@ -3,6 +3,7 @@ import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
 import { evictionMutants } from "./evictions.ts";
+import { nodeMutants } from "./node.ts";
 import { guardMutants } from "./guards.ts";
 import { managerMutants } from "./managers.ts";
 import { podMutants } from "./pods.ts";
@@ -15,6 +16,7 @@ export const mutants: readonly Mutant[] = [
   ...runtimeMutants,
   ...managerMutants,
   ...evictionMutants,
+  ...nodeMutants,
   ...guardMutants,
 ];
 

@@ -6,6 +6,8 @@ const lockSeconds = "5";
 const limitMs = 60_000;
 /** Exit code for a missing rule or chain, and for one that exists already. */
 const otherwise = 1;
+/** Another program holds the lock. */
+const locked = 4;
 
 /** The machine's iptables program for one family. Each method rejects with the program's message. */
 export class Iptables {
@@ -20,7 +22,8 @@ export class Iptables {
   /** Whether the program exists and the kernel has such tables. */
   async isPresent(signal: AbortSignal): Promise<boolean> {
     try {
-      return (await this.#run("nat", ["-S", "POSTROUTING"], signal)).exitCode === 0;
+      const { exitCode } = await this.#run("nat", ["-S", "POSTROUTING"], signal);
+      return exitCode === 0 || exitCode === locked;
     } catch {
       signal.throwIfAborted();
       return false;

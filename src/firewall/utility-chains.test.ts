@@ -149,6 +149,15 @@ test("without iptables there is one log line, and no retry", async () => {
   await machine.end();
 });
 
+test("a lock that another program holds at the start is waited for", async () => {
+  const machine = new Machine(() => ({ exitCode: 4, stderr: "Another app holds the lock" }));
+  await machine.clock.advance(0);
+  machine.answer = () => ({});
+  await machine.clock.advance(60_000);
+  assert.deepEqual(machine.told.slice(-2), ["initialized iptables rules", "initialized iptables rules"]);
+  await machine.end();
+});
+
 test("a family that the kernel lacks is skipped", async () => {
   const machine = new Machine(([program]) => (program === "ip6tables" ? { exitCode: 3 } : {}));
   await machine.clock.advance(0);

@@ -21,6 +21,7 @@ export class SimLoginManager {
   readonly #files: Pick<Files, "stat" | "read">;
   readonly #locks = new Set<{ readonly isAlive: IsAlive }>();
   readonly #signals = new Set<EventChannel<boolean>>();
+  readonly #announcements = new Emitter<boolean>();
   readonly #powerOffs = new Emitter<"locks gone" | "time over">();
   #delayMaxMs: number;
   #announcedMs: number | undefined;
@@ -49,9 +50,15 @@ export class SimLoginManager {
     this.#powerOffs.on(listener);
   }
 
+  /** Told of each shutdown that is announced (true), and that is cancelled or over (false). */
+  onAnnounced(listener: (isAnnounced: boolean) => void): void {
+    this.#announcements.on(listener);
+  }
+
   announce(): void {
     if (this.#announcedMs !== undefined) return;
     this.#announcedMs = this.#clock.nowMs;
+    this.#announcements.emit(true);
     this.#tell(true);
     this.#look();
   }
@@ -59,12 +66,14 @@ export class SimLoginManager {
   cancel(): void {
     if (this.#announcedMs === undefined) return;
     this.#announcedMs = undefined;
+    this.#announcements.emit(false);
     this.#tell(false);
   }
 
   /** The machine has started again. */
   started(): void {
     this.#announcedMs = undefined;
+    this.#announcements.emit(false);
     this.#locks.clear();
   }
 

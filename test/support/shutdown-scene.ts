@@ -2,17 +2,13 @@ import type { Pod } from "../../src/api/pod.ts";
 import type { PodStatus } from "../../src/api/status.ts";
 import { podUid } from "../../src/base/ids.ts";
 import { SimClock } from "../../src/sim/clock.ts";
-import type { RoomParts } from "../../src/sim/life/node-settings.ts";
 import { SimNode } from "../../src/sim/life/node.ts";
-import { SimLoginManager } from "../../src/sim/login-manager.ts";
-import { silentLog } from "../../src/sim/machine.ts";
+import { shutdownRoom } from "../../src/sim/life/sim-node-rooms.ts";
+import type { SimLoginManager } from "../../src/sim/login-manager.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import type { ShutdownPeriod } from "../../src/shutdown/periods.ts";
-import { ShutdownManager } from "../../src/shutdown/shutdown-manager.ts";
-import { ShutdownRecord, type ShutdownTimes } from "../../src/shutdown/shutdown-record.ts";
-
-const bootId = "/proc/sys/kernel/random/boot_id";
+import type { ShutdownTimes } from "../../src/shutdown/shutdown-record.ts";
 
 /** A machine that is shut down and started again, and a node on it that is given time for its pods. */
 export class ShutdownScene {
@@ -24,30 +20,24 @@ export class ShutdownScene {
   /** When the machine went off, in simulated ms, and what its login manager waited for last. */
   readonly powerOffs: { readonly atMs: number; readonly why: string }[] = [];
   readonly starts: { readonly atMs: number; readonly uid: string }[] = [];
-  readonly #periods: readonly ShutdownPeriod[];
-  #boots = 0;
 
   constructor(periods: readonly ShutdownPeriod[], seed = 1) {
-    this.#periods = periods;
     this.world.images.add("busybox:latest");
     const { clock, world } = this;
     this.node = new SimNode({
       ...{ clock, world, random: new SimRandom(seed) },
-      makeRooms: (parts) => [this.#shutdown(parts)],
+      makeRooms: (parts) => [shutdownRoom(this.node, parts, periods, (times) => void this.times.push(times))],
     });
-    this.login = new SimLoginManager(clock, this.node.files);
-    this.login.onPowerOff((why) => this.#goOff(why));
+    const { power } = this.node;
+    this.login = power.login;
+    power.onOff((why) => void this.powerOffs.push({ atMs: clock.nowMs, why }));
     world.onChange(({ type, podUid: uid }) => {
       if (type === "started" || type === "sandboxStarted") this.starts.push({ atMs: clock.nowMs, uid });
     });
   }
 
   async boot(): Promise<void> {
-    await this.node.files.makeDirectory("/proc/sys/kernel/random", 0o755);
-    await this.node.files.write(bootId, `boot-${this.#boots++}\n`, 0o444);
-    this.login.started();
-    if (this.world.down) this.world.comeUp(() => false);
-    this.node.start();
+    await this.node.power.boot();
   }
 
   async pass(ms: number): Promise<void> {
@@ -80,25 +70,5 @@ export class ShutdownScene {
   terminated(): Record<string, number> {
     const entries = this.node.entries.filter(({ what }) => what === "Terminated");
     return Object.fromEntries(entries.map(({ pod, atMs }) => [pod?.uid, atMs - (entries[0]?.atMs ?? 0)]));
-  }
-
-  #shutdown({ ports, record: write, isAlive }: RoomParts): ShutdownManager {
-    const { clock, files } = ports;
-    const own = {
-      login: this.login.port(isAlive),
-      record: new ShutdownRecord(files, silentLog, "/var/lib/kubelet"),
-      onTimes: (times: ShutdownTimes) => void this.times.push(times),
-    };
-    return new ShutdownManager({ clock, files, log: silentLog, journal: { record: write }, ...own }, this.#periods);
-  }
-
-  #goOff(why: string): void {
-    this.powerOffs.push({ atMs: this.clock.nowMs, why });
-    this.node.kill();
-    this.world.goDown();
-    for (const container of this.world.containers.values()) {
-      if (container.state === "running") this.world.exit(container, 255, "Unknown");
-    }
-    for (const id of this.world.sandboxes.keys()) this.world.stopSandbox(id);
   }
 }

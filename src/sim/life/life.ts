@@ -1,3 +1,4 @@
+import type { Pod } from "../../api/pod.ts";
 import { InvariantError, onBrokenInvariant } from "../../base/invariant.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import { SimClock } from "../clock.ts";
@@ -14,8 +15,9 @@ import { drawPlan, type Step, stepUid } from "./plan.ts";
 import { drawEvictions } from "./pressure-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
+import { machineRooms, prepareMachine } from "./sim-node-rooms.ts";
 import { act } from "./steps.ts";
-import { drawSubject, isInCluster } from "./subjects.ts";
+import { drawSubject, hasMachineRooms, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
@@ -52,6 +54,8 @@ export interface Coverage {
   /** Names of entries and codes of causes. */
   readonly names: ReadonlyMap<string, number>;
 }
+
+const sourceAnnotation = "kubernetes.io/config.source";
 
 /** After the last fault everything has to be as wanted within this: the longest back-off and a few looks. */
 const settleMs = 20 * 60_000;
@@ -123,6 +127,7 @@ class Life {
       onEntry: (entry) => this.#judge(entry),
       recorder,
       evictions: drawEvictions(seed),
+      makeRooms: (parts) => (hasMachineRooms(seed) ? machineRooms(this.#node, parts) : []),
       cluster: this.#cluster,
       onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
       onRequest: (what) => count(this.#actions, what),
@@ -157,6 +162,7 @@ class Life {
   }
 
   async #play(): Promise<void> {
+    if (hasMachineRooms(this.#seed)) await this.#switchOn();
     this.#node.start();
     for (const step of this.#plan) {
       await this.#clock.run(step.atMs, this.#isBroken);
@@ -172,6 +178,18 @@ class Life {
     ];
     // Whatever comes after the first broken rule may follow from that.
     for (const part of rest) if (!this.#isBroken()) await part();
+  }
+
+  /** The machine starts again a while after each time that it goes off. */
+  async #switchOn(): Promise<void> {
+    const { power } = this.#node;
+    const random = SimRandom.named(this.#seed, "power");
+    power.onOff((why) => {
+      this.#tell("struck", `the machine goes off: ${why}`);
+      power.bootAfter(random.integer(3000, 90_000));
+    });
+    await prepareMachine(this.#node, this.#node.files);
+    await power.boot();
   }
 
   #act(step: Step): void {
@@ -197,6 +215,11 @@ class Life {
     const manifestDelayMaxMs = this.#random.chance(0.3) ? lateManifestsMs : 0;
     this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
     this.#node.resources.calm();
+    const { power, firewall, cgroups } = this.#node;
+    power.login.cancel();
+    firewall.fails = false;
+    cgroups.use("/kubepods", 0);
+    if (power.isOff) await power.boot();
     if (this.#world.down) this.#world.comeUp(() => false);
     this.#world.images.fill(0, this.#clock.nowMs);
     if (this.#cluster?.server.down !== undefined) this.#cluster.server.comeUp(true);
@@ -243,7 +266,10 @@ class Life {
       node,
       cluster: this.#cluster,
       faults: this.#faults,
-      newPod: (random, name = `pod${index}`, number = 0) => drawPod(name, stepUid(index, number), random, this.#wishes),
+      newPod: (random, name = `pod${index}`, number = 0) => {
+        const pod = drawPod(name, stepUid(index, number), random, this.#wishes);
+        return hasMachineRooms(this.#seed) ? fromSomewhere(pod, index + number) : pod;
+      },
       want: (pod) => {
         this.#referee.wanted(pod);
         node.add(pod);
@@ -284,6 +310,12 @@ class Life {
     for (let { cause } = entry; cause !== undefined; cause = cause.because) count(this.#names, cause.code);
     this.#referee.entry(entry);
   }
+}
+
+/** A shutdown ends pods of the API server for good, and static ones until the machine is back. */
+function fromSomewhere(pod: Pod, number: number): Pod {
+  const annotations = { ...pod.metadata.annotations, [sourceAnnotation]: number % 2 === 0 ? "api" : "file" };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
 /** What is never quite right in this life. */

@@ -12,6 +12,7 @@ import type { RuntimeWorld } from "../runtime-world.ts";
 import type { Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { FaultWindows } from "./faults.ts";
+import { usualConfig } from "./node-config.ts";
 
 /** What rooms of a simulated node are made of. */
 export type RoomParts = Pick<Surroundings, "record" | "ports"> & { readonly isAlive: () => boolean };
@@ -41,3 +42,17 @@ export interface SimNodeSettings {
   /** Told of each request to the API server. */
   readonly onRequest?: (what: string) => void;
 }
+
+/** All is well, and nobody watches. */
+export const calmSettings = {
+  config: usualConfig,
+  onFault: () => {},
+  onEntry: () => {},
+  recorder: undefined,
+  observer: undefined,
+  cluster: undefined,
+  onUpdate: () => {},
+  makeRooms: () => [],
+  evictions: undefined,
+  onRequest: () => {},
+} satisfies Partial<SimNodeSettings>;

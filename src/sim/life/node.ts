@@ -14,6 +14,7 @@ import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock } from "../clock.ts";
 import { SimConnection } from "../cri.ts";
 import { MemoryFiles } from "../files.ts";
+import { SimFirewall } from "../firewall.ts";
 import { ForeignVolumes } from "../foreign-volumes.ts";
 import { Gate } from "../gate.ts";
 import { SimKernelLog } from "../kernel-log.ts";
@@ -25,10 +26,10 @@ import { buildAlone, type Built, buildInCluster, type Surroundings } from "./bui
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
 import { imageRoom } from "./image-room.ts";
+import { MachinePower } from "./machine-power.ts";
 import { ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
-import { usualConfig } from "./node-config.ts";
-import type { SimNodeSettings } from "./node-settings.ts";
+import { calmSettings, type SimNodeSettings } from "./node-settings.ts";
 import { SimObjects } from "./objects.ts";
 import { simEvictions } from "./sim-evictions.ts";
 
@@ -62,6 +63,8 @@ export class SimNode {
   readonly pressure = new SimPressure();
   readonly resources: SimMachineResources;
   readonly kernelLog = new SimKernelLog();
+  readonly firewall: SimFirewall;
+  readonly power: MachinePower;
   readonly entries: SimEntry[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
   readonly desired: Map<string, Pod>;
@@ -84,20 +87,11 @@ export class SimNode {
     this.resources = new SimMachineResources(clock, () => settings.world.containers.values());
     const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
+    this.firewall = new SimFirewall(() => clock.nowMs);
+    this.power = new MachinePower(clock, settings.world, this.files, this);
     this.foreignVolumes = new ForeignVolumes(this.files, this.mounts);
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
-    this.#settings = {
-      faults: calm,
-      onFault: () => {},
-      ...{ onEntry: () => {}, config: usualConfig },
-      ...{ recorder: undefined, observer: undefined, cluster: undefined },
-      onUpdate: () => {},
-      onRequest: () => {},
-      makeRooms: () => [],
-      evictions: undefined,
-      ...settings,
-      files: this.files,
-    };
+    this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
     this.desired = settings.cluster?.desired ?? new Map<string, Pod>();
     settings.cluster?.writeObjects(this.objects);
   }
@@ -133,7 +127,7 @@ export class SimNode {
 
   /** Starts a life of the node with what is wanted at this moment, unless one is going on. */
   start(): void {
-    if (this.#incarnation !== undefined) return;
+    if (this.#incarnation !== undefined || this.power.isOff) return;
     const incarnation = this.#build();
     this.#incarnation = incarnation;
     this.#lives++;
@@ -187,6 +181,11 @@ export class SimNode {
   /** What the node may give to pods, where that is limited. */
   get allocatable(): Readonly<Record<string, string | number>> {
     return this.#settings.config.node.resources.allocatable;
+  }
+
+  /** Bytes that all pods together may have. */
+  get memoryForPods(): number {
+    return Number(this.#settings.config.cgroups.memoryBytes);
   }
 
   /** Which dead containers it keeps. */

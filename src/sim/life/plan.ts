@@ -1,8 +1,9 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
+import { type MachineStepKind, machineWeights } from "./machine-steps.ts";
 import { isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
-import { drawSubject, isInCluster, type Subject } from "./subjects.ts";
+import { drawSubject, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
 
 /** One thing that is done to the node, its pods or its machine; what exactly follows from the step's own seed. */
 export interface Step {
@@ -29,7 +30,14 @@ export function drawPlan(seed: number): Step[] {
   const underPressure = isUnderPressure(seed)
     ? drawPressureSteps(SimRandom.named(seed, "pressure"), steps.length + inCluster.length, untilMs)
     : [];
-  const others = [...steps, ...inCluster, ...underPressure];
+  const ofMachine = hasMachineRooms(seed)
+    ? drawMachineSteps(
+        SimRandom.named(seed, "machine"),
+        steps.length + inCluster.length + underPressure.length,
+        untilMs,
+      )
+    : [];
+  const others = [...steps, ...inCluster, ...underPressure, ...ofMachine];
   const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
   if (others.length + rare.length === steps.length) return steps;
   return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
@@ -80,6 +88,15 @@ function drawPressureSteps(random: SimRandom, firstIndex: number, untilMs: numbe
   const drawKind = drawer(Object.keys(pressureWeights) as PressureStepKind[], pressureWeights, random);
   return Array.from({ length: random.integer(2, 12) }, (_, index) => {
     const atMs = random.integer(0, untilMs + 60_000);
+    return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** What happens to the machine itself meanwhile. */
+function drawMachineSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const drawKind = drawer(Object.keys(machineWeights) as MachineStepKind[], machineWeights, random);
+  return Array.from({ length: random.integer(2, 8) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 120_000);
     return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });
 }

@@ -146,3 +146,8 @@ export function drawSubject(seed: number): Subject | undefined {
 export function isInCluster(seed: number): boolean {
   return seed % 10 === 0;
 }
+
+/** Whether the machine of a seed's life shuts down, and its kubelet has the rooms that take care of the machine. */
+export function hasMachineRooms(seed: number): boolean {
+  return seed % 12 === 5 && !isInCluster(seed);
+}

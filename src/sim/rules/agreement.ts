@@ -51,7 +51,7 @@ export class Agreement implements Rule {
   entry({ what, pod, atMs, cause }: SimEntry): void {
     // A pod that returns under its UID may be rejected while the earlier one ends: it is over as soon as it begins.
     const reason = what === "PodTerminating" ? (cause?.code ?? "") : what;
-    const isRejected = isRejection(reason) || reason === "Preempting";
+    const isRejected = isRejection(reason) || reason === "Preempting" || reason === "Terminated";
     if (isRejected && pod !== undefined) this.#rejected.add(pod.uid);
     if (what !== "PodTerminating" || pod === undefined) return;
     this.#everEnded.add(pod.uid);
@@ -70,7 +70,7 @@ export class Agreement implements Rule {
       ...pod.spec.containers.flatMap((container) => this.#disagreementsOf(pod, container)),
       ...this.#staleSandboxes(pod.metadata.uid),
     ]);
-    return [...(await this.#leftovers()), ...this.#unknown(), ...own];
+    return [...(await this.#leftovers()), ...(await this.#lostLogs()), ...this.#unknown(), ...own];
   }
 
   async atRest(): Promise<void> {
@@ -99,6 +99,20 @@ export class Agreement implements Rule {
     }
     for (const { view } of node.pods()) {
       if (!desired.has(view.ref.uid)) problems.push(`podwright still works on pod ${view.ref.uid}`);
+    }
+    return problems;
+  }
+
+  /** Of containers that write to no file: between renaming a log and reopening it none is there. */
+  async #lostLogs(): Promise<string[]> {
+    const { world, node, pods } = this.#scene;
+    const problems: string[] = [];
+    for (const { metadata, spec } of pods.values()) {
+      for (const { name } of spec.containers) {
+        const running = world.running(metadata.uid, name);
+        if (running === undefined || (await node.files.stat(running.logPath)) !== undefined) continue;
+        problems.push(`${metadata.uid}/${name} writes to no file`);
+      }
     }
     return problems;
   }
@@ -209,7 +223,6 @@ export class Agreement implements Rule {
     if (running === undefined) return;
     const where = `${uid}/${container}`;
     const log = await node.files.stat(running.logPath);
-    if (log === undefined) this.#broken("logs are kept", `${where} writes to no file`);
     const own = `${attemptOf(running)}.log`;
     const logs = await node.files.list(`/var/log/pods/${namespace}_${name}_${uid}/${container}`);
     const rotated = logs.filter((file) => file.name.startsWith(own)).length;

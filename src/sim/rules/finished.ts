@@ -2,6 +2,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import type { CauseCode, EntryName } from "../../journal/vocabulary.ts";
 import type { SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
+import { runsAgain } from "./shutdown.ts";
 
 /** More than recording state on the disk takes. */
 const writtenMs = 60_000;
@@ -11,6 +12,7 @@ const beginnings: ReadonlySet<EntryName> = new Set(["RunPodSandbox", "CreateCont
 const lasting: ReadonlySet<CauseCode> = new Set([
   "Preempting",
   "Evicted",
+  "Terminated",
   "DeadlineExceeded",
   "PodCompleted",
   "InitContainerFailed",
@@ -21,7 +23,8 @@ const lasting: ReadonlySet<CauseCode> = new Set([
  * or return its record, and has no cgroup. Once podwright reports that all of it is removed, nothing of it exists or
  * appears.
  */
-export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): Rule => {
+export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, broken): Rule => {
+  let { boots } = node.power;
   const gone = new Set<string>();
   /** Pending operations of this run, by the entry of their request. */
   const asked = new Map<number, { readonly uid: string; readonly what: string }>();
@@ -55,6 +58,11 @@ export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): R
     },
     entry: ({ kind, what, pod, seq, of = 0, cause }) => {
       if (what === lifeStarted) for (const known of [gone, asked]) known.clear();
+      // The machine has started again, or goes on.
+      if (node.power.boots !== boots || what === "ShutdownCancelled") {
+        boots = node.power.boots;
+        for (const uid of over.keys()) if (runsAgain(pods.get(uid))) over.delete(uid);
+      }
       asked.delete(of);
       if (pod === undefined) return;
       if (kind === "action" && beginnings.has(what)) {

@@ -76,7 +76,9 @@ export class HookRules implements Rule {
     }
     const gone = unwanted.get(uid);
     const graceSeconds = gone?.graceSeconds ?? pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 30;
-    if (gone === undefined || gone.isEnding || !gone.told || gone.life !== node.lives) return;
+    // A shutdown of the machine gives it no more time than its group has.
+    const mayBeShort = gone?.isEnding === true || node.power.login.isPreparing;
+    if (gone === undefined || mayBeShort || !gone.told || gone.life !== node.lives) return;
     const killMs = clock.nowMs + timeoutMs;
     const graceEndMs = gone.sinceMs + graceSeconds * 1000;
     if (killMs < graceEndMs - callMs) {

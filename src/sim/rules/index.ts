@@ -18,6 +18,7 @@ import { journal } from "./journal.ts";
 import { pace } from "./pace.ts";
 import { lastStates } from "./last-states.ts";
 import { logs } from "./logs.ts";
+import { machine } from "./machine.ts";
 import { made } from "./made.ts";
 import { messages } from "./messages.ts";
 import { mirrorPods } from "./mirror-pods.ts";
@@ -33,6 +34,7 @@ import { Resizes } from "./resizes.ts";
 import { Restarts } from "./restarts.ts";
 import type { RuleMaker } from "./rule.ts";
 import { running } from "./running.ts";
+import { Shutdowns } from "./shutdown.ts";
 import { StartOver } from "./start-over.ts";
 import { StatusRules } from "./status.ts";
 import { Stops } from "./stops.ts";
@@ -66,6 +68,8 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Resizes(scene, broken),
   (scene, broken) => new Preemptions(scene, broken),
   (scene, broken) => new Evictions(scene, broken),
+  (scene, broken) => new Shutdowns(scene, broken),
+  machine,
   history,
   (scene, broken) => new StatusRules(scene, broken),
   (scene, broken) => new Conditions(scene, broken),

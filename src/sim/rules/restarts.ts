@@ -90,7 +90,7 @@ export class Restarts implements Rule {
     const { kind, what } = entry;
     if (what === lifeStarted) this.#keepRemembered();
     if (what === "BackOff") this.#waits(entry);
-    if (isRejection(what) || what === "Preempting" || what === "PodEvicted") this.#end(entry.pod?.uid ?? "");
+    if (isRejection(what) || ["Preempting", "PodEvicted", "Terminated"].includes(what)) this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
     // From the first step of stopping it, its exit is no success: it may precede the end of its hook.
     const ended = this.#scene.world.containers.get(idOf(entry));

@@ -71,7 +71,10 @@ export class Stops implements Rule {
     }
     this.#ends.set(uid, Math.min(endMs, before ?? endMs));
     // The record of an earlier run determines its grace period, if the disk is readable.
-    if (cause?.code !== "OrphanedPod" || !this.#isKept(uid) || this.#scene.node.diskFaultMs > atMs) return;
+    const { diskFaultMs, power } = this.#scene.node;
+    if (cause?.code !== "OrphanedPod" || !this.#isKept(uid) || diskFaultMs > atMs) return;
+    // A shutdown gives it no more than its group has.
+    if (power.login.isPreparing) return;
     const graceMs = (this.#scene.pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 0) * 1000;
     if (endMs - atMs < graceMs - roundingMs) this.#broken("the whole grace", `orphan ${uid} gets ${endMs - atMs} ms`);
   }
