@@ -1,10 +1,9 @@
 /**
- * What the kubelet's API adds: logs beside `cat`, and commands beside the runtime's own ExecSync.
+ * The overhead of the kubelet's API: logs compared with `cat`, and commands with the runtime's own ExecSync.
  *
- *   api.ts [--rounds 5] [--containerd PATH] [--json]
+ * api.ts [--rounds 5] [--containerd PATH] [--json]
  *
- * Asked on the engine's socket, as its handlers are the same wherever they are served; TLS costs beside that what it
- * costs everybody.
+ * Uses the engine's socket, because its handlers are the same on all servers; TLS has its usual cost in addition.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,9 +17,9 @@ import { type Goal, printReport, progress } from "./support/report.ts";
 import { median } from "./support/statistics.ts";
 
 const mebibyte = 1 << 20;
-/** Less than what rotation leaves alone. */
+/** Below the size at which logs are rotated. */
 const logMebibytes = 9;
-/** How often it is read in a row. */
+/** Number of consecutive reads. */
 const readings = 20;
 const logLine = `2026-01-01T00:00:00.000000000Z stdout F ${"a line of a log, as long as lines are ".repeat(2)}\n`;
 const commandsEach = 20;
@@ -40,7 +39,7 @@ interface RoundTrip {
   readonly exec: number;
 }
 
-/** MiB a second of what is read to its end, again and again. */
+/** MiB per second, reading to the end repeatedly. */
 async function throughput(bytes: number, read: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   for (let reading = 0; reading < readings; reading++) await read();
@@ -64,7 +63,7 @@ async function cat(path: string): Promise<void> {
   await once(child, "close");
 }
 
-/** A container's log is what the runtime writes; so much is written here, in the runtime's format. */
+/** Fills a container's log in the runtime's format. */
 async function fill(path: string): Promise<number> {
   const file = await open(path, "a");
   const block = logLine.repeat(Math.floor(mebibyte / logLine.length));

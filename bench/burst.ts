@@ -1,11 +1,11 @@
 /**
- * What bursts of pods cost: CPU time and peak of resident memory of the agent, while so many pods come at once and go
- * again. podwright beside an earlier podwright, another kubelet and a bare client in the same Node.js, in turn: each has in
- * each round a cluster of its own.
+ * The cost of bursts of pods: CPU time and peak resident memory of the agent while many pods are created and deleted
+ * together. Compares podwright with an earlier podwright, another kubelet and a bare client in the same Node.js,
+ * alternating; each has its own cluster in each round.
  *
- *   burst.ts [--pods 50,100] [--rounds 5] [--before PROGRAM] [--kubelet PATH] [--json] …
+ * burst.ts [--pods 50,100] [--rounds 5] [--before PROGRAM] [--kubelet PATH] [--json] …
  *
- * The bare client makes the same calls of the runtime, mounts the same token and tells the same Events and statuses; see
+ * The bare client makes the same CRI calls, mounts the same token and sends the same Events and statuses; see
  * bench/support/bare-burst.ts.
  */
 import { basename } from "node:path";
@@ -36,7 +36,7 @@ const burstOptions: OwnOptions<BurstOptions> = {
   }),
 };
 
-/** By then what a start and the pods before left behind is given back: bursts come to nodes at rest. */
+/** By then the memory of a start or earlier pods is released: bursts meet nodes at rest. */
 const settleMs = 35_000;
 const firstPods = 4;
 

@@ -1,13 +1,14 @@
 /**
  * A node of a cluster: from the creation of pods at the API server until they are Running, Ready and, after their
- * deletion, gone from it, at once and one by one; restarts; statuses of pods that are refused; rest, also beside dead
- * containers. Each beside the same made by a bare client, in one run.
+ * deletion, gone, together and one by one; restarts; statuses of rejected pods; rest, also beside dead containers. Each
+ * is compared with a bare client, in one run.
  *
- *   cluster.ts [--pods 1,10,50,100] [--rounds 3] [--rest 20,50,100,250] [--dead 5000] [--kubelet PATH [--alone]] [--json] …
+ * cluster.ts [--pods 1,10,50,100] [--rounds 3] [--rest 20,50,100,250] [--dead 5000] [--kubelet PATH [--alone]] [--json]
+ * …
  *
- * The API server is the one for tests: it answers at once, so that the kubelet's own time shows. `--kubelet` measures
- * another kubelet too, on a cluster and beside a floor of its own, after podwright, and compares the two. It is stopped
- * while the floor's pods are there, which it would end; so it isn't measured beside dead containers.
+ * The API server is the one for tests: it responds at once, so that the kubelet's own time shows. `--kubelet` also
+ * measures another kubelet, with its own cluster and floor, after podwright, and compares the two. That kubelet is
+ * stopped while the floor's pods exist, because it would remove them; so it is not measured beside dead containers.
  */
 import { basename } from "node:path";
 import { loadavg } from "node:os";

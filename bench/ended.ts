@@ -1,8 +1,8 @@
 /**
- * Pods that have ended and that the API server still keeps, one dead container each: what they cost a node beside pods
- * that run. While they come and end, at rest, for a pod that starts, and after a restart of the agent.
+ * Pods that have ended and that the API server keeps, with one dead container each: their cost beside running pods.
+ * While they are created and end, at rest, for the start of another pod, and after a restart of the agent.
  *
- *   ended.ts [--ended 1000,5000] [--pods 50] [--json] …
+ * ended.ts [--ended 1000,5000] [--pods 50] [--json] …
  *
  * The runtime is the tests' simulated one behind a real socket, so that 5,000 containers cost the machine nothing else.
  */
@@ -25,7 +25,7 @@ const calmMs = 60_000;
 const restMs = 60_000;
 
 interface EndedOptions {
-  /** Numbers of ended pods, rising. */
+  /** Numbers of ended pods, ascending. */
   readonly ended: readonly number[];
 }
 
@@ -38,12 +38,12 @@ const endedOptions: OwnOptions<EndedOptions> = {
 
 interface Stage extends Rest {
   readonly ended: number;
-  /** Agent's CPU time for each pod that came and ended since the stage before. */
+  /** The agent's CPU time per ended pod since the previous stage. */
   readonly cpuMsPerEnded: number | undefined;
   readonly readyMs: number;
 }
 
-/** So many pods come and end; the API server keeps them. Resolves to the agent's CPU time for each, in ms. */
+/** Creates pods that end and are kept by the API server. Resolves to the agent's CPU time per pod, in ms. */
 async function bury(cluster: BenchCluster, count: number): Promise<number> {
   const [app] = podManifest("ended").spec.containers;
   const command = behaviourCommand({ exitAfterMs: 50, exitCode: 0, deaf: false, unstartable: false });
@@ -56,7 +56,7 @@ async function bury(cluster: BenchCluster, count: number): Promise<number> {
   return ((await cluster.usage()).cpuMs - cpuMs) / count;
 }
 
-/** Median time until one pod is ready that comes alone, in ms. */
+/** Median time until a single pod is ready, in ms. */
 async function startAlone(cluster: BenchCluster): Promise<number> {
   const all: number[] = [];
   for (const name of newNames("alone", startedAlone)) {
@@ -87,7 +87,7 @@ async function measureStage(cluster: BenchCluster, ended: number, cpuMsPerEnded?
   return stage;
 }
 
-/** The agent is killed and starts on what is there: its CPU time and peak until a new pod is ready. */
+/** Kills and restarts the agent: its CPU time and peak until a new pod is ready. */
 async function measureRestart(cluster: BenchCluster): Promise<{ cpuMs: number; tookMs: number; peakMiB: number }> {
   const began = performance.now();
   await cluster.restartKubelet();

@@ -54,7 +54,7 @@ interface Growth {
   readonly goneCpuMs: number;
 }
 
-/** A server that a readiness probe asks each second. */
+/** A server with a readiness probe each second. */
 function probedSpec(): object {
   const [app] = podManifest("probed").spec.containers;
   return { containers: [{ ...app, ...serving }] };
@@ -114,7 +114,7 @@ async function measureAgent(options: BenchOptions & GrowthOptions, name: string,
   return all;
 }
 
-/** CPU time a pod with the most pods over that with the fewest. */
+/** CPU time per pod with the most pods, relative to the fewest. */
 function goals(own: readonly Growth[]): Goal[] {
   return [false, true].flatMap((probed) => {
     const of = own.filter((one) => one.probed === probed);

@@ -1,8 +1,8 @@
 /**
- * Pods with an init container and two probes each: podwright's time until all are Ready over that of the same CRI calls
- * made directly until all run, and what podwright takes once all is at rest.
+ * Pods with an init container and two probes each: podwright's time until all are Ready relative to the same CRI calls
+ * made directly, and podwright's cost at rest.
  *
- *   life.ts [--pods 100] [--rounds 3] [--containerd PATH] [--json]
+ * life.ts [--pods 100] [--rounds 3] [--containerd PATH] [--json]
  */
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { type Rest, restFor } from "./support/rest-figures.ts";
 import { median } from "./support/statistics.ts";
 
 const goalRatio = 1.25;
-/** What the Go kubelet takes at rest with 50 pods of one container without probes. */
+/** The Go kubelet's cost at rest with 50 pods of one container without probes. */
 const goKubelet = { pods: 50, cpuPercent: 3.3 };
 const parallelisms = [2, 3, 4, 6];
 const restMs = 60_000;
@@ -30,7 +30,7 @@ function newNames(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${runs}-${index}`);
 }
 
-/** An init container that ends at once, and a container with a readiness and a liveness probe over HTTP and TCP. */
+/** An init container that exits at once, and a container with a readiness and a liveness probe over HTTP and TCP. */
 function richManifest(name: string): PodManifest {
   const plain = podManifest(name);
   const [app] = plain.spec.containers;
@@ -51,7 +51,7 @@ function richManifest(name: string): PodManifest {
   };
 }
 
-/** Milliseconds until all run, made by calls alone. */
+/** Milliseconds until all run, by direct calls. */
 async function runFloor(node: BenchNode, floor: Floor, count: number, atOnce: number): Promise<number> {
   const waiting = new Map<string, () => void>();
   const watching = new AbortController();
@@ -78,7 +78,7 @@ async function runFloor(node: BenchNode, floor: Floor, count: number, atOnce: nu
   return tookMs;
 }
 
-/** Milliseconds until all pods are Ready. They stay. */
+/** Milliseconds until all pods are Ready. They are kept. */
 async function startAll(node: BenchNode, manifests: readonly PodManifest[]): Promise<number> {
   const waiting = new Set(manifests.map(({ metadata }) => metadata.name));
   const following = new AbortController();
@@ -90,7 +90,7 @@ async function startAll(node: BenchNode, manifests: readonly PodManifest[]): Pro
       if (waiting.size === 0) return;
     }
   })();
-  // The answer to the request for the journal is on its way.
+  // The journal request is being answered.
   await sleep(50);
   const began = performance.now();
   await node.apply(manifests);

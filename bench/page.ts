@@ -1,10 +1,10 @@
 /**
- * What the node page costs: the engine's processor time with no page open, with one and with four, and the bytes that each
- * is sent.
+ * The cost of the node page: the engine's CPU time with no page open, with one and with four, and the bytes sent to
+ * each.
  *
- *   page.ts [--pods 100] [--rounds 1] [--containerd PATH] [--json]
+ * page.ts [--pods 100] [--rounds 1] [--containerd PATH] [--json]
  *
- * A quarter of the pods has a readiness probe each second, so that there is always something new to tell.
+ * A quarter of the pods has a readiness probe each second, so that there are always changes.
  */
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
@@ -17,7 +17,7 @@ import { printReport, progress } from "./support/report.ts";
 import { median } from "./support/statistics.ts";
 
 const windowMs = 40_000;
-/** From the last change to the first window, and from a page's opening to its own. */
+/** From the last change to the first measurement, and from a page's opening to its own. */
 const calmMs = 10_000;
 const many = 4;
 const goals = { cpuPercent: 4, kibibytes: 24 } as const;
@@ -34,7 +34,7 @@ function probedManifest(name: string): PodManifest {
   return { ...plain, spec: { ...plain.spec, containers } };
 }
 
-/** An open page, as a browser has one. */
+/** An open page, as in a browser. */
 class Page implements Disposable {
   readonly #response: IncomingMessage;
   bytes = 0;
@@ -64,7 +64,7 @@ class Page implements Disposable {
 
 interface Cost {
   readonly cpuPercent: number;
-  /** Of each page, a second. */
+  /** For each page, per second. */
   readonly kibibytes: number;
   readonly helloKibibytes: number;
 }

@@ -1,11 +1,11 @@
 /**
- * What probing costs: the CPU time of a prober that makes 500 network probes a second, as a part of one core. The floor
- * makes the same connections and decides nothing: it connects, sends the request, takes the first answer and resets.
+ * The cost of probing: CPU time of a prober that makes 500 network probes a second, as a share of one core. The floor
+ * makes the same connections without decisions: it connects, sends the request, takes the first bytes and resets.
  *
- *   probes.ts [--rate 500] [--seconds 10] [--json]
+ * probes.ts [--rate 500] [--seconds 10] [--json]
  *
- * The servers that are probed are a process of their own and not counted. The journal and the CRI are not part of it:
- * nothing fails, and no probe is a command.
+ * The probed servers are a separate process and not counted. The journal and the CRI are not involved: nothing fails,
+ * and no probe is a command.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -46,7 +46,7 @@ interface Measurement {
 const goalPercent = 15;
 const warmUpMs = 2_000;
 const probesPerContainer = 2;
-/** The floor's connections begin together this often, as those of the prober do. */
+/** The floor's connections begin together at this interval, as those of the prober. */
 const floorEachMs = 50;
 
 const { values } = parseArgs({
@@ -58,7 +58,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The probed side: answers everything well. */
+/** The probed side: every response is a success. */
 async function serve(): Promise<void> {
   const web = http.createServer((_request, response) => response.end("ok"));
   const plain = createServer((socket) => socket.on("error", () => {}).resume());
@@ -107,7 +107,7 @@ async function measure(
   const manager = new ProbeManager({
     clock: systemClock,
     random: systemRandom,
-    // Results are not what is measured: nothing is written.
+    // Storing results is not measured.
     files: { ...systemFiles, writeAtomic: async () => {} },
     commands: { execSync: () => Promise.reject(new Error("no commands here")) },
     networkProbes,
@@ -128,7 +128,7 @@ async function measure(
   return measurement;
 }
 
-/** One bare connection; resolves when it is over. */
+/** One bare connection; resolves when it is closed. */
 async function bareProbe(port: number, request: string | undefined): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connect({ host: "127.0.0.1", port }, () => {
@@ -158,7 +158,7 @@ async function measureFloor(ports: Ports, rate: number, seconds: number): Promis
   return measurement;
 }
 
-/** What this process takes while probes are counted, once its code is warm. */
+/** This process's CPU usage while probes are counted, after a warm-up. */
 async function watch(
   kind: string,
   seen: { readonly made: number; readonly unexpected: number },

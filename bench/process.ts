@@ -1,10 +1,10 @@
 /**
- * The process itself: from the start of `podwright kubelet` to the first answer of its `/healthz`, from SIGTERM to its end, and
- * commands that ask it, each from their start to their end. One pod runs and is taken up by each start.
+ * The process itself: from the start of `podwright kubelet` to the first response of its `/healthz`, from SIGTERM to
+ * its end, and commands that query it, each from start to end. One pod runs and is found by each start.
  *
- *   process.ts [--rounds 10] [--launcher PATH] [--vs PATH] [--json]
+ * process.ts [--rounds 10] [--launcher PATH] [--vs PATH] [--json]
  *
- * `--vs` names the launcher of another podwright, which takes turns with this one.
+ * `--vs` names the launcher of another podwright, which alternates with this one.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,13 +22,13 @@ import { median, summarize } from "./support/statistics.ts";
 const goals = { start: 500, stop: 500, why: 300 } as const;
 const pollMs = 2;
 const limitMs = 60_000;
-/** After a start, so that what comes behind it is over. */
+/** After a start, so that lazily loaded code has settled. */
 const settleMs = 3000;
 const root = dirname(import.meta.dirname);
 
 type Series = Record<string, number[]>;
 
-/** Milliseconds from the start of a command to its end. @throws Error unless it does well */
+/** Milliseconds from the start of a command to its end. @throws Error if it fails */
 async function timeCommand(launcher: string, node: KubeletNode, words: readonly string[]): Promise<number> {
   const began = performance.now();
   const child = spawn(launcher, [...words, "--state-dir", node.podwright.layout.stateDirectory], { stdio: "ignore" });
@@ -48,14 +48,14 @@ async function answersHealthz(port: number): Promise<boolean> {
   return await promise;
 }
 
-/** CPU time of a process since its beginning; `/proc` counts it in hundredths of a second. */
+/** CPU time of a process since its start; `/proc` counts in hundredths of a second. */
 async function cpuMs(pid: number | undefined): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   const [user, system] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14);
   return (Number(user) + Number(system)) * 10;
 }
 
-/** One life of the kubelet, with each command once in it. */
+/** One run of the kubelet, with each command once. */
 async function oneLife(launcher: string, node: KubeletNode, series: Series): Promise<void> {
   const note = (name: string, value: number): void => void (series[name] ??= []).push(value);
   const began = performance.now();
@@ -112,7 +112,7 @@ async function main(): Promise<void> {
   await withKubeletNode(async (node) => {
     await node.startContainerd();
     await node.write("bench.yaml", JSON.stringify(podManifest("bench")));
-    // What has not run before is compiled, and the pod started.
+    // Warms up: compiles the code, and starts the pod.
     for (const launcher of launchers) await oneLife(launcher, node, {}).catch(() => oneLife(launcher, node, {}));
     for (let round = 0; round < count(values.rounds); round++) {
       const turns = launchers.map((launcher, index) => async () => oneLife(launcher, node, measured[index] ?? {}));

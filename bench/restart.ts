@@ -1,11 +1,11 @@
 /**
- * A container exits: the time until its next instance runs, podwright's over that of a bare client that waits for the
- * runtime's event, creates and starts.
+ * A container exits: the time until its next instance runs, relative to a bare client that waits for the runtime's
+ * event, creates and starts.
  *
- *   restart.ts [--pods 30] [--containerd PATH] [--json]
+ * restart.ts [--pods 30] [--containerd PATH] [--json]
  *
- * Each is the first restart of a fresh pod, so that no crash-loop back-off counts. Both are measured from the kill of the
- * container's process to the runtime's own `startedAt` of the next instance.
+ * Each is the first restart of a fresh pod, so that no crash-loop back-off applies. Both are measured from the kill of
+ * the container's process to the runtime's own `startedAt` of the next instance.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cri } from "../src/ports/cri.ts";
@@ -18,12 +18,12 @@ import { type Goal, printReport, progress } from "./support/report.ts";
 import { summarize } from "./support/statistics.ts";
 
 const goalRatio = 1.3;
-/** Without runtime events podwright lists the runtime this often. */
+/** Without runtime events podwright relists at this interval. */
 const relistPeriodMs = 1_000;
 const pollMs = 50;
-/** Before anybody looks for the next instance, so that looking does not slow it down. */
+/** Delay before polling for the next instance, so that polling does not slow it down. */
 const quietMs = 400;
-/** Between two restarts: a second, more or less, so that relists are met at any phase. */
+/** Pause between restarts: about a second, at random, so that relists are met at any phase. */
 const settleMs = { least: 300, most: 1_300 };
 
 /** Waits until the pod has another running container than that one. */
@@ -52,8 +52,8 @@ async function restartByPodwright(cri: Cri, uid: string): Promise<number> {
 }
 
 /**
- * containerd 1.7 hands each event to one of its subscribers only, and older ones have none: a client that listened
- * there would take podwright's events away.
+ * containerd 1.7 sends each event to one subscriber only, and older ones have none: a client that subscribes would take
+ * podwright's events away.
  */
 function sharesEvents(runtime: string): boolean {
   return !/^containerd v?1\./.test(runtime);
@@ -105,7 +105,7 @@ async function main(): Promise<void> {
   await using node = await BenchNode.start(options);
   const times: { floor: number[]; podwright: number[] } = { floor: [], podwright: [] };
   const pods = options.pods[0] ?? 30;
-  // The first restart of all, of each, is with code that has not run before.
+  // The first restart of each warms up the code.
   await measure(node, 1);
   await node.remove(["restart-0"]);
   for (let round = 0; round < options.rounds; round++) {

@@ -1,7 +1,7 @@
 /**
- * Pods at once: podwright's time until all run over that of the same CRI calls made directly.
+ * Pods started together: podwright's time until all run, relative to the same CRI calls made directly.
  *
- *   start.ts [--pods 1,10,50] [--rounds 5] [--containerd PATH] [--json]
+ * start.ts [--pods 1,10,50] [--rounds 5] [--containerd PATH] [--json]
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Floor } from "./support/floor.ts";
@@ -12,9 +12,9 @@ import { median } from "./support/statistics.ts";
 
 const goalRatio = 1.25;
 const parallelisms = [1, 2, 3, 4, 6, 8];
-/** Runs that differ by less than this are taken to be equal: the one with the earlier median pod is the better floor. */
+/** Runs that differ by less count as equal: the one with the earlier median pod is the better floor. */
 const noise = 1.05;
-/** After each run: what was removed is cleaned up by the runtime's shims and the kernel, later than it says. */
+/** After each run: the runtime's shims and the kernel clean up asynchronously. */
 const settleMs = 1_000;
 
 /** One run: milliseconds from the start of the run. */
@@ -50,7 +50,7 @@ function runOf(times: readonly number[]): Run {
   return { all: Math.max(...times), medianPod: median(times) };
 }
 
-/** A pod runs when its StartContainer has answered. */
+/** A pod runs when its StartContainer has returned. */
 async function runFloor(floor: Floor, count: number, atOnce: number): Promise<Run> {
   const pods = await floor.prepare(newNames("floor", count));
   const times: number[] = [];
@@ -64,7 +64,7 @@ async function runFloor(floor: Floor, count: number, atOnce: number): Promise<Ru
   return runOf(times);
 }
 
-/** A pod runs when podwright says so: its status has been seen to become Running by a client that follows the journal. */
+/** A pod runs when a client that follows the journal has seen it become Running. */
 async function runPodwright(node: BenchNode, count: number): Promise<PodwrightRun> {
   const names = newNames("start", count);
   const waiting = new Set(names);
@@ -81,7 +81,7 @@ async function runPodwright(node: BenchNode, count: number): Promise<PodwrightRu
       if (waiting.size === 0) return;
     }
   })();
-  // The answer to the request for the journal is on its way.
+  // The journal request is being answered.
   await sleep(50);
   began = performance.now();
   await node.apply(names.map((name) => podManifest(name)));
@@ -93,7 +93,7 @@ async function runPodwright(node: BenchNode, count: number): Promise<PodwrightRu
   return { ...runOf(times), cpuMs: after.cpuMs - before.cpuMs, rssMiB: after.rssMiB };
 }
 
-/** The number of pods at a time with which the floor is fastest, and the run of each number that was tried. */
+/** The fastest concurrency of the floor, and the run of each one that was tried. */
 async function calibrate(
   floor: Floor,
   count: number,
@@ -112,7 +112,7 @@ async function measure(node: BenchNode, floor: Floor, pods: number, rounds: numb
   const { atOnce, calibration } = await calibrate(floor, pods);
   const outcome = { pods, atOnce, calibration, floor: [] as Run[], podwright: [] as PodwrightRun[] };
   for (let round = 0; round < rounds; round++) {
-    // The order changes, so that neither always follows the other's clean-up.
+    // The order alternates, so that neither always follows the other's clean-up.
     if (round % 2 === 0) outcome.floor.push(await runFloor(floor, pods, atOnce));
     outcome.podwright.push(await runPodwright(node, pods));
     if (round % 2 === 1) outcome.floor.push(await runFloor(floor, pods, atOnce));
@@ -154,7 +154,7 @@ async function main(): Promise<void> {
   const options = benchOptions({ rounds: 5, pods: [1, 10, 50] });
   await using node = await BenchNode.start(options);
   const floor = await Floor.open(node);
-  // Both begin warm: code that has run before, files that have been read.
+  // Both begin warm: with compiled code and cached files.
   await runFloor(floor, 4, 2);
   await runPodwright(node, 4);
   const outcomes: Outcome[] = [];

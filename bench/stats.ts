@@ -1,11 +1,11 @@
 /**
- * What statistics and metrics cost: the time of each answer, and the processor time of scrapes every 10 s, as a part of
+ * The cost of statistics and metrics: the time of each response, and the CPU time of scrapes every 10 s, as a share of
  * one core.
  *
- *   stats.ts [--pods 100] [--rounds 20] [--json]
+ * stats.ts [--pods 100] [--rounds 20] [--json]
  *
- * The cgroups are real, with a process in each container's; the pods are made up, and the runtime's part of the answers
- * (writable layers) comes at once: what a runtime takes for it is its own time. Needs root.
+ * The cgroups are real, with a process in each container's; the pods are made up, and the runtime's part (writable
+ * layers) is available at once, because a runtime's own time is not measured. Needs root.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ import { type Goal, printReport, progress } from "./support/report.ts";
 
 const goalPercent = 3;
 const periodMs = 10_000;
-/** Who asks within a second gets the figures of before. */
+/** Requests within a second get the previous figures. */
 const freshMs = 1_050;
 
 const { values } = parseArgs({
@@ -80,7 +80,7 @@ class Cgroups implements Disposable {
           rmdirSync(directory);
           break;
         } catch {
-          // The killed leave a moment later.
+          // Killed processes leave a moment later.
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
         }
       }
@@ -113,7 +113,7 @@ function podOf(index: number): NodePod & { readonly ids: readonly string[] } {
   };
 }
 
-/** A runtime that answers at once, with a writable layer for each container. */
+/** A runtime that responds at once, with a writable layer for each container. */
 function runtimeOf(pods: readonly { readonly ids: readonly string[] }[]): Cri {
   const fsId = { mountpoint: "/" };
   const writableLayer = { timestamp: 1n, fsId, usedBytes: { value: 4096n }, inodesUsed: { value: 1n } };

@@ -1,8 +1,7 @@
 /**
- * Bundles src/cli/main.ts into dist/podwright.js, with what is rarely used in chunks that load lazily, and compiles it once, so
- * that no start has to.
+ * Bundles src/cli/main.ts into dist/podwright.js, with rarely used code in lazily loaded chunks, and compiles it once.
  *
- *   build.ts [DIRECTORY]   where it goes (default: dist)
+ * build.ts [DIRECTORY] output directory (default: dist)
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -33,7 +32,7 @@ async function gitCommit(): Promise<string | undefined> {
   }
 }
 
-/** The node page's files, by name: `web/` with its modules in one script. */
+/** The node page's files, by name: `web/` with its modules bundled into one script. */
 async function pageFiles(): Promise<Record<string, string>> {
   const { outputFiles } = await build({
     absWorkingDir: root,
@@ -53,7 +52,7 @@ async function pageFiles(): Promise<Record<string, string>> {
   return Object.fromEntries([...texts, ...(await Promise.all(copied))]);
 }
 
-/** Puts a file in place in one step, so that a podwright that starts meanwhile reads the old or the new one whole. */
+/** Replaces a file atomically, for a podwright that starts meanwhile. */
 async function replaceFile(path: string, contents: Uint8Array): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   await writeFile(temporary, contents);
@@ -61,7 +60,7 @@ async function replaceFile(path: string, contents: Uint8Array): Promise<void> {
 }
 
 /**
- * esbuild gives `await import("x")` of a CommonJS package in a chunk no named exports, which Node.js itself does: what works
+ * In a chunk, esbuild gives `await import("x")` of a CommonJS package no named exports, unlike Node.js: code that works
  * from the sources would fail from the bundle.
  */
 function refuseLazyCommonJs({ inputs }: Metafile): void {
@@ -79,8 +78,8 @@ function refuseLazyCommonJs({ inputs }: Metafile): void {
 }
 
 /**
- * What is started. The code that V8 compiled from each module is kept beside it: Node.js takes it only where its own version and
- * V8's flags are those that it was compiled under, and compiles otherwise. It counts wherever the directory is moved.
+ * The entry point. V8's code cache is stored beside the modules: Node.js uses it only with the same version and V8
+ * flags, and compiles otherwise. The directory may be moved.
  */
 const entry = `import { enableCompileCache } from "node:module";
 const directory = import.meta.dirname + "/${compileCacheName}";
@@ -93,8 +92,8 @@ await import("./main.js");
 `;
 
 /**
- * Takes these of Node.js' modules as what require() gives. An import statement reads every export of them, and some load much for
- * that: node:http a whole HTTP client (undici) for its WebSocket, a tenth of a second and 5 MiB that nothing here uses.
+ * Loads these modules of Node.js by require(). An import statement evaluates every export, some of which load much:
+ * node:http a whole HTTP client (undici) for its WebSocket, a tenth of a second and 5 MiB that nothing here uses.
  */
 const leanBuiltins: Plugin = {
   name: "lean-builtins",
@@ -117,10 +116,10 @@ async function bundle(): Promise<{ readonly outputFiles: OutputFile[]; readonly 
     format: "esm",
     platform: "node",
     target: "node24",
-    // Stack traces show the sources; their text is not needed for that and would triple the maps.
+    // Stack traces show source positions; including the sources would triple the maps.
     sourcemap: "linked",
     sourcesContent: false,
-    // The text stays in memory, twice as large where one character is not Latin, as comments have them.
+    // The text stays in memory, in twice the size if one character is not Latin-1, as in comments.
     minifyWhitespace: true,
     lineLimit: 160,
     legalComments: "linked",
@@ -139,8 +138,8 @@ async function bundle(): Promise<{ readonly outputFiles: OutputFile[]; readonly 
 }
 
 /**
- * Puts the files in place and removes what earlier builds left, but for the last of them: a podwright that runs meanwhile may
- * still load some of its files.
+ * Installs the files and removes those of earlier builds, except the last: a running podwright may still load some of
+ * its files.
  */
 async function install(outputFiles: readonly OutputFile[], metafile: Metafile): Promise<void> {
   await mkdir(outputDirectory, { recursive: true });
@@ -149,7 +148,7 @@ async function install(outputFiles: readonly OutputFile[], metafile: Metafile): 
   for (const file of outputFiles) await replaceFile(file.path, file.contents);
   const packages = await bundledPackages(root, metafile);
   await replaceFile(join(outputDirectory, packageListName), Buffer.from(`${JSON.stringify(packages, undefined, 2)}\n`));
-  // The entry comes last: whoever finds it finds the rest.
+  // The entry comes last: it implies the rest.
   await replaceFile(join(outputDirectory, entryName), Buffer.from(entry));
   const current = [entryName, fileListName, packageListName, ...outputFiles.map((file) => basename(file.path))];
   await replaceFile(listed, Buffer.from(current.join("\n")));
@@ -159,7 +158,7 @@ async function install(outputFiles: readonly OutputFile[], metafile: Metafile): 
   }
 }
 
-/** Has V8 compile what the commands load, and keep it. */
+/** Fills V8's code cache with what the commands load. */
 async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
   const cache = { NODE_COMPILE_CACHE: join(outputDirectory, compileCacheName), NODE_COMPILE_CACHE_PORTABLE: "1" };
@@ -182,7 +181,7 @@ try {
   const shown = relative(root, join(outputDirectory, entryName));
   console.log(`${shown}: ${kibibytes.toFixed(0)} KiB in ${code.length} files, ${seconds.toFixed(1)} s`);
 } catch (error) {
-  // esbuild has already shown the places in the sources.
+  // esbuild has already shown the positions.
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }

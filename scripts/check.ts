@@ -1,4 +1,4 @@
-/** Everything that can be said of the code without running it, all at once: one line each, details of what fails. */
+/** Runs all static checks in parallel: one line each, details of failures. */
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ interface Check {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** What to do when it fails. */
+  /** What to do about a failure. */
   readonly remedy: string;
 }
 
@@ -41,7 +41,7 @@ interface Result {
 
 async function run(check: Check): Promise<Result> {
   const started = performance.now();
-  // The tools' own start-up scripts shall find this Node.js rather than an older one of the system.
+  // The tools' launchers must find this Node.js rather than an older one of the system.
   const path = `${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`;
   const child = spawn(check.command, check.args, {
     cwd: root,

@@ -1,9 +1,9 @@
-/** Options of a script's command line: one list of them says what is taken, and what `--help` tells. */
+/** Command line options of scripts: one list defines what is accepted, and the text of `--help`. */
 import { parseArgs } from "node:util";
 
 /** An option of a command. */
 export interface CommandOption {
-  /** What its value is called; undefined: it takes none. */
+  /** The name of its value; undefined: it has none. */
   readonly value?: string;
   readonly help: string;
 }
@@ -11,13 +11,13 @@ export interface CommandOption {
 /** The options of a command, by their names without dashes. */
 export type CommandOptions = Readonly<Record<string, CommandOption>>;
 
-/** Something on the command line that can't be meant. Its message says what is allowed. */
+/** An invalid command line. The message says what is allowed. */
 export class UsageError extends Error {}
 
 const help: CommandOption = { help: "say this" };
 
 /**
- * What the command line says: the value of each option, empty for one that takes none.
+ * Parses the command line: the value of each option, empty for one without.
  * @throws UsageError
  */
 export function readOptions<Name extends string>(
@@ -51,12 +51,12 @@ export function readOptions<Name extends string>(
   return found;
 }
 
-/** An option in the place of a value is one that was forgotten. */
+/** An option in place of a value means that the value was forgotten. */
 function isMissing(value: string | undefined): boolean {
   return value === undefined || value === "" || value.startsWith("--");
 }
 
-/** A line on what the command does, how it is called, and a line for each option. */
+/** A line about the command, its usage, and a line for each option. */
 export function helpText(command: string, purpose: string, given: CommandOptions): string {
   const lines = Object.entries({ ...given, help }).map(
     ([name, { value, help: text }]) => [`--${name}${value === undefined ? "" : ` ${value}`}`, text] as const,
@@ -72,8 +72,8 @@ export function helpText(command: string, purpose: string, given: CommandOptions
 }
 
 /**
- * A number among the values; undefined when it isn't.
- * @throws UsageError unless it is a whole number from 1 to `most`
+ * A numeric option; undefined if absent.
+ * @throws UsageError unless it is an integer from 1 to `most`
  */
 export function wholeNumber<Name extends string>(
   values: ReadonlyMap<Name, string>,
@@ -87,8 +87,8 @@ export function wholeNumber<Name extends string>(
 }
 
 /**
- * Runs a command with what stands on its command line; exit code 2 when that can't be meant. It ends without a word when
- * nobody reads on, as in `… | head`.
+ * Runs a command with its command line; exit code 2 for an invalid one. Ends silently when its output is closed, as in
+ * `… | head`.
  */
 export async function runCommand(name: string, run: (args: readonly string[]) => Promise<number>): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -1,41 +1,43 @@
 /**
- * Holds docs/compatibility/*.md to the tests. Each row of those tables says how a kubelet behaves, what podwright makes
- * of it, and which tests show that, as `path/to/file.test.ts: title`, titles of suites before it joined by " > ".
+ * Checks docs/compatibility/*.md against the tests. Each row of those tables has a behaviour of a kubelet, podwright's
+ * version of it, and the tests that show it, as `path/to/file.test.ts: title`, with the titles of suites before it
+ * joined by " > ".
  *
- *   compatibility.ts    every named test stands in its file, as far as that can be told without running it
+ * compatibility.ts checks that every named test is in its file, as far as that is visible without running it
  *
- * The test runner asks the rest: that each named test ran ({@link unshown}).
+ * The test runner checks the rest: that each named test ran ({@link unshown}).
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TestOutcome } from "./test-reporter.ts";
 
-/** A test that a row names. */
 export interface NamedTest {
   readonly file: string;
-  /** As the reporter gives it: titles of the suites and its own, joined by " > ". */
+  /** As reported: titles of the suites and its own, joined by " > ". */
   readonly title: string;
   /** The row says where it runs, "(runs on …)": elsewhere it may be skipped or left out. */
   readonly elsewhere: boolean;
 }
 
-/** One row of a table. */
 export interface Row {
-  /** `file:line`, to be shown. */
+  /** `file:line`, for messages. */
   readonly place: string;
   readonly behaviour: string;
-  /** What podwright makes of it, in words; {@link verdicts} begin it. */
+  /** podwright's behaviour in words, beginning with one of {@link verdicts}. */
   readonly verdict: string;
   readonly tests: readonly NamedTest[];
 }
 
-/** What the second cell begins with; all but the first say how: the difference, the error, what happens instead. */
+/**
+ * The beginnings of the second cell; all but the first are followed by details: the difference, the error, what happens
+ * instead.
+ */
 export const verdicts = ["same", "differs", "refused", "not yet"] as const;
 
-/** The tests of a file by their titles, as they ended. */
+/** The results of a file's tests by title. */
 export type RunFiles = ReadonlyMap<string, readonly Pick<TestOutcome, "title" | "outcome">[]>;
 
-/** Reads the tables of one document; what can't be read is a problem. Pure. */
+/** Parses the tables of one document; unparsable rows are problems. Pure. */
 export function readRows(path: string, text: string): { readonly rows: Row[]; readonly problems: string[] } {
   const rows: Row[] = [];
   const problems: string[] = [];
@@ -73,9 +75,9 @@ function namedTests(cell: string): NamedTest[] {
 }
 
 /**
- * What rows name that stands in no test file. Titles that a file makes at run time are compared with its templates, so
- * a title may pass here that no test has; {@link unshown} tells.
- * @param read the text of a file, undefined when there is none
+ * Tests in rows that are missing from their files. Titles composed at run time are compared with the file's templates,
+ * so a wrong title may pass here; {@link unshown} finds it.
+ * @param read the text of a file, undefined if missing
  */
 export function missing(rows: readonly Row[], read: (path: string) => string | undefined): string[] {
   const known = new Map<string, ((title: string) => boolean) | undefined>();
@@ -93,7 +95,7 @@ export function missing(rows: readonly Row[], read: (path: string) => string | u
   );
 }
 
-/** Whether every part of a title is a text of the file, or what one of its templates may become. */
+/** Matches titles of which every part is a string of the file, or an instance of a template. */
 function titleMatcher(text: string): (title: string) => boolean {
   const texts = new Set<string>();
   for (const [, quoted] of text.matchAll(/("(?:[^"\\\n]|\\.)*")/g)) texts.add(unquoted(quoted ?? ""));
@@ -106,7 +108,7 @@ function titleMatcher(text: string): (title: string) => boolean {
     }
   }
   const stands = (part: string): boolean => texts.has(part) || templates.some((template) => template.test(part));
-  // A title may hold the separator itself.
+  // A title may contain the separator itself.
   return (title) => stands(title) || title.split(" > ").every(stands);
 }
 
@@ -122,7 +124,7 @@ function unquoted(literal: string): string {
   }
 }
 
-/** What rows name that was skipped or was not among the tests of its file; failed tests speak for themselves. Pure. */
+/** Tests in rows that were skipped or are missing from their files; failed tests are reported anyway. Pure. */
 export function unshown(rows: readonly Row[], ran: RunFiles): string[] {
   return rows.flatMap(({ place, tests }) =>
     tests.flatMap(({ file, title, elsewhere }) => {

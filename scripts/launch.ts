@@ -4,7 +4,9 @@ export const fileListName = "files.txt";
 export const packageListName = "packages.json";
 export const compileCacheName = "compile-cache";
 
-/** How bin/podwright starts a node, for what starts one without it: V8's flags, and the C library's memory. */
+/**
+ * Settings with which bin/podwright starts a node, for other starters: V8's flags, and the C library's memory settings.
+ */
 export const nodeFlags = [
   "--max-semi-space-size=8",
   "--max-old-space-size=512",

@@ -1,8 +1,7 @@
 /**
- * Writes docs/messages.md: every name that podwright uses in its journal, in statuses and in errors, with its meaning and
- * its remedy.
+ * Writes docs/messages.md: every name in podwright's journal, statuses and errors, with its meaning and its remedy.
  *
- *   messages.ts
+ * messages.ts
  */
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,10 +1,10 @@
 /**
- * Takes pictures of the node page, light and dark, for the README:
+ * Takes screenshots of the node page, light and dark, for the README:
  *
- *   podwright ui                                          prints the LINK
- *   page-picture.ts LINK NAMESPACE/POD MINUTES docs/images
+ * podwright ui prints the LINK
+ * page-picture.ts LINK NAMESPACE/POD MINUTES docs/images
  *
- * The page is open for so many minutes first, so that its gauges have a history; then the pod is unfolded.
+ * The page stays open for this many minutes first, to give its gauges a history; then the pod is expanded.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

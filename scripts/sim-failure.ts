@@ -1,4 +1,4 @@
-/** What there is to say of a simulated life that broke a rule. */
+/** Reports a simulated life that broke a rule. */
 import { performance } from "node:perf_hooks";
 import type { Happening } from "../src/sim/life/happening.ts";
 import { podFeatures } from "../src/sim/life/pods.ts";
@@ -7,20 +7,20 @@ import { faultLines, stepLines, timeline, wholeMs } from "../src/sim/life/timeli
 import type { SimPool } from "./sim-pool.ts";
 import type { LifeParts, Report } from "./sim-worker.ts";
 
-/** For how long a life is made smaller. */
+/** Limits of shrinking. */
 export interface ShrinkLimits {
   readonly tries: number;
-  /** Real time of all tries, in ms. */
+  /** Real time of all attempts, in ms. */
   readonly totalMs: number;
-  /** Real time after which a try is taken to hang, in ms. */
+  /** Real time after which an attempt counts as hanging, in ms. */
   readonly eachMs: number;
 }
 
 const usualLimits: ShrinkLimits = { tries: 150, totalMs: 90_000, eachMs: 10_000 };
 
 /**
- * The seed, the first rule that it broke, what is left of its plan when everything is left out that the failure does not
- * need, what happened then, and the command that plays that again. Empty for a life that broke no rule.
+ * The seed, the first broken rule, the minimal plan that still breaks it, what happened then, and the command that
+ * repeats it. Empty for a life without a broken rule.
  */
 export async function tellFailure(
   pool: SimPool,
@@ -50,7 +50,7 @@ export async function tellFailure(
   ].join("\n");
 }
 
-/** What of the life still breaks the rule that it broke first. Steps that somebody chose stay. */
+/** The smallest part of the life that still breaks the same rule. Chosen steps are kept. */
 async function makeSmaller(
   pool: SimPool,
   { seed, problems, plan }: Report,
@@ -71,7 +71,7 @@ async function makeSmaller(
   return { ...found, without: [...left, ...found.without] };
 }
 
-/** What plays this life, and tells all of it. */
+/** The command that plays this life, with its trace. */
 function commandOf(seed: number, { steps, without }: Shrunk): string {
   const left = without.length > 0 ? ` --without ${without.join(",")}` : "";
   return `npm run sim -- --seed ${seed} --steps ${steps.join(",")}${left} --trace`;

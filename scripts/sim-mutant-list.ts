@@ -1,9 +1,9 @@
 /** A small fault, put into one source file when it is loaded. */
 export interface Mutant {
   readonly name: string;
-  /** Below the project's root. */
+  /** Relative to the project's root. */
   readonly file: string;
-  /** Has to be there exactly once. */
+  /** Must occur exactly once. */
   readonly from: string;
   readonly to: string;
 }

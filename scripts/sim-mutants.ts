@@ -1,7 +1,7 @@
 /**
- * Plays random lives on sources that have a small fault each, until the simulator finds the fault; `--help` names its
- * options. Prints a table: the mutants, by which rule each was caught, and the median and the most of the seeds that it
- * took. Exit code 1 when a mutant survives or its text isn't there exactly once, 2 when the options can't be meant.
+ * Plays random lives on sources with one small fault each, until the simulator finds it; `--help` lists the options.
+ * Prints a table of the mutants with the rules that caught them, and the median and maximum number of seeds. Exit code
+ * 1 when a mutant survives or its text does not occur exactly once, 2 for invalid options.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

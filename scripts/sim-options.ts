@@ -1,16 +1,16 @@
-/** What the simulator's command line asks for. */
+/** The simulator's command line. */
 import { drawPlan } from "../src/sim/life/plan.ts";
 import { podFeatures } from "../src/sim/life/pods.ts";
 import { type CommandOptions, helpText, readOptions, UsageError, wholeNumber } from "./command-options.ts";
 import type { LifeParts } from "./sim-worker.ts";
 
-/** Seeds are numbers of 32 bits. */
+/** Seeds are 32-bit numbers. */
 export const lastSeed = 0xffff_ffff;
 export const mostThreads = 256;
 const weekMinutes = 7 * 24 * 60;
 const usualSeeds = 1000;
 
-/** What pods may go without; references only those of a cluster have. */
+/** Features that pods can be deprived of; only pods of a cluster have references. */
 const leavable = [...podFeatures, "references"];
 
 const taken = {
@@ -26,20 +26,20 @@ const taken = {
   without: { value: "LIST", help: `pods without these features: ${leavable.join(",")}` },
 } satisfies CommandOptions;
 
-/** The lives that are to be played. */
+/** The lives to play. */
 export interface SimOptions {
   readonly first: number;
   readonly last: number;
-  /** No life begins after so many; undefined: all are played. */
+  /** No life begins after this time; undefined: no limit. */
   readonly minutes: number | undefined;
-  /** Undefined: one a processor. */
+  /** Undefined: one per processor. */
   readonly threads: number | undefined;
   readonly isTraced: boolean;
   readonly parts: LifeParts;
 }
 
 /**
- * Undefined when help is asked for.
+ * Undefined for `--help`.
  * @throws UsageError
  */
 export function readSimOptions(args: readonly string[]): SimOptions | undefined {

@@ -1,4 +1,4 @@
-/** Threads that play simulated lives side by side. */
+/** Threads that play simulated lives in parallel. */
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -8,42 +8,41 @@ import { errorText, type Problem, simulationGoesOn } from "../src/sim/life/probl
 import type { Mutant } from "./sim-mutant-list.ts";
 import type { LifeParts, Message, Order, Report } from "./sim-worker.ts";
 
-/** What type stripping and compiling found out: each thread would do it again. */
+/** Caches type stripping and compilation for all threads. */
 const compileCache = join(dirname(import.meta.dirname), ".cache/compile");
-/** Real time after which a life is taken to hang. */
+/** Real time after which a life counts as hanging. */
 const lifeLimitMs = 60_000;
 
-/** How a life is played. */
 export interface PlayOptions {
-  /** Real time after which it is taken to hang. */
+  /** Real time after which it counts as hanging. */
   readonly limitMs?: number;
-  /** Told of each happening of it, in order; also of one that hangs. */
+  /** Called with each of its happenings, in order; also for a life that hangs. */
   readonly onHappening?: (happening: Happening) => void;
 }
 
 interface Thread {
   readonly worker: Worker;
   busy: Life | undefined;
-  /** Why it ends. */
+  /** Why it ended. */
   error: Error | undefined;
 }
 
-/** A life that is being played. */
+/** A life in progress. */
 interface Life {
   readonly settle: (report: Report) => void;
-  /** With the broken rule, and by what. */
+  /** Fails the life with a broken rule and details. */
   readonly fail: (rule: string, detail: string) => void;
   readonly onHappening: (happening: Happening) => void;
 }
 
-/** A fixed number of threads. Dispose of it to end them. */
+/** A fixed number of threads, which end when it is disposed of. */
 export class SimPool implements AsyncDisposable {
   readonly size: number;
   readonly #mutant: Mutant | undefined;
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
   readonly #waiting: PromiseWithResolvers<Thread>[] = [];
-  /** Why threads can't even start: nobody waits for one then. */
+  /** Why threads cannot start: nobody then waits for one. */
   #unstartable: Error | undefined;
 
   constructor(size = availableParallelism(), mutant?: Mutant) {
@@ -52,7 +51,7 @@ export class SimPool implements AsyncDisposable {
     for (let index = 0; index < size; index++) this.#start();
   }
 
-  /** Plays one life when a thread is free. A life that hangs or crashes its thread is a problem of its own. */
+  /** Plays one life when a thread is free. A hang or a crash of its thread is reported as a problem. */
   async play(seed: number, parts: LifeParts = {}, options: PlayOptions = {}): Promise<Report> {
     const { limitMs = lifeLimitMs, onHappening } = options;
     const thread = this.#idle.pop() ?? (await this.#nextIdle());
@@ -122,7 +121,7 @@ export class SimPool implements AsyncDisposable {
       for (const idle of this.#waiting.splice(0)) idle.reject(this.#unstartable);
     });
     worker.on("exit", (code) => {
-      // Nobody else gets it.
+      // It gets no further lives.
       const isMissed = this.#all.delete(thread);
       const place = this.#idle.indexOf(thread);
       if (place >= 0) this.#idle.splice(place, 1);
@@ -139,7 +138,7 @@ export class SimPool implements AsyncDisposable {
   }
 }
 
-/** What there is to report of a life whose thread can't. */
+/** The report of a life whose thread cannot send one. */
 function failed(seed: number, { steps }: LifeParts, problem: Problem): Report {
   const coverage = { steps: new Map(), faults: new Map(), actions: new Map(), names: new Map() };
   const plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);

@@ -1,4 +1,4 @@
-/** A thread that plays simulated lives, one at a time; with a mutant, on sources that have a fault. */
+/** A thread that plays simulated lives one at a time; for a mutant, on modified sources. */
 import { createHash } from "node:crypto";
 import { registerHooks } from "node:module";
 import { setImmediate as setImmediatePromise } from "node:timers/promises";
@@ -8,38 +8,37 @@ import type { LifeOptions, LifeResult } from "../src/sim/life/life.ts";
 import { errorText, type Problem } from "../src/sim/life/problem.ts";
 import type { Mutant } from "./sim-mutant-list.ts";
 
-/** What of a life is played. */
+/** The part of a life to play. */
 export type LifeParts = Pick<LifeOptions, "steps" | "without">;
 
-/** A life to be played. */
 export interface Order {
   readonly seed: number;
   readonly parts: LifeParts;
-  /** Each happening of it is told as soon as it has happened. */
+  /** Send each happening as it occurs. */
   readonly isTold: boolean;
 }
 
-/** How it went: everything of its result but the entries, of which only a digest is told. */
+/** The result of a life, with a digest instead of the entries. */
 export interface Report extends Omit<LifeResult, "entries"> {
   readonly digest: string;
 }
 
-/** What the thread says: that it can begin, what happens in a life, how it went. */
+/** Messages of the thread: ready, a happening, a result. */
 export type Message = "ready" | { readonly happening: Happening } | { readonly report: Report };
 
-/** A life that tells of more than these goes round in circles. */
+/** A life with more happenings runs in circles. */
 const manyHappenings = 200_000;
 
-/** So many rejections are enough to see what is wrong. */
+/** Enough rejections to see what is wrong. */
 const manyUnhandled = 20;
 
 const { mutant } = workerData as { readonly mutant?: Mutant };
 if (mutant !== undefined) applyAtLoad(mutant);
 const { runLife } = await import("../src/sim/life/life.ts");
 
-/** Simulated time of the last happening of the life that is played, where they are told. */
+/** Simulated time of the last happening of the current life, if happenings are sent. */
 let lastMs = 0;
-/** What no life waits for, since production would end by it. */
+/** Unhandled rejections, which would end a production process. */
 const unhandled: Problem[] = [];
 process.on("unhandledRejection", (reason) => {
   if (unhandled.length >= manyUnhandled) return;
@@ -47,7 +46,7 @@ process.on("unhandledRejection", (reason) => {
 });
 
 parentPort?.on("message", ({ seed, parts, isTold }: Order) => {
-  // What goes wrong here is an error of the thread.
+  // Errors here are errors of the thread.
   play(seed, parts, isTold).catch((error: unknown) => {
     setImmediate(() => {
       throw error;
@@ -65,7 +64,7 @@ async function play(seed: number, parts: LifeParts, isTold: boolean): Promise<vo
     if (++told <= manyHappenings) tell({ happening });
   };
   const { entries, ...rest } = await runLife(seed, { ...parts, ...(isTold && { onHappening }) });
-  // Promises that its end rejected.
+  // Rejections caused by the end of the life.
   await setImmediatePromise();
   const hash = createHash("sha256");
   for (const entry of entries) hash.update(`${JSON.stringify(entry)}\n`);
@@ -77,7 +76,7 @@ function tell(message: Message): void {
   parentPort?.postMessage(message);
 }
 
-/** Replaces a text of a source file when it is loaded; it has to be there exactly once. */
+/** Replaces a text of a source file when it is loaded; it must occur exactly once. */
 function applyAtLoad({ file, from, to }: Mutant): void {
   registerHooks({
     load: (url, context, nextLoad) => {

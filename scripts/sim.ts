@@ -1,6 +1,6 @@
 /**
- * Plays random lives of a whole node in the simulator; `--help` names its options. A life that breaks a rule is made
- * smaller and told with its timeline. Exit code 1 when a life broke a rule, 2 when the options can't be meant.
+ * Plays random lives of a whole node in the simulator; `--help` lists the options. A life that breaks a rule is shrunk
+ * and reported with its timeline. Exit code 1 when a life broke a rule, 2 for invalid options.
  */
 import { performance } from "node:perf_hooks";
 import type { Happening } from "../src/sim/life/happening.ts";
@@ -12,10 +12,10 @@ import { readSimOptions, simHelp, type SimOptions } from "./sim-options.ts";
 import { SimPool } from "./sim-pool.ts";
 import type { Report } from "./sim-worker.ts";
 
-/** More failures than these are only named. */
+/** Further failures are only named. */
 const shownFailures = 3;
 const progressMs = 5000;
-/** In fewer lives most kinds of steps can't come up. */
+/** With fewer lives most kinds of steps do not occur. */
 const manyLives = 100;
 
 interface Totals {
@@ -52,7 +52,7 @@ function figures(totals: Totals): string {
   ].join(", ");
 }
 
-/** How much a life holds, so that none gets faster by doing less. */
+/** The contents of an average life, so that speed is not gained by doing less. */
 function average({ lives, simulatedMs, steps, actions }: Totals): string {
   const sum = (counts: ReadonlyMap<string, number>): number =>
     counts.values().reduce((total, count) => total + count, 0);
@@ -72,7 +72,7 @@ function printCoverage({ lives, steps, faults, actions }: Totals): void {
   if (missing.length > 0 && lives >= manyLives) console.log(`steps never taken: ${missing.join(", ")}`);
 }
 
-/** Plays the lives, as many at a time as there are threads. */
+/** Plays the lives in parallel. */
 async function playAll(pool: SimPool, options: SimOptions, totals: Totals): Promise<void> {
   const { first, last, minutes, isTraced, parts } = options;
   const endMs = minutes === undefined ? Number.POSITIVE_INFINITY : totals.beganMs + minutes * 60_000;
@@ -91,7 +91,7 @@ async function playAll(pool: SimPool, options: SimOptions, totals: Totals): Prom
   await Promise.all(Array.from({ length: pool.size }, work));
 }
 
-/** Prints one text for each seed, in their order. */
+/** Prints the seeds' texts in order. */
 function inOrder(first: number): (seed: number, text: string) => void {
   const waiting = new Map<number, string>();
   let next = first;
@@ -123,13 +123,13 @@ async function main(args: readonly string[]): Promise<number> {
   const progress = setInterval(() => console.error(figures(totals)), progressMs);
   await playAll(pool, options, totals);
   clearInterval(progress);
-  // Traces of the same lives are the same, byte for byte.
+  // Traces of the same lives are identical, byte for byte.
   if (options.isTraced) console.error(figures(totals));
   else console.log(figures(totals));
   console.log(average(totals));
   printCoverage(totals);
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed);
-  // What is left of a life that was made smaller has been told by its trace.
+  // The trace has shown what is left of a shrunk life.
   const isToldAlready = options.isTraced && options.parts.steps !== undefined;
   for (const failure of isToldAlready ? [] : failures.slice(0, shownFailures)) {
     console.log(`\n${await tellFailure(pool, failure, options.parts)}`);

@@ -1,9 +1,9 @@
 /**
  * Draws a recorded terminal session as SVG, for the README:
  *
- *   script -qec 'COMMANDS' session.txt; terminal-svg.ts session.txt docs/images/run.svg
+ * script -qec 'COMMANDS' session.txt; terminal-svg.ts session.txt docs/images/run.svg
  *
- * Knows the colours and the redrawing of lines that podwright's own output uses, and nothing else of terminals.
+ * Supports only the colours and line redrawing of podwright's own output.
  */
 import { readFile, writeFile } from "node:fs/promises";
 
@@ -11,7 +11,7 @@ const charWidth = 8.7;
 const lineHeight = 19;
 const padding = 16;
 
-/** Classes by the code of "select graphic rendition" that begins them. */
+/** Classes by their "select graphic rendition" code. */
 const styles: Readonly<Record<string, string>> = { 1: "b", 2: "f", 31: "r", 32: "g", 33: "y", 36: "c" };
 
 const sheet = `
@@ -21,7 +21,7 @@ const sheet = `
 const escapeXml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** The lines that were on the screen in the end: "one line up, erase" takes back what was redrawn. */
+/** The final lines on the screen: "one line up, erase" removes redrawn ones. */
 function screenLines(session: string): string[] {
   const lines: string[] = [];
   const text = session.replaceAll(/^Script (?:started|done) .*$/gm, "").replaceAll(/\u001B\[\?25[lh]/g, "");

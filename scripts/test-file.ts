@@ -8,30 +8,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TestOutcome } from "./test-reporter.ts";
 
 export interface FileResult {
-  /** As it was asked for: relative to the project's root. */
+  /** As requested: relative to the project's root. */
   readonly file: string;
   readonly tests: readonly TestOutcome[];
   /** Why the file as a whole failed, beyond its tests: a crash, a time-out, no tests at all. */
   readonly crash: string | undefined;
-  /** The end of what it printed on stdout and stderr. */
+  /** The end of its output on stdout and stderr. */
   readonly output: string;
   readonly durationMs: number;
 }
 
 export interface FileOptions {
-  /** The project's root: where the file runs. */
+  /** The project's root, and the working directory. */
   readonly root: string;
-  /** A folder for what the tests report; it is the caller's to remove. */
+  /** A folder for the test events; the caller removes it. */
   readonly scratch: string;
-  /** How long the file may take before its processes are ended. */
+  /** Time limit of the file. */
   readonly timeoutMs: number;
   /** Ends the file early. */
   readonly signal: AbortSignal;
 }
 
-/** How long its processes have to end by themselves after SIGTERM. */
+/** Time between SIGTERM and SIGKILL. */
 const graceMs = 10_000;
-/** How much of the end of its output is kept. */
+/** Maximum output that is kept. */
 const outputLimit = 64 * 1024;
 
 const togetherEntry = "scripts/test-together.ts";
@@ -44,13 +44,13 @@ interface Exit {
   readonly output: string;
 }
 
-/** Runs Node.js in a process group of its own, so that what it leaves behind can be ended with it. */
+/** Runs Node.js in its own process group, so that leftover processes can be killed with it. */
 async function runNode(args: readonly string[], eventsPath: string, options: FileOptions): Promise<Exit> {
   const { root, timeoutMs, signal } = options;
   const environment: NodeJS.ProcessEnv = {
     ...process.env,
     PODWRIGHT_TEST_EVENTS: eventsPath,
-    // Keeps what type stripping and compiling found out from one run to the next.
+    // Caches type stripping and compilation across runs.
     NODE_COMPILE_CACHE: join(root, ".cache/compile"),
   };
   // Set when these tests run below another node:test, which would then expect its own protocol on stdout.
@@ -72,12 +72,12 @@ async function runNode(args: readonly string[], eventsPath: string, options: Fil
     try {
       if (child.pid !== undefined) process.kill(-child.pid, name);
     } catch {
-      // The group is gone, which is what was wanted.
+      // The group is gone, as intended.
     }
   };
   const ended = Promise.withResolvers<Pick<Exit, "code" | "signal">>();
   child.once("error", ended.reject);
-  // "exit", not "close": a daemon that a test left behind may hold the pipes open.
+  // "exit", not "close": a leftover daemon may keep the pipes open.
   child.once("exit", (code, signalName) => ended.resolve({ code, signal: signalName }));
   const limit = AbortSignal.timeout(timeoutMs);
   const stop = (): void => {

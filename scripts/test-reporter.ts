@@ -1,12 +1,12 @@
 /**
  * A reporter for node:test that appends one JSON line for each finished test to the file named by
- * PODWRIGHT_TEST_EVENTS, at once, so that a process that dies later takes nothing of it along.
+ * PODWRIGHT_TEST_EVENTS, immediately, so that a later crash loses nothing.
  */
 import { appendFileSync } from "node:fs";
 import type { TestEvent } from "node:test/reporters";
 import { inspect } from "node:util";
 
-/** How one test (not a suite) ended. */
+/** The result of one test (not a suite). */
 export interface TestOutcome {
   /** Titles of the suites around it and its own. */
   readonly title: string;
@@ -18,20 +18,20 @@ export interface TestOutcome {
   readonly durationMs: number;
 }
 
-/** The totals that node:test says at the end. */
+/** node:test's final totals. */
 const totals = /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 
-/** More of one error than this helps nobody. */
+/** Longer error texts help nobody. */
 const detailLimit = 8 * 1024;
 
-/** The stack of an error and of what caused it, without the frames of Node.js itself. */
+/** The stack of an error and its causes, without the frames of Node.js itself. */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === "string" ? error : inspect(error, { depth: 6 });
   const own = (error.stack ?? error.message).replaceAll(/^ +at .*\(?node:[\w/]+:\d+:\d+\)?\n?/gm, "").trimEnd();
   return error.cause === undefined ? own : `${own}\nbecause of ${stackOf(error.cause)}`;
 }
 
-/** node:test wraps what a test threw; the wrapper's own stack says nothing. */
+/** node:test wraps a test's error; the wrapper's own stack is useless. */
 function describeError(error: unknown): string {
   const text = stackOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
   return text.length > detailLimit
@@ -39,7 +39,7 @@ function describeError(error: unknown): string {
     : text;
 }
 
-/** A test or suite that holds others fails with them; counting it too would count each failure twice. */
+/** A test or suite fails with its nested tests; counting it too would count each failure twice. */
 function failedOnlyInside(error: unknown): boolean {
   return error instanceof Error && "failureType" in error && error.failureType === "subtestsFailed";
 }
@@ -48,7 +48,7 @@ function failedOnlyInside(error: unknown): boolean {
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const path = process.env["PODWRIGHT_TEST_EVENTS"];
   if (path === undefined) throw new Error("PODWRIGHT_TEST_EVENTS must name a file");
-  /** Titles of what has started and holds the next test, outermost first. */
+  /** Titles of the enclosing tests and suites, outermost first. */
   const titles: string[] = [];
   for await (const event of events) {
     if (event.type === "test:start") {
@@ -75,7 +75,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
       };
       appendFileSync(path, `${JSON.stringify(outcome)}\n`);
     } else if (event.type === "test:diagnostic" && !totals.test(event.data.message)) {
-      // What tests say, and errors that came after their test had ended.
+      // Output of tests, and errors after their end.
       yield `${event.data.message}\n`;
     }
   }

@@ -24,10 +24,10 @@ import { type FileResult, runTestFile, runTogether } from "./test-file.ts";
 
 const root = dirname(import.meta.dirname);
 const minuteMs = 60_000;
-/** Files that `--again` runs a second time at most. */
+/** Maximum number of files that `--again` runs a second time. */
 const mostAgain = 3;
 
-/** Files that are run alike. */
+/** Files with the same settings. */
 interface Group {
   readonly files: readonly string[];
   /** How many processes run at a time. */
@@ -36,11 +36,11 @@ interface Group {
   readonly together?: number;
   readonly timeoutMs: number;
   readonly needsRoot: boolean;
-  /** Shows what the files print also when nothing failed. */
+  /** Also shows the files' output when nothing failed. */
   readonly prints?: boolean;
 }
 
-/** The test files that the arguments choose. A PATH that is a test file outside of the project is taken as it is. */
+/** The test files that the arguments select. A PATH of a test file outside of the project is used as it is. */
 function plan(options: {
   readonly unit: boolean;
   readonly long: boolean;
@@ -67,7 +67,7 @@ function plan(options: {
   if (!options.unit) {
     // Uses all cores by itself.
     groups.push({ files: find("test/sim/*.test.ts"), atOnce: 1, timeoutMs: 20 * minuteMs, needsRoot: false });
-    // Mostly they wait; each has a node of its own.
+    // Mostly idle waits; each has its own node.
     const files = find("test/integration/**/*.test.ts");
     groups.push({ files, atOnce: 3, timeoutMs: 10 * minuteMs, needsRoot: true });
   }
@@ -85,7 +85,7 @@ function isBad(result: FileResult): boolean {
   return result.crash !== undefined || result.tests.some((test) => test.outcome === "failed");
 }
 
-/** One line for the file; below it what failed, and what the file printed then. */
+/** One line for the file; below it the failures with the file's output. */
 function printFile(result: FileResult, { prints = false }: Group): void {
   const failed = result.tests.filter((test) => test.outcome === "failed");
   const skipped = result.tests.filter((test) => test.outcome === "skipped");
@@ -108,7 +108,7 @@ function inLots<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, lot) => items.slice(lot * size, (lot + 1) * size));
 }
 
-/** Runs the files of a group, printing each as it ends. */
+/** Runs a group's files, printing each as it ends. */
 async function runGroup(group: Group, scratch: string, signal: AbortSignal): Promise<FileResult[]> {
   const results: FileResult[] = [];
   const options = { root, scratch, timeoutMs: group.timeoutMs, signal };
@@ -143,7 +143,10 @@ async function runAgain(
   return { results: [...results.filter((result) => !isBad(result)), ...second], unsure };
 }
 
-/** @param unshownRows how many tests named in docs/compatibility/ were not there or skipped: they count as failed */
+/**
+ * @param unshownRows the number of tests named in docs/compatibility/ that were missing or skipped: they count as
+ *   failed
+ */
 function summarize(
   results: readonly FileResult[],
   unshownRows: number,

@@ -1,6 +1,7 @@
 /**
- * Runs commands that load most of the bundle, one after another in one process: Node.js keeps what V8 compiled of a module when
- * the first process that loaded it ends, and nothing of what later ones compile. They change nothing of the machine.
+ * Runs commands that load most of the bundle, one after another in one process: Node.js stores the compiled code of a
+ * module when the first process that loaded it ends, and nothing of what later ones compile. They change nothing on the
+ * machine.
  */
 import { runCommandLine } from "../src/cli/command-line.ts";
 import { type OutputStream, Terminal } from "../src/cli/terminal.ts";
@@ -17,6 +18,6 @@ const commands = [
 const silent: OutputStream = { write: () => true };
 for (const words of commands) {
   using terminal = new Terminal(silent, silent, {});
-  // What they make of a directory that there is not is their own matter.
+  // Their errors about the missing directory do not matter.
   await runCommandLine(terminal, words, false);
 }

@@ -1,6 +1,6 @@
 /**
- * Loaded into a process by `--import`: samples what it allocates, what is collected again included, and writes a V8 heap
- * profile at its end into the directory of ALLOCATION_PROFILE.
+ * Loaded into a process by `--import`: samples allocations, including collected ones, and writes a V8 heap profile into
+ * the directory of ALLOCATION_PROFILE at the end.
  */
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector";

@@ -1,7 +1,7 @@
 /**
- * `bare-burst.ts KUBECONFIG NODE ENDPOINT DIRECTORY CGROUP`: the floor of pods that come and go, in this language: the
- * runtime's calls, the token's volume, the Events and the statuses of each pod of the node, and nothing else. It decides
- * nothing, looks at nothing, keeps nothing and writes down nothing. Tells its parent when it is ready; SIGTERM ends it.
+ * `bare-burst.ts KUBECONFIG NODE ENDPOINT DIRECTORY CGROUP`: the floor of bursts, in the same language: the CRI calls,
+ * the token volume, the Events and the statuses of each pod of the node, and nothing else. It decides, observes and
+ * stores nothing. Notifies its parent when ready; SIGTERM ends it.
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ import { containerConfig, sandboxConfig } from "./floor.ts";
 
 const [kubeconfig = "", node = "", endpoint = "", root = "", cgroupRoot = ""] = process.argv.slice(2);
 
-/** As podwright does at most on two cores. */
+/** podwright's limits on two cores. */
 const [startsAtOnce, stopsAtOnce] = [3, 4];
 const limits = {
   requests: { perSecond: 50, burst: 100 },
@@ -34,7 +34,6 @@ interface SeenPod extends ApiObject {
   readonly metadata: ApiObject["metadata"] & { readonly uid: string; readonly deletionTimestamp?: string };
 }
 
-/** A pod that was started. */
 interface OwnPod {
   readonly name: string;
   readonly uid: string;
@@ -70,7 +69,7 @@ class BareKubelet {
     this.#client = client;
   }
 
-  /** The runtime may stall on who does not read what it was asked to tell. */
+  /** The runtime may stall if its events are not read. */
   async drain(): Promise<never> {
     for await (const _event of this.#cri.runtime.getContainerEvents({}));
     throw new Error("the runtime ended its events");

@@ -6,7 +6,10 @@ import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import { processUsage, type Usage } from "./usage.ts";
 
-/** A bare client (bare-rest.ts, bare-statuses.ts, bare-burst.ts) in a process of its own, from a bundle and with the settings that podwright has. */
+/**
+ * A bare client (bare-rest.ts, bare-statuses.ts, bare-burst.ts) in its own process, bundled and with podwright's
+ * settings.
+ */
 export class BareProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ready: Promise<unknown>;
@@ -21,7 +24,7 @@ export class BareProcess implements AsyncDisposable {
     early.catch(() => {});
   }
 
-  /** @throws Error when it ended instead */
+  /** @throws Error if it exited instead */
   async ready(): Promise<void> {
     await this.#ready;
   }
@@ -48,7 +51,7 @@ export async function startBareClient(
   return new BareProcess(await forkBareClient(layout, name, args));
 }
 
-/** The process alone, which says `ready` to its parent. */
+/** The process alone; it sends `ready` to its parent. */
 export async function forkBareClient(
   layout: RuntimeLayout,
   name: BareClient,
@@ -62,7 +65,7 @@ export async function forkBareClient(
     format: "esm",
     platform: "node",
     minifyWhitespace: true,
-    // Dependencies written as CommonJS require Node.js' own modules.
+    // CommonJS dependencies require() Node.js' own modules.
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },

@@ -1,6 +1,6 @@
 /**
- * `bare-statuses.ts KUBECONFIG NODE`: the floor of telling statuses. Says Failed of each pod of the node that comes. Tells
- * its parent when it is ready; SIGTERM ends it.
+ * `bare-statuses.ts KUBECONFIG NODE`: the floor of status updates. Reports Failed for each new pod of the node.
+ * Notifies its parent when ready; SIGTERM ends it.
  */
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -14,9 +14,9 @@ import { systemClock } from "../../src/linux/processes/clock.ts";
 import { systemFiles } from "../../src/linux/files/files.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 
-/** As many as podwright tells at a time. */
+/** Same concurrency as podwright. */
 const writesAtOnce = 16;
-/** Those of a KubeletConfiguration that says nothing of them, as the bench's. */
+/** Defaults of a KubeletConfiguration, as in the bench. */
 const limits = {
   requests: { perSecond: 50, burst: 100 },
   events: { perSecond: 0, burst: 0 },
@@ -53,7 +53,7 @@ async function tell(kubeconfig: string, node: string): Promise<void> {
   }
 }
 
-/** The least that a kubelet says of a pod whose host port is taken. */
+/** The minimal status of a pod with a host port conflict. */
 function refused(): object {
   return {
     phase: "Failed",

@@ -9,7 +9,6 @@ import { machine } from "../../test/support/machine.ts";
 import { startRuntimeServer } from "../../test/support/runtime-server.ts";
 import type { BenchOptions } from "./options.ts";
 
-/** A runtime that a bench started. */
 export interface BenchRuntime {
   /** `unix://…` */
   readonly endpoint: string;
@@ -32,7 +31,7 @@ export async function startPrivateContainerd(layout: RuntimeLayout, options: Ben
   };
 }
 
-/** The simulated runtime in this process, behind a real socket: thousands of containers cost no machine. */
+/** The simulated runtime in this process, behind a real socket: thousands of containers cost the machine nothing. */
 export async function startTestRuntime(): Promise<BenchRuntime> {
   const server = await startRuntimeServer(usualWays);
   server.world.images.add(DEMO_IMAGE);

@@ -1,12 +1,12 @@
 import type { Goal, Table } from "./report.ts";
 import { median } from "./statistics.ts";
 
-/** One burst of pods that come and go. */
+/** One burst of pods. */
 export interface Burst {
-  /** Of the agent alone, and of the programs that it started. */
+  /** Of the agent itself, and of the programs that it started. */
   readonly cpuMs: number;
   readonly spawnedCpuMs: number;
-  /** Resident memory before it and at its highest. */
+  /** Resident memory before it and at its peak. */
   readonly restMiB: number;
   readonly peakMiB: number;
   readonly readyMs: number;
@@ -19,7 +19,7 @@ export interface AgentBursts {
   readonly bursts: ReadonlyMap<number, readonly Burst[]>;
 }
 
-/** Beside another kubelet. */
+/** Relative to another kubelet. */
 const goals = { cpu: 1, peak: 1 };
 
 const columns = [
@@ -61,7 +61,7 @@ export function burstTable(agents: readonly AgentBursts[]): Table {
   return { columns, rows };
 }
 
-/** The first agent's aims beside another kubelet. Pure. */
+/** The first agent's goals relative to another kubelet. Pure. */
 export function burstGoals(first: AgentBursts, other: AgentBursts): Goal[] {
   const goal = (name: string, pods: number, what: keyof Burst, atMost: number): Goal => {
     return {

@@ -5,7 +5,7 @@ import { clusterOptions } from "./cluster-options.ts";
 const { read } = clusterOptions;
 const program = process.execPath;
 
-test("rest and dead containers are measured unless they are told off, and another kubelet beside podwright", () => {
+test("rest and dead containers are measured by default, and another kubelet beside podwright", () => {
   const nothing = { kubelet: undefined, alone: false };
   assert.deepEqual(read({}), { ...nothing, rest: [20, 50, 100, 250], dead: 5000 });
   assert.deepEqual(read({ rest: "5,7", dead: "30" }), { ...nothing, rest: [5, 7], dead: 30 });
@@ -25,7 +25,7 @@ test("rest and dead containers are measured unless they are told off, and anothe
   });
 });
 
-test("what can't be measured is refused with the option's name", () => {
+test("an impossible measurement is rejected with the option's name", () => {
   for (const [given, words] of [
     [{ rest: "x" }, /^--rest: "x" is no number of at least 1/u],
     [{ rest: "20," }, /^--rest: "" is no number/u],

@@ -2,11 +2,11 @@ import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { count, counts, type OwnOptions } from "./options.ts";
 
-/** What bench/cluster.ts is told besides what all benches are. */
+/** The options of bench/cluster.ts, in addition to the common ones. */
 export interface ClusterOptions {
-  /** Numbers of pods to measure rest with; none: it isn't measured. */
+  /** Numbers of pods for the measurement of rest; empty: skipped. */
   readonly rest: readonly number[];
-  /** Dead containers to measure rest beside once more; 0: it isn't. */
+  /** Number of dead containers for another measurement of rest; 0: skipped. */
   readonly dead: number;
   /** Absolute path of another kubelet. */
   readonly kubelet: string | undefined;
@@ -43,7 +43,7 @@ export const clusterOptions: OwnOptions<ClusterOptions> = {
   },
 };
 
-/** None for `0`; undefined for an option that was not given. */
+/** Empty for `0`; undefined for an absent option. */
 function numbers(option: string, given: unknown, read: (text: string) => number[]): number[] | undefined {
   if (typeof given !== "string") return undefined;
   if (given === "0") return [];

@@ -4,7 +4,7 @@ import { besideOther, type ClusterFigures, floorGoals, restTable, timesTable } f
 
 const rest = { cpuPercent: 0.1, rssMiB: 60 };
 
-/** A kubelet that takes so many times as long as the floor, and more. */
+/** A kubelet that takes this many times as long as the floor, and more. */
 function figures(kubelet: string, times: number): ClusterFigures {
   const round = (factor: number) => {
     return { started: [100 * factor], ready: [100 * factor, 200 * factor], gone: [50 * factor] };
@@ -27,7 +27,7 @@ function figures(kubelet: string, times: number): ClusterFigures {
 const podwright = figures("podwright", 1.2);
 const other = figures("kubelet", 3);
 
-test("each kubelet's times stand beside its floor's with the ratio of the two", () => {
+test("each kubelet's times are beside its floor's with the ratio of the two", () => {
   const { columns, rows } = timesTable(podwright);
   assert.equal(columns[4], "podwright p50");
   const shown = rows.map(([name, ...cells]) => [name, cells[2], cells[5], cells.at(-1)]);
@@ -44,7 +44,7 @@ test("each kubelet's times stand beside its floor's with the ratio of the two", 
   ]);
 });
 
-test("rest stands beside the floor's of the same minute, and says beside how many dead containers it was", () => {
+test("rest is beside the floor's of the same minute, with the number of dead containers", () => {
   const dead = { pods: 5, dead: 30, floor: rest, kubelet: { cpuPercent: 3.14, rssMiB: 119 } };
   assert.deepEqual(restTable({ ...podwright, rests: [...podwright.rests, dead] }).rows.slice(1), [
     ["at rest, 50 pods", "0.10", "3.60", 60, 101.2],
@@ -52,7 +52,7 @@ test("rest stands beside the floor's of the same minute, and says beside how man
   ]);
 });
 
-test("podwright's aims beside the floor are 1.3 for starts and restarts, 2.3 for deletions, 3 s for statuses", () => {
+test("podwright's goals relative to the floor are 1.3 for starts and restarts, 2.3 for deletions, 3 s for statuses", () => {
   const goals = floorGoals(podwright).map(({ name, atMost, value, unit }) => [name, value.toFixed(2), atMost, unit]);
   assert.deepEqual(goals, [
     ["2 pods, all ready", "1.20", 1.3, "×"],
@@ -64,7 +64,7 @@ test("podwright's aims beside the floor are 1.3 for starts and restarts, 2.3 for
   ]);
 });
 
-test("beside another kubelet the aims are half its start, a quarter of its delete, a third of its CPU, no more than its memory", () => {
+test("relative to another kubelet the goals are half its start, a quarter of its delete, a third of its CPU, no more than its memory", () => {
   const [first, ...others] = podwright.rests;
   assert.ok(first !== undefined);
   const worse = { ...first, kubelet: { cpuPercent: 1.5, rssMiB: 90 } };

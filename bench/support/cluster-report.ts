@@ -11,7 +11,7 @@ const restartGoal = 1.3;
 const deleteGoal = 2.3;
 const statusesGoalMs = 3_000;
 
-/** Beside another kubelet. */
+/** Relative to another kubelet. */
 const otherGoals = { start: 1 / 2, delete: 1 / 4, cpu: 1 / 3, memory: 1 };
 
 interface BesideFloor<T> {
@@ -19,20 +19,19 @@ interface BesideFloor<T> {
   readonly kubelet: T;
 }
 
-/** All that was measured of one kubelet, and of the floor beside it. Times are milliseconds. */
+/** All measurements of one kubelet, and of the floor. Times are milliseconds. */
 export interface ClusterFigures {
   /** `podwright`, or the name of another program. */
   readonly kubelet: string;
   readonly outcomes: readonly Outcome[];
   readonly oneByOne: BesideFloor<OneByOneFigures>;
-  /** The same without a pause. */
+  /** The same without pauses. */
   readonly backToBack: BesideFloor<OneByOneFigures>;
   readonly restarts: RestartFigures;
   readonly statuses: StatusFigures;
   readonly rests: readonly RestFigures[];
 }
 
-/** The same figure of both kubelets. */
 interface Pair {
   readonly name: string;
   readonly podwright: number;
@@ -40,7 +39,7 @@ interface Pair {
   readonly unit: "ms" | "% of a core" | "MiB";
 }
 
-/** Of each round the pod at that part, of the rounds the median. */
+/** The pod at that quantile of each round; of the rounds the median. */
 function at(part: number, rounds: readonly Round[], what: keyof Round): number {
   return median(rounds.map((round) => quantile(round[what], part)));
 }
@@ -52,7 +51,7 @@ const paces = [
   ["backToBack", "back to back"],
 ] as const;
 
-/** Times since pods were created, deleted or killed: a row each, the floor's beside the kubelet's. Pure. */
+/** Times since pods were created, deleted or killed: one row each, with the floor's. Pure. */
 export function timesTable(figures: ClusterFigures): Table {
   const { kubelet, outcomes, restarts, statuses } = figures;
   const many = outcomes.flatMap(({ pods, floor, kubelet: rounds }) =>
@@ -87,7 +86,7 @@ export function timesTable(figures: ClusterFigures): Table {
   };
 }
 
-/** CPU and memory at rest, a row for each number of pods. Pure. */
+/** CPU and memory at rest, one row for each number of pods. Pure. */
 export function restTable({ kubelet, rests }: ClusterFigures): Table {
   const rows = rests.map((figures) => {
     const cpu = [figures.floor, figures.kubelet].map(({ cpuPercent }) => cpuPercent.toFixed(2));
@@ -96,7 +95,7 @@ export function restTable({ kubelet, rests }: ClusterFigures): Table {
   return { columns: ["", "floor % of a core", kubelet, "floor RSS MiB", kubelet], rows };
 }
 
-/** podwright's aims beside the floor. Pure. */
+/** podwright's goals relative to the floor. Pure. */
 export function floorGoals({ outcomes, oneByOne, restarts, statuses }: ClusterFigures): Goal[] {
   const times = (name: string, value: number, atMost: number): Goal => ({ name, value, atMost, unit: "×" });
   const many = outcomes.flatMap(({ pods, floor, kubelet }) => {
@@ -124,7 +123,7 @@ export function floorGoals({ outcomes, oneByOne, restarts, statuses }: ClusterFi
   ];
 }
 
-/** What both kubelets were measured in alike; rest beside dead containers is podwright's alone. Pure. */
+/** The measurements that both kubelets have; rest beside dead containers is podwright's only. Pure. */
 function pairs(podwright: ClusterFigures, other: ClusterFigures): Pair[] {
   const pair = (name: string, of: (figures: ClusterFigures) => number, unit: Pair["unit"] = "ms"): Pair => {
     return { name, podwright: of(podwright), other: of(other), unit };
@@ -154,7 +153,7 @@ function pairs(podwright: ClusterFigures, other: ClusterFigures): Pair[] {
   ];
 }
 
-/** podwright beside another kubelet, and its aims there; of rest the number of pods counts where it does worst. Pure. */
+/** podwright compared with another kubelet, with its goals; for rest the worst number of pods counts. Pure. */
 export function besideOther(
   podwright: ClusterFigures,
   other: ClusterFigures,

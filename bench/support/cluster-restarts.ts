@@ -7,10 +7,10 @@ import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
 import { killContainer, look, withRestarter } from "./restarts.ts";
 
-/** Between two restarts, so that neither meets the other's clean-up. */
+/** Pause between two restarts, so that neither overlaps with the other's clean-up. */
 const pauseMs = 700;
 
-/** Milliseconds from the kill of a container's process, one a pod, each its first restart. */
+/** Milliseconds from the kill of a container's process, one per pod, each its first restart. */
 export interface RestartFigures {
   /** Until the runtime started the next instance, by its own record. */
   readonly floor: number[];

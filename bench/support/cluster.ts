@@ -24,18 +24,18 @@ import { processUsage, resetPeak, type Usage } from "./usage.ts";
 
 const nodeName = "bench-node";
 const limitMs = 180_000;
-/** A loaded machine takes a second and more for each pod. */
+/** A loaded machine takes more than a second for each pod. */
 const limitPerPodMs = 3_000;
 
-/** A pod of the API server, as far as the bench looks at it. */
+/** A pod of the API server, as far as the bench reads it. */
 interface SeenPod {
   readonly status?: PodStatus;
 }
 
-/** What is measured: podwright, a bare client (bare-burst.ts), or another kubelet. */
+/** The measured agent: podwright, a bare client (bare-burst.ts), or another kubelet. */
 export type Agent = "podwright" | "bare" | { readonly kubelet: string };
 
-/** What the agent works beside. */
+/** The agent's environment. */
 interface Beside {
   readonly server: TestApiServer;
   readonly layout: RuntimeLayout;
@@ -45,9 +45,9 @@ interface Beside {
 const interruptions = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * A cluster of one node to measure: the API server for tests in this process, a runtime, a private containerd unless another
- * is asked for, and a kubelet in a process of its own: podwright's, or with `kubelet` any other that takes the same flags,
- * such as Kubernetes' own.
+ * A cluster of one node to measure: the API server for tests in this process, a runtime (by default a private
+ * containerd), and a kubelet in its own process: podwright's, or with `kubelet` any other with the same flags, such as
+ * Kubernetes' own.
  */
 export class BenchCluster implements AsyncDisposable {
   readonly server: TestApiServer;
@@ -56,9 +56,9 @@ export class BenchCluster implements AsyncDisposable {
   readonly #runtime: BenchRuntime;
   readonly #startKubelet: () => Promise<ChildProcess>;
   #kubelet: ChildProcess;
-  /** The kubelet ends pods that it does not know, and the floor's are such. */
+  /** The kubelet removes unknown pods, such as the floor's. */
   readonly #jealous: boolean;
-  /** Of all pods that were made. */
+  /** Of all created pods. */
   readonly #uids = new Set<string>();
   readonly #interrupted = (): void => void this[Symbol.asyncDispose]().finally(() => process.exit(130));
 
@@ -104,7 +104,10 @@ export class BenchCluster implements AsyncDisposable {
     return this.#kubelet.pid ?? 0;
   }
 
-  /** While the floor's pods are there. podwright leaves them alone, as they have none of the labels of pods; others sleep. */
+  /**
+   * Runs the work while the floor's pods exist. podwright ignores them, because they lack kubelet labels; other
+   * kubelets are stopped.
+   */
   async besideFloor<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#jealous) return await work();
     process.kill(this.pid, "SIGSTOP");
@@ -115,7 +118,7 @@ export class BenchCluster implements AsyncDisposable {
     }
   }
 
-  /** Writes a kubeconfig of a node's own. */
+  /** Writes a kubeconfig for a node. */
   async kubeconfigOf(node: string): Promise<string> {
     return await writeKubeconfig(this.server, this.layout, node);
   }
@@ -124,7 +127,7 @@ export class BenchCluster implements AsyncDisposable {
     return await processUsage(this.pid);
   }
 
-  /** Ends the kubelet by SIGKILL and starts it on what it left. */
+  /** Kills the kubelet by SIGKILL and restarts it. */
   async restartKubelet(): Promise<void> {
     const ended = once(this.#kubelet, "exit");
     this.#kubelet.kill("SIGKILL");
@@ -132,14 +135,14 @@ export class BenchCluster implements AsyncDisposable {
     this.#kubelet = await this.#startKubelet();
   }
 
-  /** From now on the peak of the agent's memory is counted anew. */
+  /** Resets the peak of the agent's memory. */
   async resetPeak(): Promise<void> {
     await resetPeak(this.pid);
   }
 
   /**
-   * Makes pods that are bound to the node. As those of a real cluster they have their service account's token, so that
-   * the kubelet mounts a volume, asks for a token and watches a ConfigMap for each; the floor has nothing of that.
+   * Creates pods that are bound to the node. As in a real cluster they have a service account token, so that the
+   * kubelet mounts a volume, requests a token and watches a ConfigMap for each; the floor has nothing of that.
    */
   create(names: readonly string[], spec: object = {}): void {
     for (const name of names) {
@@ -158,7 +161,7 @@ export class BenchCluster implements AsyncDisposable {
   }
 
   /**
-   * When (`performance.now()`) each pod of the API server first was as told.
+   * When (`performance.now()`) each pod of the API server first satisfied the condition.
    * @param holds gets undefined when there is no such pod
    */
   async times(names: readonly string[], holds: (pod: SeenPod | undefined) => boolean): Promise<number[]> {
@@ -209,7 +212,7 @@ export class BenchCluster implements AsyncDisposable {
     const targets = (await systemMounts.list()).map(({ target }) => target);
     const own = targets.filter((target) => target.startsWith(`${this.layout.stateDirectory}/`));
     for (const target of own.toReversed()) await systemMounts.unmount(target, { lazy: true });
-    // A node that ends right after its last pod may not have come to them.
+    // A node that ends right after its last pod may not have removed them.
     await removeLogs(this.#uids);
     await removeDirectories(this.layout);
     for (const signal of interruptions) process.off(signal, this.#interrupted);
@@ -241,7 +244,7 @@ async function startKubelet(
   return await startPodwright(["kubelet", "--state-dir", layout.stateDirectory, ...flags], options, log);
 }
 
-/** It is no kubelet: its Node is made here. */
+/** It is not a kubelet, so its Node is created here. */
 async function startBare({ server, layout, runtime }: Beside): Promise<ChildProcess> {
   const kubeconfig = await writeKubeconfig(server, layout, nodeName);
   const child = await forkBareClient(layout, "bare-burst", [

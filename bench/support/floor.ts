@@ -20,7 +20,7 @@ import { floorNamespace, idleCommand } from "./node.ts";
 
 type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;
 
-/** A pod of the floor: what its calls need. */
+/** A pod of the floor: the inputs of its calls. */
 export interface FloorPod {
   readonly name: string;
   readonly directory: string;
@@ -34,9 +34,9 @@ const deadPerPod = 25;
 const settleMs = 300;
 
 /**
- * A bare client of the runtime: the calls that podwright makes for a pod of one container, with requests that ask the
- * runtime for the same, and nothing else. It decides nothing, looks at nothing and keeps nothing. Its sandboxes have no
- * labels of a kubelet, so that podwright, whose runtime it shares, passes them over.
+ * A bare client of the runtime: podwright's calls for a pod of one container, with equivalent requests, and nothing
+ * else. It decides, observes and stores nothing. Its sandboxes have no kubelet labels, so that podwright, which shares
+ * the runtime, ignores them.
  */
 export class Floor {
   readonly #cri: Cri;
@@ -53,7 +53,10 @@ export class Floor {
     return new Floor(cri, layout, await openCgroups(systemClock));
   }
 
-  /** Makes the files and cgroups that the pods' requests name: before the clock starts, as a floor does calls alone. */
+  /**
+   * Creates the files and cgroups that the requests name, before the clock starts, because a floor consists of calls
+   * only.
+   */
   async prepare(names: readonly string[]): Promise<FloorPod[]> {
     return await Promise.all(
       names.map(async (name) => {
@@ -94,7 +97,7 @@ export class Floor {
     await this.startContainer(pod, 0);
   }
 
-  /** Starts all, so many at a time, in order; calls back as each runs. */
+  /** Starts all with limited concurrency, in order; calls back as each runs. */
   async startAll(
     pods: readonly FloorPod[],
     atOnce: number,
@@ -107,7 +110,7 @@ export class Floor {
     });
   }
 
-  /** StopContainer and StopPodSandbox, which is when a kubelet may say that the pod is gone; calls back after each. */
+  /** StopContainer and StopPodSandbox, after which a kubelet may report the pod as gone; calls back after each. */
   async stopAll(pods: readonly FloorPod[], onStopped: () => void): Promise<void> {
     await eachOf(pods, stopsAtOnce, async ({ containerId, sandboxId }) => {
       await this.#cri.runtime.stopContainer({ containerId, timeout: 30n });
@@ -117,8 +120,8 @@ export class Floor {
   }
 
   /**
-   * Makes containers that have ended, {@link deadPerPod} in each pod, whose sandboxes are stopped. An event of the runtime
-   * tells of all containers of its pod: many thousands in one would measure that alone.
+   * Creates exited containers, {@link deadPerPod} in each pod, whose sandboxes are stopped. A runtime event contains
+   * all containers of its pod: thousands in one pod would distort the measurement.
    */
   async bury(count: number): Promise<FloorPod[]> {
     const graves = await this.prepare(Array.from({ length: Math.ceil(count / deadPerPod) }, (_, at) => `grave-${at}`));
@@ -128,7 +131,7 @@ export class Floor {
         const containerId = await this.#createContainer(pod, containerConfig(pod, attempt, init));
         await this.#cri.runtime.startContainer({ containerId });
       }
-      // A sandbox whose last container is just ending may not be stoppable.
+      // A sandbox whose last container is just exiting may not be stoppable.
       await sleep(settleMs);
       await this.#cri.runtime.stopPodSandbox({ podSandboxId: pod.sandboxId });
     });
@@ -158,7 +161,7 @@ const namespaceOptions = { network: NamespaceMode.POD, pid: NamespaceMode.CONTAI
 const app = { name: "app", command: idleCommand } as const;
 const init = { name: "init", command: ["/bin/true"] } as const;
 
-/** What a sandbox is asked for. The directory has the logs of its containers. */
+/** A sandbox's configuration. The directory has the logs of its containers. */
 export function sandboxConfig(name: string, directory: string, cgroupParent: string): SandboxConfig {
   return {
     metadata: { name, namespace: floorNamespace, uid: name, attempt: 0 },
@@ -173,7 +176,7 @@ export function sandboxConfig(name: string, directory: string, cgroupParent: str
   };
 }
 
-/** What a container is asked for; the directory has the files `hosts` and `termination-log`. */
+/** A container's configuration; the directory has the files `hosts` and `termination-log`. */
 export function containerConfig(
   { directory }: Pick<FloorPod, "directory">,
   attempt: number,
@@ -195,7 +198,7 @@ export function containerConfig(
   };
 }
 
-/** Calls back for each container whose end the runtime tells of, until the signal aborts. */
+/** Calls back for each container whose exit the runtime reports, until the signal aborts. */
 export async function watchExits(cri: Cri, signal: AbortSignal, onExit: (containerId: string) => void): Promise<void> {
   try {
     for await (const event of cri.runtime.getContainerEvents({}, { signal })) {

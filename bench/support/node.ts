@@ -24,14 +24,14 @@ const startLimitMs = 60_000;
 const endLimitMs = 60_000;
 const goneLimitMs = 120_000;
 const pollMs = 50;
-/** The namespace of pods that the floor starts. */
+/** The namespace of the floor's pods. */
 export const floorNamespace = "floor";
-/** An engine without pods ends: this one keeps it while the bench has none. */
+/** An engine without pods exits: this pod keeps it running. */
 const anchor = "bench-anchor";
 
 /**
- * A node to measure: the real engine in a process of its own, as `podwright run` starts it, on a private containerd in
- * a temporary directory. The floor uses the same containerd. Disposing of it stops all pods, the engine and containerd,
+ * A node to measure: the real engine in its own process, as `podwright run` starts it, on a private containerd in a
+ * temporary directory. The floor uses the same containerd. Disposing of it stops all pods, the engine and containerd,
  * and removes the directory.
  */
 export class BenchNode implements AsyncDisposable {
@@ -112,7 +112,7 @@ export class BenchNode implements AsyncDisposable {
     await removeDirectories(this.layout);
   }
 
-  /** Sandboxes that a floor left when it failed: the engine passes them over, and containerd could not be stopped. */
+  /** Sandboxes of a failed floor: the engine ignores them, and containerd could not be stopped. */
   async #removeFloor(): Promise<void> {
     const { items } = await this.cri.runtime.listPodSandbox({});
     for (const { id, metadata } of items) {
@@ -133,7 +133,7 @@ export class BenchNode implements AsyncDisposable {
   }
 }
 
-/** A pod of one container that does nothing and ends at once when asked to. */
+/** A pod of one idle container that exits at once on SIGTERM. */
 export function podManifest(name: string): PodManifest {
   return {
     apiVersion: "v1",
@@ -146,13 +146,13 @@ export function podManifest(name: string): PodManifest {
   };
 }
 
-/** A server over HTTP, and how it is asked whether it is ready. */
+/** An HTTP server, and its readiness probe. */
 export const serving = {
   command: ["/bin/sh", "-c", "trap 'exit 0' TERM; touch /tmp/ready; httpd -p 80 -h /tmp; sleep 1000000 & wait"],
   readinessProbe: { httpGet: { path: "/ready", port: 80 }, periodSeconds: 1 },
 };
 
-/** The shell is the container's first process, for which the kernel has no default action on SIGTERM. */
+/** The shell is the container's init process, for which the kernel has no default action on SIGTERM. */
 export const idleCommand = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait"] as const;
 
 async function startEngine(layout: RuntimeLayout, options: BenchOptions): Promise<ChildProcess> {
@@ -161,7 +161,7 @@ async function startEngine(layout: RuntimeLayout, options: BenchOptions): Promis
   return await startPodwright(args, options, join(layout.stateDirectory, "engine.log"));
 }
 
-/** Waits for the engine's first answer; says what it runs on. */
+/** Waits for the engine's first response; returns its runtime. */
 async function answer(engine: EngineClient, child: ChildProcess, logPath: string): Promise<string> {
   const limit = performance.now() + startLimitMs;
   for (;;) {

@@ -4,24 +4,24 @@ import { hasCondition } from "./cluster.ts";
 import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
 
-/** After each step, so that the next meets none of its clean-up. */
+/** After each step, so that the next one does not overlap with its clean-up. */
 const settleMs = 700;
-/** What a kubelet does once a second is met at another moment each time: parts of it that never repeat. */
+/** Distributes steps over the second of a kubelet's periodic work without repetition. */
 const goldenRatio = 0.618_033_988_75;
 
 /**
- * `apart`: each step at another moment of the kubelet's second. `back to back`: each as soon as the one before is seen, as
- * a script would; who looks at its pods once a second has then looked just before.
+ * `apart`: steps at different moments of the kubelet's second. `back to back`: each as soon as the previous one is
+ * visible, as in a script; a kubelet that checks its pods once a second has then just done so.
  */
 export type Pace = "apart" | "back to back";
 
-/** Milliseconds, one a pod. */
+/** Milliseconds, one per pod. */
 export interface OneByOneFigures {
   readonly ready: number[];
   readonly gone: number[];
 }
 
-/** Pods of which each comes and goes before the next, while the kubelet has nothing else to do. */
+/** Single pods, each created and deleted before the next, on an otherwise idle kubelet. */
 export async function measureOneByOne(
   cluster: BenchCluster,
   floor: Floor,

@@ -5,15 +5,15 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 
 const root = dirname(dirname(import.meta.dirname));
 
-/** What all benches are told on their command lines. */
+/** Command line options of all benches. */
 export interface BenchOptions {
-  /** Absolute path of the containerd to measure with; its shim and ctr are beside it. */
+  /** Absolute path of the containerd; its shim and ctr are beside it. */
   readonly containerd: string;
-  /** What the engine is run from: a bundle, as users run it, or the sources. */
+  /** The engine's program: a bundle, as users run it, or the sources. */
   readonly program: string;
-  /** Where the engine's CPU profile goes; undefined: none is made. */
+  /** Output of the engine's CPU profile; undefined: none. */
   readonly cpuProfile: string | undefined;
-  /** The same of a profile of what it allocates. */
+  /** Output of an allocation profile, likewise. */
   readonly allocationProfile: string | undefined;
   readonly rounds: number;
   /** Numbers of pods, as given. */
@@ -21,12 +21,12 @@ export interface BenchOptions {
   readonly json: boolean;
 }
 
-/** What one bench alone is told besides. */
+/** Options of a single bench. */
 export interface OwnOptions<T> {
   readonly options: NonNullable<ParseArgsConfig["options"]>;
   /** Its lines of the usage. */
   readonly usage: string;
-  /** Reads what was given; throws an Error with what is wrong. Everything that was not given is undefined. */
+  /** Reads the given options; throws an Error for invalid ones. Absent options are undefined. */
   readonly read: (values: Readonly<Record<string, unknown>>) => T;
 }
 
@@ -46,7 +46,7 @@ const usage = `options:
   --json              one JSON object instead of a table
 `;
 
-/** Reads the command line; prints the usage and ends the process when it can't be understood. */
+/** Parses the command line; prints the usage and ends the process if it is invalid. */
 export function benchOptions(defaults: Defaults): BenchOptions;
 export function benchOptions<T extends object>(defaults: Defaults, own: OwnOptions<T>): BenchOptions & T;
 export function benchOptions(
@@ -74,7 +74,7 @@ export function benchOptions(
       cpuProfile: directoryOf(values["cpu-profile"]),
       allocationProfile: directoryOf(values["allocation-profile"]),
       json: values.json,
-      // Last, as building takes a while.
+      // Last, because building takes a while.
       program: values.program === undefined ? builtBundle() : resolve(values.program),
     };
   } catch (error) {
@@ -87,7 +87,7 @@ function directoryOf(given: string | undefined): string | undefined {
   return given === undefined ? undefined : resolve(given);
 }
 
-/** Beside `dist`, which bin/podwright would take instead of the sources. */
+/** Not in `dist`, which bin/podwright would prefer to the sources. */
 function builtBundle(): string {
   const directory = join(root, ".cache/bench");
   execFileSync(process.execPath, [join(root, "scripts/build.ts"), directory], {
@@ -96,7 +96,7 @@ function builtBundle(): string {
   return join(directory, "podwright.js");
 }
 
-/** @throws Error for anything but a whole number of at least 1 */
+/** @throws Error for anything but an integer of at least 1 */
 export function count(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1) throw new Error(`"${text}" is no number of at least 1`);

@@ -19,8 +19,8 @@ export async function startPodwright(
 }
 
 /**
- * Starts a node's program, which finds the runtime's programs in its PATH and writes what it says to the log. It has a
- * session of its own, so that Ctrl-C reaches the bench alone, which then cleans up.
+ * Starts a node's program, which finds the runtime's programs in its PATH and writes to the log. It has its own
+ * session, so that Ctrl-C reaches only the bench, which then cleans up.
  */
 export async function startProgram(
   program: string,
@@ -34,7 +34,7 @@ export async function startProgram(
     const child = spawn(program, args, {
       cwd: "/",
       detached: true,
-      // A program in Go knows nothing of them.
+      // A Go program ignores them.
       env: { ...process.env, ...mallocSettings, PATH: path, ALLOCATION_PROFILE: options.allocationProfile },
       stdio: ["ignore", log.fd, log.fd],
     });

@@ -27,7 +27,7 @@ function printed(t: TestContext, asJson: boolean): { readonly text: string; read
   }
 }
 
-test("a report shows all of its tables and a line for each goal, and a goal that was missed is the exit code", (t) => {
+test("a report has all its tables and a line for each goal, and a missed goal sets the exit code", (t) => {
   const { text, exitCode } = printed(t, false);
   assert.equal(exitCode, 1);
   assert.match(text, /^1 pods +12$/mu);
@@ -36,7 +36,7 @@ test("a report shows all of its tables and a line for each goal, and a goal that
   assert.match(text, /^FAIL delete: 0\.33 × the other kubelet \(at most 0\.25 × the other kubelet\)$/mu);
 });
 
-test("as JSON a report holds the same", (t) => {
+test("as JSON a report has the same contents", (t) => {
   const { text, exitCode } = printed(t, true);
   assert.equal(exitCode, 1);
   const { goals, more } = JSON.parse(text) as {

@@ -1,9 +1,12 @@
-/** A goal and whether it was met. */
+/** A goal and its measured value. */
 export interface Goal {
   readonly name: string;
   readonly value: number;
   readonly atMost: number;
-  /** `×` (of the floor), `× other` (of the other kubelet), `× few` (of that with few pods), `ms`, `%` (of one processor core), or `KiB/s`. */
+  /**
+   * `×` (of the floor), `× other` (of the other kubelet), `× few` (of the value with few pods), `ms`, `%` (of one
+   * processor core), or `KiB/s`.
+   */
   readonly unit: "×" | "× other" | "× few" | "ms" | "%" | "KiB/s";
 }
 
@@ -14,10 +17,10 @@ export interface Table {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** What one bench has found: a table for people, the same and more for programs. */
+/** The result of a bench: a table for people, and all data for programs. */
 export interface Report extends Table {
   readonly bench: string;
-  /** One line each: on what it was measured. */
+  /** Lines that describe the environment. */
   readonly setting: readonly string[];
   /** Further tables, below the first. */
   readonly more?: readonly Table[];
@@ -26,7 +29,7 @@ export interface Report extends Table {
   readonly measurements: unknown;
 }
 
-/** Prints the report, and makes a goal that was missed the process' exit code. */
+/** Prints the report, and sets the exit code if a goal was missed. */
 export function printReport(report: Report, asJson: boolean): void {
   const goals = report.goals.map((goal) => ({ ...goal, met: goal.value <= goal.atMost }));
   if (goals.some((goal) => !goal.met)) process.exitCode = 1;
@@ -45,7 +48,7 @@ export function printReport(report: Report, asJson: boolean): void {
   }
 }
 
-/** Says on standard error what is going on, so that standard output holds the report alone. */
+/** Reports progress on standard error, so that standard output has only the report. */
 export function progress(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Usage } from "./usage.ts";
 
-/** What a process takes while nothing happens. */
+/** A process's cost at rest. */
 export interface Rest {
   /** Of one core. */
   readonly cpuPercent: number;
   readonly rssMiB: number;
 }
 
-/** What a process takes of one core from now on, for so many ms, and what is resident at the end. */
+/** A process's CPU share over this time, and its resident memory at the end. */
 export async function restFor(restMs: number, usage: () => Promise<Usage>): Promise<Rest> {
   const [before, began] = [await usage(), performance.now()];
   await sleep(restMs);
@@ -18,7 +18,7 @@ export async function restFor(restMs: number, usage: () => Promise<Usage>): Prom
 
 export interface RestFigures {
   readonly pods: number;
-  /** Containers beside them that have ended, of pods that are not the kubelet's. */
+  /** Exited containers beside them, of foreign pods. */
   readonly dead: number;
   readonly floor: Rest;
   readonly kubelet: Rest;

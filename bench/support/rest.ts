@@ -6,14 +6,14 @@ import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
 import { type Rest, type RestFigures, restFor, restName } from "./rest-figures.ts";
 
-/** By then what pods have left behind is collected: that belongs to them, not to rest. */
+/** By then garbage of earlier pods is collected: it does not belong to rest. */
 const calmMs = 60_000;
 const restMs = 60_000;
 
 /**
- * Rest with each number of pods. The floor is a bare client in a process of its own that is there in the same minute: it
- * keeps the runtime's events open and lists sandboxes and containers as often as podwright does.
- * @param newNames of so many pods
+ * Rest with each number of pods. The floor is a bare client in its own process during the same minute: it keeps the
+ * runtime's event stream open and lists sandboxes and containers as often as podwright.
+ * @param newNames for this many pods
  */
 export async function measureRests(
   cluster: BenchCluster,
@@ -31,7 +31,7 @@ export async function measureRests(
   return figures;
 }
 
-/** The same beside so many dead containers, which are the floor's. */
+/** The same beside dead containers, which are the floor's. */
 export async function measureRestsBesideDead(
   cluster: BenchCluster,
   floor: Floor,

@@ -32,20 +32,20 @@ export async function killContainer(cri: Cri, containerId: string): Promise<numb
   return at;
 }
 
-/** Works with a bare client beside it, which restarts what the runtime tells it has ended. */
+/** Runs the work with a bare client that restarts exited containers. */
 export async function withRestarter<T>(cri: Cri, floor: Floor, work: (by: Restarter) => Promise<T>): Promise<T> {
   const done = new AbortController();
   const restarter = new Restarter(cri, floor);
   const watching = watchExits(cri, done.signal, (id) => restarter.exited(id));
   const working = work(restarter).finally(() => done.abort());
-  // When watching fails, the work soon finds that nothing is restarted; both have ended before anyone cleans up.
+  // If watching fails, the work soon times out; both end before the clean-up.
   const [watched, worked] = await Promise.allSettled([watching, working]);
   if (watched.status === "rejected") throw watched.reason;
   if (worked.status === "rejected") throw worked.reason;
   return worked.value;
 }
 
-/** The bare client: for each container that it waits for, what to do when it has ended. */
+/** The bare client: for each awaited container, what to do after its exit. */
 export class Restarter {
   readonly #cri: Cri;
   readonly #floor: Floor;

@@ -3,18 +3,18 @@ import { type BenchCluster, hasCondition } from "./cluster.ts";
 import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
 
-/** As many at a time as is best for the runtime alone on two cores; see start.ts, which finds it anew in each run. */
+/** The best concurrency for the runtime alone on two cores; start.ts determines it in each run. */
 export const floorAtOnce = 3;
 const settleMs = 1_500;
 
-/** Milliseconds from the beginning, one a pod. */
+/** Milliseconds from the beginning, one per pod. */
 export interface Round {
   readonly started: readonly number[];
   readonly ready: readonly number[];
   readonly gone: readonly number[];
 }
 
-/** Pods that come and go at once. */
+/** Pods that are created and deleted together. */
 export interface Outcome {
   readonly pods: number;
   readonly floor: readonly Round[];
@@ -29,7 +29,7 @@ export function newNames(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${runs}-${index}`);
 }
 
-/** Ready is what Running is: nothing is probed. */
+/** Ready equals Running: nothing is probed. */
 export async function runFloor(cluster: BenchCluster, floor: Floor, count: number): Promise<Round> {
   return await cluster.besideFloor(() => runFloorAlone(floor, count));
 }
@@ -65,7 +65,7 @@ export async function runKubelet(cluster: BenchCluster, count: number): Promise<
   return { started: startedMs, ready: readyMs, gone: goneMs };
 }
 
-/** Floor and kubelet in turn, once a round; each begins every other one. */
+/** Floor and kubelet alternate; each begins every other round. */
 export async function measureRounds(
   cluster: BenchCluster,
   floor: Floor,

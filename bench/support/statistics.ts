@@ -12,7 +12,7 @@ export function quantile(values: readonly number[], part: number): number {
   return low + (high - low) * (position - Math.floor(position));
 }
 
-/** What is told of a series of times. */
+/** Summary of a series of times. */
 export interface Summary {
   readonly count: number;
   readonly median: number;

@@ -6,15 +6,15 @@ const takenPort = 39_271;
 const ports = [{ containerPort: 80, hostPort: takenPort }];
 const containers = [{ name: "app", image: "none", ports }];
 
-/** Milliseconds from the creation of all pods until the API server has the status of each: one status a pod. */
+/** Milliseconds from the creation of all pods until the API server has the status of each: one status per pod. */
 export interface StatusFigures {
   readonly floor: number[];
   readonly kubelet: number[];
 }
 
 /**
- * The statuses of pods that are refused, all for a host port that is taken: nothing but the status is to be done for
- * them. The floor is a bare client that says the same of as many pods of a node of its own.
+ * The statuses of pods that are rejected for a host port conflict: nothing but the status is to be done. The floor is a
+ * bare client that reports the same for as many pods of its own node.
  */
 export async function measureStatuses(cluster: BenchCluster, names: readonly string[]): Promise<StatusFigures> {
   const floorNames = names.map((name) => `floor-${name}`);

@@ -1,20 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
 
-/** Linux tells CPU time in these, whatever the kernel's own clock (USER_HZ). */
+/** The unit of CPU times in /proc (USER_HZ), whatever the kernel's own clock. */
 const ticksPerSecond = 100;
 
-/** What one process uses, from /proc. */
 export interface Usage {
-  /** Resident now, and at most so far. */
+  /** Resident memory, current and peak. */
   readonly rssMiB: number;
   readonly peakRssMiB: number;
   /** User and system time since the process started. */
   readonly cpuMs: number;
-  /** The same of the programs that it started and that have ended. */
+  /** The same for its exited child processes. */
   readonly spawnedCpuMs: number;
 }
 
-/** From now on the peak of resident memory is counted anew (proc_pid_clear_refs(5)). */
+/** Resets the peak of resident memory (proc_pid_clear_refs(5)). */
 export async function resetPeak(pid: number): Promise<void> {
   await writeFile(`/proc/${pid}/clear_refs`, "5");
 }
@@ -26,7 +25,8 @@ export async function processUsage(pid: number): Promise<Usage> {
     readFile(`/proc/${pid}/stat`, "utf8"),
   ]);
   const kibibytes = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]);
-  // The name, in parentheses, may hold spaces; utime, stime, cutime and cstime are the 12th to 15th field after it (proc(5)).
+  // The name, in parentheses, may contain spaces; utime, stime, cutime and cstime are the 12th to 15th field after it
+  // (proc(5)).
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const milliseconds = (first: number): number =>
     ((Number(fields[first]) + Number(fields[first + 1])) / ticksPerSecond) * 1000;

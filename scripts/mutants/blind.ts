@@ -1,6 +1,6 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
-/** Chosen from the code, before anybody looked at what the simulator's rules say. */
+/** Chosen from the code, before looking at the simulator's rules. */
 export const blindMutants: readonly Mutant[] = [
   {
     name: "returning-pod-forgotten",

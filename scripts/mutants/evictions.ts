@@ -1,6 +1,6 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
-/** In what keeps the node from running out of memory, disk and processes. */
+/** In code that keeps the node from running out of memory, disk and processes. */
 export const evictionMutants: readonly Mutant[] = [
   {
     name: "critical-pods-evicted",

@@ -1,6 +1,6 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
-/** What invariants in the code, or the simulated machine, are to notice where it happens. */
+/** Found by invariants in the code, or by the simulated machine, where they occur. */
 export const guardMutants: readonly Mutant[] = [
   {
     name: "changed-container-started-beside-itself",

@@ -9,7 +9,7 @@ import { managerMutants } from "./managers.ts";
 import { podMutants } from "./pods.ts";
 import { runtimeMutants } from "./runtime.ts";
 
-/** Faults that the simulator has to find, each such as a slip of the pen makes. */
+/** Faults that the simulator has to find, each as small as a slip of the pen. */
 export const mutants: readonly Mutant[] = [
   ...blindMutants,
   ...podMutants,
@@ -20,25 +20,25 @@ export const mutants: readonly Mutant[] = [
   ...guardMutants,
 ];
 
-/** The source with the fault, or why it can't be put in. */
+/** The source with the fault, or why it cannot be applied. */
 export function patched({ from, to }: Mutant, source: string): { readonly text: string; readonly problem?: string } {
   const parts = source.split(from);
   if (parts.length === 2) return { text: parts.join(to) };
   return { text: source, problem: `there are ${parts.length - 1} places that read ${from}` };
 }
 
-/** How a mutant was looked for. */
+/** The search for a mutant. */
 export interface Hunt {
   readonly mutant: Mutant;
-  /** Lives until it was caught, from each starting seed on; undefined: it was not. */
+  /** Number of lives until it was caught, from each starting seed; undefined: it was not. */
   readonly seeds: readonly (number | undefined)[];
-  /** What it broke first, where it was caught. */
+  /** The rules that it broke first. */
   readonly rules: readonly string[];
-  /** Lives that were played. */
+  /** Number of lives played. */
   readonly lives: number;
 }
 
-/** Plays lives from each of the starting seeds on until one breaks a rule, at most so many. */
+/** Plays lives from each starting seed until one breaks a rule, up to a maximum. */
 async function hunt(mutant: Mutant, starts: readonly number[], most: number): Promise<Hunt> {
   await using pool = new SimPool(1, mutant);
   const seeds: (number | undefined)[] = [];
@@ -55,13 +55,13 @@ async function hunt(mutant: Mutant, starts: readonly number[], most: number): Pr
       rules.push(first.rule);
     }
     seeds.push(caught);
-    // One that survives from here on is a hole; more of the same tells nothing new.
+    // A survivor is a gap in the rules; further starts add nothing.
     if (caught === undefined) break;
   }
   return { mutant, seeds, rules, lives };
 }
 
-/** Looks for each of the mutants, so many at a time, and tells of each when it is done with it. */
+/** Searches for the mutants, a few at a time, and reports each when done. */
 export async function huntAll(
   chosen: readonly Mutant[],
   { starts, most, threads }: { readonly starts: readonly number[]; readonly most: number; readonly threads: number },

@@ -1,6 +1,6 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
-/** In what serves pods: probes, images, statuses, resources. */
+/** In managers that serve pods: probes, images, statuses, resources. */
 export const managerMutants: readonly Mutant[] = [
   {
     name: "readiness-flipped-at-restart",

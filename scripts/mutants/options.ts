@@ -3,7 +3,7 @@ import { type CommandOptions, helpText, readOptions, UsageError, wholeNumber } f
 import type { Mutant } from "../sim-mutant-list.ts";
 import { lastSeed, mostThreads } from "../sim-options.ts";
 
-/** Between two starting seeds. */
+/** Distance of starting seeds. */
 const betweenStarts = 10_000;
 const mostStarts = 100;
 
@@ -15,17 +15,17 @@ const taken = {
   threads: { value: "T", help: `looks for so many mutants at a time, 1 to ${mostThreads}; one a processor without it` },
 } satisfies CommandOptions;
 
-/** What is to be looked for, and how. */
+/** What to search for, and how. */
 interface MutantOptions {
   readonly chosen: readonly Mutant[];
   readonly starts: readonly number[];
-  /** Seeds from each of the starting ones on. */
+  /** Maximum number of seeds from each start. */
   readonly most: number;
   readonly threads: number;
 }
 
 /**
- * Undefined when help is asked for.
+ * Undefined for `--help`.
  * @throws UsageError
  */
 export function readMutantOptions(args: readonly string[], mutants: readonly Mutant[]): MutantOptions | undefined {

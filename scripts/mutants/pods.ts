@@ -1,6 +1,6 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
-/** In what looks at pods, drives them and admits them. */
+/** In code that observes, drives and admits pods. */
 export const podMutants: readonly Mutant[] = [
   {
     name: "look-numbered-at-its-end",

@@ -1,6 +1,6 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
-/** In what is decided about containers, and in what carries it out. */
+/** In decisions about containers, and in their execution. */
 export const runtimeMutants: readonly Mutant[] = [
   {
     name: "back-off-ignored",

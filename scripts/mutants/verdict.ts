@@ -1,11 +1,11 @@
 import type { Hunt } from "./hunt.ts";
 
-/** The one in the middle, of two the lower one. */
+/** The middle value, the lower of two. */
 export function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) / 2)] ?? 0;
 }
 
-/** How many of the chosen mutants were caught. One that survives from any of the starting seeds on counts as not caught. */
+/** How many of the selected mutants were caught. One that survives from any starting seed does not count. */
 export function verdict(hunts: readonly Hunt[], chosen: number): string {
   const survivors = hunts.filter(({ seeds }) => seeds.includes(undefined));
   const caught = hunts.filter(({ seeds }) => !seeds.includes(undefined));
