@@ -13,7 +13,7 @@ import type { HostileServer } from "./hostile-server.ts";
 import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import { sleep } from "./podwright.ts";
 
-/** Numbers that are the same for the same seed (mulberry32). */
+/** Seeded random numbers (mulberry32). */
 export class Dice {
   #state: number;
 
@@ -38,11 +38,11 @@ export class Dice {
   }
 }
 
-/** The kubelet's API on a process of its own, to be attacked. */
+/** The kubelet's API in its own process, as a target. */
 export class Target implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #server: HostileServer;
-  /** What the server holds to be its own mistakes. */
+  /** Errors that the server considers its own defects. */
   readonly defects: unknown[] = [];
 
   private constructor(child: ChildProcess, server: HostileServer) {
@@ -52,7 +52,7 @@ export class Target implements AsyncDisposable {
   }
 
   static async start(): Promise<Target> {
-    // As bin/podwright starts a node: its memory is what is looked at.
+    // Started like a node by bin/podwright, because its memory is measured.
     const child = fork(join(import.meta.dirname, "hostile-server.ts"), {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
       execArgv: [...nodeFlags],
@@ -66,7 +66,7 @@ export class Target implements AsyncDisposable {
     return `Bearer ${this.#server.token}`;
   }
 
-  /** What its memory holds, in MiB. */
+  /** Resident memory in MiB. */
   async memory(): Promise<number> {
     const status = await readFile(`/proc/${this.#child.pid}/status`, "utf8");
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
@@ -97,7 +97,7 @@ export class Target implements AsyncDisposable {
     return response;
   }
 
-  /** Others are served, nothing is taken for a mistake of the server's own, and its memory is within its bounds. */
+  /** Other clients are served, no defect is reported, and memory is within its limit. */
   async isWell(what: string, memoryLimit: number): Promise<void> {
     assert.equal(this.#child.exitCode, null, `the server ended during ${what}`);
     const response = await this.ask("/healthz").catch((error: unknown) => {
@@ -153,7 +153,7 @@ const parameters: readonly string[] = [
 ];
 const methods: readonly string[] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE"];
 
-/** A request that means something or nothing. */
+/** A random request, valid or not. */
 function someRequest(dice: Dice, authorization: string): string {
   const path = ["", dice.pick(names), ...Array.from({ length: dice.below(6) }, () => dice.pick(segments))];
   const query = Array.from({ length: dice.below(5) }, () => dice.pick(parameters)).join("&");
@@ -178,7 +178,7 @@ function someRequest(dice: Dice, authorization: string): string {
   return `${dice.pick(methods)} ${target} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n`;
 }
 
-/** Sends, reads what comes for a moment, and goes away. */
+/** Sends, reads for a moment, and disconnects. */
 async function sendAndLeave(target: Target, bytes: string | Uint8Array, leaveMs = 40): Promise<string> {
   const socket = await target.open();
   let answer = "";
@@ -191,7 +191,7 @@ async function sendAndLeave(target: Target, bytes: string | Uint8Array, leaveMs 
   return answer;
 }
 
-/** Paths, queries and headers of every kind: whatever they ask for, the mistake is never the server's. */
+/** Random paths, queries and headers: none may cause a server defect. */
 export async function nonsenseRequests(target: Target, dice: Dice, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const text = someRequest(dice, target.authorization);
@@ -222,7 +222,7 @@ function upgradeRequest(target: Target, protocol: string, path = upgradePath): s
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** A frame of WebSocket as a client may or must not send it. */
+/** A random WebSocket frame, valid or not. */
 function someSocketFrame(dice: Dice): Buffer {
   const length = dice.pick([0, 1, 5, 125, 126, 127, 1000]);
   const size = length < 126 ? [0x80 | length] : [0x80 | 126, length >> 8, length & 0xff];
@@ -241,10 +241,10 @@ function someSocketFrame(dice: Dice): Buffer {
   ]);
 }
 
-/** A few kilobytes that unpack to 8 MiB. */
+/** A few kilobytes that decompress to 8 MiB. */
 const bomb = deflateSync(Buffer.alloc(8 * 1024 * 1024));
 
-/** A frame of SPDY as a client may or must not send it; some with headers that unpack to a thousand times their size. */
+/** A random SPDY frame, valid or not; some with headers that decompress to a thousand times their size. */
 function someSpdyFrame(dice: Dice): Buffer {
   if (dice.below(5) === 0) return dice.bytes(dice.below(100));
   const type = dice.pick([1, 1, 2, 3, 3, 4, 6, 7, 8, 9, 77]);
@@ -254,7 +254,7 @@ function someSpdyFrame(dice: Dice): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Frames of WebSocket and SPDY, good ones among bad ones, on streams that were granted. */
+/** WebSocket and SPDY frames, valid and invalid, on granted streams. */
 export async function nonsenseFrames(target: Target, dice: Dice, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const protocol = dice.pick(["v5.channel.k8s.io", "v4.channel.k8s.io", "SPDY/3.1+portforward.k8s.io", "SPDY/3.1"]);
@@ -265,7 +265,7 @@ export async function nonsenseFrames(target: Target, dice: Dice, rounds: number)
   }
 }
 
-/** Headers of a megabyte and more, and thousands of them: refused, and not kept. */
+/** Headers of a megabyte and more, and thousands of them: rejected, and not kept. */
 export async function hugeHeaders(target: Target): Promise<void> {
   const long = `GET /pods HTTP/1.1\r\nHost: x\r\nX-Long: ${"a".repeat(2 * 1024 * 1024)}\r\n\r\n`;
   const many = `GET /pods HTTP/1.1\r\nHost: x\r\n${"X-Y: z\r\n".repeat(200_000)}\r\n`;
@@ -280,7 +280,7 @@ export async function hugeHeaders(target: Target): Promise<void> {
   session.destroy();
 }
 
-/** Requests that are called back at once, by the thousand (CVE-2023-44487), and more at a time than are allowed. */
+/** Thousands of requests that are reset at once (CVE-2023-44487), and more concurrent ones than allowed. */
 export async function resetStorm(target: Target, streams: number): Promise<void> {
   for (const path of ["/pods", "/logs/sparse"]) {
     const session = target.openHttp2();
@@ -296,7 +296,7 @@ export async function resetStorm(target: Target, streams: number): Promise<void>
   }
 }
 
-/** Clients that ask for more than they read: the server reads its files and its runtime no faster than they do. */
+/** Clients that request more than they read: the server reads its files and its runtime only at their speed. */
 export async function slowReaders(target: Target, count: number, memoryLimit: number): Promise<void> {
   const paths = ["/logs/sparse", "/containerLogs/default/web/app", "/containerLogs/default/web/app?follow=true"];
   const sockets: TLSSocket[] = [];
@@ -308,7 +308,7 @@ export async function slowReaders(target: Target, count: number, memoryLimit: nu
       index % 4 === 3
         ? upgradeRequest(target, "SPDY/3.1", endless)
         : `GET ${paths[index % 4]} HTTP/1.1\r\nHost: x\r\nAuthorization: ${target.authorization}\r\n\r\n`;
-    // Asked for once more before the first answer was read: that waits.
+    // Requested again before the first response was read: the second one waits.
     socket.write(text.repeat(index % 4 === 3 ? 1 : 3));
     sockets.push(socket);
   }
@@ -317,7 +317,7 @@ export async function slowReaders(target: Target, count: number, memoryLimit: nu
   for (const socket of sockets) socket.destroy();
 }
 
-/** Requests whose headers come a byte at a time, each for ever: they are sent away, and meanwhile hold up nobody. */
+/** Requests whose headers arrive byte by byte, endlessly: they are closed, and meanwhile block nobody. */
 export async function slowloris(target: Target, count: number, memoryLimit: number): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: count }, () => target.open()));
   let closed = 0;
@@ -337,12 +337,12 @@ export async function slowloris(target: Target, count: number, memoryLimit: numb
 
 const headerPieceBytes = 120_000;
 
-/** Almost a megabyte of headers on each of many connections, never finished. */
+/** Nearly a megabyte of headers on each of many connections, never finished. */
 export async function unfinishedHeaders(target: Target, count: number, memoryLimit: number): Promise<void> {
   const text = `GET /pods HTTP/1.1\r\nHost: x\r\nX-Long: ${randomBytes(480_000).toString("hex")}`;
   const sockets = await Promise.all(Array.from({ length: count }, () => target.open()));
   const what = `unfinished headers on ${count} connections`;
-  // All at once would keep this process so busy that it could not tell whether anybody else is served.
+  // All at once would keep this process too busy to check other clients.
   for (let begin = 0; begin < text.length; begin += headerPieceBytes) {
     const piece = text.slice(begin, begin + headerPieceBytes);
     await Promise.all(sockets.map((socket) => new Promise<void>((done) => void socket.write(piece, () => done()))));
@@ -355,7 +355,7 @@ export async function unfinishedHeaders(target: Target, count: number, memoryLim
   for (const socket of sockets) socket.destroy();
 }
 
-/** Connections that ask for nothing: others are served as ever. @returns MiB of memory for each thousand */
+/** Idle connections: others are served as usual. @returns MiB of memory per thousand */
 export async function idleConnections(target: Target, count: number, memoryLimit: number): Promise<number> {
   const before = await target.memory();
   const sockets: TLSSocket[] = [];

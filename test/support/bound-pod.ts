@@ -2,9 +2,9 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 
 /**
- * A pod of the API server that is bound to the tests' node, with one container that sleeps for ten hours.
- * @param container what that has besides, or otherwise
- * @param spec what the pod's spec has besides, or otherwise
+ * A pod of the API server, bound to the tests' node, with one container that sleeps for ten hours.
+ * @param container overrides for the container
+ * @param spec overrides for the pod's spec
  */
 export function boundPod(name: string, container: Fields = {}, spec: Fields = {}): Fields {
   const sleeper = { name: "c", image: DEMO_IMAGE, imagePullPolicy: "Never", command: ["sleep", "36000"] };

@@ -9,7 +9,7 @@ export type Counters = ReadonlyMap<string, number>;
 const mounted = "/sys/fs/cgroup";
 const isUnified = !readdirSync(mounted).includes("memory");
 
-/** The cgroup of a pod or container, found by its name alone; of an empty name the machine's. */
+/** The cgroup of a pod or container, found by name; for an empty name the machine's. */
 function cgroupOf(controller: string, id: string): string {
   const root = isUnified ? mounted : `${mounted}/${controller}`;
   if (id === "") return root;
@@ -27,13 +27,13 @@ function numberAfter(text: string, ...names: readonly string[]): number {
   return Number(found.find((each) => each !== undefined));
 }
 
-/** Nanoseconds of processor time. */
+/** Nanoseconds of CPU time. */
 function cpuOf(id: string): number {
   if (!isUnified) return Number(textOf(cgroupOf("cpuacct", id), "cpuacct.usage"));
   return numberAfter(textOf(cgroupOf("cpu", id), "cpu.stat"), "usage_usec") * 1000;
 }
 
-/** The root cgroup of v2 has no memory of its own: the kernel counts the machine's elsewhere. */
+/** A v2 root cgroup has no memory figures: the machine's are elsewhere. */
 function memoryOf(id: string): string {
   return isUnified && id === "" ? textOf("/proc/vmstat") : textOf(cgroupOf("memory", id), "memory.stat");
 }
@@ -56,8 +56,8 @@ function pressureOf(path: string, prefix: string): [string, number][] {
 }
 
 /**
- * What the kernel's own files count of the machine, a pod and its containers.
- * @param containers ids by name; the first one's process tells of the pod's network
+ * Counters read directly from the kernel for the machine, a pod and its containers.
+ * @param containers IDs by name; the first one's process has the pod's network
  */
 export function countersByHand(podUid: string, containers: Readonly<Record<string, string>>): Counters {
   const all = { node: "", pod: podUid, ...containers };
@@ -91,7 +91,7 @@ interface Measured {
   readonly network?: NetworkStats;
 }
 
-/** The same counters as a summary shows them. */
+/** The same counters from a summary. */
 export function countersShown({ node, pods }: Summary, podName: string): Counters {
   const pod = pods.find(({ podRef }) => podRef.name === podName);
   assert.ok(pod);

@@ -9,7 +9,7 @@ import { until } from "./podwright.ts";
 const program = "/usr/bin/chromium";
 const answerLimitMs = 30_000;
 
-/** A reason to skip when there is no browser here. */
+/** The reason to skip without a browser. */
 export const noChromium: string | false = existsSync(program)
   ? false
   : "chromium is not installed: scripts/setup.sh --test installs it on Debian";
@@ -25,7 +25,7 @@ interface Message {
 
 type Listener = (method: string, params: Readonly<Record<string, unknown>>) => void;
 
-/** A headless Chromium with a profile of its own, spoken to by the DevTools protocol over a pipe. */
+/** A headless Chromium with its own profile, controlled by the DevTools protocol over a pipe. */
 export class Chromium implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #profile: string;
@@ -90,7 +90,7 @@ export class Chromium implements AsyncDisposable {
     }
   }
 
-  /** A page that has been told to go to the address. */
+  /** A page that is loading the address. */
   async open(url: string, view: View): Promise<Page> {
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
@@ -134,13 +134,13 @@ export interface View {
   readonly scale?: number;
 }
 
-/** One tab, with what it asked for and what went wrong in it. */
+/** One tab, with its requests and problems. */
 export class Page {
   readonly #browser: Chromium;
   readonly #session: string;
   /** Addresses of all requests. */
   readonly requests: string[] = [];
-  /** Uncaught errors, errors and warnings on the console, and what the content policy forbade. */
+  /** Uncaught errors, console errors and warnings, and violations of the content policy. */
   readonly problems: string[] = [];
   /** How often something was dropped because the machine's network changed. */
   networkChanges = 0;
@@ -172,8 +172,8 @@ export class Page {
   }
 
   /**
-   * Goes to the address. Chromium drops what it is loading when the machine's network interfaces change, as they do
-   * whenever a pod comes or goes: then again.
+   * Loads the address. Chromium aborts loading when the machine's network interfaces change, as with every new or
+   * removed pod: then it is retried.
    */
   async visit(url: string): Promise<void> {
     for (let tries = 0; tries < 5; tries++) {
@@ -216,7 +216,7 @@ export class Page {
     return (result as { readonly value: T }).value;
   }
 
-  /** Waits until an expression is true; an error tells what the page shows. */
+  /** Waits until an expression is true; the error shows the page. */
   async waitFor(what: string, expression: string, limitMs = 60_000): Promise<void> {
     let text = "";
     await until(
@@ -227,7 +227,7 @@ export class Page {
           text = await this.evaluate<string>("document.body?.innerText ?? ''");
           return await this.evaluate<boolean>(`Boolean(${expression})`);
         } catch (error) {
-          // What the expression looks at may not be there yet, or the page is just changing to its address.
+          // The element may not exist yet, or the page may be loading.
           text = String(error);
           return false;
         }
@@ -249,7 +249,7 @@ export class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...event });
   }
 
-  /** PNG of what is in view. */
+  /** PNG of the viewport. */
   async screenshot(): Promise<Buffer> {
     const { data } = await this.send("Page.captureScreenshot", { format: "png" });
     return Buffer.from(String(data), "base64");

@@ -5,7 +5,7 @@ import type { RunningCommand } from "./command.ts";
 import { KubeletNode } from "./kubelet-node.ts";
 import { until } from "./podwright.ts";
 
-/** An API server for tests, and a `podwright kubelet` that is its node `node1`. */
+/** An API server for tests, and a `podwright kubelet` as its node `node1`. */
 export class ClusterNode {
   readonly server: TestApiServer;
   readonly node: KubeletNode;
@@ -15,13 +15,13 @@ export class ClusterNode {
     this.node = node;
   }
 
-  /** Starts the kubelet; it need not run yet when this returns. */
+  /** Starts the kubelet; it may not be running yet when this returns. */
   async start(...flags: readonly string[]): Promise<RunningCommand> {
     const credentials = this.server.credentials("system:node:node1", ["system:nodes"]);
     const path = this.node.podwright.path("kubeconfig");
     await writeFile(path, this.server.kubeconfig(credentials), { mode: 0o600 });
     const authority = await this.node.podwright.manifest("ca.crt", this.server.authority.certificate);
-    // As kubeadm configures nodes: the cluster's CA knows clients, and the API server says what they may.
+    // As kubeadm configures nodes: the cluster's CA authenticates clients, and the API server authorizes them.
     const access = ["--client-ca-file", authority, "--authorization-mode", "Webhook"];
     return this.node.startKubelet("--kubeconfig", path, ...access, ...flags);
   }
@@ -46,13 +46,13 @@ export class ClusterNode {
     return (this.server.admin.get("pods", `default/${name}`) as unknown as { status: PodStatus }).status;
   }
 
-  /** Calls back with the pod's status at every change of anything, until disposed of. */
+  /** Calls back with the pod's status at every change, until disposed of. */
   onStatus(name: string, listener: (status: PodStatus) => void): Disposable {
     const end = this.server.registry.store.subscribe(() => listener(this.status(name)));
     return { [Symbol.dispose]: end };
   }
 
-  /** Waits until the node has nothing of the pod any more. */
+  /** Waits until nothing of the pod is left on the node. */
   async gone(name: string): Promise<void> {
     const { podwright } = this.node;
     await until(`pod ${name} to be gone from the node`, async () =>
@@ -66,10 +66,10 @@ function conditionOf(object: { readonly status?: PodStatus } | undefined, type: 
 }
 
 /**
- * Gives a cluster of one node to the work, the kubelet running in it, and takes everything away in any case.
- * @param image name that the built-in demo image gets
- * @param settings lines of the kubelet's configuration, besides those that make it a node
- * @param flags of the kubelet, besides the same
+ * Passes a cluster of one node to the work, with its kubelet running, and cleans up in any case.
+ * @param image name for the built-in demo image
+ * @param settings additional lines of the kubelet's configuration
+ * @param flags additional flags of the kubelet
  */
 export async function withClusterNode(
   work: (cluster: ClusterNode, kubelet: RunningCommand) => Promise<void>,

@@ -18,14 +18,14 @@ export interface CommandEnd {
   readonly stderr: string;
 }
 
-/** A `podwright` command under way. */
+/** A running `podwright` command. */
 export class RunningCommand {
   readonly child: ChildProcess;
   readonly ended: Promise<CommandEnd>;
   stdout = "";
   stderr = "";
 
-  /** @param stdin all that the command gets; undefined: it gets what the test writes, when it does */
+  /** @param stdin all of its input; undefined: the test writes it later */
   constructor(child: ChildProcess, stdin: string | undefined) {
     this.child = child;
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (this.stdout += text));
@@ -50,7 +50,7 @@ export class RunningCommand {
   }
 }
 
-/** A state directory of its own, with or without an engine, and `podwright` commands on it as child processes. */
+/** A state directory, with or without an engine, and `podwright` commands on it as child processes. */
 export class CommandBench implements AsyncDisposable {
   readonly layout: RuntimeLayout;
   #server: ApiServer | undefined;
@@ -71,8 +71,8 @@ export class CommandBench implements AsyncDisposable {
   }
 
   /**
-   * Another engine answers from one moment to the next, and the connections to the one before break, as when that dies
-   * and is started again. (A gap between the two would have the commands start a real engine.)
+   * Replaces the engine without a gap and breaks its connections, as when it dies and is restarted. (In a gap the
+   * commands would start a real engine.)
    */
   async replace(engine: LocalApi): Promise<void> {
     const path = `${this.layout.runDirectory}/next.sock`;
@@ -113,7 +113,7 @@ spec:
   containers: [{ name: app, image: "podwright.local/demo:1" }]
 `;
 
-/** Gives a bench with an engine of which the pods live as told; {@link webManifest} is at the path. */
+/** Passes a bench to the work, with an engine whose pods are given; {@link webManifest} is at the path. */
 export async function withEngine(
   life: Partial<FakeLife>,
   work: (bench: CommandBench, engine: FakeEngine, path: string) => Promise<void>,

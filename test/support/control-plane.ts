@@ -12,11 +12,11 @@ import { until } from "./podwright.ts";
 const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 const directory = process.env["PODWRIGHT_CONTROL_PLANE"] ?? "";
 
-/** The Go kubelet, for tests that change over from it and back. */
+/** The Go kubelet, for tests that switch from it and back. */
 export const goKubelet = join(directory, "kubelet");
-/** Why there is no Go kubelet, for `skip`; false when there is one. */
+/** The reason to skip without a Go kubelet; false when there is one. */
 export const noGoKubelet = existsSync(goKubelet) ? false : "PODWRIGHT_CONTROL_PLANE names no directory with kubelet";
-/** Why there is no real control plane, for `skip`; false when there is one. */
+/** The reason to skip without a real control plane; false when there is one. */
 export const noControlPlane = programs.every((name) => existsSync(join(directory, name)))
   ? false
   : `PODWRIGHT_CONTROL_PLANE names no directory with ${programs.join(", ")}`;
@@ -24,7 +24,7 @@ export const noControlPlane = programs.every((name) => existsSync(join(directory
 const startLimitMs = 120_000;
 export const bootstrapToken = "abcdef.0123456789abcdef";
 
-/** Kubernetes' own control plane on loopback: etcd, API server, controllers and scheduler, with all that they check. */
+/** Kubernetes' own control plane on loopback: etcd, API server, controllers and scheduler, with all their checks. */
 export class ControlPlane implements AsyncDisposable {
   readonly authority = new CertificateAuthority("control-plane-test");
   readonly url: string;
@@ -37,8 +37,8 @@ export class ControlPlane implements AsyncDisposable {
   }
 
   /**
-   * @param path an empty directory for everything it writes
-   * @param options `schedules`: whether pods get a node by themselves; default: yes
+   * @param path an empty directory for all its files
+   * @param options `schedules`: whether pods are scheduled automatically; default: yes
    */
   static async start(path: string, options: { readonly schedules?: boolean } = {}): Promise<ControlPlane> {
     await mkdir(path, { recursive: true });
@@ -51,7 +51,7 @@ export class ControlPlane implements AsyncDisposable {
       const kubectl = plane.kubectl();
       await until(
         "the API server",
-        // Ready a moment before it can say what its resources look like, which kubectl apply asks for.
+        // It is ready a moment before it serves its schemas, which kubectl apply needs.
         async () => {
           const asked = ["/readyz", "/openapi/v2"].map((what) => kubectl.run(["get", "--raw", what]));
           return (await Promise.all(asked)).every(({ code }) => code === 0);
@@ -72,7 +72,7 @@ export class ControlPlane implements AsyncDisposable {
     return new Kubectl(join(this.#path, "admin.kubeconfig"), this.#path);
   }
 
-  /** A kubeconfig for a user of those groups. */
+  /** A kubeconfig for a user in those groups. */
   kubeconfig(commonName: string, organizations: readonly string[] = []): string {
     const credentials = this.authority.issue({ subject: { commonName, organizations }, usages: ["client"] });
     return kubeconfig(this.url, this.authority.certificate, credentials);
@@ -83,7 +83,7 @@ export class ControlPlane implements AsyncDisposable {
     return kubeconfig(this.url, this.authority.certificate, { token: bootstrapToken });
   }
 
-  /** The ends of the programs' logs, for who looks for what went wrong. */
+  /** The ends of the programs' logs, for diagnostics. */
   async evidence(): Promise<string> {
     const ends = programs.map(async (name) => {
       const text = await readFile(join(this.#path, `${name}.log`), "utf8").catch(() => "");

@@ -12,10 +12,10 @@ export interface CriServerHandlers {
   readonly images?: Partial<ServiceImpl<typeof ImageService>>;
 }
 
-/** What of a runtime's ways shows on the wire. */
+/** The runtime differences that are visible on the wire. */
 type WireWays = Pick<RuntimeWays, "hangsUpOnOtherTypes">;
 
-/** A gRPC server on a Unix socket whose answers a test writes itself; methods without one answer Unimplemented. */
+/** A gRPC server on a Unix socket with responses written by the test; methods without one return Unimplemented. */
 export class CriServer implements AsyncDisposable {
   readonly path: string;
   readonly #directory: string;
@@ -48,7 +48,7 @@ export class CriServer implements AsyncDisposable {
       readMaxBytes: 0xffff_ffff,
       writeMaxBytes: 0xffff_ffff,
     });
-    // Node's own limits would end what a test sends before the client sees it.
+    // Node's own limits would reject the test's data before the client sees it.
     const options = { maxSessionMemory: 1000, maxSendHeaderBlockLength: 4 * 1024 * 1024 };
     const server = http2.createServer(options, (request, response) => {
       this.requests.push(request.headers);
@@ -69,22 +69,22 @@ export class CriServer implements AsyncDisposable {
     return this;
   }
 
-  /** Ends as a killed process does: sockets close without a word. */
+  /** Ends like a killed process: sockets close without GOAWAY. */
   async kill(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
-    // The sockets first: closing the server says GOAWAY on those that are left.
+    // The sockets first: closing the server sends GOAWAY on remaining ones.
     for (const session of this.#sessions) session.destroy();
     await new Promise((resolve) => server.close(resolve));
   }
 
-  /** As a multiplexer does that takes the connection's first headers for those of a protocol it does not know. */
+  /** Like a multiplexer that does not recognise the protocol from the first headers. */
   #hangsUpOn({ headers }: http2.Http2ServerRequest): boolean {
     return this.#ways.hangsUpOnOtherTypes && headers["content-type"] !== "application/grpc";
   }
 
-  /** Sends GOAWAY, as a server does that shuts down after its last streams. */
+  /** Sends GOAWAY, as a server that shuts down after its last streams. */
   sayGoodbye(): void {
     for (const session of this.#sessions) session.goaway();
   }
@@ -95,7 +95,7 @@ export class CriServer implements AsyncDisposable {
   }
 }
 
-/** Starts a server with these answers on a socket of its own. */
+/** Starts a server with these responses on its own socket. */
 export function startCriServer(handlers: CriServerHandlers, ways?: WireWays): Promise<CriServer> {
   return new CriServer(handlers, ways).start();
 }

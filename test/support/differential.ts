@@ -12,14 +12,14 @@ import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import { type Podwright, sleep, until } from "./podwright.ts";
 import { changeAfterMs, drawPlannedPod, lookAfterMs, type PlannedPod, realManifest } from "./workload-plan.ts";
 
-/** So many pods at a time: a machine of two cores starts them within a few seconds. */
+/** Pods per batch: a machine with two cores starts them within a few seconds. */
 const batchSize = 20;
-/** How late a machine may be that has other work. One that is ahead of the simulator never comes to be as it. */
+/** Maximum delay of a loaded machine. A machine that is ahead of the simulator never matches. */
 const latenessMs = 30_000;
 
 /**
- * Random pods live for a minute on a real containerd and, by the same plan, in the simulator. What became of each has
- * to be the same: phase, states, reasons, exit codes, restart counts, readiness.
+ * Runs random pods for a minute on a real containerd and, with the same plan, in the simulator. The results have to be
+ * equal: phase, states, reasons, exit codes, restart counts, readiness.
  */
 export async function compareWorlds(podwright: Podwright, seed: number, count: number): Promise<void> {
   const random = new SimRandom(seed);
@@ -41,16 +41,13 @@ export async function compareWorlds(podwright: Podwright, seed: number, count: n
 }
 
 interface RealLives {
-  /** What became of each pod, by name; undefined: it is gone. */
+  /** The result of each pod, by name; undefined: it is gone. */
   readonly ends: ReadonlyMap<string, string | undefined>;
-  /** Of each pod that did not come to what was expected: what the journal says happened to it, an entry a line. */
+  /** For each pod with an unexpected result: its journal, an entry per line. */
   readonly histories: ReadonlyMap<string, string>;
 }
 
-/**
- * What became of each pod. A machine that has much to do is late: each pod is looked at until it is as expected,
- * for a while.
- */
+/** The result of each pod. A loaded machine is late, so each pod is polled until it is as expected, for a while. */
 async function liveReally(
   podwright: Podwright,
   planned: readonly PlannedPod[],
@@ -119,13 +116,13 @@ async function liveSimulated(planned: readonly PlannedPod[], random: SimRandom):
   return views;
 }
 
-/** Reasons that come and go while a container waits, and what it waits with in the long run. */
+/** Temporary waiting reasons, and the ones that they alternate with. */
 const momentary: ReadonlyMap<string, string> = new Map([
   ["ErrImagePull", "ImagePullBackOff"],
   ["PostStartHookError", "CrashLoopBackOff"],
 ]);
 
-/** What became of a pod, without what differs from world to world; undefined: it is gone. */
+/** The result of a pod, without details that vary; undefined: it is gone. */
 function endOf(pods: readonly PodView[], name: string): string | undefined {
   const pod = pods.find((candidate) => candidate.name === name);
   if (pod === undefined) return undefined;

@@ -2,7 +2,7 @@ import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import { engineAnswers, type Podwright, until, withPodwright } from "./podwright.ts";
 
-/** Gives a {@link Podwright} whose engine runs, and stays without pods until the work is done. */
+/** Passes a {@link Podwright} to the work, with an engine that stays without pods until it is done. */
 export async function withEngine(work: (podwright: Podwright) => Promise<void>): Promise<void> {
   await withPodwright(async (podwright) => {
     const { engineSocket, stateDirectory } = podwright.layout;

@@ -10,12 +10,12 @@ export function thresholdOf(signal: Signal, value: string | number, graceMs = 0)
   return { signal, value: parsed, graceMs, minReclaim: undefined };
 }
 
-/** What is left of each signal, of a capacity of `of`. */
+/** Available amounts of each signal, with capacity `of`. */
 export function observed(left: Readonly<Partial<Record<Signal, bigint>>>, of = 1n << 30n): Observations {
   return new Map(Object.entries(left).map(([signal, available]) => [signal as Signal, { available, capacity: of }]));
 }
 
-/** A pod of one container `c` with these requests. */
+/** A pod with one container `c` and these requests. */
 export function podWith(
   name: string,
   requests: Readonly<Record<string, string>> = {},

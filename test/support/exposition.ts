@@ -18,7 +18,7 @@ const suffixes = ["_bucket", "_sum", "_count"];
 const linePattern = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{.*\})? (\S+)(?: (-?\d+))?$/u;
 const labelPattern = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/uy;
 
-/** Parses Prometheus' text format as strictly as Prometheus does. @throws for what is not valid */
+/** Parses Prometheus' text format as strictly as Prometheus does. @throws for invalid input */
 export function parseExposition(text: string): ParsedFamily[] {
   if (text !== "" && !text.endsWith("\n")) throw new Error("the last line does not end");
   const families: { name: string; help: string | undefined; type: string | undefined; series: Series[] }[] = [];
@@ -82,7 +82,7 @@ function parseValue(text: string, line: string): number {
   return value;
 }
 
-/** The value of the one series with these labels among others. */
+/** The value of the only series with these labels, among others. */
 export function valueOf(
   families: readonly ParsedFamily[],
   name: string,

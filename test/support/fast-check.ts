@@ -4,5 +4,5 @@ import { chosenSeed } from "./seed.ts";
 const seed = chosenSeed();
 if (seed !== undefined) fc.configureGlobal({ seed });
 
-/** fast-check, trying what the seed of this test run draws. */
+/** fast-check with the seed of this test run. */
 export { fc };

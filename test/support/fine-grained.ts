@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import type { ClusterNode } from "./cluster-node.ts";
 import { askNode } from "./node-client.ts";
 
-/** What one verb on one subresource of nodes lets somebody ask of a node that runs the pod `web` with a container `c`. */
+/**
+ * The requests that one verb on one subresource of nodes permits, on a node that runs the pod `web` with a container
+ * `c`.
+ */
 const grants: readonly (readonly [verb: string, subresource: string, requests: readonly string[]])[] = [
   ["get", "metrics", ["GET /metrics", "GET /metrics/resource", "GET /metrics/cadvisor"]],
   ["get", "stats", ["GET /stats/summary"]],
@@ -20,7 +23,7 @@ const grants: readonly (readonly [verb: string, subresource: string, requests: r
   ["create", "proxy", ["POST /run/default/web/c?cmd=true"]],
 ];
 
-/** With the API server's word on it, somebody may what was granted and nothing else, by certificate or by token. */
+/** With webhook authorization a client may do what was granted and nothing else, by certificate or by token. */
 export async function assertFineGrained({ server, node: { apiPort } }: ClusterNode): Promise<void> {
   server.access.allow(({ user, verb, group, resource, subresource, name }) => {
     const isThisNode = group === "" && resource === "nodes" && name === "node1";

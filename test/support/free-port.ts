@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below those that the kernel gives to connections; each test process begins elsewhere. */
+/** Below the kernel's ephemeral ports; each test process begins elsewhere. */
 const first = 24_000;
 const count = 8_000;
 let next = (process.pid * 97) % count;
 
-/** A TCP port on loopback that nobody listens on, and that no connection gets before it is used. */
+/** A free TCP port on loopback that no connection takes before it is used. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < count; tries++) {
     const port = first + next;

@@ -1,6 +1,6 @@
 /**
- * The kubelet's API as it is served to other machines, on a process of its own, so that its memory can be told from that
- * of its attackers. Pods and runtime are not real; connections, TLS, access, handlers and files are.
+ * The kubelet's API as served to other machines, in its own process, so that its memory is separate from the
+ * attackers'. Pods and runtime are fake; connections, TLS, access, handlers and files are real.
  */
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
@@ -22,7 +22,7 @@ import { nodeApiDeps, webPod } from "./node-api.ts";
 import { testContainer, testSandbox, testStatus } from "./observed.ts";
 import { silentLog } from "./sources.ts";
 
-/** What a client needs, sent to the parent. */
+/** Connection data for clients, sent to the parent. */
 export interface HostileServer {
   readonly port: number;
   readonly certificate: string;
@@ -33,7 +33,7 @@ export const hostileToken = "t0ken-of-bob";
 const logBytes = 64 * 1024 * 1024;
 const sparseBytes = 16 * 1024 * 1024 * 1024;
 
-/** A runtime's streaming server: agrees to everything, sends without end or swallows what it gets. */
+/** A runtime's streaming server: accepts everything, sends endlessly or discards its input. */
 async function startStreams(): Promise<string> {
   const server = createServer((_incoming, outgoing) => outgoing.writeHead(404).end());
   server.on("upgrade", (incoming: IncomingMessage, socket: Duplex) => {
@@ -90,7 +90,7 @@ async function main(): Promise<void> {
     {
       ...{ host: "127.0.0.1", port: 0, minVersion: "TLSv1.2", ciphers: undefined },
       ...{ streamingIdleMs: 60_000, maxBodyBytes: 1024 * 1024 },
-      // As in earnest, but sooner.
+      // As in production, but sooner.
       limits: { headersMs: 2000, handshakeMs: 5000 },
       onError: (error, request) => process.send?.({ defect: String(error), ...request }),
     },

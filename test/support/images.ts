@@ -7,7 +7,7 @@ import type { Podwright } from "./podwright.ts";
 
 const type = (name: string): string => `application/vnd.oci.image.${name}`;
 
-/** Imports an image into the private runtime that has the demo image's busybox, and whose USER is this. */
+/** Imports an image into the private runtime with the demo image's busybox and this USER. */
 export async function importImageOfUser(podwright: Podwright, reference: string, user: string): Promise<void> {
   const blobs = new Map<string, Uint8Array>();
   const add = (mediaType: string, data: Uint8Array): object => {

@@ -16,17 +16,17 @@ export interface KillOptions {
   readonly seed: number;
   /** How often the engine is killed. */
   readonly kills: number;
-  /** How many pods there are at the beginning, and at most. */
+  /** The initial, and maximum, number of pods. */
   readonly pods: number;
 }
 
 const firstHostPort = 21_000;
-/** Until all is as it should be after the last kill: starts that were cut off count, and their back-off is 5 min at most. */
+/** Time to settle after the last kill: interrupted starts count, and their back-off is up to 5 min. */
 const settleLimitMs = 7 * 60_000;
 
 /**
- * Pods come, go and are replaced while the engine is killed at random moments and started again. Looks at the runtime
- * itself before and after each kill, and at the end into the records that the containers kept.
+ * Pods are added, removed and replaced while the engine is killed at random moments and restarted. Checks the runtime
+ * itself before and after each kill, and finally the records that the containers kept.
  */
 export async function surviveKills(podwright: Podwright, options: KillOptions): Promise<void> {
   console.log(`seed ${options.seed}: ${options.kills} kills, ${options.pods} pods`);
@@ -36,7 +36,7 @@ export async function surviveKills(podwright: Podwright, options: KillOptions): 
   await churn.end();
 }
 
-/** What was last asked about one pod's name, and whether the engine has promised it. */
+/** The last request about a pod name, and whether the engine has acknowledged it. */
 interface Slot {
   readonly name: string;
   readonly index: number;
@@ -52,9 +52,9 @@ class Churn {
   readonly #records: string;
   readonly #client: EngineClient;
   readonly #cri: Cri & Disposable;
-  /** Ids of instances that must not change, by `name/container`. */
+  /** IDs of instances that must not change, by `name/container`. */
   readonly #lasting = new Map<string, string>();
-  /** Ids of instances whose start the runtime undid, by `name/container`. */
+  /** IDs of instances whose start the runtime undid, by `name/container`. */
   readonly #cutOff = new Map<string, Set<unknown>>();
   #journalSeq = 0;
   #engine: RunningCommand | undefined;
@@ -74,14 +74,14 @@ class Churn {
   static async start(podwright: Podwright, options: KillOptions): Promise<Churn> {
     const churn = new Churn(podwright, options);
     await mkdir(churn.#records);
-    // Once to its end: making the runtime ready is not what is tested.
+    // Once to its end: preparing the runtime is not tested.
     churn.#startEngine();
     await churn.#answers();
     for (const slot of churn.#slots) churn.#want(slot);
     return churn;
   }
 
-  /** One life of an engine: it is started, perhaps told something, and killed at a random moment. */
+  /** One run of an engine: it is started, perhaps gets a request, and is killed at a random moment. */
   async liveAndDie(kill: number): Promise<void> {
     if (this.#engine === undefined) this.#startEngine();
     const diesEarly = kill > 0 && this.#random.chance(0.25);
@@ -91,7 +91,7 @@ class Churn {
       await this.#answers();
       await this.#readJournal();
       for (let change = 0; change < changes; change++) this.#change();
-      // On its way while the engine dies, or not.
+      // May be in progress when the engine dies.
       void this.#ask();
     }
     await sleep(lifeMs);
@@ -100,7 +100,7 @@ class Churn {
     await this.#look(`after kill ${kill}`);
   }
 
-  /** Starts an engine that lives, and waits until everything is as it was asked for. */
+  /** Starts a surviving engine, and waits until everything is as requested. */
   async settle(): Promise<void> {
     this.#startEngine();
     await this.#answers();
@@ -148,7 +148,7 @@ class Churn {
     assert.deepEqual(problems, []);
   }
 
-  /** Takes note of starts that were cut off: containerd kills what it is just starting for a client that goes away. */
+  /** Collects interrupted starts: containerd kills what it is starting for a client that disconnects. */
   async #readJournal(): Promise<void> {
     for (const { seq, what, message, pod, container, data } of await this.#client.entries({
       sinceSeq: this.#journalSeq + 1,
@@ -161,7 +161,7 @@ class Churn {
     }
   }
 
-  /** What the journal tells of a pod's name, for whoever has to find out. */
+  /** The journal of a pod name, for diagnostics. */
   async #history(name: string): Promise<string> {
     const entries = (await this.#client.entries({})).filter(
       ({ pod, what }) => pod?.name === name || what === "PodwrightStarted",
@@ -206,7 +206,7 @@ class Churn {
     } else this.#want(slot);
   }
 
-  /** Asks for what is not promised yet; an engine that dies meanwhile is asked again in its next life. */
+  /** Sends requests that are not acknowledged yet; those interrupted by a kill are repeated in the next run. */
   async #ask(): Promise<void> {
     const open = this.#slots.filter(({ promised }) => !promised);
     await Promise.allSettled(
@@ -219,13 +219,13 @@ class Churn {
     );
   }
 
-  /** The request before may have been carried out and not answered: then the pod is going or gone. */
+  /** The previous request may have been executed without a response: then the pod is stopping or gone. */
   async #stop(name: string): Promise<void> {
     const pods = await this.#client.pods();
     if (pods.some((pod) => pod.name === name)) await this.#client.stop(name, undefined);
   }
 
-  /** No two instances of one container, no two sandboxes of one pod; and what lasts is still the same. */
+  /** No two instances of one container, no two sandboxes of one pod; and lasting instances are unchanged. */
   async #look(when: string): Promise<void> {
     const { containers } = await this.#cri.runtime.listContainers({
       filter: { state: { state: ContainerState.CONTAINER_RUNNING } },
@@ -255,7 +255,7 @@ class Churn {
     }
   }
 
-  /** False: an instance of the version before, on its way out. */
+  /** False: an instance of the previous version that is being stopped. */
   async #isOf(containerId: string, { version }: RichPod): Promise<boolean> {
     const { info } = await this.#cri.runtime.containerStatus({ containerId, verbose: true });
     return (info["info"] ?? "").includes(`{"key":"VERSION","value":"${version}"}`);
@@ -278,7 +278,7 @@ function assertUnique(names: readonly string[], what: string): void {
   }
 }
 
-/** What is not as it was asked for, in a few words each. */
+/** What is not as requested, in a few words each. */
 function unsettled(wanted: readonly RichPod[], pods: readonly PodView[]): string[] {
   const strangers = pods.filter((pod) => !wanted.some(({ name }) => name === pod.name));
   return [

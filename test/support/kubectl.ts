@@ -6,10 +6,10 @@ import { promisify } from "node:util";
 import { PtyCommand } from "./pty.ts";
 
 const fetched = resolve(import.meta.dirname, "../../.cache/runtimes/sid/usr/bin/kubectl");
-/** Every kubectl of this machine, the newest first. */
+/** Every kubectl of this machine, newest first. */
 export const kubectls = [fetched, "kubectl"].filter((each) => spawnSync(each, ["version", "--client"]).status === 0);
 
-/** Why there is no kubectl, for `skip`; false when there is one. */
+/** The reason to skip without kubectl; false when there is one. */
 export const noKubectl = kubectls.length === 0 ? "no kubectl here: sh scripts/fetch-runtimes.sh sid fetches it" : false;
 
 export interface KubectlEnd {
@@ -33,7 +33,7 @@ export class Kubectl {
     return spawn(this.#program, words, { env: this.#environment, stdio: ["pipe", "pipe", "pipe"] });
   }
 
-  /** As a person starts it. */
+  /** On a pseudo terminal. */
   startOnTerminal(...words: readonly string[]): PtyCommand {
     return new PtyCommand([this.#program, ...words], this.#environment);
   }
@@ -43,7 +43,7 @@ export class Kubectl {
     return (await promisify(execFile)(this.#program, words, { env: this.#environment, maxBuffer: 1 << 28 })).stdout;
   }
 
-  /** @param input what the command reads; nothing unless given */
+  /** @param input the command's input; default: empty */
   async run(words: readonly string[], input?: Uint8Array): Promise<KubectlEnd> {
     const child = this.start(...words);
     const out: Buffer[] = [];
@@ -57,7 +57,7 @@ export class Kubectl {
     return { code: await promise, stdout: Buffer.concat(out), stderr };
   }
 
-  /** Runs a command on any amount of input; the digest and the size of what it printed. */
+  /** Runs a command with any amount of input; returns digest and size of its output. */
   async digest(words: readonly string[], input: AsyncIterable<Uint8Array>): Promise<{ sha256: string; bytes: number }> {
     const child = this.start(...words);
     const hash = createHash("sha256");

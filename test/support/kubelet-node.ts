@@ -13,7 +13,7 @@ import { machine } from "./machine.ts";
 import { Podwright, sleep, until } from "./podwright.ts";
 import { journaledUids, tracesOf } from "./traces.ts";
 
-/** A `podwright kubelet` on a containerd, a configuration, a cgroup and a directory of static pods of its own. */
+/** A `podwright kubelet` with its own containerd, configuration, cgroup and static pod directory. */
 export class KubeletNode {
   readonly podwright: Podwright;
   readonly healthzPort: number;
@@ -53,7 +53,7 @@ authorization: { mode: AlwaysAllow }
     return node;
   }
 
-  /** Starts the kubelet; it need not run yet when this returns. */
+  /** Starts the kubelet; it may not be running yet when this returns. */
   startKubelet(...flags: readonly string[]): RunningCommand {
     return this.podwright.start(["kubelet", ...this.kubeletFlags(), ...flags]);
   }
@@ -75,7 +75,7 @@ authorization: { mode: AlwaysAllow }
     await until("the kubelet to answer", async () => this.podwright.answers(), 60_000);
   }
 
-  /** Starts containerd; the built-in demo image gets the names that recorded manifests ask for. */
+  /** Starts containerd; the built-in demo image gets the names in recorded manifests. */
   async startContainerd(...imageNames: readonly string[]): Promise<void> {
     const { layout, runtime } = this.podwright;
     await this.startContainerdWith();
@@ -89,14 +89,14 @@ authorization: { mode: AlwaysAllow }
     }
   }
 
-  /** Starts containerd with programs in the place of those that were found. */
+  /** Starts containerd with replaced programs. */
   async startContainerdWith(other: Partial<Programs> = {}): Promise<void> {
     const { layout, runtime } = this.podwright;
     const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
     await ensurePrivateRuntime(machine, layout, { ...facts, programs: { ...facts.programs, ...other } });
   }
 
-  /** Puts a manifest into staticPodPath, replacing the one that is there. */
+  /** Writes a manifest into staticPodPath, replacing an existing one. */
   async write(name: string, text: string): Promise<void> {
     await writeFile(this.podwright.path(`manifests.d/${name}`), text);
   }
@@ -125,14 +125,14 @@ authorization: { mode: AlwaysAllow }
     });
     if (!outcome.stopped || outcome.leftovers.length > 0) throw new Error(JSON.stringify(outcome));
     await sleep(100);
-    // As the Go kubelet's, the root directory stays a shared mount.
+    // As with the Go kubelet, the root directory stays a shared mount.
     await systemMounts.unmount(layout.kubeletRoot);
     const traces = await tracesOf(layout, uids);
     if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
   }
 }
 
-/** Gives a node to the work and takes it away in any case; tells what helps when the work failed. */
+/** Passes a node to the work and cleans up in any case; prints diagnostics of a failure. */
 export async function withKubeletNode(work: (node: KubeletNode) => Promise<void>): Promise<void> {
   const node = await KubeletNode.open();
   try {

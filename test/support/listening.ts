@@ -1,8 +1,8 @@
 import type { AddressInfo, Server, Socket } from "node:net";
 
 /**
- * Lets the server listen on a port of its own of this machine.
- * @param opened what is to be called in the end: closes the server and its connections
+ * Makes the server listen on a free local port.
+ * @param opened collects clean-ups: closing the server and its connections
  * @returns the port
  */
 export async function listening(server: Server, opened: (() => void)[]): Promise<number> {

@@ -10,7 +10,7 @@ import { openNetwork } from "../../src/linux/network/network.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import type { StopDeps } from "../../src/private-runtime/stop.ts";
 
-/** The real ports, as starting, filling and stopping a private runtime take them. */
+/** The real ports, as used to start, fill and stop a private runtime. */
 export const machine: StopDeps = {
   cgroups: await openCgroups(systemClock),
   clock: systemClock,

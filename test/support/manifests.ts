@@ -1,4 +1,4 @@
-/** What of a test's pod is not as usual. */
+/** Differences from the default test pod. */
 export interface PodOptions {
   /** Seconds; default 5. */
   readonly grace?: number;
@@ -6,13 +6,13 @@ export interface PodOptions {
   readonly hostPort?: number;
   readonly image?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Instead of the shell with its script. */
+  /** Replaces the shell with its script. */
   readonly command?: readonly string[];
   /** Of init containers `init-0`, `init-1` … */
   readonly initScripts?: readonly string[];
 }
 
-/** A pod of one container `app` that runs the script in the demo image's shell. JSON, which is YAML as well. */
+/** A pod with one container `app` that runs the script in the demo image's shell. JSON, which is also YAML. */
 export function podManifest(name: string, script: string, options: PodOptions = {}): string {
   return `${JSON.stringify(podObject(name, script, options), undefined, 2)}\n`;
 }
@@ -40,5 +40,5 @@ export function podObject(name: string, script: string, options: PodOptions = {}
   };
 }
 
-/** Ends at once when it is asked to. */
+/** Exits at once on SIGTERM. */
 export const politeSleep = "trap 'exit 0' TERM; while true; do sleep 1 & wait $!; done";

@@ -9,7 +9,7 @@ export class ManualClock implements Clock {
     this.#nowMs = startMs;
   }
 
-  /** Names of the waits that are running. */
+  /** Names of pending waits. */
   get waits(): string[] {
     return this.#timers.map((timer) => timer.name);
   }
@@ -45,7 +45,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Lets the time pass, running due timers in order, and what they set off. */
+  /** Advances the time, running due timers in order, and their consequences. */
   async advance(byMs: number): Promise<void> {
     const end = this.#nowMs + byMs;
     await settle();
@@ -62,7 +62,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Resolves after all that can go on without time passing has gone on. */
+/** Resolves after everything that needs no time has happened. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

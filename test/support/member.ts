@@ -7,9 +7,9 @@ import type { Kubectl } from "./kubectl.ts";
 import { KubeletNode } from "./kubelet-node.ts";
 import { until } from "./podwright.ts";
 
-/** What the built-in demo image is called here. */
+/** The name of the built-in demo image here. */
 export const image = "docker.io/library/busybox:latest";
-/** For what a real control plane takes its time to do. */
+/** For slow operations of a real control plane. */
 export const limitMs = 180_000;
 
 interface ListedPod {
@@ -17,7 +17,7 @@ interface ListedPod {
   readonly status: PodStatus;
 }
 
-/** A node of Kubernetes' own control plane, which it joined with a bootstrap token; kubectl is all that tests ask. */
+/** A node that joined Kubernetes' own control plane with a bootstrap token; tests use only kubectl. */
 export class Member {
   readonly plane: ControlPlane;
   readonly node: KubeletNode;
@@ -29,7 +29,7 @@ export class Member {
     this.kubectl = plane.kubectl();
   }
 
-  /** What makes a kubelet this cluster's. */
+  /** The flags that join this cluster. */
   get flags(): readonly string[] {
     const { podwright } = this.node;
     return [
@@ -38,12 +38,12 @@ export class Member {
     ];
   }
 
-  /** Starts podwright; it need not run yet when this returns. */
+  /** Starts podwright; it may not be running yet when this returns. */
   start(): RunningCommand {
     return this.node.startKubelet(...this.flags);
   }
 
-  /** Asks again until what kubectl prints matches. */
+  /** Polls until kubectl's output matches. */
   async shows(pattern: RegExp, ...words: readonly string[]): Promise<string> {
     let last = "";
     const isSo = async (): Promise<boolean> => {
@@ -61,7 +61,7 @@ export class Member {
     assert.equal(code, 0, stderr);
   }
 
-  /** Nobody approves serving certificates by himself; waits until the API server gets through to the node. */
+  /** Approves the serving certificate, because no controller does; waits until the API server reaches the node. */
   async approveServing(): Promise<void> {
     const pending = await this.shows(/kubelet-serving.*Pending/, "get", "csr");
     const name = /^(\S+).*kubelet-serving.*Pending/m.exec(pending)?.[1] ?? "";
@@ -79,7 +79,7 @@ export class Member {
   }
 }
 
-/** A workload of that kind, of pods of one container that serves a page. */
+/** A workload of that kind, whose pods have one container that serves a page. */
 export function workload(kind: string, name: string, spec: object, pod: object = {}): object {
   const labels = { app: name };
   const container = {
@@ -101,7 +101,7 @@ export function workload(kind: string, name: string, spec: object, pod: object =
   return { apiVersion, kind, metadata: { name }, spec: { ...selector, template, ...spec } };
 }
 
-/** What clusters that let nodes join by token have. */
+/** The permissions for joining by token. */
 export async function letNodesJoin(kubectl: Kubectl): Promise<void> {
   const bindings = [
     ["joiners-ask", "system:node-bootstrapper", "system:bootstrappers"],
@@ -113,7 +113,7 @@ export async function letNodesJoin(kubectl: Kubectl): Promise<void> {
   }
 }
 
-/** Gives a node that may join a control plane to the work, and takes all away in any case. */
+/** Passes a node that may join a control plane to the work, and cleans up in any case. */
 export async function withMember(settings: string, work: (member: Member) => Promise<void>): Promise<void> {
   const node = await KubeletNode.open();
   const { podwright } = node;
@@ -138,7 +138,7 @@ export async function withMember(settings: string, work: (member: Member) => Pro
 export const staticPod = {
   apiVersion: "v1",
   kind: "Pod",
-  // With a UID of its own it is the same pod to every kubelet.
+  // With its own UID it is the same pod for every kubelet.
   metadata: { name: "static", uid: "5fb5aa2c-4e5b-4c2f-b1b8-6c2d9e0f6f11" },
   spec: {
     terminationGracePeriodSeconds: 0,

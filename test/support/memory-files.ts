@@ -1,7 +1,7 @@
 import { type DirectoryEntry, FileError, type FileInfo } from "../../src/ports/files.ts";
 import type { JournalFiles } from "../../src/journal/segments.ts";
 
-/** Files of one directory in memory, with a disk that can be made to refuse. For tests. */
+/** In-memory files of one directory, with injected disk errors. For tests. */
 export class MemoryFiles implements JournalFiles {
   readonly contents = new Map<string, string>();
   readonly modes = new Map<string, number>();

@@ -1,18 +1,18 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a metadata service answers: a text is an answer with status 200, undefined none at all. */
+/** A metadata service's response: a string with status 200, undefined none at all. */
 export type MetadataReply = string | { readonly status: number; readonly headers?: Record<string, string> } | undefined;
 
 export interface MetadataServer extends AsyncDisposable {
   readonly url: string;
   /** Method and path of every request. */
   readonly requests: readonly string[];
-  /** Answers from now on. */
+  /** The current response. */
   reply: (request: IncomingMessage) => MetadataReply;
 }
 
-/** A metadata service on a port of this machine. */
+/** A metadata service on a local port. */
 export async function startMetadataServer(reply: MetadataServer["reply"]): Promise<MetadataServer> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -36,7 +36,7 @@ export async function startMetadataServer(reply: MetadataServer["reply"]): Promi
   return started;
 }
 
-/** An EC2 machine as its metadata service describes it, version 2 only. */
+/** An EC2 machine in its metadata service, version 2 only. */
 export function ec2Machine(more: Readonly<Record<string, MetadataReply>> = {}): MetadataServer["reply"] {
   const texts: Readonly<Record<string, MetadataReply>> = {
     "instance-id": "i-0123456789abcdef0",

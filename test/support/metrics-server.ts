@@ -1,4 +1,4 @@
-/** A point as metrics-server keeps it. */
+/** A data point of metrics-server. */
 export interface MetricsPoint {
   readonly startTimeMs: number | undefined;
   readonly timeMs: number;
@@ -7,7 +7,7 @@ export interface MetricsPoint {
   readonly memoryBytes: number;
 }
 
-/** What one scrape of a kubelet gives metrics-server. */
+/** The result of one scrape by metrics-server. */
 export interface MetricsBatch {
   readonly node: MetricsPoint | undefined;
   /** By `namespace/pod`, then by container. */
@@ -22,8 +22,8 @@ interface Draft {
 }
 
 /**
- * Reads `/metrics/resource` by the rules of metrics-server's scraper: names and labels are found by their bytes, times
- * stand in the lines, and a pod one of whose containers lacks its CPU or memory, or has 0, is left out as a whole.
+ * Parses `/metrics/resource` by the rules of metrics-server's scraper: names and labels are matched by bytes, times are
+ * in the lines, and a pod is dropped if one of its containers has no CPU or memory value, or 0.
  */
 export function decodeBatch(text: string): MetricsBatch {
   const node: Draft = {};
@@ -76,7 +76,7 @@ function label(series: string, name: string): string {
 
 function take(draft: Draft, field: "cpuSeconds" | "memoryBytes", value: number, timeMs: number | undefined): void {
   draft[field] = value;
-  // The processor's time is the one that rates are made of.
+  // The CPU sample's time determines rates.
   if (timeMs !== undefined && (field === "cpuSeconds" || draft.timeMs === undefined)) draft.timeMs = timeMs;
 }
 

@@ -8,7 +8,7 @@ import { MemoryFiles } from "../../src/sim/files.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "./observed.ts";
 
-/** The pod `default/web` with a container `app` that runs. */
+/** The pod `default/web` with a running container `app`. */
 export function webPod(changed: Partial<NodePod> = {}): NodePod {
   const pod = testPod({ containers: [{ name: "app", image: "busybox" }] }, "uid-1", "web");
   const containerID = "containerd://app-id";
@@ -56,7 +56,7 @@ export async function nodeApiDeps(changed: Partial<NodeApiDependencies> = {}): P
   };
 }
 
-/** A runtime that streams and runs whatever it is asked to. */
+/** A runtime that accepts all streams and commands. */
 function fakeCri(): Cri {
   const streams = async (): Promise<{ readonly url: string }> => ({ url: "http://127.0.0.1:1/stream" });
   const runtime = {
@@ -85,7 +85,7 @@ export function nodeRequest(method: string, target: string, more: Partial<NodeRe
   };
 }
 
-/** What a handler answers, as `<status> <text>`. */
+/** A handler's response, as `<status> <text>`. */
 export async function answerText(answer: ApiResponse | Forward): Promise<string> {
   if (!("status" in answer)) return `101 ${answer.forwardTo}`;
   if (typeof answer.body === "string") return `${answer.status} ${answer.body}`;

@@ -3,9 +3,9 @@ import type { IncomingMessage } from "node:http";
 import { request, type RequestOptions } from "node:https";
 
 /**
- * Asks the kubelet's API of this machine; the answer as `<status> <text>`.
+ * A request to the kubelet's API of this machine; returns `<status> <text>`.
  * @param asked method and path: `GET /pods`
- * @param who nobody, unless a certificate or headers say who
+ * @param who credentials: a certificate or headers; default: none
  */
 export async function askNode(
   port: number,
@@ -13,7 +13,7 @@ export async function askNode(
   who: Pick<RequestOptions, "cert" | "key" | "headers">,
 ): Promise<string> {
   const [method = "", path = ""] = asked.split(" ");
-  // Its certificate is its own: what is tried here is whom it lets in.
+  // Its certificate is self-signed: these tests are about client authentication.
   const outgoing = request({ host: "127.0.0.1", port, method, path, ...who, rejectUnauthorized: false, agent: false });
   outgoing.end();
   const [response] = (await once(outgoing, "response")) as [IncomingMessage];

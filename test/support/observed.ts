@@ -4,7 +4,7 @@ import { containerId, podUid, sandboxId } from "../../src/base/ids.ts";
 import { containerHash } from "../../src/runtime/config/hash.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "../../src/runtime/status/pod-status.ts";
 
-/** A pod for tests: one container `c` unless said otherwise. */
+/** A test pod, by default with one container `c`. */
 export function testPod(spec: Partial<PodSpec> = {}, uid = "uid-1", name = "pod"): Pod {
   const containers: Container[] = [{ name: "c", image: "busybox" }];
   return { metadata: { name, namespace: "default", uid: podUid(uid) }, spec: { containers, ...spec } };
@@ -22,7 +22,7 @@ export function testSandbox(sandbox: Partial<SandboxStatus> = {}): SandboxStatus
   };
 }
 
-/** A container's status whose hash matches `image` (busybox unless said otherwise). */
+/** A container's status whose hash matches `image` (default busybox). */
 export function testContainer(container: Partial<ContainerStatus> = {}): ContainerStatus {
   const name = container.name ?? "c";
   const image = container.image ?? "busybox";

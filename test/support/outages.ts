@@ -5,41 +5,41 @@ import type { PodView } from "../../src/server/local-api.ts";
 import { podManifest, politeSleep } from "./manifests.ts";
 import { type Podwright, sleep, until } from "./podwright.ts";
 
-/** Ids and restart counts: what an outage must not change. */
+/** IDs and restart counts, which an outage must not change. */
 export function instances(pods: readonly PodView[]): string[] {
   return pods.flatMap((pod) =>
     pod.containers.map(({ name, id, restartCount }) => `${pod.name}/${name} ${id} ${restartCount}`),
   );
 }
 
-/** What was asked of the runtime after that entry, as `StartContainer web/app`. */
+/** Actions on the runtime after that entry, as `StartContainer web/app`. */
 export function actionsSince(entries: readonly JournalEntry[], seq: number): string[] {
   return entries
     .filter((entry) => entry.seq > seq && entry.kind === "action")
     .map(({ what, pod, container = "" }) => `${what} ${pod?.name ?? ""}/${container}`);
 }
 
-/** {@link actionsSince}, but only what brings something into being. */
+/** {@link actionsSince}, but only creations and starts. */
 export function startsSince(entries: readonly JournalEntry[], seq: number): string[] {
   return actionsSince(entries, seq).filter((action) =>
     /^(?:RunPodSandbox|CreateContainer|StartContainer) /.test(action),
   );
 }
 
-/** How a runtime goes away, and how it comes back. */
+/** How a runtime fails and returns. */
 export interface Outage {
   readonly begin: () => Promise<void>;
   readonly end: () => Promise<void>;
 }
 
-/** containerd is killed, and started again by the same command line. */
+/** containerd is killed, and restarted with the same command line. */
 export async function killed(podwright: Podwright): Promise<Outage> {
   const pid = await podwright.containerdPid();
   const commandLine = (await systemProcesses.list()).find((process) => process.pid === pid)?.arguments ?? [];
   return { begin: async () => podwright.kill(pid), end: async () => podwright.startContainerd(commandLine) };
 }
 
-/** containerd takes calls but answers none, and then goes on. */
+/** containerd accepts calls without responding, and later continues. */
 export async function hung(podwright: Podwright): Promise<Outage> {
   const pid = await podwright.containerdPid();
   assert.ok(pid !== undefined);
@@ -50,8 +50,8 @@ export async function hung(podwright: Podwright): Promise<Outage> {
 }
 
 /**
- * Runs two pods, takes the runtime away, kills a container of one of them meanwhile, and brings the runtime back: `ps`
- * answers all the time, the other pod is not touched, and what died is restarted exactly once.
+ * Runs two pods, makes the runtime fail, kills a container of one of them meanwhile, and restores the runtime: `ps`
+ * always responds, the other pod is not touched, and the killed container is restarted exactly once.
  */
 export async function surviveOutage(
   podwright: Podwright,
@@ -84,7 +84,7 @@ export async function surviveOutage(
   const after = await podwright.waitFor("the victim's restart", (pods) =>
     pods.some((pod) => pod.name === "victim" && pod.ready && pod.containers[0]?.restartCount === 1),
   );
-  // Twice the period of listings: what is started wrongly would be by now.
+  // Twice the relist interval: a wrong start would have happened by now.
   await sleep(2_500);
   assert.deepEqual(instances(after.slice(0, 1)), instances(before.slice(0, 1)));
   assert.equal(await podwright.firstProcess(before[0]?.containers[0]?.id ?? ""), calm);
@@ -99,7 +99,7 @@ export async function surviveOutage(
   }
 }
 
-/** What the journal tells last of the runtime's event stream; undefined when there never was one. */
+/** The last journal entry about the runtime's event stream; undefined: there never was one. */
 async function eventStream(podwright: Podwright): Promise<string | undefined> {
   const entries = await podwright.journal();
   return entries.findLast(({ what }) => /^RuntimeEvents(?:Connected|Lost)$/.test(what))?.what;

@@ -4,8 +4,8 @@ import { type OutputStream, Terminal } from "../../src/cli/terminal.ts";
 import type { CommandEnd } from "./command.ts";
 
 /**
- * Runs a command line in this process, by the whole program.
- * @param until ends a command that stays once its output matches, as its reader going away does
+ * Runs a command line in this process, with the whole program.
+ * @param until ends a command that stays once its output matches, as a closed pipe does
  */
 export async function runHere(arguments_: readonly string[], until?: RegExp): Promise<CommandEnd> {
   const texts = { stdout: "", stderr: "" };
@@ -21,7 +21,7 @@ export async function runHere(arguments_: readonly string[], until?: RegExp): Pr
   return { exitCode, ...texts };
 }
 
-/** The options that `--help` shows, by the command's name; those of a command that reads its own are not among them. */
+/** The options in `--help`, by command; excluding commands that parse their own. */
 export function shownOptions(): ReadonlyMap<string, readonly string[]> {
   const program = buildProgram(new Terminal({ write: () => true }, { write: () => true }, {}), () => {});
   const help = program.createHelp();

@@ -35,9 +35,9 @@ export class PlegBench {
   readonly pleg: Pleg;
   cri: Cri;
 
-  /** Lines of the log that events are told in. */
+  /** Log lines about events. */
   readonly said: string[] = [];
-  /** Lines of the log that listings are told in. */
+  /** Log lines about relists. */
   readonly saidOfListings: string[] = [];
 
   constructor({ faults = noFaults, capacity = 1000, wrap = (cri: Cri): Cri => cri, ways = usualWays } = {}) {
@@ -83,7 +83,7 @@ export class PlegBench {
     if (evented) void runEvented(this.cri, this.pleg, this.node, log, this.end.signal);
   }
 
-  /** Lets time pass and gives what was delivered meanwhile, as `<type> <uid>`. */
+  /** Advances time and returns the events delivered meanwhile, as `<type> <uid>`. */
   async pass(ms: number): Promise<string[]> {
     await this.clock.run(this.clock.nowMs + ms);
     if (this.pleg.events.length === 0) return [];

@@ -1,6 +1,6 @@
 import type { Deed, RichKind } from "./rich-pods.ts";
 
-/** Deeds that have to come one after the other, as `container deed`; those that are not there are passed over. */
+/** Actions that must be in order, as `container deed`; missing ones are skipped. */
 const order: Readonly<Record<RichKind, readonly (readonly string[])[]>> = {
   service: [
     ["first start", "first done", "mesh start", "second start", "second done", "app start", "app end", "mesh end"],
@@ -15,7 +15,7 @@ const order: Readonly<Record<RichKind, readonly (readonly string[])[]>> = {
   node: [["init start", "main start", "main end", "init end"]],
 };
 
-/** How often a container of a pod may start. Undefined: as often as it ends. */
+/** How often a container of a pod may start. Undefined: as often as it exits. */
 const starts: Readonly<Record<RichKind, Readonly<Record<string, number>>>> = {
   service: { first: 1, mesh: 1, second: 1, app: 1 },
   job: { prepare: 2, outer: 1, inner: 1, work: 2 },
@@ -55,7 +55,7 @@ export function recordProblems(
   return problems;
 }
 
-/** How often a container was started without its instance before having told of its end. */
+/** How often a container was started before its previous instance had recorded its end. */
 function overlaps(deeds: readonly Deed[]): number {
   let runs = false;
   let count = 0;
@@ -67,7 +67,7 @@ function overlaps(deeds: readonly Deed[]): number {
   return count;
 }
 
-/** By the first time that each was done. */
+/** By the first occurrence of each. */
 function isInOrder(told: readonly string[], wanted: readonly string[]): boolean {
   const places = wanted.map((deed) => told.indexOf(deed)).filter((place) => place >= 0);
   return places.every((place, index) => index === 0 || place > (places[index - 1] ?? 0));

@@ -1,7 +1,7 @@
 import { podUid } from "../../src/base/ids.ts";
 import type { ContainerView, PodPlan, PodView } from "../../src/server/local-api.ts";
 
-/** A container that runs and is ready, for tests; what is given replaces. */
+/** A running, ready container, for tests, with overrides. */
 export function containerView(change: Partial<ContainerView>): ContainerView {
   return {
     name: "app",
@@ -21,7 +21,7 @@ export function containerView(change: Partial<ContainerView>): ContainerView {
   };
 }
 
-/** A pod that runs and is ready, for tests; what is given replaces. */
+/** A running, ready pod, for tests, with overrides. */
 export function podView(change: Partial<PodView>): PodView {
   const name = change.name ?? "web";
   return {
@@ -49,7 +49,7 @@ export function podView(change: Partial<PodView>): PodView {
   };
 }
 
-/** A pod for which nothing is to be done. */
+/** A pod with nothing to do. */
 export function podPlan(more: Partial<PodPlan>): PodPlan {
   const ref = { namespace: "default", name: "web", uid: podUid("uid-web") };
   return { ...ref, change: undefined, steps: [], waits: [], underWay: [], note: "", ...more };

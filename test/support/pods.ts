@@ -4,7 +4,7 @@ import type { Pod } from "../../src/api/pod.ts";
 
 type Quantities = Readonly<Record<string, string | number>>;
 
-/** A container that asks for these resources. */
+/** A container with these resources. */
 export function containerWith(
   name: string,
   requests: Quantities | undefined,
@@ -15,10 +15,10 @@ export function containerWith(
   return { name, resources, ...changed };
 }
 
-/** What a test says of a pod's metadata. */
+/** A test pod's metadata. */
 export type MetadataParts = Omit<Partial<Pod["metadata"]>, "uid"> & { readonly uid?: string };
 
-/** A pod with nothing but this spec. */
+/** A pod with only this spec. */
 export function podWith(spec: Partial<Pod["spec"]>, { uid = "u", ...metadata }: MetadataParts = {}): Pod {
   return {
     metadata: { name: "p", namespace: "ns", uid: podUid(uid), ...metadata },

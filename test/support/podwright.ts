@@ -29,21 +29,21 @@ import { journaledUids, mountsOf, processesOf, removeDirectories, removeLogs, tr
 
 const root = resolve(import.meta.dirname, "../..");
 const prefix = "podwright-it-";
-/** From the last pod's end to containerd's: the engine waits a moment for other pods, containerd ends its plugins. */
+/** From the last pod's end to containerd's: the engine waits for other pods, containerd stops its plugins. */
 const ownEndMs = 30_000;
-/** Those that a signal to this process has to take along. */
+/** Instances to clean up when this process gets a signal. */
 const open = new Set<Podwright>();
 
 interface CommandOptions {
-  /** All that it reads. */
+  /** All of its input. */
   readonly stdin?: string;
-  /** It reads what the test writes, when it does. */
+  /** The test writes its input later. */
   readonly keepsStdin?: true;
-  /** A command that is given podwright's command line and runs it, e.g. as another user. */
+  /** A command that runs podwright's command line, e.g. as another user. */
   readonly through?: readonly string[];
 }
 
-/** The real podwright on a state directory of its own: commands as child processes, an engine, a private containerd. */
+/** The real podwright with its own state directory: commands as child processes, an engine, a private containerd. */
 export class Podwright {
   readonly layout: RuntimeLayout;
   readonly runtime: TestRuntime;
@@ -62,7 +62,7 @@ export class Podwright {
     return podwright;
   }
 
-  /** A path in the state directory, for what a test needs beside it. */
+  /** A path in the state directory, for other files of a test. */
   path(name: string): string {
     return join(this.layout.stateDirectory, name);
   }
@@ -80,7 +80,7 @@ export class Podwright {
     return { ...inherited, PATH: path, PODWRIGHT_STATE_DIR: this.layout.stateDirectory };
   }
 
-  /** As a person starts it. */
+  /** On a pseudo terminal. */
   startOnTerminal(arguments_: readonly string[]): PtyCommand {
     return new PtyCommand([...ownProgram, ...arguments_], this.#environment);
   }
@@ -97,19 +97,22 @@ export class Podwright {
     return this.start(arguments_, options).ended;
   }
 
-  /** Runs a command that has to succeed; returns what it printed. */
+  /** Runs a command that has to succeed; returns its output. */
   async succeed(...arguments_: readonly string[]): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run(arguments_);
     if (exitCode !== 0) throw new Error(`podwright ${arguments_.join(" ")} ended with ${exitCode}: ${stdout}${stderr}`);
     return stdout;
   }
 
-  /** As `ps --json` has them; asked in this process, as a wait that starts a program again and again slows what it waits for. */
+  /**
+   * As in `ps --json`; queried in this process, because starting a program repeatedly would slow down what is waited
+   * for.
+   */
   async pods(): Promise<PodView[]> {
     try {
       return [...(await this.#client.pods())];
     } catch {
-      // Without an engine, or as it ends, the command knows more.
+      // Without an engine, or while it exits, the command knows more.
       return (JSON.parse(await this.succeed("ps", "--json")) as { pods: PodView[] }).pods;
     }
   }
@@ -126,7 +129,7 @@ export class Podwright {
     return found;
   }
 
-  /** Asks again and again until the pods are as wanted. */
+  /** Polls until the pods are as expected. */
   async waitFor(what: string, isSo: (pods: PodView[]) => boolean, limitMs = 60_000): Promise<PodView[]> {
     let last: PodView[] = [];
     await until(
@@ -140,13 +143,13 @@ export class Podwright {
     return last;
   }
 
-  /** All journal entries: the engine's, or, when none runs, those that it left. */
+  /** All journal entries: the engine's, or, without one, those on disk. */
   async journal(): Promise<readonly JournalEntry[]> {
     if ((await this.enginePid()) !== undefined) {
       try {
         return await this.#client.entries({});
       } catch (error) {
-        // It may end just now, for want of pods.
+        // It may be exiting, because it has no pods.
         await until("the engine to end", async () => (await this.enginePid()) === undefined).catch(() => {
           throw error;
         });
@@ -155,7 +158,7 @@ export class Podwright {
     return this.#journalOnDisk();
   }
 
-  /** The number of the newest journal entry; 0 when there is none. */
+  /** The number of the newest journal entry; 0 without entries. */
   async lastSeq(): Promise<number> {
     return (await this.journal()).at(-1)?.seq ?? 0;
   }
@@ -166,7 +169,6 @@ export class Podwright {
     return (await log.open(defaultJournalLimits.maxEntries)).entries;
   }
 
-  /** Whether an engine answers. */
   async answers(): Promise<boolean> {
     return await engineAnswers(this.#client);
   }
@@ -180,13 +182,13 @@ export class Podwright {
     return connectCri(this.layout.containerd.endpoint, systemClock);
   }
 
-  /** The process id of a container's first process. */
+  /** The pid of a container's init process. */
   async firstProcess(containerId: string): Promise<number> {
     using cri = this.connect();
     return pidOf((await cri.runtime.containerStatus({ containerId, verbose: true })).info);
   }
 
-  /** The process id of the process that holds a sandbox' namespaces. */
+  /** The pid of the process that holds a sandbox's namespaces. */
   async firstProcessOfSandbox(podSandboxId: string): Promise<number> {
     using cri = this.connect();
     return pidOf((await cri.runtime.podSandboxStatus({ podSandboxId, verbose: true })).info);
@@ -200,14 +202,14 @@ export class Podwright {
     return (await processesOf(this.layout)).find(({ command }) => command.includes(" engine --state-dir "))?.pid;
   }
 
-  /** kill -9, and waits until it is gone. */
+  /** kill -9, and waits for the exit. */
   async kill(pid: number | undefined): Promise<void> {
     if (pid === undefined) throw new Error("there is no such process to be killed");
     systemProcesses.kill(pid, "SIGKILL");
     await until(`process ${pid} to die`, async () => !systemProcesses.isAlive(pid));
   }
 
-  /** Starts containerd again as the engine did. @param commandLine of the one before */
+  /** Restarts containerd as the engine did. @param commandLine of the previous one */
   async startContainerd(commandLine: readonly string[]): Promise<void> {
     const [program, ...arguments_] = commandLine;
     if (program === undefined) throw new Error("containerd's command line is unknown");
@@ -221,7 +223,7 @@ export class Podwright {
     });
   }
 
-  /** Stops what still runs, waits for the engine and containerd to end by themselves, and fails if anything is left. */
+  /** Stops everything, waits for the engine and containerd to exit by themselves, and fails if anything is left. */
   async expectNothingLeft(): Promise<void> {
     const uids = await journaledUids(this.layout);
     const left = await this.#podsOfEngine();
@@ -235,7 +237,7 @@ export class Podwright {
     if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
   }
 
-  /** None of an engine that is ending by itself at this moment, or has. */
+  /** Empty for an engine that is exiting, or has exited. */
   async #podsOfEngine(): Promise<readonly PodView[]> {
     let pods: readonly PodView[] = [];
     await until("the engine to answer or to be gone", async () => {
@@ -247,7 +249,7 @@ export class Podwright {
     return pods;
   }
 
-  /** Whatever happened: ends what was started and takes away what it made. */
+  /** In any case: stops what was started and removes what it created. */
   async cleanUp(): Promise<void> {
     for (const { child } of this.#commands) child.kill("SIGKILL");
     await Promise.all(this.#commands.map((command) => command.ended));
@@ -255,7 +257,7 @@ export class Podwright {
     open.delete(this);
   }
 
-  /** What helps to understand a failure. */
+  /** Diagnostics for a failure. */
   async evidence(): Promise<string> {
     const tail = async (path: string): Promise<string> => {
       const text = await readFile(path, "utf8").catch(() => "");
@@ -270,7 +272,7 @@ export class Podwright {
   }
 }
 
-/** Gives a podwright to the work, checks that it leaves nothing on the machine, and takes it away in any case. */
+/** Passes a podwright to the work, checks that it leaves nothing on the machine, and cleans up in any case. */
 export async function withPodwright(
   work: (podwright: Podwright) => Promise<void>,
   runtime: TestRuntime = runtimeUnderTest(),
@@ -287,7 +289,7 @@ export async function withPodwright(
   }
 }
 
-/** Whether somebody answers on the engine's socket. */
+/** Whether the engine responds on its socket. */
 export async function engineAnswers(client: EngineClient): Promise<boolean> {
   return await client.health().then(
     () => true,
@@ -295,7 +297,7 @@ export async function engineAnswers(client: EngineClient): Promise<boolean> {
   );
 }
 
-/** Waits until something is so; what can't be asked yet is not so yet. The name is for the error. */
+/** Waits for a condition; errors count as false. The name is for the error. */
 export async function until(
   what: string | (() => string),
   isSo: () => Promise<boolean>,
@@ -323,20 +325,20 @@ export async function sleep(ms: number): Promise<void> {
   await new Promise((done) => setTimeout(done, ms));
 }
 
-/** containerd's verbose answers hold JSON. */
+/** containerd's verbose responses contain JSON. */
 function pidOf(info: Readonly<Record<string, string>>): number {
   const { pid } = JSON.parse(info["info"] ?? "{}") as { readonly pid?: number };
   if (pid === undefined || pid <= 0) throw new Error("the runtime names no process");
   return pid;
 }
 
-/** Ends the engine and containerd, every pod, and removes mounts, interface, cgroups, logs and directories. */
+/** Stops the engine and containerd, every pod, and removes mounts, interface, cgroups, logs and directories. */
 async function removeEverything(layout: RuntimeLayout): Promise<void> {
   const uids = await journaledUids(layout);
   for (const { pid, command } of await processesOf(layout)) {
     if (command.includes(" engine --state-dir ")) systemProcesses.kill(pid, "SIGKILL");
   }
-  // containerd itself gives addresses, firewall rules and namespaces back.
+  // containerd itself releases addresses, firewall rules and namespaces.
   if ((await findContainerd(systemProcesses, layout)) !== undefined) await removeSandboxes(layout);
   for (const { pid } of await processesOf(layout)) systemProcesses.kill(pid, "SIGKILL");
   await until("processes to end", async () => (await processesOf(layout)).length === 0).catch(() => {});
@@ -358,7 +360,7 @@ async function removeSandboxes(layout: RuntimeLayout): Promise<void> {
   );
 }
 
-/** State directories of test processes that were killed before they could clean up. */
+/** State directories of test processes that were killed before their clean-up. */
 async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1]);
@@ -367,7 +369,7 @@ async function removeAbandoned(): Promise<void> {
   }
 }
 
-/** The runner ends a file that takes too long by SIGTERM and waits a moment: what was started must not outlive it. */
+/** The runner ends a slow file by SIGTERM and waits a moment: what was started must not outlive it. */
 async function endOnSignal(): Promise<never> {
   await Promise.allSettled([...open].map((podwright) => podwright.cleanUp()));
   process.exit(1);

@@ -12,14 +12,14 @@ import { silentLog } from "../../src/sim/machine.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "./observed.ts";
 
-/** When {@link ProbeWorld}s begin, wall clock milliseconds. */
+/** Wall clock at the start of {@link ProbeWorld}s, in milliseconds. */
 export const wallStart = Date.UTC(2026, 10, 20, 14, 0, 0);
 /** What a probe of that TCP port is. */
 export const port = (number: number): { readonly tcpSocket: { readonly port: number } } => ({
   tcpSocket: { port: number },
 });
 
-/** Where TCP probes go to: by port, what it answers now. Each probe is noted as `port at ms`. */
+/** TCP probes by port, with their current results. Each probe is recorded as `port at ms`. */
 class FakeNetwork implements NetworkProbes {
   readonly probes: string[] = [];
   readonly down = new Set<number>();
@@ -44,7 +44,7 @@ class FakeNetwork implements NetworkProbes {
   grpcHealth = (): Promise<never> => Promise.reject(new Error("not used here"));
 }
 
-/** A prober on its own, with a network, a disk and a clock that a test moves. */
+/** A prober on its own, with a network, a disk and a clock that the test controls. */
 export class ProbeWorld {
   readonly clock = new ManualClock(wallStart);
   readonly network = new FakeNetwork(this.clock);
@@ -52,10 +52,10 @@ export class ProbeWorld {
   readonly changes: string[] = [];
   readonly files: MemoryFiles;
   readonly manager: ProbeManager;
-  /** What the API server has of the pod. */
+  /** The pod's status at the API server. */
   said: PodStatus | undefined;
 
-  /** @param files of an earlier life */
+  /** @param files of an earlier run */
   constructor(files?: MemoryFiles) {
     this.files = files ?? new MemoryFiles(this.clock);
     void this.files.makeDirectory("/var/lib/kubelet/podwright", 0o700);
@@ -74,7 +74,7 @@ export class ProbeWorld {
     this.manager.results.onChange(({ container, type, result }) => this.changes.push(`${container} ${type} ${result}`));
   }
 
-  /** What a pod's worker tells of a pod with this one container, which started `agoMs` ago. */
+  /** The worker's observation of a pod with this one container, which started `agoMs` ago. */
   see(container: Partial<Container>, change: Partial<ContainerStatus> = {}, options: SeeOptions = {}): void {
     const { agoMs = 0, ending = false, spec = {} } = options;
     const startedAt = BigInt(this.clock.now() - agoMs) * 1_000_000n;
@@ -83,7 +83,7 @@ export class ProbeWorld {
     this.manager.observe(pod, testStatus([testSandbox()], [instance]), ending);
   }
 
-  /** `ready`, `started` and what speaks against the instance. */
+  /** `ready`, `started` and the failure of the instance, if any. */
   state(
     container: Partial<Container>,
     id = "c-0",

@@ -1,6 +1,6 @@
 import type { ParsedFamily } from "./exposition.ts";
 
-/** Names that Kubernetes has, against the rules of others or its own later ones. */
+/** Kubernetes' names that violate the rules of others or its own later ones. */
 const excepted = new Set([
   // Counters without _total.
   "kubelet_evented_pleg_connection_error_count",
@@ -17,7 +17,7 @@ const excepted = new Set([
   ]),
   // In milliseconds.
   "kubelet_pod_resize_duration_milliseconds",
-  // Not counters, with a counter's suffix.
+  // Not counters, but with a counter's suffix.
   "kubelet_containers_per_pod_count",
   "container_fs_inodes_total",
 ]);
@@ -34,7 +34,7 @@ const units: Readonly<Record<string, string>> = {
   celsius_degrees: "celsius",
 };
 
-/** What promtool's `check metrics` complains of; empty: nothing. */
+/** The complaints of promtool's `check metrics`; empty: none. */
 export function promlint(families: readonly ParsedFamily[]): string[] {
   return families
     .filter(({ name }) => !excepted.has(name))

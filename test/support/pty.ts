@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 
-/** Runs a command on a terminal of its own: lines of JSON on its input type or resize, its output is the terminal's. */
+/** Runs a command on its own terminal: lines of JSON on its input type or resize, its output is the terminal's. */
 const program = `
 import fcntl, json, os, pty, select, struct, sys, termios
 pid, master = pty.fork()
@@ -39,9 +39,9 @@ sys.exit(os.waitstatus_to_exitcode(status) % 256)
 export const noPty =
   spawnSync("python3", ["-c", "import pty, termios"]).status === 0 ? false : "there is no python3 to open a terminal";
 
-/** A command that believes to be talked to by a person. */
+/** A command on a pseudo terminal, as for a person. */
 export class PtyCommand implements Disposable {
-  /** What the terminal has shown so far. */
+  /** The terminal's output so far. */
   shown = "";
   readonly ended: Promise<number>;
   readonly #child: ChildProcess;

@@ -5,7 +5,7 @@ import { type Replay, replay } from "../../src/replay/replay.ts";
 /** Where recordings from the field become tests (docs/replay.md). */
 export const recordingsDirectory = join(import.meta.dirname, "../fixtures/recordings");
 
-/** Decides everything in a recording of test/fixtures/recordings/ again. */
+/** Repeats the decisions of a recording in test/fixtures/recordings/. */
 export function replayFixture(name: string): Replay {
   return replay(readFileSync(join(recordingsDirectory, name), "utf8"));
 }

@@ -15,20 +15,20 @@ const mediaTypes = {
   layer: "application/vnd.oci.image.layer.v1.tar+gzip",
 } as const;
 
-/** Who may use a private registry; the hash is the password's. */
+/** The user of a private registry; the hash is of the password. */
 export const registryUser = {
   name: "puller",
   password: "s3cret-pass",
   bcrypt: "$2b$05$abcdefghijklmnopqrstuuV7fpPozvyqJfnY19y0802WTlXUm6Rjy",
 } as const;
 
-/** What `docker login` writes for the user of a private registry, or of a part of it. */
+/** `docker login`'s file for the user of a private registry, or of a part of it. */
 export function dockerConfig(...places: readonly string[]): string {
   const auth = Buffer.from(`${registryUser.name}:${registryUser.password}`).toString("base64");
   return JSON.stringify({ auths: Object.fromEntries(places.map((place) => [place, { auth }])) });
 }
 
-/** Debian's docker-registry on loopback, on a port and a directory of its own. */
+/** Debian's docker-registry on loopback, with its own port and directory. */
 export class Registry implements AsyncDisposable {
   /** `127.0.0.1:<port>`, the first part of its images' names. */
   readonly address: string;
@@ -78,7 +78,7 @@ export class Registry implements AsyncDisposable {
     }
   }
 
-  /** Pushes an image of one layer with one file, `/content`; gives its full name. */
+  /** Pushes an image of one layer with one file, `/content`; returns its full name. */
   async push(repository: string, tag: string, content: string | Buffer, user?: string): Promise<string> {
     const layer = tar([{ path: "content", type: "file", mode: 0o755, data: Buffer.from(content) }]);
     const config = {

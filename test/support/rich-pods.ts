@@ -2,16 +2,16 @@ import type { Container } from "../../src/api/container.ts";
 import type { ConfigMapManifest, PodManifest } from "../../src/api/pod.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 
-/** What a rich pod is; {@link richPod}. */
+/** Kinds of rich pods; see {@link richPod}. */
 export type RichKind = "service" | "job" | "restarter" | "node";
 
 export const richKinds: readonly [RichKind, ...RichKind[]] = ["service", "job", "restarter", "node"];
 
-/** A pod that uses much of what pods can, and keeps a record of what its containers did and when. */
+/** A pod that uses many features, and keeps a record of its containers' actions. */
 export interface RichPod {
   readonly name: string;
   readonly kind: RichKind;
-  /** Of its manifest: another one replaces the pod. */
+  /** Version of its manifest: another one replaces the pod. */
   readonly version: number;
   readonly manifest: PodManifest;
   readonly configMap: ConfigMapManifest;
@@ -19,15 +19,15 @@ export interface RichPod {
   readonly lasting: readonly string[];
 }
 
-/** One line of a record: container `name` of a version of the pod did this. */
+/** One line of a record: an action of container `name` in a version of the pod. */
 export interface Deed {
   readonly version: number;
   readonly name: string;
-  /** `start`, `done` (ended well), `failed`, `end` (was told to end), `hook-start`, `hook-stop`. */
+  /** `start`, `done` (succeeded), `failed`, `end` (got SIGTERM), `hook-start`, `hook-stop`. */
   readonly what: string;
 }
 
-/** Begins every container: it appends to the pod's record from now on. */
+/** Beginning of every container's script: functions that append to the pod's record. */
 const prelude = `record() { echo "$VERSION $NAME $1" >> /record/deeds; }
 record start
 trap 'record end; exit 0' TERM
@@ -160,7 +160,7 @@ function service(shell: Shell, hostPort: number): Contents {
 }
 
 function job(shell: Shell): Contents {
-  // What was done before is in the pod's own volume, which a replaced pod does not have.
+  // Earlier attempts are recorded in the pod's own volume, which a replaced pod does not have.
   const once = (then: string): string => `[ -f /part/tried ] || { touch /part/tried; record failed; exit 1; }; ${then}`;
   const sidecar = { restartPolicy: "Always" } as const;
   return {
@@ -175,7 +175,6 @@ function job(shell: Shell): Contents {
   };
 }
 
-/** The lines of a record. */
 export function parseDeeds(text: string): Deed[] {
   return text
     .split("\n")

@@ -8,7 +8,7 @@ import type {
 } from "../../src/runtime/status/pod-status.ts";
 import type { StatusInputs } from "../../src/status/inputs.ts";
 
-/** A container instance as a runtime shows it; what is not said is that of a container that runs well. */
+/** A container instance of a runtime; defaults are those of a running container. */
 export function runtimeContainer(
   name: string,
   changed: Partial<Omit<RuntimeContainerStatus, "id">> & { readonly id?: string } = {},
@@ -54,7 +54,7 @@ export function runtimeStatus(
   return { uid: podUid(uid), name, namespace, sandboxes, containers };
 }
 
-/** Inputs for a pod of which nothing but the runtime's state is known. */
+/** Inputs for a pod with only its runtime state known. */
 export function statusInputs(pod: Pod, changed: Partial<StatusInputs> = {}): StatusInputs {
   return {
     pod,
@@ -75,10 +75,7 @@ export function statusInputs(pod: Pod, changed: Partial<StatusInputs> = {}): Sta
 
 const nanoseconds = (time: string | null): bigint => (time === null ? 0n : BigInt(Date.parse(time)) * 1_000_000n);
 
-/**
- * What the runtime, the probes and the last start must have shown for a recorded status: the inputs that led to it, as
- * far as it tells.
- */
+/** The runtime state, probe results and start failures behind a recorded status, as far as it shows. */
 export function inputsBehind(pod: Pod, recorded: PodStatus, previous: PodStatus | undefined): StatusInputs {
   const statuses = [...(recorded.initContainerStatuses ?? []), ...(recorded.containerStatuses ?? [])];
   const ready = recorded.conditions?.find(({ type }) => type === "PodReadyToStartContainers")?.status === "True";
@@ -109,7 +106,7 @@ export function inputsBehind(pod: Pod, recorded: PodStatus, previous: PodStatus 
   });
 }
 
-/** Newest first: the current instance, when there is one, and the one before it. */
+/** Newest first: the current instance, if any, and the previous one. */
 function instancesOf(status: ContainerStatus): { container: RuntimeContainerStatus; message: string }[] {
   const { state, lastState } = status;
   const ends = [state.terminated, lastState.terminated].filter((end) => end !== undefined);

@@ -2,19 +2,19 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-/** A containerd that is there to be tested with. */
+/** A containerd for tests. */
 export interface TestRuntime {
-  /** Where it is from: `sid`, `trixie` (scripts/fetch-runtimes.sh brings them), `system`, or `given`. */
+  /** Its origin: `sid`, `trixie` (scripts/fetch-runtimes.sh fetches them), `system`, or `given`. */
   readonly name: string;
-  /** `2.1.9`, as the binary says. */
+  /** `2.1.9`, as the binary reports. */
   readonly version: string;
-  /** The directory to be searched first for containerd, its shim and ctr. */
+  /** The directory to search first for containerd, its shim and ctr. */
   readonly binDirectory: string;
 }
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Every containerd of this machine that runs, oldest version first. */
+/** Every usable containerd of this machine, oldest version first. */
 export function foundRuntimes(): TestRuntime[] {
   const places = [
     { name: "system", binDirectory: "/usr/bin" },
@@ -25,7 +25,7 @@ export function foundRuntimes(): TestRuntime[] {
     .toSorted((a, b) => compareVersions(a.version, b.version));
 }
 
-/** The containerd under test: PODWRIGHT_TEST_CONTAINERD (the path of its binary), otherwise the newest that is here. */
+/** The containerd under test: PODWRIGHT_TEST_CONTAINERD (the path of its binary), otherwise the newest available. */
 export function runtimeUnderTest(): TestRuntime {
   const given = process.env["PODWRIGHT_TEST_CONTAINERD"];
   const runtime = given === undefined ? foundRuntimes().at(-1) : runtimeAt("given", resolve(given));
@@ -40,7 +40,7 @@ function runtimeAt(name: string, binary: string): TestRuntime | undefined {
     const version = /\bv?(\d+\.\d+\.\d+)/.exec(text)?.[1] ?? "0.0.0";
     return { name, version, binDirectory: dirname(binary) };
   } catch {
-    // Built for a newer libc than this machine has.
+    // Built for a newer libc than this machine's.
     return undefined;
   }
 }

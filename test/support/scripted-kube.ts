@@ -3,7 +3,7 @@ import { ApiClient, type ApiClientLimits } from "../../src/api-client/client.ts"
 import type { KubeRequest, KubeResponse, KubeTransport } from "../../src/ports/kube-api.ts";
 import { ManualClock, settle } from "./manual-clock.ts";
 
-/** One request that came, and the ways to answer it. */
+/** A received request, with methods to respond. */
 export class ScriptedRequest {
   readonly request: KubeRequest;
   readonly url: URL;
@@ -14,7 +14,7 @@ export class ScriptedRequest {
   constructor(request: KubeRequest) {
     this.request = request;
     this.url = new URL(request.path, "http://kube");
-    // Who is called off before the answer came need not wait for it.
+    // A canceled request need not wait for its response.
     this.#answer.promise.catch(() => {});
     onAbort(request.signal, () => {
       this.#answer.reject(request.signal.reason);
@@ -30,25 +30,25 @@ export class ScriptedRequest {
     return this.request.body === undefined ? undefined : JSON.parse(this.request.body);
   }
 
-  /** A whole answer. */
+  /** A complete JSON response. */
   async json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.text(JSON.stringify(value), status, headers);
   }
 
-  /** A whole answer that need not be JSON. */
+  /** A complete response of any type. */
   async text(text: string, status: number, headers: Readonly<Record<string, string>>): Promise<void> {
     this.#open(status, headers);
     this.#chunks.push(text, undefined);
     await this.#flush();
   }
 
-  /** An answer that goes on. */
+  /** A streaming response. */
   async open(): Promise<void> {
     this.#open(200, {});
     await settle();
   }
 
-  /** More of the answer; values become a line each, texts go as they are. */
+  /** More of the response; values become one line each, strings are sent as they are. */
   async write(...parts: readonly (object | string)[]): Promise<void> {
     for (const part of parts) this.#chunks.push(typeof part === "string" ? part : `${JSON.stringify(part)}\n`);
     await this.#flush();
@@ -59,7 +59,7 @@ export class ScriptedRequest {
     await this.#flush();
   }
 
-  /** The connection breaks. */
+  /** Breaks the connection. */
   fail(error: Error): void {
     this.#answer.reject(error);
     this.#chunks.push(error);
@@ -86,10 +86,10 @@ export class ScriptedRequest {
   }
 }
 
-/** An API server whose every answer the test gives by hand. */
+/** An API server with responses written by the test. */
 export class ScriptedKube implements KubeTransport {
   readonly clock = new ManualClock();
-  /** All that came, answered or not. */
+  /** All received requests, answered or not. */
   readonly requests: ScriptedRequest[] = [];
   #taken = 0;
 
@@ -107,7 +107,7 @@ export class ScriptedKube implements KubeTransport {
     );
   }
 
-  /** The next request that nobody has looked at, once it has come. */
+  /** The next unread request, once received. */
   async next(): Promise<ScriptedRequest> {
     await settle();
     const request = this.requests[this.#taken];
@@ -116,7 +116,7 @@ export class ScriptedKube implements KubeTransport {
     return request;
   }
 
-  /** Whether requests came that nobody has looked at. */
+  /** Whether there are no unread requests. */
   async isQuiet(): Promise<boolean> {
     await settle();
     return this.requests.length === this.#taken;

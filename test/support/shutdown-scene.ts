@@ -10,14 +10,14 @@ import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import type { ShutdownPeriod } from "../../src/shutdown/periods.ts";
 import type { ShutdownTimes } from "../../src/shutdown/shutdown-record.ts";
 
-/** A machine that is shut down and started again, and a node on it that is given time for its pods. */
+/** A machine that is shut down and started again, with a node that may delay the shutdown. */
 export class ShutdownScene {
   readonly clock = new SimClock(1_700_000_000_000);
   readonly world = new RuntimeWorld(this.clock);
   readonly node: SimNode;
   readonly login: SimLoginManager;
   readonly times: ShutdownTimes[] = [];
-  /** When the machine went off, in simulated ms, and what its login manager waited for last. */
+  /** When the machine powered off, in simulated ms, and what its login manager waited for last. */
   readonly powerOffs: { readonly atMs: number; readonly why: string }[] = [];
   readonly starts: { readonly atMs: number; readonly uid: string }[] = [];
 
@@ -66,7 +66,7 @@ export class ShutdownScene {
     );
   }
 
-  /** When podwright began to end pods for the shutdown, in simulated ms from the first of them on. */
+  /** When podwright began to end pods for the shutdown, in simulated ms from the first of them. */
   terminated(): Record<string, number> {
     const entries = this.node.entries.filter(({ what }) => what === "Terminated");
     return Object.fromEntries(entries.map(({ pod, atMs }) => [pod?.uid, atMs - (entries[0]?.atMs ?? 0)]));

@@ -3,7 +3,7 @@ import type { Logger } from "../../src/ports/log.ts";
 import type { SourceState } from "../../src/sources/source.ts";
 import { ManualClock } from "./manual-clock.ts";
 
-/** A journal that keeps what it is told, for tests. */
+/** A journal that records its entries, for tests. */
 export class MemoryRecorder implements Recorder {
   readonly entries: JournalInput[] = [];
 
@@ -11,7 +11,7 @@ export class MemoryRecorder implements Recorder {
     return this.entries.push(entry);
   }
 
-  /** Messages of the entries of one kind of event. */
+  /** Messages of the entries with one name. */
   messages(what: string): string[] {
     return this.entries.filter((entry) => entry.what === what).map((entry) => entry.message);
   }
@@ -25,7 +25,7 @@ export const silentLog: Logger = {
   child: () => silentLog,
 };
 
-/** What a source needs, and everything that it delivered. */
+/** A source's dependencies, and everything that it delivered. */
 export class SourceHarness {
   readonly clock = new ManualClock();
   readonly journal = new MemoryRecorder();
@@ -37,7 +37,7 @@ export class SourceHarness {
     this.delivered.push(state);
   };
 
-  /** Names and images of the pods that were delivered last. */
+  /** Names and images of the last delivery. */
   get pods(): string[] | undefined {
     return this.delivered.at(-1)?.pods.map(({ pod }) => `${pod.metadata.name} ${pod.spec.containers[0]?.image ?? ""}`);
   }

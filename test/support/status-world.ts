@@ -28,7 +28,7 @@ export function apiPod(name: string, more: Partial<ApiPod["metadata"]> = {}, sta
   };
 }
 
-/** As the server answers a patch. */
+/** The server's response to a patch. */
 export function answer(pod: ApiPod, status: PodStatus, resourceVersion: string): object {
   const { metadata, spec } = pod;
   return { metadata: { ...metadata, resourceVersion }, spec, status };
@@ -39,11 +39,11 @@ export class StatusWorld {
   readonly journal = new MemoryRecorder();
   readonly statuses = new StatusManager(this.journal);
   readonly sync: StatusSync;
-  /** Pods of which others have changed conditions. */
+  /** Pods whose conditions others have changed. */
   readonly changed: string[] = [];
-  /** Mirror pods whose status was not taken. */
+  /** Mirror pods whose status was rejected. */
   readonly refused: string[] = [];
-  /** Of static pods' manifests, by UID. */
+  /** Hashes of static pods' manifests, by UID. */
   readonly hashes = new Map([["static-uid", "hash"]]);
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;

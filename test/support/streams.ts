@@ -8,7 +8,7 @@ export const streamImage = "docker.io/library/busybox:latest";
 const script = "echo started; httpd -p 8091 -h /etc; trap 'exit 0' TERM; while true; do sleep 1; done";
 const reader = "while read line; do echo got $line; done; sleep 1000";
 
-/** A pod with a web server in `c`, and a container `reader` that answers each line of its input. */
+/** A pod with a web server in `c`, and a container `reader` that echoes its input. */
 export const streamPod: Fields = {
   apiVersion: "v1",
   kind: "Pod",
@@ -24,7 +24,7 @@ export const streamPod: Fields = {
   },
 };
 
-/** Bytes that no part of them tells of another. */
+/** Incompressible, unpredictable bytes. */
 export async function* noise(bytes: number): AsyncGenerator<Uint8Array> {
   const block = randomBytes(1 << 20);
   for (let sent = 0; sent < bytes; sent += block.length) {
@@ -33,7 +33,7 @@ export async function* noise(bytes: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** What a command reads and writes again has to be what it was given, byte for byte. */
+/** A command's echo must equal its input, byte for byte. */
 export async function echoIntact(kubectl: Kubectl, bytes: number): Promise<void> {
   const hash = createHash("sha256");
   async function* hashed(): AsyncGenerator<Uint8Array> {
@@ -46,7 +46,7 @@ export async function echoIntact(kubectl: Kubectl, bytes: number): Promise<void>
   assert.deepEqual(echoed, { sha256: hash.digest("hex"), bytes });
 }
 
-/** Connections at a time through one port-forward, each with so many bytes of a file. */
+/** Concurrent connections through one port-forward, each with this many bytes of a file. */
 export async function forwardIntact(kubectl: Kubectl, connections: number, bytesEach: number): Promise<void> {
   const make = `head -c ${bytesEach} /dev/urandom > /etc/big && sha256sum /etc/big`;
   const expected = (await kubectl.succeed("exec", "web", "-c", "c", "--", "sh", "-c", make)).split(" ")[0];

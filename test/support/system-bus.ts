@@ -12,7 +12,7 @@ import {
   encodeMessage,
 } from "../../src/linux/dbus/message.ts";
 
-/** Why there can be no bus here; false: there can. */
+/** Why there is no bus here; false: there is one. */
 export function needsBus(): string | false {
   if (process.getBuiltinModule("node:ffi") === undefined) return `Node.js ${process.version} has no node:ffi`;
   return spawnSync("dbus-daemon", ["--version"]).status === 0 ? false : "needs dbus-daemon";
@@ -21,22 +21,22 @@ export function needsBus(): string | false {
 const manager = "org.freedesktop.login1.Manager";
 const object = "/org/freedesktop/login1";
 const [pollMs, answer, error, signal] = [5, 2, 3, 4];
-/** F_SETFL's flag of a pipe that nobody waits for. */
+/** O_NONBLOCK, for pipes that are polled. */
 const nonBlocking = 0o4000;
 
-/** A D-Bus daemon of the test's own, and on it what stands for systemd-logind. */
+/** A private D-Bus daemon with a fake systemd-logind. */
 export class SystemBus implements AsyncDisposable {
   readonly address: string;
-  /** The locks that were asked for, in their order: what for, by whom, why and how. */
+  /** The requested locks in order: what, who, why and mode. */
   readonly inhibitors: (readonly string[])[] = [];
-  /** Signals that units were sent. */
+  /** Signals sent to units. */
   readonly kills: (readonly BusValue[])[] = [];
   delayMaxMs = 60_000;
   isPreparing = false;
   readonly #daemon: ChildProcess;
   readonly #descriptor: number;
   readonly #library = openCLibrary();
-  /** Ends of pipes whose other ends are locks. */
+  /** Pipe ends whose other ends are locks. */
   readonly #locks: number[] = [];
   #rest: Buffer = Buffer.alloc(0);
   #serial = 100;
@@ -64,7 +64,7 @@ export class SystemBus implements AsyncDisposable {
     return bus;
   }
 
-  /** Locks that are held. */
+  /** The number of held locks. */
   get locks(): number {
     return this.#locks.filter((pipe) => isHeld(pipe)).length;
   }
@@ -107,7 +107,7 @@ export class SystemBus implements AsyncDisposable {
     for (const name of ["org.freedesktop.login1", "org.freedesktop.systemd1"]) {
       writeSync(this.#descriptor, call("RequestName", "su", name, 0));
     }
-    // Both names have been given.
+    // Both names have been acquired.
     for (let answers = 0; answers < 3;) if ((await this.#next()).kind === "answer") answers++;
   }
 
@@ -119,7 +119,7 @@ export class SystemBus implements AsyncDisposable {
   }
 
   #take({ sender, serial, member, values = [] }: BusMessage): void {
-    // A variant is the letter of its type, and its value.
+    // A variant consists of its type's letter and its value.
     const reply = (signature: string, given: readonly BusValue[], descriptor?: number): void => {
       const body = signature === "v" ? `g${String(given[0])}` : signature;
       const fields = [
@@ -151,7 +151,7 @@ export class SystemBus implements AsyncDisposable {
     }
   }
 
-  /** The end that is given away. */
+  /** The end that is passed to the client. */
   #newLock(): number {
     const ends = new Int32Array(2);
     this.#library("pipe2", ["pointer", "int32"], "int32")(addressOf(ends), nonBlocking);
@@ -196,7 +196,7 @@ export class SystemBus implements AsyncDisposable {
   }
 }
 
-/** Nothing to be read; at the end of the pipe nobody has its other end. */
+/** An empty pipe is held; at end-of-file its other end is closed. */
 function isHeld(pipe: number): boolean {
   try {
     readSync(pipe, Buffer.alloc(1));

@@ -1,6 +1,6 @@
 import type { Logger } from "../../src/ports/log.ts";
 
-/** A log that adds `level: message {"field":"value"}` to what was told; what is for debugging it leaves out. */
+/** A logger that appends `level: message {"field":"value"}` to a list, without debug lines. */
 export function toldLog(told: string[]): Logger {
   const log =
     (level: string) =>

@@ -4,17 +4,17 @@ import type { PodStatus } from "../../src/api/status.ts";
 
 const directory = new URL("../fixtures/vectors/", import.meta.url);
 
-/** The text of a file that was recorded from the Go kubelet. */
+/** A text file recorded from the Go kubelet. */
 export function vectorText(name: string): string {
   return readFileSync(new URL(name, directory), "utf8");
 }
 
-/** A recorded file of JSON. The caller knows its shape. */
+/** A recorded JSON file. The caller knows its shape. */
 export function vectorJson<T>(name: string): T {
   return JSON.parse(vectorText(name)) as T;
 }
 
-/** The static pods that the Go kubelet ran, defaulted, with the status that it showed. */
+/** The Go kubelet's static pods, defaulted, with their status. */
 export function recordedPods(): (Pod & { readonly status: PodStatus })[] {
   return vectorJson<{ items: (Pod & { status: PodStatus })[] }>("pods.json").items;
 }

@@ -12,10 +12,10 @@ import { podWith } from "./pods.ts";
 
 export const cause: Cause = { code: "Resync", message: "a test wants it" };
 
-/** Nothing but the volumes. */
+/** No objects beyond the volumes. */
 export const needs: NeededObjects = { spec: {} };
 
-/** ConfigMaps and Secrets of namespace `ns` that a test sets; each `set` makes a new object. */
+/** ConfigMaps and Secrets of namespace `ns` for tests; each `set` creates a new object. */
 export class TestObjects implements ObjectLookup {
   readonly #configMaps = new Map<string, ConfigMapContent>();
   readonly #secrets = new Map<string, SecretContent>();
@@ -46,7 +46,7 @@ export class TestObjects implements ObjectLookup {
   }
 }
 
-/** A volume manager on given ports, with objects to set and its journal to read. */
+/** A volume manager on given ports, with settable objects and a readable journal. */
 export class VolumesUnderTest {
   readonly objects = new TestObjects();
   readonly entries: JournalInput[] = [];
@@ -60,7 +60,7 @@ export class VolumesUnderTest {
     this.manager = this.restart();
   }
 
-  /** The next life of podwright on the same machine. */
+  /** The next run of podwright on the same machine. */
   restart(changed: Partial<VolumeDependencies> = {}, more: readonly VolumePlugin[] = []): VolumeManager {
     const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
     const { objects = this.objects } = changed;

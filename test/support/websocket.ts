@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { request, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
 
-/** A WebSocket (RFC 6455) as Kubernetes' streams use it: binary messages whose first byte is the channel. */
+/** A WebSocket (RFC 6455) for Kubernetes' streams: binary messages whose first byte is the channel. */
 export class ChannelSocket implements Disposable {
   readonly #socket: Duplex;
   readonly #messages: AsyncGenerator<Uint8Array>;
@@ -13,7 +13,7 @@ export class ChannelSocket implements Disposable {
     this.#messages = messages(socket, head);
   }
 
-  /** @throws with the status and text of an answer that is no upgrade */
+  /** @throws with the status and text of a response that is not an upgrade */
   static async open(options: RequestOptions, protocol: string): Promise<ChannelSocket> {
     const headers = {
       ...(options.headers as Record<string, string> | undefined),
@@ -41,12 +41,12 @@ export class ChannelSocket implements Disposable {
     const length =
       payload.length < 126 ? Buffer.from([0x80 | payload.length]) : Buffer.from([0x80 | 127, 0, 0, 0, 0, 0, 0, 0, 0]);
     if (payload.length >= 126) length.writeBigUInt64BE(BigInt(payload.length), 1);
-    // A mask of zeros leaves the payload as it is.
+    // A zero mask leaves the payload unchanged.
     const frame = Buffer.concat([Buffer.from([0x82]), length, Buffer.alloc(4), payload]);
     if (!this.#socket.write(frame)) await once(this.#socket, "drain");
   }
 
-  /** What comes on each channel, until the server closes. */
+  /** The data of each channel, until the server closes. */
   async receive(): Promise<Map<number, Buffer>> {
     const parts = new Map<number, Uint8Array[]>();
     for await (const message of this.#messages) {
@@ -56,7 +56,7 @@ export class ChannelSocket implements Disposable {
     return new Map([...parts].map(([channel, pieces]) => [channel, Buffer.concat(pieces)]));
   }
 
-  /** The next message that is not empty, with its channel. */
+  /** The next non-empty message, with its channel. */
   async next(): Promise<{ readonly channel: number; readonly data: Buffer } | undefined> {
     for (;;) {
       const { value, done } = await this.#messages.next();
@@ -71,7 +71,7 @@ export class ChannelSocket implements Disposable {
   }
 }
 
-/** The payloads of the server's frames, of which none is in parts or masked. */
+/** The payloads of the server's frames, which are neither fragmented nor masked. */
 async function* messages(socket: Duplex, head: Uint8Array): AsyncGenerator<Uint8Array> {
   let buffer: Buffer = Buffer.from(head);
   const chunks = socket[Symbol.asyncIterator]();

@@ -1,7 +1,7 @@
 /**
- * Random pods whose end can be foretold: whatever the machine's pace, what they have come to after a minute is the same.
- * So nothing happens near that moment: containers end at once, after three seconds or never. A loaded machine is later
- * than the simulator and never earlier, so moments are chosen shortly before the next thing would happen.
+ * Random pods with a predictable end: whatever the machine's speed, their state after a minute is the same. So nothing
+ * happens near that moment: containers exit at once, after three seconds or never. A loaded machine is later than the
+ * simulator and never earlier, so moments are chosen shortly before the next event.
  */
 import { podUid } from "../../src/base/ids.ts";
 import type { Container } from "../../src/api/container.ts";
@@ -12,14 +12,14 @@ import { healthCommand, healthPath, isSickAtTimes, parseHealth } from "../../src
 import type { SimRandom } from "../../src/sim/random.ts";
 import { withDefaults } from "../../src/sources/defaults.ts";
 
-/** What one pod's name goes through, in the simulator and on a real runtime. */
+/** The history of one pod name, in the simulator and on a real runtime. */
 export interface PlannedPod {
   readonly first: Pod;
   /** What happens to it after `changeAfterMs`. */
   readonly change: "stays" | "goes" | { readonly replacedBy: Pod };
 }
 
-/** When pods are stopped or replaced, and when all are looked at. */
+/** When pods are stopped or replaced, and when all are compared. */
 export const changeAfterMs = 8_000;
 export const lookAfterMs = 66_000;
 
@@ -33,7 +33,7 @@ export function drawPlannedPod(name: string, random: SimRandom): PlannedPod {
 
 function drawPod(name: string, uid: string, random: SimRandom): Pod {
   const restartPolicy = random.pick(["Always", "OnFailure", "Never"]);
-  // What runs again and again when the pod ends would be at another place each time.
+  // The state of looping containers at the pod's end would vary.
   const deadline = random.chance(0.1) && { activeDeadlineSeconds: 28 };
   const mayLoop = deadline === false;
   const initContainers = random.chance(0.5)
@@ -44,7 +44,7 @@ function drawPod(name: string, uid: string, random: SimRandom): Pod {
   const drawn = Array.from({ length: random.integer(1, 2) }, (_, index) =>
     drawContainer(`c${index}`, uid, random, mayLoop),
   );
-  // Where the pod may end, whether a sidecar ends before it is stopped would be a race.
+  // If the pod may end, a sidecar's exit would race with its stop.
   const containers = initContainers.some(isEndingSidecar)
     ? drawn.map(({ restartPolicy: _policy, restartPolicyRules: _rules, ...container }) => container)
     : drawn;
@@ -86,7 +86,7 @@ function drawContainer(name: string, uid: string, random: SimRandom, mayLoop: bo
   const command = behaviourCommand({
     exitAfterMs: mayLoop ? exitAfterMs : undefined,
     exitCode: random.pick([0, 1, 3]),
-    // Whether its end or SIGKILL comes first would be a race.
+    // Its exit would race with SIGKILL.
     deaf: random.chance(0.4) && exitAfterMs === undefined,
     unstartable: random.chance(0.07) && mayLoop,
   });
@@ -99,7 +99,7 @@ function drawContainer(name: string, uid: string, random: SimRandom, mayLoop: bo
   const readiness = random.chance(0.3) && {
     readinessProbe: { exec: { command: health(random.chance(0.4)) }, periodSeconds: 1 },
   };
-  // Its own end and that by the probe, which a busy machine begins late, would be a race too.
+  // Its exit would race with the probe, which a busy machine begins late.
   const liveness = mayLoop &&
     exitAfterMs !== 3000 &&
     random.chance(0.1) && {
@@ -136,7 +136,7 @@ function drawHooks(random: SimRandom, mayFail: boolean): Partial<Container> {
   return { lifecycle: { ...postStart, ...preStop } };
 }
 
-/** The same pod for a real runtime: its simulated commands and images as real ones. */
+/** The same pod for a real runtime: with real commands and images. */
 export function realManifest(pod: Pod): PodManifest {
   const real = (container: Container): Container => ({
     ...container,
@@ -163,7 +163,7 @@ function realHandler<T extends { readonly exec?: { command?: string[] | undefine
   return { ...handler, exec: { command: realCommand(handler.exec?.command ?? []) } };
 }
 
-/** What a simulated command does, as a command that does it. */
+/** The real command for a simulated one. */
 function realCommand(command: readonly string[]): string[] {
   const hook = parseHook(command);
   if (hook !== undefined) return shell(`sleep ${hook.durationMs / 1000}; exit ${hook.exitCode}`);

@@ -1,6 +1,6 @@
 /**
- * What the controllers of a cluster do with pods, as far as a node sees it: each makes and deletes pods at the API
- * server as a Deployment, a DaemonSet, a Job or a StatefulSet would, and waits until they are so.
+ * Controllers of a cluster, as far as a node notices: each creates and deletes pods at the API server as a Deployment,
+ * a DaemonSet, a Job or a StatefulSet would, and waits for the result.
  */
 import type { ApiObject, Fields } from "../apiserver/objects.ts";
 import type { TestApiServer } from "../apiserver/server.ts";
@@ -47,14 +47,17 @@ export class Workloads {
     await Promise.all(names.map((name) => this.#until(name, (pod) => pod === undefined)));
   }
 
-  /** As a ReplicaSet: names nobody had before. */
+  /** Like a ReplicaSet: with new names. */
   async replicas(set: string, count: number, version = "1"): Promise<string[]> {
     const names = Array.from({ length: count }, () => this.create(`${set}-${(this.#made++).toString(36)}`, version));
     await this.ready(...names);
     return names;
   }
 
-  /** As a Deployment's rolling update with maxSurge 1 and maxUnavailable 0: a new one ready, then an old one goes. */
+  /**
+   * Like a Deployment's rolling update with maxSurge 1 and maxUnavailable 0: a new pod becomes ready, then an old one
+   * is deleted.
+   */
   async roll(set: string, old: readonly string[], version: string): Promise<string[]> {
     const names: string[] = [];
     for (const name of old) {
@@ -64,7 +67,7 @@ export class Workloads {
     return names;
   }
 
-  /** As a StatefulSet: one after the other by number. */
+  /** Like a StatefulSet: one after the other by ordinal. */
   async inOrder(set: string, count: number): Promise<string[]> {
     const names: string[] = [];
     for (let index = 0; index < count; index++) {
@@ -74,7 +77,7 @@ export class Workloads {
     return names;
   }
 
-  /** As a StatefulSet's rolling update: from the last to the first, each under its own name again. */
+  /** Like a StatefulSet's rolling update: from the last to the first, each under its own name again. */
   async replaceInOrder(names: readonly string[], version: string): Promise<void> {
     for (const name of names.toReversed()) {
       await this.remove(name);
@@ -83,7 +86,7 @@ export class Workloads {
     }
   }
 
-  /** As a Job: a pod after a failed one, up to so many; the name of that which succeeded. */
+  /** Like a Job: a new pod after a failed one, up to the limit; returns the name of the one that succeeded. */
   async job(name: string, backoffLimit: number): Promise<string> {
     for (let attempt = 0; attempt <= backoffLimit; attempt++) {
       const pod = this.create(`${name}-${attempt}`, String(attempt));

@@ -9,7 +9,7 @@ function shown(value: Json | undefined): string {
   return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
 
-/** Where two values differ: the deepest places. */
+/** The deepest places where two values differ. */
 function places(ours: Json | undefined, real: Json | undefined, path: string): string[] {
   if (isDeepStrictEqual(ours, real)) return [];
   const inner = (a: Record<string, Json | undefined>, b: Record<string, Json | undefined>): string[] =>
@@ -24,9 +24,9 @@ function places(ours: Json | undefined, real: Json | undefined, path: string): s
 }
 
 /**
- * What two runs of the suite have not in common, for people; nothing for what is known to differ.
- * @param ours what the API server for tests answered, by step
- * @param real what the real one did
+ * The differences of two runs of the suite, for people; known ones are omitted.
+ * @param ours the responses of the API server for tests, by step
+ * @param real those of the real one
  */
 export function differences(ours: ReadonlyMap<string, Json>, real: ReadonlyMap<string, Json>): string[] {
   const names = [...new Set([...real.keys(), ...ours.keys(), ...knownDifferences.keys()])];

@@ -1,4 +1,4 @@
-/** Steps at which the API server for tests differs from the real one and is to, and why. The list is held to. */
+/** Steps in which the API server for tests intentionally differs from the real one, and why. The list is enforced. */
 export const knownDifferences: ReadonlyMap<string, string> = new Map([
   ["a quantity", "it keeps quantities as they are written"],
   ["an apply patch", "it has no server-side apply"],

@@ -42,7 +42,7 @@ function condition(type: string, status: string, heartbeat = "2026-01-02T03:04:0
   };
 }
 
-/** Of a node what its kubelet wrote, and not what controllers do with a node that says nothing for a while. */
+/** The part of a Node that its kubelet writes, without what controllers do to a silent node. */
 function written(body: Fields): Fields {
   return { metadata: { ...fieldsAt(body, "metadata"), annotations: null }, status: fieldsAt(body, "status") };
 }

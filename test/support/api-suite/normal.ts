@@ -16,10 +16,10 @@ function ofText(text: string): string {
     .replaceAll(/(resource version: |current: |requestedResourceVersion |\()\d+/g, "$1<revision>");
 }
 
-/** Whose words clients pass on to people, and do not read themselves: it may be put in other words. */
+/** Statuses whose texts clients only display: their wording may differ. */
 const worded = new Set(["BadRequest", "Invalid", "UnsupportedMediaType", "NotAcceptable"]);
 
-/** Of an error what clients go by; what is wrong with an object is told by fields, not by words. */
+/** The parts of an error that clients evaluate; problems of an object are compared by field, not by wording. */
 export function refusal(status: Fields): Fields {
   const { message, ...rest } = status;
   const { causes, ...details } = fieldsAt(status, "details");
@@ -36,17 +36,17 @@ export function refusal(status: Fields): Fields {
   return { ...rest, message, details: { ...details, ...shown } };
 }
 
-/** Some distributions give pods one more certificate beside their tokens. */
+/** Some distributions add a certificate to pods' token volumes. */
 function isExtra(source: Json): boolean {
   return textAt(source, "configMap.name").endsWith("-service-ca.crt");
 }
 
-/** Nobody tells from what is empty whether it is there. */
+/** Absent and empty are equivalent. */
 function isEmpty(value: Json): boolean {
   return value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
-/** An answer without what cannot be the same twice: identities, times, revisions, who set which field. */
+/** A response without what varies: identities, times, revisions, field managers. */
 export function withoutNoise(value: Json): Json {
   if (typeof value === "string") return ofText(value);
   if (Array.isArray(value)) return (value as readonly Json[]).filter((item) => !isExtra(item)).map(withoutNoise);

@@ -150,7 +150,7 @@ async function isSomebodyElse({ step }: Steps): Promise<void> {
   );
 }
 
-/** What may be made of a pod, how it is printed, and who acts as whom. */
+/** Valid and invalid pods, their table output, and impersonation. */
 export async function playPodSpecs(steps: Steps): Promise<void> {
   await changes(steps);
   await isPrinted(steps);

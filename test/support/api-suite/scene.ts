@@ -3,7 +3,7 @@ import { type Answer, TestClient } from "../../apiserver/testing.ts";
 import { until } from "../podwright.ts";
 import { refusal, withoutNoise } from "./normal.ts";
 
-/** Where a suite is played: the API server for tests, or a real one. */
+/** The server under test: the API server for tests, or a real one. */
 export interface Stage {
   readonly url: string;
   readonly authority: {
@@ -13,7 +13,7 @@ export interface Stage {
       readonly usages: readonly "client"[];
     }) => { readonly certificate: string; readonly key: string };
   };
-  /** A token of a user of the group system:bootstrappers. */
+  /** A token of a user in the group system:bootstrappers. */
   readonly bootstrapToken: string;
 }
 
@@ -23,21 +23,21 @@ export interface StepOptions {
   readonly type?: string;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** Instead of {@link Who}'s own. */
+  /** Replaces the token of {@link Who}. */
   readonly token?: string;
-  /** Asks again until this holds: some of what the server knows comes to it late. */
+  /** Retries until this holds: the server learns of some changes late. */
   readonly until?: (answer: Answer) => boolean;
-  /** What of the body counts; default: all of it. */
+  /** The part of the body that counts; default: all of it. */
   readonly view?: (body: Fields) => Json | undefined;
 }
 
-/** A patch of a kind that kubelets send. */
+/** A patch type that kubelets use. */
 export const strategic = "application/strategic-merge-patch+json";
 export const merge = "application/merge-patch+json";
 export const json = "application/json-patch+json";
 export const apply = "application/apply-patch+yaml";
 
-/** One run of the suite against one server; every answer is kept as far as it must be the same everywhere. */
+/** One run of the suite against one server; every response is kept as far as it must be equal everywhere. */
 export class Scene implements Disposable {
   readonly steps = new Map<string, Json>();
   readonly #clients: Readonly<Record<Who, TestClient>>;
@@ -61,7 +61,7 @@ export class Scene implements Disposable {
     this.#tokens = { joiner: stage.bootstrapToken };
   }
 
-  /** Asks, and keeps the answer under a name. */
+  /** Sends a request, and keeps the response under a name. */
   async step(name: string, who: Who, request: string, body?: Json, options: StepOptions = {}): Promise<Answer> {
     if (this.steps.has(name)) throw new Error(`two steps are called ${name}`);
     const answer = await this.ask(who, request, body, options);
@@ -82,7 +82,7 @@ export class Scene implements Disposable {
     return answer;
   }
 
-  /** As {@link step}, without keeping the answer. @param request as `GET /api/v1/nodes` */
+  /** Like {@link step}, without keeping the response. @param request as `GET /api/v1/nodes` */
   async ask(who: Who, request: string, body?: Json, options: StepOptions = {}): Promise<Answer> {
     const [method = "", path = ""] = request.split(" ");
     const token = options.token ?? this.#tokens[who];
@@ -106,7 +106,7 @@ export class Scene implements Disposable {
     return answer;
   }
 
-  /** Keeps what a watch tells while something is done: the first events, as many as are told of. */
+  /** Records a watch during an action: the first events, up to the given number. */
   async watch(
     name: string,
     who: Who,
@@ -133,7 +133,7 @@ export class Scene implements Disposable {
   }
 }
 
-/** Of an object in a watch what tells which it is and how far; whole when it is no object. */
+/** The identity and progress of an object in a watch; other events as they are. */
 function briefly({ type, object }: { readonly type: string; readonly object: Fields }): Json {
   if (type === "ERROR" || type === "BOOKMARK") return withoutNoise(object);
   const { name, deletionGracePeriodSeconds, labels } = (object["metadata"] ?? {}) as Fields;
@@ -145,7 +145,7 @@ function briefly({ type, object }: { readonly type: string; readonly object: Fie
   });
 }
 
-/** A scene's own functions, to be called without it. */
+/** A scene's own functions, bound. */
 export interface Steps {
   readonly step: Scene["step"];
   readonly ask: Scene["ask"];

@@ -7,7 +7,7 @@ import { playPods } from "./pods.ts";
 import type { Scene, Steps } from "./scene.ts";
 import { playWatches } from "./watches.ts";
 
-/** Everything, in its order: later steps build on what earlier ones left. */
+/** The whole suite in order: later steps build on earlier ones. */
 export async function play(scene: Scene): Promise<void> {
   const steps: Steps = {
     step: scene.step.bind(scene),
