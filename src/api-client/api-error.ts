@@ -22,10 +22,13 @@ export class ApiError extends Error {
   readonly reason: string;
   /** The pause that the server requests, milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** What the server said, without the request. */
+  readonly answer: string;
 
-  constructor(code: number, reason: string, message: string, retryAfterMs?: number) {
+  constructor(code: number, reason: string, message: string, retryAfterMs?: number, answer = message) {
     super(message);
     this.name = "ApiError";
+    this.answer = answer;
     this.code = code;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
@@ -76,7 +79,7 @@ export function apiErrorOf(what: string, head: AnswerHead, body: unknown): ApiEr
   const retryAfterMs = typeof seconds === "number" && seconds >= 0 ? seconds * 1000 : undefined;
   const message = status?.message || `the API server answered with ${status === undefined ? headText(head) : code}`;
   // No reason is made of a code alone: proxies and load balancers, who answer without a Status, know of no object.
-  return new ApiError(status?.code || code, status?.reason ?? "", `${what}: ${message}`, retryAfterMs);
+  return new ApiError(status?.code || code, status?.reason ?? "", `${what}: ${message}`, retryAfterMs, message);
 }
 
 /** The header's seconds, or those to its date by the server's own clock (RFC 9110, 10.2.3). */

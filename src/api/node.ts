@@ -38,6 +38,8 @@ export const NodeObject = z.looseObject({
       addresses: z.array(z.looseObject({ type: z.string(), address: z.string() })).optional(),
       capacity: StringMap.optional(),
       allocatable: StringMap.optional(),
+      volumesInUse: z.array(z.string()).optional(),
+      volumesAttached: z.array(z.looseObject({ name: z.string(), devicePath: OptionalText })).optional(),
     })
     .optional(),
 });

@@ -13,6 +13,7 @@ import { runtimeClasses } from "../objects/runtime-classes.ts";
 import { pullAccount } from "../objects/service-accounts.ts";
 import { ServiceMemory } from "../objects/service-memory.ts";
 import { type Service, services as serviceResource } from "../objects/service-variables.ts";
+import { StorageObjects } from "../objects/storage-objects.ts";
 import { Collection } from "../objects/collection.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { Files } from "../ports/files.ts";
@@ -37,6 +38,8 @@ export interface ClusterObjectsDependencies {
 /** What the pods of a cluster's node refer to: ConfigMaps, Secrets, tokens, services and runtime classes. */
 export class ClusterObjects {
   readonly lookup: PodObjects;
+  /** What is behind claims. */
+  readonly storage: StorageObjects;
   readonly #deps: ClusterObjectsDependencies;
   readonly #objects: ApiObjects;
   readonly #tokens: ServiceAccountTokens;
@@ -45,6 +48,7 @@ export class ClusterObjects {
 
   constructor(deps: ClusterObjectsDependencies) {
     this.#deps = deps;
+    this.storage = new StorageObjects(deps.client);
     const { client, clock, random, journal } = deps;
     const watch: Watcher = (target, handler, signal) => new Reflector(deps, target, handler).run(signal);
     this.#objects = new ApiObjects({

@@ -13,6 +13,7 @@ import type { JournalInput } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
 import { EventRecorder } from "../events/event-recorder.ts";
+import type { NodeVolumes } from "../node/node-volumes.ts";
 import { NodeImages } from "../node/node-images.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";
@@ -75,6 +76,8 @@ export interface ClusterDependencies {
   readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
+  /** Volumes that the Node's status lists. */
+  readonly volumes: NodeVolumes;
   /** What else may keep the node from being ready. */
   readonly problems: readonly NodeProblem[];
   /** The API server's pods among the running ones, from their checkpoints. */
@@ -145,6 +148,7 @@ export class Cluster implements ClusterHooks {
         random,
         journal,
         log,
+        volumes: deps.volumes,
         observe: (signal) => this.#observe(signal),
         addressesPublished: (addresses) => setup.addresses.published(addresses),
         podCidr: async (podCidr, within) => {
@@ -291,7 +295,9 @@ export class Cluster implements ClusterHooks {
     const addresses = await this.#setup.addresses.look(signal);
     const { facts: cloud } = this.#cloud ?? {};
     const runtime = this.#runtime.facts;
-    return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures: pressure?.pressures };
+    const { used: volumesInUse } = this.#deps.volumes;
+    const { pressures } = pressure ?? {};
+    return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures, volumesInUse };
   }
 }
 

@@ -4,10 +4,12 @@ import type { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { KubeletDependencies } from "../kubelet/dependencies.ts";
 import { Kubelet } from "../kubelet/kubelet.ts";
+import { NodeVolumes } from "../node/node-volumes.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
 import type { PodUpdate, SourceName, SourceState } from "../sources/source.ts";
+import type { ClusterVolumes } from "../volumes/volume-manager.ts";
 import { ClusterLink } from "./cluster-link.ts";
 import { ClusterObjects } from "./cluster-objects.ts";
 import { Cluster, type ClusterSetup } from "./cluster.ts";
@@ -55,6 +57,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
   const objects =
     place && new ClusterObjects({ client: place.client, clock, random, journal, log, news, files, servicesFile });
   const link = objects && new ClusterLink(objects);
+  const volumes = new NodeVolumes();
   const deliver = (source: SourceName, state: SourceState): void => {
     mux.set(source, state);
     link?.wantedChanged();
@@ -71,6 +74,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       owns,
       features,
       cluster: link,
+      volumes: place && objects && clusterVolumes(place, { objects, volumes, link }),
       pressure,
       logOwners,
       rooms,
@@ -93,6 +97,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
         kubelet,
         mux,
         pressure,
+        volumes,
         problems: (rooms ?? []).flatMap(({ node = [] }) => node),
         lastKnown,
         deliver: (state) => deliver("api", state),
@@ -110,6 +115,21 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     run: async (signal) => {
       await Promise.all([kubelet.run(signal), cluster?.run(signal), objects?.run(signal)]);
     },
+  };
+}
+
+interface VolumeParts {
+  readonly objects: ClusterObjects;
+  readonly volumes: NodeVolumes;
+  readonly link: ClusterLink | undefined;
+}
+
+function clusterVolumes({ node }: ClusterSetup, { objects, volumes, link }: VolumeParts): ClusterVolumes {
+  return {
+    storage: objects.storage,
+    node: volumes,
+    labels: () => link?.place()?.labels,
+    byController: node.registration.controllerAttaches,
   };
 }
 

@@ -34,7 +34,7 @@ import { StartAttempts } from "../runtime/operations/start-attempts.ts";
 import { Teardowns } from "../runtime/operations/teardown.ts";
 import { type PodHolding, PodHoldings } from "../runtime/pod-holdings.ts";
 import { localPlugins } from "../volumes/local-plugins.ts";
-import { VolumeManager } from "../volumes/volume-manager.ts";
+import { type ClusterVolumes, VolumeManager } from "../volumes/volume-manager.ts";
 import type { Room } from "./room.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */
@@ -45,6 +45,7 @@ interface RuntimeParts {
   readonly objects: ObjectLookup;
   readonly features: UsedFeatures;
   readonly cluster?: ClusterHooks | undefined;
+  readonly volumes?: ClusterVolumes | undefined;
   readonly rooms?: readonly Room[] | undefined;
   readonly observer?: Observer | undefined;
 }
@@ -155,6 +156,7 @@ function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
     node,
     log: log.child({ room: "volumes" }),
     plugins: [...local, ...rooms.flatMap(({ volumePlugins = [] }) => volumePlugins)],
+    cluster: deps.volumes,
     recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
   });
 }

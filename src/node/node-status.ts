@@ -54,6 +54,8 @@ export interface NodeObservation {
   readonly pressures?: readonly Pressure[] | undefined;
   /** The cloud's metadata, if available. */
   readonly cloud?: CloudFacts | undefined;
+  /** Attachable volumes that must not be detached. */
+  readonly volumesInUse: readonly string[];
 }
 
 /** NodeStatus lists that the server merges; addresses may repeat their key, so they are replaced. */
@@ -71,6 +73,7 @@ export interface Address {
 interface WrittenStatus {
   readonly conditions?: readonly NodeCondition[] | undefined;
   readonly addresses?: readonly Address[] | undefined;
+  readonly volumesInUse?: readonly string[] | undefined;
 }
 
 /** A node's addresses: the cloud's, else the machine's. Those of a cloud controller manager are kept. Pure. */
@@ -96,7 +99,7 @@ export function nodeStatus(
   previous: WrittenStatus = {},
 ): NodeStatus {
   const { facts } = identity;
-  const { runtime } = observed;
+  const { runtime, volumesInUse } = observed;
   const capacity = nodeCapacity(facts, identity.capacity);
   return {
     addresses: nodeAddresses(identity, observed.addresses, observed.cloud, previous.addresses),
@@ -124,6 +127,8 @@ export function nodeStatus(
     })),
     features: { supplementalGroupsPolicy: runtime.supplementalGroupsPolicy },
     declaredFeatures,
+    // An empty list is not stored: it is sent only to clear another.
+    ...([...volumesInUse, ...(previous.volumesInUse ?? [])].length > 0 && { volumesInUse }),
   };
 }
 

@@ -5,6 +5,7 @@ import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { NodeCondition, NodeObject } from "../api/node.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import type { NodeObservation } from "./node-status.ts";
+import { NodeVolumes } from "./node-volumes.ts";
 import { NodeSync, type NodeSyncConfig } from "./node-sync.ts";
 
 const facts = {
@@ -43,6 +44,7 @@ type SentNode = NodeObject & {
 class World {
   readonly kube = new ScriptedKube();
   readonly journal = new MemoryRecorder();
+  readonly volumes = new NodeVolumes();
   readonly sync: NodeSync;
   /** What the runtime was told of pods' addresses; the first time it is away. */
   readonly podCidrs: string[] = [];
@@ -59,13 +61,15 @@ class World {
       runtime: { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false },
       problems: [],
       images: [],
+      volumesInUse: this.volumes.used,
       ...this.observed,
     });
     const podCidr = async (cidr: string): Promise<void> => {
       this.podCidrs.push(cidr);
       if (this.podCidrs.length === 1) throw new Error("the runtime is away");
     };
-    const told = { podCidr, addressesPublished: () => {}, onRegistered: () => {} };
+    const { volumes } = this;
+    const told = { podCidr, addressesPublished: () => {}, onRegistered: () => {}, volumes };
     const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, ...told };
     this.sync = new NodeSync(deps, { ...config, registration: { ...config.registration, ...registration } });
   }

@@ -11,6 +11,7 @@ import type { NodePlace } from "../pods/predicates.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import { heartbeatRetryMs } from "./heartbeat-retry.ts";
 import { KnownNode } from "./known-node.ts";
+import type { NodeVolumes } from "./node-volumes.ts";
 import { extendedResources } from "./extended-resources.ts";
 import { cloudPatch, newNode, type NodeRegistration, ownMetadata, reconcilePatch } from "./node-registration.ts";
 import {
@@ -38,6 +39,8 @@ export interface NodeSyncDependencies {
   readonly addressesPublished: (addresses: readonly Address[]) => void;
   /** The Node is registered, or found. */
   readonly onRegistered: (node: NodeObject) => void;
+  /** Volumes that the Node's status lists. */
+  readonly volumes: NodeVolumes;
 }
 
 export interface NodeSyncConfig {
@@ -154,7 +157,9 @@ export class NodeSync {
 
   /** Registers the node, then maintains its status, until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.#deps;
+    const { clock, random, volumes } = this.#deps;
+    // A volume is set up, and detached, once the server knows that it is in use or no longer.
+    using _used = volumes.onUsedChanged(() => this.wake());
     await this.#register(signal);
     const eagerUntilMs = clock.monotonic() + eagerMs;
     while (!signal.aborted) {
@@ -274,7 +279,7 @@ export class NodeSync {
     const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
     if (patch === undefined || !(news || due)) return;
     const answer = await this.#patch(patch, signal);
-    this.#known.take(answer);
+    if (this.#known.take(answer)) this.#deps.volumes.seen(answer.status ?? {});
     this.#tellConditions(found, answer);
     this.#tellReboot(found);
     this.#reportedAtMs = clock.monotonic();
@@ -325,6 +330,7 @@ export class NodeSync {
   }
 
   #seen(before: NodeObject | undefined, node: NodeObject): void {
+    this.#deps.volumes.seen(node.status ?? {});
     const changed = before !== undefined && readiness(before) !== readiness(node);
     if (this.#registered) this.#tellSchedulable(node);
     // The node controller sets Unknown for a silent node: report immediately that it lives.

@@ -14,8 +14,8 @@ export function matchesNode({ spec }: Pod, node: { readonly name: string; readon
   return (required.nodeSelectorTerms ?? []).some((term) => matchesTerm(term, node));
 }
 
-/** An empty term matches nothing. */
-function matchesTerm(
+/** Whether a node matches a term; an empty one matches nothing. Pure. */
+export function matchesTerm(
   term: NodeSelectorTerm,
   { name, labels }: { readonly name: string; readonly labels: Labels },
 ): boolean {

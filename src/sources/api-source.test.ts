@@ -35,10 +35,13 @@ describe("a pod of the API server", () => {
   });
 
   test("says what this version can't do with it; what only manifests can't have is well", () => {
-    const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "p" } }];
+    const volumes = [
+      { name: "c", persistentVolumeClaim: { claimName: "p" } },
+      { name: "v", nfs: { server: "s", path: "/" } },
+    ];
     const metadata = { generateName: "a-", deletionTimestamp: "2026-11-20T14:02:00Z" };
     const pod = apiPods.decode(object("a", { metadata, spec: { volumes } }));
-    assert.match(pod.unsupported, /^spec\.volumes\.0\.persistentVolumeClaim: not supported: podwright does not mount/);
+    assert.match(pod.unsupported, /^spec\.volumes\.1\.nfs: not supported: podwright does not mount/);
   });
 
   test("may have what Go's types take: null for nothing, and numbers that nobody can count to", () => {

@@ -43,6 +43,7 @@ const removedVolumeTypes = [
 ];
 
 const noDevices = "has no device plugins; in a cluster, extended resources can be added to the Node";
+const noClaims = "needs an API server for claims (podwright kubelet --kubeconfig)";
 const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
 
 /** Fields of every container, wherever the pod has containers. */
@@ -61,7 +62,10 @@ const unsupported: readonly UnsupportedField[] = [
     because: "stops a pod when its manifest is removed, not at a time in it",
     manifestsOnly: true,
   },
-  ...["persistentVolumeClaim", "ephemeral", "csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
+  ...["persistentVolumeClaim", "ephemeral"].map(
+    (type) => ({ path: `spec.volumes.*.${type}`, because: noClaims, manifestsOnly: true }) as const,
+  ),
+  ...["csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "does not mount volumes that need a driver yet",
   })),

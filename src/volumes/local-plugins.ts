@@ -10,6 +10,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { EmptyDirectories } from "./empty-dir.ts";
 import { EmptyDirPlugin } from "./empty-dir-plugin.ts";
 import { HostPathPlugin } from "./host-path-plugin.ts";
+import { LocalVolumePlugin } from "./local-volume-plugin.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
 import { type ProjectedType, ProjectingPlugin } from "./projecting-plugin.ts";
 import type { VolumePlugin } from "./volume-plugin.ts";
@@ -51,6 +52,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
   return [
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
+    new LocalVolumePlugin({ files, volumeFiles, mounts }),
     ...projectedTypes.map((type) => new ProjectingPlugin(projecting, type)),
   ];
 }

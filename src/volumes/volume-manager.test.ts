@@ -358,7 +358,7 @@ test("a mount that hangs is given up with the names of the volumes, and the next
   await assert.rejects(first, {
     name: "VolumeError",
     message:
-      /^unable to attach or mount volumes: unmounted volumes=\[slow\]: volumes of pod ns\/p: timed out after 123 s$/,
+      /^unable to attach or mount volumes: unmounted volumes=\[slow\], unattached volumes=\[\], failed to process volumes=\[\]: volumes of pod ns\/p: timed out after 123 s$/,
   });
   const second = fixture.manager.mount(pod, needs, cause, signal);
   gate.resolve();

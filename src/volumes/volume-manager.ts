@@ -1,6 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import { eitherSignal } from "../base/abort.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
@@ -8,6 +9,8 @@ import { bothEnded } from "../base/side-by-side.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
+import type { NodeVolumes } from "../node/node-volumes.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
@@ -21,13 +24,19 @@ import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtim
 import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHolding, Release } from "../runtime/pod-holdings.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { AttachLimitError, Attachments } from "./attachments.ts";
 import { ContainerMounts } from "./container-mounts.ts";
+import { ExclusiveVolumes } from "./exclusive-volumes.ts";
+import { MountProgress } from "./mount-progress.ts";
 import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
-import { VolumeOperationError } from "./volume-operation-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
+import { VolumeOperationError } from "./volume-operation-error.ts";
 import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
-import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
+import { isExternal, type MountingPod, setUpProblem, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
+import { inlineSpec } from "./volume-spec.ts";
+import { VolumeSpecs } from "./volume-specs.ts";
+import { type VolumeUse, volumeUse } from "./volume-use.ts";
 import { type UnownedVolume, type VolumesOfPod, VolumesOnDisk } from "./volumes-on-disk.ts";
 
 export interface VolumeDependencies {
@@ -43,23 +52,27 @@ export interface VolumeDependencies {
   readonly plugins: readonly VolumePlugin[];
   /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnlyMounts: boolean;
+  /** Undefined on a node that is in no cluster. */
+  readonly cluster?: ClusterVolumes | undefined;
+}
+
+/** What a cluster's node knows of volumes beyond its pods. */
+export interface ClusterVolumes {
+  readonly storage: StorageLookup;
+  readonly node: NodeVolumes;
+  /** Of the Node; undefined: unknown yet. */
+  readonly labels: () => Readonly<Record<string, string>> | undefined;
+  /** enableControllerAttachDetach. */
+  readonly byController: boolean;
 }
 
 /** Time limit for a pod's volumes before the missing ones are reported. */
 const mountLimitMs = 123_000;
 
 /** For as long as a pod has volumes. */
-interface PodMemory {
+interface PodMemory extends VolumeMemory {
   /** Work on a pod's volumes is serialized, also what continues after its deadline. */
   readonly turn: Semaphore;
-  /** By volume: the inputs of its last content. While those are the same, nothing is read. */
-  readonly contents: Map<string, readonly unknown[]>;
-}
-
-/** Every event, status and log line of a problem names the volume. */
-function setUpProblem(volume: string, error: unknown): VolumeOperationError {
-  if (error instanceof VolumeOperationError) return error;
-  return new VolumeOperationError("MountVolume.SetUp", volume, error);
 }
 
 /** The same objects would fail the same way; a change of one wakes the pod. */
@@ -80,6 +93,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   readonly #containerMounts: ContainerMounts;
   readonly #onDisk: VolumesOnDisk;
   readonly #unowned: UnownedVolumes;
+  readonly #setUp: VolumeSetUp;
+  readonly #exclusive: ExclusiveVolumes;
   /** The real path of the node's root directory, constant while podwright runs. */
   #root: string | undefined;
 
@@ -88,27 +103,41 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     this.#containerMounts = new ContainerMounts(deps);
     this.#onDisk = new VolumesOnDisk(deps.files, deps.mounts, deps.plugins);
     this.#unowned = new UnownedVolumes(deps.journal, deps.log);
+    const { clock, journal, plugins, cluster } = deps;
+    this.#exclusive = new ExclusiveVolumes(deps.files);
+    this.#setUp = new VolumeSetUp({
+      clock,
+      journal,
+      plugins,
+      specs: new VolumeSpecs(cluster?.storage),
+      exclusive: this.#exclusive,
+      attachments: cluster && new Attachments({ clock, ...cluster }),
+      nodeLabels: () => cluster?.labels(),
+    });
   }
 
   async mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
     const { clock, objects } = this.#deps;
     const { namespace, name, uid } = pod.metadata;
-    const missing = new Set((pod.spec.volumes ?? []).map((volume) => volume.name));
-    if (missing.size === 0) {
+    const use = volumeUse(pod);
+    const used = usedVolumes(pod, use);
+    if (used.length === 0) {
       await objects.settle?.(pod, needs, signal);
       return new Map();
     }
+    const progress = new MountProgress(used.map((volume) => volume.name));
     try {
       return await withDeadline(clock, `volumes of pod ${namespace}/${name}`, mountLimitMs, signal, async (limited) => {
-        const [paths] = await bothEnded(this.#layOut(uid, limited), this.#settle(pod, needs, limited));
+        const [paths] = await bothEnded(this.#layOut(uid, limited), this.#settle(pod, needs, used, limited));
         limited.throwIfAborted();
-        using _turn = await this.#memoryOf(uid).turn.acquire(limited);
-        return await this.#mountAll(pod, paths, cause, missing, limited);
+        const memory = this.#memoryOf(uid);
+        using _turn = await memory.turn.acquire(limited);
+        return await this.#mountAll({ pod, use, paths, cause, progress, memory }, limited);
       });
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
-      const names = [...missing].join(" ");
-      throw new VolumeError(`unable to attach or mount volumes: unmounted volumes=[${names}]: ${error.message}`);
+      const because = progress.problems.length > 0 ? progress.problems.join("; ") : error.message;
+      throw new VolumeError(`unable to attach or mount volumes: ${progress.text(because)}`);
     }
   }
 
@@ -131,7 +160,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
 
   async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean> {
     const volumes = (pod.spec.volumes ?? []).filter(
-      (volume) => this.#pluginOf(inlineSpec(volume))?.followsObjects === true,
+      (volume) => this.#setUp.pluginOf(inlineSpec(volume))?.followsObjects === true,
     );
     if (volumes.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
@@ -143,7 +172,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     let isFresh = true;
     for (const volume of volumes) {
       try {
-        await this.#refreshVolume(pod, this.#prepare(pod, volume, paths), memory, cause);
+        await this.#refreshVolume(pod, this.#setUp.prepare(pod, inlineSpec(volume), paths), memory, cause);
       } catch (error) {
         // The pod keeps what it has.
         isFresh &&= awaitsObjects(error);
@@ -166,6 +195,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const found = await this.#onDisk.find(paths);
     await this.#tearDown(pod, paths, found, cause, signal);
     this.#unowned.report(pod, paths, staying(found));
+    this.#exclusive.releaseAll(pod.uid);
+    this.#deps.cluster?.node.releaseAll(pod.uid);
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
   }
 
@@ -200,20 +231,22 @@ export class VolumeManager implements VolumeProvider, PodHolding {
    * Waits for the objects that the start and new volumes need. Existing content is good enough for a restarted
    * container, especially without the API server; changes come with a refresh.
    */
-  async #settle(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void> {
+  async #settle(pod: Pod, needs: NeededObjects, used: readonly Volume[], signal: AbortSignal): Promise<void> {
     const { objects } = this.#deps;
     if (objects.settle === undefined) return;
     const paths = await this.#pathsOf(pod.metadata.uid);
     const empty: Volume[] = [];
-    for (const volume of pod.spec.volumes ?? []) {
+    for (const volume of used) {
       if (!(await this.#holdsContent(pod, volume, paths))) empty.push(volume);
     }
-    await objects.settle(pod, { ...needs, spec: { volumes: empty, ...needs.spec }, tokensOf: empty }, signal);
+    const volumes = needs.spec.volumes === undefined ? empty : used;
+    await objects.settle(pod, { ...needs, spec: { ...needs.spec, volumes: [...volumes] }, tokensOf: empty }, signal);
   }
 
   async #holdsContent(pod: Pod, volume: Volume, paths: VolumePaths): Promise<boolean> {
+    if (isExternal(volume)) return true;
     try {
-      return (await this.#prepare(pod, volume, paths).content?.isThere()) ?? true;
+      return (await this.#setUp.prepare(pod, inlineSpec(volume), paths).content?.isThere()) ?? true;
     } catch {
       // Setting it up reports what is wrong.
       return false;
@@ -229,55 +262,28 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return paths;
   }
 
-  async #mountAll(
-    pod: Pod,
-    paths: VolumePaths,
-    cause: Cause,
-    missing: Set<string>,
-    signal: AbortSignal,
-  ): Promise<MountedVolumes> {
-    const problems: string[] = [];
+  async #mountAll(mounting: MountingPod, signal: AbortSignal): Promise<MountedVolumes> {
+    const { pod, use, progress } = mounting;
     const mounted = new Map<string, MountedVolume>();
-    const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {
+    let limit: AttachLimitError | undefined;
+    const rest = new AbortController();
+    using either = eitherSignal(signal, rest.signal);
+    const mountOne = async (volume: Volume): Promise<void> => {
       try {
-        const volume = prepare();
-        // The inputs as of now: a change during the write is not included.
-        const inputs = knownInputs(volume);
-        if (!(await volume.isSetUp())) await this.#setUp(pod, volume, cause, signal);
-        const { contents } = this.#memoryOf(pod.metadata.uid);
-        if (inputs === undefined) contents.delete(name);
-        else contents.set(name, inputs);
-        mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly, own: volume.own });
-        missing.delete(name);
+        mounted.set(volume.name, await this.#setUp.setUp(mounting, volume, either.signal));
       } catch (error) {
-        problems.push(setUpProblem(name, error).message);
+        if (error instanceof AttachLimitError) {
+          limit ??= error;
+          rest.abort(error);
+        }
+        progress.failed(volume.name, setUpProblem(inlineSpec(volume), error).message);
       }
     };
-    await Promise.all(
-      (pod.spec.volumes ?? []).map((volume) => mountOne(volume.name, () => this.#prepare(pod, volume, paths))),
-    );
+    await Promise.all(usedVolumes(pod, use).map(mountOne));
     signal.throwIfAborted();
-    if (problems.length > 0) throw new VolumeError(problems.toSorted().join("; "));
+    if (limit !== undefined) throw new AttachLimitError(progress.text(limit.message), { cause: limit });
+    if (progress.problems.length > 0) throw new VolumeError(progress.problems.join("; "));
     return mounted;
-  }
-
-  async #setUp(pod: Pod, volume: PreparedVolume, cause: Cause, signal: AbortSignal): Promise<void> {
-    const action: ActionInput = {
-      what: "MountVolume",
-      message: `set up ${volume.type} volume ${volume.name}`,
-      pod: podRef(pod),
-      cause,
-      data: { volume: volume.name, type: volume.type },
-    };
-    signal.throwIfAborted();
-    await perform(this.#deps.journal, this.#deps.clock, action, async () => {
-      try {
-        await volume.setUp(signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw setUpProblem(volume.name, error);
-      }
-    });
   }
 
   async #refreshVolume(pod: Pod, volume: PreparedVolume, memory: PodMemory, cause: Cause): Promise<void> {
@@ -295,7 +301,9 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       };
       try {
         await perform(this.#deps.journal, this.#deps.clock, action, async () => {
-          await content.update().catch((error: unknown) => Promise.reject(setUpProblem(name, error)));
+          await content.update().catch((error: unknown) => {
+            throw setUpProblem({ name, mode: "Filesystem" }, error);
+          });
         });
       } catch (error) {
         const reason = error instanceof VolumeOperationError ? error.cause : error;
@@ -305,19 +313,6 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       }
     }
     memory.contents.set(name, inputs);
-  }
-
-  #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
-    return this.#deps.plugins.find((plugin) => plugin.owns(spec));
-  }
-
-  /** @throws VolumeError for volumes that no plugin owns: sources reject those earlier */
-  #prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume {
-    const spec = inlineSpec(volume);
-    const plugin = this.#pluginOf(spec);
-    if (plugin !== undefined) return plugin.prepare(pod, spec, paths);
-    const type = Object.keys(volume).find((key) => key !== "name") ?? "";
-    throw new VolumeError(`volumes of type ${type} are not supported`);
   }
 
   /** The mount table has real paths, so they are used everywhere. */
@@ -333,10 +328,14 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   #memoryOf(uid: PodUid): PodMemory {
     const known = this.#pods.get(uid);
     if (known !== undefined) return known;
-    const memory = { turn: new Semaphore(1), contents: new Map<string, readonly unknown[]>() };
+    const memory: PodMemory = { turn: new Semaphore(1), contents: new Map(), specs: new Map(), remarks: new Map() };
     this.#pods.set(uid, memory);
     return memory;
   }
+}
+
+function usedVolumes({ spec }: Pod, { mounted, mapped }: VolumeUse): Volume[] {
+  return (spec.volumes ?? []).filter(({ name }) => mounted.has(name) || mapped.has(name));
 }
 
 function staying({ unowned }: VolumesOfPod): readonly UnownedVolume[] {

@@ -1,10 +1,13 @@
 import type { PodUid } from "../base/ids.ts";
 /** The paths of one pod's volumes below the node's root directory, in upstream's layout. */
 export class VolumePaths {
+  /** The node's root directory. */
+  readonly root: string;
   /** `<root>/pods/<uid>`. */
   readonly pod: string;
 
   constructor(rootDirectory: string, uid: PodUid) {
+    this.root = rootDirectory;
     this.pod = `${rootDirectory}/pods/${uid}`;
   }
 

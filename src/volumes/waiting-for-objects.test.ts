@@ -64,7 +64,7 @@ test("only volumes that hold nothing yet wait for objects and tokens; a containe
   assert.equal((await volumes.restart({ objects }).mount(pod, needs, cause, signal)).size, 3);
   assert.deepEqual(objects.waits.slice(1), ["; tokens of ", "; tokens of "], "in the next life too");
   const more = { name: "more", configMap: { name: "settings" } };
-  const grown = { ...pod, spec: { ...pod.spec, volumes: [...(pod.spec.volumes ?? []), more] } };
+  const grown = podOfVolumes([...(pod.spec.volumes ?? []), more]);
   await assert.rejects(volumes.manager.mount(grown, needs, cause, signal), /"more" : not known yet/);
   assert.equal(objects.waits[3], "more; tokens of more");
 });

@@ -51,4 +51,11 @@ export const registration = {
   controllerAttaches: true,
   staleResources: [],
 };
-export const well: NodeObservation = { now: recordedAt, addresses: ["192.0.2.2"], runtime, problems: [], images: [] };
+export const well: NodeObservation = {
+  now: recordedAt,
+  addresses: ["192.0.2.2"],
+  runtime,
+  problems: [],
+  images: [],
+  volumesInUse: [],
+};

@@ -6,6 +6,15 @@ export const volumeMeanings = {
     means: "A volume of the pod is set up.",
     remedy: "If it failed: create the object that the message names, or correct the volume.",
   },
+  VolumeUnprocessed: {
+    means: "The pod waits for a claim that cannot be used yet.",
+    remedy: "Create or bind the claim that the message names, or correct the pod's volume.",
+  },
+  VolumeUnattached: {
+    means: "The pod waits for a volume that is not attached to the node yet.",
+    remedy: "See the VolumeAttachment, and the driver's controller and the attach-detach controller, which attach it.",
+  },
+  VolumeWaitOver: { means: "The pod no longer waits for the volume." },
   UpdateVolume: { means: "A ConfigMap, Secret, token or downward API volume gets new content." },
   UnmountVolumes: { means: "The pod's volumes are unmounted and removed." },
   VolumesLeft: {

@@ -6,10 +6,17 @@ export interface MountedVolume {
   readonly readOnly: boolean;
   /** Created for the pod, so its files may be relabelled for SELinux; not for host paths. */
   readonly own: boolean;
+  /** The group that owns its files, of which every process of the pod is then a member. */
+  readonly group?: number;
 }
 
 /** By the volumes' names in the pod. */
 export type MountedVolumes = ReadonlyMap<string, MountedVolume>;
+
+/** The groups that own files of the volumes, each once. Pure. */
+export function volumeGroups(volumes: MountedVolumes): number[] {
+  return [...new Set([...volumes.values()].flatMap(({ group = [] }) => group))];
+}
 
 /** Reads files in volumes (src/volumes/). */
 export interface VolumeReader {

@@ -37,6 +37,8 @@ export interface SandboxContext {
   readonly resources: ResourceSettings;
   /** The pod's range of IDs; absent: the node's users. */
   readonly userNamespace?: UserNamespace;
+  /** Groups that own files of the pod's volumes. */
+  readonly volumeGroups?: readonly number[];
 }
 
 /**
@@ -63,7 +65,7 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
     annotations: { ...pod.metadata.annotations },
     linux: {
       cgroupParent: parentOf(pod, context),
-      securityContext: sandboxSecurityContext(pod, context.userNamespace),
+      securityContext: sandboxSecurityContext(pod, context),
       sysctls: Object.fromEntries(sysctls.map(({ name: sysctl, value }) => [normalizeSysctl(sysctl), value])),
       overhead: sandboxOverhead(pod, context.resources),
       resources: sandboxResources(pod, context.resources),
@@ -79,7 +81,7 @@ function parentOf(pod: Pod, { cgroupRoot, cgroupDriver }: SandboxContext): strin
 /** The sandbox itself always uses the runtime's seccomp profile. */
 function sandboxSecurityContext(
   pod: Pod,
-  userNamespace: UserNamespace | undefined,
+  { userNamespace, volumeGroups }: Pick<SandboxContext, "userNamespace" | "volumeGroups">,
 ): MessageInit<typeof LinuxSandboxSecurityContextSchema> {
   const { runAsUser, runAsGroup, seLinuxOptions } = pod.spec.securityContext ?? {};
   return {
@@ -88,7 +90,7 @@ function sandboxSecurityContext(
     ...(runAsUser !== undefined && { runAsUser: { value: BigInt(runAsUser) } }),
     ...(runAsGroup !== undefined && { runAsGroup: { value: BigInt(runAsGroup) } }),
     ...(seLinuxOptions && { selinuxOptions: definedFields(seLinuxOptions) }),
-    ...supplementalGroups(pod),
+    ...supplementalGroups(pod, volumeGroups),
     seccomp: { profileType: ProfileType.RuntimeDefault },
   };
 }

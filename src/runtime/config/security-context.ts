@@ -24,6 +24,8 @@ export interface SecurityContextSettings {
   readonly maskedPaths?: readonly string[];
   /** The pod's range of IDs; absent: the node's users. */
   readonly userNamespace?: UserNamespace;
+  /** Groups that own files of the pod's volumes. */
+  readonly volumeGroups?: readonly number[];
 }
 
 type SecurityContext = MessageInit<typeof LinuxContainerSecurityContextSchema>;
@@ -85,7 +87,7 @@ export function containerSecurityContext(
       },
     }),
     ...(seLinux && { selinuxOptions: definedFields(seLinux) }),
-    ...supplementalGroups(pod),
+    ...supplementalGroups(pod, settings.volumeGroups),
     maskedPaths: unmasked ? [] : [...defaultMaskedPaths, ...(settings.maskedPaths ?? [])],
     readonlyPaths: unmasked ? [] : defaultReadonlyPaths,
     seccomp: seccompProfile(own.seccompProfile ?? shared.seccompProfile, settings),
@@ -94,11 +96,18 @@ export function containerSecurityContext(
   };
 }
 
-/** Supplemental groups of every process of the pod: the fsGroup first, then those of the spec. */
-export function supplementalGroups(pod: Pod): Pick<SecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
+/** Supplemental groups of every process of the pod: the fsGroup first, then those of the spec and of its volumes. */
+export function supplementalGroups(
+  pod: Pod,
+  ofVolumes: readonly number[] = [],
+): Pick<SecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
   const { fsGroup, supplementalGroups: added = [], supplementalGroupsPolicy } = pod.spec.securityContext ?? {};
   return {
-    supplementalGroups: [...(fsGroup === undefined ? [] : [fsGroup]), ...added].map(BigInt),
+    supplementalGroups: [
+      ...(fsGroup === undefined ? [] : [fsGroup]),
+      ...added,
+      ...ofVolumes.filter((group) => !added.includes(group)),
+    ].map(BigInt),
     supplementalGroupsPolicy:
       supplementalGroupsPolicy === "Strict" ? SupplementalGroupsPolicy.Strict : SupplementalGroupsPolicy.Merge,
   };

@@ -9,7 +9,7 @@ import { ContainerConfigError } from "../config/container-config-error.ts";
 import { expandCommand, makeEnvironment, type ObjectLookup } from "../config/environment.ts";
 import { readEnvironmentFiles } from "../config/environment-file.ts";
 import { hostsFile, mountsHostsFile } from "../config/hosts-file.ts";
-import type { MountedVolumes } from "../config/mounted-volumes.ts";
+import { type MountedVolumes, volumeGroups } from "../config/mounted-volumes.ts";
 import { podIPs } from "../config/pod-ips.ts";
 import { type ContainerEdits, EditConflictError } from "../../resources/container-edits.ts";
 import type { ContainerEditor } from "../../resources/resource-manager.ts";
@@ -87,6 +87,7 @@ export class ContainerConfigs {
         maskedPaths: node.maskedPaths,
         seLinux: node.seLinux,
         resources: node.resources,
+        volumeGroups: volumeGroups(inputs.volumes),
         ...(userNamespace && { userNamespace }),
       },
     );

@@ -34,6 +34,8 @@ export interface SandboxCreation {
   readonly cause: Cause;
   /** How long the start waited for its slot. */
   readonly queuedMs: number;
+  /** Groups that own files of the pod's volumes. */
+  readonly volumeGroups: readonly number[];
 }
 
 /** Creates pod sandboxes. */
@@ -47,12 +49,13 @@ export class PodSandboxes {
   }
 
   /** @throws ContainerConfigError, CriError, FileError, or the signal's reason */
-  async create(pod: Pod, { attempt, cause, queuedMs }: SandboxCreation, signal: AbortSignal): Promise<StartSandbox> {
+  async create(pod: Pod, creation: SandboxCreation, signal: AbortSignal): Promise<StartSandbox> {
     const { clock, cri, journal } = this.#effects;
+    const { attempt, cause, queuedMs, volumeGroups } = creation;
     const ref = podRef(pod);
     const misconfigured: FailingStep = { what: "SandboxConfigError", pod: ref, cause };
     const request = await tellFailure(journal, misconfigured, async () => {
-      return { config: await this.#config(pod, attempt), runtimeHandler: this.#runtimeHandler(pod) };
+      return { config: await this.#config(pod, attempt, volumeGroups), runtimeHandler: this.#runtimeHandler(pod) };
     });
     const action: ActionInput = {
       what: "RunPodSandbox",
@@ -79,7 +82,8 @@ export class PodSandboxes {
    * @throws Error when its user namespace is not the pod's; it is then stopped, and recreated by the next decision
    */
   async current(pod: Pod, status: PodStatus, sandbox: SandboxStatus, signal: AbortSignal): Promise<StartSandbox> {
-    const config = await this.#config(pod, sandbox.attempt);
+    // Those of its creation, which later containers do not depend on.
+    const config = await this.#config(pod, sandbox.attempt, []);
     const ids = userIdsOf(config.linux?.securityContext?.namespaceOptions);
     // Its containers would run with the sandbox's IDs, and not own their files.
     if (ids !== undefined && sandbox.userIds !== undefined && !isSameRange(ids, sandbox.userIds)) {
@@ -92,7 +96,7 @@ export class PodSandboxes {
     return { id: sandbox.id, ips: sandbox.ips, config };
   }
 
-  async #config(pod: Pod, attempt: number): Promise<SandboxConfig> {
+  async #config(pod: Pod, attempt: number, volumeGroups: readonly number[]): Promise<SandboxConfig> {
     const { node, userNamespaces } = this.#parts;
     const { files, journal } = this.#effects;
     const userNamespace = await userNamespaces.namespaceOf(pod);
@@ -103,6 +107,7 @@ export class PodSandboxes {
       cgroupDriver: node.cgroupDriver,
       cgroupRoot: node.cgroupRoot,
       resources: node.resources,
+      volumeGroups,
       ...(userNamespace && { userNamespace }),
     });
   }

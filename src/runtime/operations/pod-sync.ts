@@ -3,6 +3,7 @@ import type { Places } from "../../base/places.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
+import { volumeGroups } from "../config/mounted-volumes.ts";
 import { VolumeError } from "../volume-error.ts";
 import type { ContainerToKill, ContainerToStart } from "../actions/container-decision.ts";
 import { containerGraceSeconds, gracePeriodSeconds } from "../actions/grace.ts";
@@ -120,7 +121,8 @@ export class PodSync {
             this.#parts.preparation.prepare(this.#pod, cause),
           );
           const queuedMs = await place.take("later", signal);
-          const made = await this.#parts.sandboxes.create(this.#pod, { attempt, cause, queuedMs }, signal);
+          const creating = { attempt, cause, queuedMs, volumeGroups: volumeGroups(volumes) };
+          const made = await this.#parts.sandboxes.create(this.#pod, creating, signal);
           sandbox = { ...made, volumes };
         } catch (error) {
           signal.throwIfAborted();

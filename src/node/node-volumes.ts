@@ -1,0 +1,74 @@
+import { Emitter } from "../base/emitter.ts";
+
+/**
+ * The volumes of drivers that the Node's status lists: those that this node uses, which it writes, and those that are
+ * attached to it, which the attach-detach controller writes. Volumes have upstream's unique names:
+ * `kubernetes.io/csi/<driver>^<volume handle>`.
+ */
+export class NodeVolumes {
+  /** By volume: who uses it. */
+  readonly #users = new Map<string, Set<string>>();
+  readonly #usedChanged = new Emitter();
+  readonly #news = new Emitter();
+  #written: ReadonlySet<string> = new Set();
+  #attached: ReadonlyMap<string, string> = new Map();
+
+  /** What the Node's `volumesInUse` should be, sorted. */
+  get used(): readonly string[] {
+    return [...this.#users.keys()].toSorted();
+  }
+
+  /**
+   * From now on the volume must not be detached.
+   * @param user a pod's UID, or another name: the volume is in use until all have released it
+   */
+  use(volume: string, user: string): void {
+    const users = this.#users.get(volume);
+    if (users !== undefined) return void users.add(user);
+    this.#users.set(volume, new Set([user]));
+    this.#usedChanged.emit();
+  }
+
+  release(volume: string, user: string): void {
+    const users = this.#users.get(volume);
+    if (users?.delete(user) !== true || users.size > 0) return;
+    this.#users.delete(volume);
+    this.#usedChanged.emit();
+  }
+
+  /** Everything that the user has in use. */
+  releaseAll(user: string): void {
+    for (const volume of [...this.#users.keys()]) this.release(volume, user);
+  }
+
+  /** Calls the listener when the status must be written. */
+  onUsedChanged(listener: () => void): Disposable {
+    return this.#usedChanged.on(listener);
+  }
+
+  /** The Node as it is at the API server. */
+  seen(status: {
+    readonly volumesInUse?: readonly string[] | undefined;
+    readonly volumesAttached?:
+      | readonly { readonly name: string; readonly devicePath?: string | undefined }[]
+      | undefined;
+  }): void {
+    this.#written = new Set(status.volumesInUse ?? []);
+    this.#attached = new Map((status.volumesAttached ?? []).map(({ name, devicePath = "" }) => [name, devicePath]));
+    this.#news.emit();
+  }
+
+  /** Calls the listener when the API server's Node was seen. */
+  onSeen(listener: () => void): Disposable {
+    return this.#news.on(listener);
+  }
+
+  /** Whether the API server knows that the volume is in use. */
+  isWritten(volume: string): boolean {
+    return this.#written.has(volume);
+  }
+
+  isAttached(volume: string): boolean {
+    return this.#attached.has(volume);
+  }
+}

@@ -1,0 +1,26 @@
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { VolumeAttachment } from "../api/volume-attachment.ts";
+
+/**
+ * The objects behind claims, asked for one by one: a node may not list or watch them. Methods reject with a
+ * StorageLookupError, or with the signal's reason.
+ */
+export interface StorageLookup {
+  claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
+  persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
+  attachment(name: string, signal: AbortSignal): Promise<VolumeAttachment>;
+}
+
+/** An object that the API server does not have, or cannot give now. */
+export class StorageLookupError extends Error {
+  /** The pause that the server requests, milliseconds; 0: none. */
+  readonly pauseMs: number;
+
+  /** @param message the server's own words */
+  constructor(message: string, pauseMs: number, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "StorageLookupError";
+    this.pauseMs = pauseMs;
+  }
+}

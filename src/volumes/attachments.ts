@@ -1,0 +1,110 @@
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
+import type { VolumeAttachment } from "../api/volume-attachment.ts";
+import type { NodeVolumes } from "../node/node-volumes.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
+import type { Clock } from "../ports/clock.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import type { AttachedVolume, AttachmentRequest } from "./volume-plugin.ts";
+
+/** gRPC's RESOURCE_EXHAUSTED. */
+const resourceExhausted = 8;
+/** How often the VolumeAttachment is looked at while the Node does not list the volume. */
+const firstLookMs = 1000;
+const longestLookMs = 30_000;
+
+/** The node has as many of a driver's volumes as it can: the pod cannot run here. */
+export class AttachLimitError extends VolumeError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "AttachLimitError";
+  }
+}
+
+export interface AttachmentsDependencies {
+  readonly clock: Clock;
+  readonly node: NodeVolumes;
+  readonly storage: StorageLookup;
+  /** enableControllerAttachDetach: whether the attach-detach controller attaches this node's volumes. */
+  readonly byController: boolean;
+}
+
+/** Waits for volumes that drivers' controllers attach to the node. */
+export class Attachments {
+  readonly #deps: AttachmentsDependencies;
+
+  constructor(deps: AttachmentsDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Waits until the API server knows that the volume is in use here, and that it is attached.
+   * @param waiting told why it is not, each time that something else is known
+   * @throws AttachLimitError, VolumeError, or the signal's reason
+   */
+  async attached(
+    request: AttachmentRequest,
+    uid: PodUid,
+    waiting: (why: string) => void,
+    signal: AbortSignal,
+  ): Promise<AttachedVolume> {
+    const { node, byController, clock } = this.#deps;
+    const { volumeName, attachmentName } = request;
+    if (!byController) {
+      throw new VolumeError(
+        "attaching volumes from the kubelet is not supported (enableControllerAttachDetach is false)",
+      );
+    }
+    node.use(volumeName, uid);
+    const wait = new WakeableWait(clock, `volume ${volumeName} to be attached`);
+    using _seen = node.onSeen(() => wait.wake());
+    for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 2, longestLookMs)) {
+      const lookAtMs = clock.monotonic() + lookMs;
+      while (!(node.isWritten(volumeName) && node.isAttached(volumeName)) && clock.monotonic() < lookAtMs) {
+        waiting(this.#why(volumeName));
+        await wait.for(lookAtMs - clock.monotonic(), signal);
+        signal.throwIfAborted();
+      }
+      const isListed = node.isWritten(volumeName) && node.isAttached(volumeName);
+      const attachment = await this.#look(attachmentName, isListed, signal);
+      if (attachment === undefined) continue;
+      const problem = attachmentProblem(attachment, volumeName);
+      if (isListed && problem === undefined) {
+        return { attachmentName, metadata: attachment.status?.attachmentMetadata ?? {} };
+      }
+      if (request.reportsLimit && attachment.status?.attachError?.errorCode === resourceExhausted) {
+        throw new AttachLimitError(attachment.status.attachError.message ?? "the driver's volume limit is reached");
+      }
+      if (problem === undefined) continue;
+      if (isListed) throw new VolumeError(problem);
+      waiting(problem);
+    }
+  }
+
+  /** @param isListed the Node lists the volume, so that a missing VolumeAttachment is a problem */
+  async #look(name: string, isListed: boolean, signal: AbortSignal): Promise<VolumeAttachment | undefined> {
+    try {
+      return await this.#deps.storage.attachment(name, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isListed) return undefined;
+      const message = `GET error for volume attachment ${name}: ${errorMessage(error)}`;
+      throw new VolumeError(message, { cause: error });
+    }
+  }
+
+  #why(volume: string): string {
+    return this.#deps.node.isWritten(volume)
+      ? "volume is not in the list of VolumesAttached in the node's status"
+      : "volume has not been added to the list of VolumesInUse in the node's volume status";
+  }
+}
+
+/** Why an attachment is not there yet; undefined: it is. Pure. */
+function attachmentProblem({ metadata, status }: VolumeAttachment, volume: string): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return "volume attachment is being deleted";
+  if (status?.attached === true) return undefined;
+  const { attachError } = status ?? {};
+  return attachError?.message ?? `volume ${volume} is not attached for volume attachment ${metadata.name}`;
+}

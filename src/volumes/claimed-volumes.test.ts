@@ -1,0 +1,331 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
+import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { Pod } from "../api/pod.ts";
+import type { VolumeAttachment } from "../api/volume-attachment.ts";
+import { NodeVolumes } from "../node/node-volumes.ts";
+import { type StorageLookup, StorageLookupError } from "../objects/storage-lookup.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { SimMounts } from "../sim/machine.ts";
+import { SimVolumeFiles } from "../sim/volume-files.ts";
+import type { AttachmentRequest, PreparedVolume, VolumePlugin } from "./volume-plugin.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
+
+const signal = new AbortController().signal;
+const root = "/var/lib/kubelet";
+
+/** What the API server has, changed by a test at any time. */
+class Storage implements StorageLookup {
+  readonly claims = new Map<string, PersistentVolumeClaim>();
+  readonly volumes = new Map<string, PersistentVolume>();
+  readonly attachments = new Map<string, VolumeAttachment>();
+  looks = 0;
+
+  async claim(namespace: string, name: string): Promise<PersistentVolumeClaim> {
+    this.looks++;
+    return found(this.claims.get(`${namespace}/${name}`), "persistentvolumeclaims", name);
+  }
+
+  async persistentVolume(name: string): Promise<PersistentVolume> {
+    return found(this.volumes.get(name), "persistentvolumes", name);
+  }
+
+  async attachment(name: string): Promise<VolumeAttachment> {
+    return found(this.attachments.get(name), "volumeattachments.storage.k8s.io", name);
+  }
+}
+
+function found<T>(object: T | undefined, resource: string, name: string): T {
+  if (object === undefined) throw new StorageLookupError(`${resource} "${name}" not found`, 0);
+  return object;
+}
+
+/** A driver whose volumes must be attached. */
+class AttachedPlugin implements VolumePlugin {
+  readonly name = "example.org~attached";
+  readonly followsObjects = false;
+  readonly setUps: unknown[] = [];
+
+  owns({ persistentVolume }: VolumeSpec): boolean {
+    return persistentVolume?.spec.csi !== undefined;
+  }
+
+  async attachment({ persistentVolume }: VolumeSpec): Promise<AttachmentRequest> {
+    const handle = persistentVolume?.spec.csi?.volumeHandle ?? "";
+    return { volumeName: `kubernetes.io/csi/d^${handle}`, attachmentName: `csi-${handle}`, reportsLimit: true };
+  }
+
+  prepare(_pod: Pod, { name }: VolumeSpec): PreparedVolume {
+    return {
+      ...{ name, type: "csi", hostPath: `/csi/${name}`, readOnly: false, own: true },
+      isSetUp: async () => false,
+      setUp: async (_signal, attached) => void this.setUps.push(attached),
+    };
+  }
+
+  async reconstruct(): Promise<undefined> {}
+}
+
+class Fixture extends VolumesUnderTest {
+  readonly clock: ManualClock;
+  readonly files: MemoryFiles;
+  readonly mounts: SimMounts;
+  readonly storage = new Storage();
+  readonly node = new NodeVolumes();
+  readonly driver = new AttachedPlugin();
+  labels: Readonly<Record<string, string>> = { "kubernetes.io/hostname": "n1" };
+
+  constructor() {
+    const clock = new ManualClock();
+    const files = new MemoryFiles(clock);
+    const mounts = new SimMounts();
+    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files) });
+    this.clock = clock;
+    this.files = files;
+    this.mounts = mounts;
+    this.begin();
+  }
+
+  begin(byController = true): void {
+    const { storage, node } = this;
+    this.restart({ cluster: { storage, node, byController, labels: () => this.labels } }, [this.driver]);
+  }
+
+  /** A claim `ns/<name>` that is bound to a volume of the node's directory `/disks/<name>`. */
+  async bound(name: string, changed: Partial<PersistentVolume["spec"]> = {}): Promise<void> {
+    await this.files.makeDirectory(`/disks/${name}`, 0o755);
+    this.storage.claims.set(`ns/${name}`, claim(name));
+    this.storage.volumes.set(`pv-${name}`, {
+      metadata: { name: `pv-${name}` },
+      spec: { claimRef: { uid: `uid-${name}` }, local: { path: `/disks/${name}` }, ...changed },
+    });
+  }
+
+  /** Starts the set-up, and lets it do what it can at once. */
+  async begins(pod: Pod): Promise<{ readonly mounted: Promise<ReadonlyMap<string, unknown>> }> {
+    const mounted = this.manager.mount(pod, needs, cause, signal);
+    mounted.catch(() => {});
+    await this.clock.advance(0);
+    return { mounted };
+  }
+
+  get failures(): string[] {
+    const isFailure = (what: string, result?: string): boolean => what === "VolumeUnprocessed" || result === "failed";
+    return this.entries.filter((entry) => isFailure(entry.what, resultOf(entry))).map(({ message }) => message);
+  }
+}
+
+function resultOf(entry: object): string | undefined {
+  return "result" in entry ? String(entry.result) : undefined;
+}
+
+function claim(name: string, changed: Partial<PersistentVolumeClaim["metadata"]> = {}): PersistentVolumeClaim {
+  return {
+    metadata: { name, namespace: "ns", uid: `uid-${name}`, ...changed },
+    spec: { volumeName: `pv-${name}` },
+    status: { phase: "Bound" },
+  };
+}
+
+const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
+const target = `${root}/pods/u/volumes/kubernetes.io~local-volume/pv-c`;
+const missing = "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[]";
+let fixture: Fixture;
+beforeEach(() => (fixture = new Fixture()));
+
+test("a claim of a local volume is bound into its pod, and given back without touching what is in it", async () => {
+  await fixture.bound("c");
+  await fixture.files.write("/disks/c/precious", "", 0o644);
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
+  assert.deepEqual(mounted.get("data"), { hostPath: target, readOnly: false, own: true });
+  assert.deepEqual(await fixture.mounts.list(), [{ source: "/disks/c", target, fileSystem: "", options: ["bind"] }]);
+  const { looks } = fixture.storage;
+  await fixture.manager.mount(pod, needs, cause, signal);
+  assert.equal(fixture.storage.looks, looks, "a container that is run again needs no API server");
+  await fixture.manager.release(podRef(pod), { cause }, signal);
+  assert.deepEqual(await fixture.mounts.list(), []);
+  assert.equal(await fixture.files.stat(target), undefined);
+  assert.ok(await fixture.files.stat("/disks/c/precious"));
+});
+
+test("what is in a local volume's directory without a mount is somebody's, and stays", async () => {
+  await fixture.files.makeDirectory(target, 0o750);
+  await fixture.files.write(`${target}/precious`, "", 0o644);
+  await fixture.manager.release(podRef(pod), { cause }, signal);
+  assert.ok(await fixture.files.stat(`${target}/precious`));
+  assert.equal(await fixture.manager.keeps(pod.metadata.uid), true);
+});
+
+test("a read-only claim with mount options and a group", async () => {
+  await fixture.bound("c", { mountOptions: ["noexec"] });
+  const volume = fixture.storage.volumes.get("pv-c");
+  assert.ok(volume);
+  volume.metadata.annotations = { "pv.beta.kubernetes.io/gid": "4711" };
+  const readOnly = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c", readOnly: true } }]);
+  const mounted = await fixture.manager.mount(readOnly, needs, cause, signal);
+  assert.deepEqual(mounted.get("data"), { hostPath: target, readOnly: true, own: true, group: 4711 });
+  assert.deepEqual((await fixture.mounts.list())[0]?.options, ["bind", "ro", "noexec"]);
+});
+
+test("a claim of a host path is that path", async () => {
+  await fixture.bound("c", { local: undefined, hostPath: { path: "/data", type: "DirectoryOrCreate" } });
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
+  assert.equal(mounted.get("data")?.hostPath, "/data");
+  assert.ok(await fixture.files.stat("/data"));
+});
+
+const unusable: readonly (readonly [string, (fixture: Fixture) => void, string])[] = [
+  [
+    "missing",
+    (of) => of.storage.claims.clear(),
+    'error processing PVC ns/c: failed to fetch PVC from API server: persistentvolumeclaims "c" not found',
+  ],
+  [
+    "unbound",
+    (of) => of.storage.claims.set("ns/c", { ...claim("c"), status: { phase: "Pending" } }),
+    "error processing PVC ns/c: PVC is not bound",
+  ],
+  [
+    "deleted without protection",
+    (of) => of.storage.claims.set("ns/c", claim("c", { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [] })),
+    "error processing PVC ns/c: PVC is being deleted",
+  ],
+  [
+    "without a volume",
+    (of) => of.storage.volumes.clear(),
+    'error processing PVC ns/c: failed to fetch PV pv-c from API server: persistentvolumes "pv-c" not found',
+  ],
+  [
+    "of a volume that is another claim's",
+    (of) => of.storage.volumes.set("pv-c", { metadata: { name: "pv-c" }, spec: { claimRef: { uid: "other" } } }),
+    "error processing PVC ns/c: found PV object pv-c but its pv.Spec.ClaimRef.UID other does not point to claim.UID uid-c",
+  ],
+  [
+    "of a block volume that is to be mounted",
+    (of) => Object.assign(of.storage.volumes.get("pv-c")?.spec ?? {}, { volumeMode: "Block" }),
+    "volume data has volumeMode Block, but is specified in volumeMounts",
+  ],
+];
+
+for (const [what, change, problem] of unusable) {
+  test(`a claim that is ${what} is told at once and looked at again until it can be used`, async () => {
+    await fixture.bound("c");
+    change(fixture);
+    const { mounted } = await fixture.begins(pod);
+    assert.deepEqual(fixture.failures, [`${missing}, failed to process volumes=[data]: ${problem}`]);
+    await fixture.clock.advance(20_000);
+    assert.equal(fixture.failures.length, 1, "told once while nothing changes");
+    await fixture.bound("c");
+    await fixture.clock.advance(10_000);
+    await mounted;
+    assert.equal(fixture.entries.filter(({ what: name }) => name === "VolumeWaitOver").length, 1);
+    assert.deepEqual(fixture.clock.waits, []);
+  });
+}
+
+test("after its time the wait ends with what is missing, and the next try tells again", async () => {
+  const { mounted } = await fixture.begins(pod);
+  await fixture.clock.advance(123_000);
+  const text = `error processing PVC ns/c: failed to fetch PVC from API server: persistentvolumeclaims "c" not found`;
+  const failed = `${missing}, failed to process volumes=[data]: ${text}`;
+  await assert.rejects(mounted, { message: failed.replace(/^U/u, "u") });
+  await fixture.begins(pod);
+  assert.deepEqual(fixture.failures, [failed, failed]);
+});
+
+test("a generic ephemeral volume's claim must have been created for the pod", async () => {
+  await fixture.bound("p-data");
+  const ephemeral = podOfVolumes([{ name: "data", ephemeral: {} }]);
+  const { mounted } = await fixture.begins(ephemeral);
+  const notOwner = "PVC ns/p-data was not created for pod ns/p (pod is not owner)";
+  assert.deepEqual(fixture.failures, [`${missing}, failed to process volumes=[data]: ${notOwner}`]);
+  const ownerReferences = [{ uid: "u", controller: true }];
+  fixture.storage.claims.set("ns/p-data", claim("p-data", { ownerReferences }));
+  await fixture.clock.advance(1000);
+  assert.equal((await mounted).size, 1);
+});
+
+test("a volume of other nodes is refused by its node affinity", async () => {
+  const key = "kubernetes.io/hostname";
+  const matchExpressions = [{ key, operator: "In", values: ["n2"] }];
+  await fixture.bound("c", { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } });
+  const { mounted } = await fixture.begins(pod);
+  const failed = 'MountVolume.NodeAffinity check failed for volume "pv-c" : no matching NodeSelectorTerms';
+  assert.deepEqual(fixture.failures, [failed]);
+  assert.deepEqual(await fixture.mounts.list(), []);
+  fixture.labels = { [key]: "n2" };
+  await fixture.clock.advance(500);
+  await mounted;
+});
+
+test("a second pod waits for a ReadWriteOncePod claim, also of a pod of an earlier life", async () => {
+  await fixture.bound("c", { accessModes: ["ReadWriteOncePod"] });
+  await fixture.manager.mount(pod, needs, cause, signal);
+  fixture.begin();
+  const second: Pod = { ...pod, metadata: { ...pod.metadata, ...podWith({}, { name: "q", uid: "v" }).metadata } };
+  const { mounted } = await fixture.begins(second);
+  const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
+  assert.deepEqual(fixture.failures, [`MountVolume.SetUp failed for volume "pv-c" : ${used}`]);
+  await fixture.manager.release(podRef(pod), { cause }, signal);
+  await fixture.clock.advance(500);
+  assert.equal((await mounted).size, 1);
+});
+
+test("volumes that no container uses are neither set up nor waited for", async () => {
+  const unused = { ...pod.spec, containers: [{ name: "app" }] };
+  assert.equal((await fixture.manager.mount({ ...pod, spec: unused }, needs, cause, signal)).size, 0);
+  assert.equal(fixture.storage.looks, 0);
+});
+
+test("kinds without a plugin are named", async () => {
+  await fixture.bound("c", { local: undefined, nfs: { server: "s", path: "/" } });
+  await fixture.begins(pod);
+  const failed = "volumes of type nfs are not supported";
+  assert.deepEqual(fixture.failures, [`${missing}, failed to process volumes=[data]: ${failed}`]);
+});
+
+test("an attachable volume is in use before it is waited for, and set up with the attachment's metadata", async () => {
+  await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
+  const { node, storage, driver } = fixture;
+  const name = "kubernetes.io/csi/d^h";
+  const { mounted } = await fixture.begins(pod);
+  assert.deepEqual(node.used, [name]);
+  node.seen({ volumesInUse: [name] });
+  await fixture.clock.advance(0);
+  node.seen({ volumesInUse: [name], volumesAttached: [{ name }] });
+  const status = { attached: true, attachmentMetadata: { device: "/dev/sdx" } };
+  storage.attachments.set("csi-h", { metadata: { name: "csi-h" }, status });
+  await mounted;
+  assert.deepEqual(driver.setUps, [{ attachmentName: "csi-h", metadata: { device: "/dev/sdx" } }]);
+  const waits = fixture.entries.filter(({ what }) => what === "VolumeUnattached").map(({ message }) => message);
+  assert.deepEqual(waits, [
+    "volume data waits to be attached: volume has not been added to the list of VolumesInUse in the node's volume status",
+    "volume data waits to be attached: volume is not in the list of VolumesAttached in the node's status",
+  ]);
+  await fixture.manager.release(podRef(pod), { cause }, signal);
+  assert.deepEqual(node.used, []);
+});
+
+test("a pod whose volume exceeds its driver's limit fails as soon as that is known", async () => {
+  await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
+  const { mounted } = await fixture.begins(pod);
+  const attachError = { message: "too many", errorCode: 8 };
+  fixture.storage.attachments.set("csi-h", { metadata: { name: "csi-h" }, status: { attachError } });
+  await fixture.clock.advance(1000);
+  const text = "unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: too many";
+  await assert.rejects(mounted, { name: "AttachLimitError", message: text });
+});
+
+test("without the attach-detach controller nothing waits for it", async () => {
+  await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
+  fixture.begin(false);
+  const { mounted } = await fixture.begins(pod);
+  await fixture.clock.advance(123_000);
+  const reason = "attaching volumes from the kubelet is not supported (enableControllerAttachDetach is false)";
+  await assert.rejects(mounted, (error: Error) => error.message.endsWith(reason));
+});

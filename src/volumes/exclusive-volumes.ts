@@ -1,0 +1,42 @@
+import type { PodUid } from "../base/ids.ts";
+import type { Files } from "../ports/files.ts";
+
+/** Which pods use the volumes that one pod at a time may use (ReadWriteOncePod). */
+export class ExclusiveVolumes {
+  readonly #files: Pick<Files, "list">;
+  /** By the PersistentVolume's name. */
+  readonly #users = new Map<string, PodUid>();
+
+  constructor(files: Pick<Files, "list">) {
+    this.#files = files;
+  }
+
+  /**
+   * Whether the pod may use the volume; it then does until it is released. Another pod's directory of the volume shows that
+   * it is in use, whichever run set it up.
+   * @param root the node's root directory
+   * @param plugin the name of the volume's plugin
+   */
+  async take(volume: string, uid: PodUid, root: string, plugin: string): Promise<boolean> {
+    const user = this.#users.get(volume);
+    if (user !== undefined) return user === uid;
+    this.#users.set(volume, uid);
+    const others = (await this.#files.list(`${root}/pods`)).filter(({ name }) => name !== uid);
+    for (const { name } of others) {
+      for (const kind of ["volumes", "volumeDevices"]) {
+        const directory = `${root}/pods/${name}/${kind}/${plugin}`;
+        // The name in its parent: the volume itself may be a mount that does not answer.
+        const entries = await this.#files.list(directory).catch(() => []);
+        if (!entries.some((entry) => entry.name === volume)) continue;
+        this.#users.delete(volume);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** The pod's volumes are gone. */
+  releaseAll(uid: PodUid): void {
+    for (const [volume, user] of this.#users) if (user === uid) this.#users.delete(volume);
+  }
+}

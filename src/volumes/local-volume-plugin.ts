@@ -1,0 +1,85 @@
+import type { Pod } from "../api/pod.ts";
+import { type Files, removeEmpty } from "../ports/files.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import type { VolumePaths } from "./volume-paths.ts";
+import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
+import type { VolumeSpec } from "./volume-spec.ts";
+
+export interface LocalVolumeDependencies {
+  readonly files: Files;
+  readonly volumeFiles: VolumeFiles;
+  readonly mounts: Mounts;
+}
+
+/** A PersistentVolume of kind `local`: a directory of the node, bound into the pods that use it, and never removed. */
+export class LocalVolumePlugin implements VolumePlugin {
+  readonly name = "kubernetes.io~local-volume";
+  readonly followsObjects = false;
+  readonly #deps: LocalVolumeDependencies;
+
+  constructor(deps: LocalVolumeDependencies) {
+    this.#deps = deps;
+  }
+
+  owns({ persistentVolume }: VolumeSpec): boolean {
+    return persistentVolume?.spec.local !== undefined;
+  }
+
+  prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
+    const { name, mode, readOnly } = spec;
+    if (mode === "Block") throw new VolumeError("local volumes of volumeMode Block are not supported yet");
+    const directory = paths.volume(this.name, name);
+    return {
+      ...{ name, type: "local", hostPath: directory, readOnly, own: true },
+      isSetUp: async () => (await this.#deps.mounts.below(directory)).some(({ target }) => target === directory),
+      setUp: (signal) => this.#setUp(pod, spec, paths, signal),
+    };
+  }
+
+  async reconstruct({ paths, name, mode, mounts }: FoundVolume): Promise<ReconstructedVolume | undefined> {
+    const { files, mounts: mounting } = this.#deps;
+    const directory = paths.volume(this.name, name);
+    // What lies there without a mount is nothing of the volume's: it stays.
+    if (mode === "Block" || (mounts.length === 0 && (await files.list(directory)).length > 0)) return undefined;
+    return {
+      async tearDown() {
+        // Later mounts may be on top of earlier ones.
+        for (const target of mounts.toReversed()) await mounting.unmount(target);
+        await removeEmpty(files, directory);
+      },
+    };
+  }
+
+  async #setUp(pod: Pod, spec: VolumeSpec, paths: VolumePaths, signal: AbortSignal): Promise<void> {
+    const { files, volumeFiles, mounts } = this.#deps;
+    const { path = "" } = spec.persistentVolume?.spec.local ?? {};
+    if (path.split("/").includes("..")) throw new VolumeError(`invalid path: ${path} must not contain '..'`);
+    const kind = await volumeFiles.kind(path);
+    if (kind === undefined) throw new VolumeError(`path ${JSON.stringify(path)} does not exist`);
+    if (kind !== "directory") throw new VolumeError("only directory and block device are supported");
+    const directory = paths.volume(this.name, spec.name);
+    const isShared = await this.#isMounted(paths, spec.name);
+    const { mountOptions = [] } = spec.persistentVolume?.spec ?? {};
+    const options = ["bind", ...(spec.readOnly ? ["ro"] : []), ...mountOptions];
+    await files.makeDirectory(directory, 0o750);
+    try {
+      await mounts.mount({ source: path, target: directory, fileSystem: "", options: [...new Set(options)] });
+    } catch (error) {
+      await mounts.unmount(directory);
+      await removeEmpty(files, directory);
+      throw error;
+    }
+    const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
+    // Another pod uses it as it is.
+    if (gid === undefined || spec.readOnly || isShared) return;
+    const onlyOnRootMismatch = fsGroupChangePolicy === "OnRootMismatch";
+    await volumeFiles.giveToGroup(directory, { gid, readOnly: false, onlyOnRootMismatch }, signal);
+  }
+
+  async #isMounted({ root }: VolumePaths, name: string): Promise<boolean> {
+    const end = `/volumes/${this.name}/${name}`;
+    return (await this.#deps.mounts.below(`${root}/pods`)).some(({ target }) => target.endsWith(end));
+  }
+}

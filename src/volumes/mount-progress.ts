@@ -1,0 +1,60 @@
+/** What is missing of a pod's volumes while they are set up, by their names in the pod. */
+export class MountProgress {
+  readonly #missing: Set<string>;
+  /** Their claims cannot be used. */
+  readonly #unprocessed = new Map<string, string>();
+  /** They are not attached to the node. */
+  readonly #unattached = new Set<string>();
+  /** Why their last try failed. */
+  readonly #problems = new Map<string, string>();
+
+  constructor(volumes: readonly string[]) {
+    this.#missing = new Set(volumes);
+  }
+
+  /** Returns whether the problem is news. */
+  unprocessed(volume: string, problem: string): boolean {
+    const isNews = this.#unprocessed.get(volume) !== problem;
+    this.#unprocessed.set(volume, problem);
+    return isNews;
+  }
+
+  /** Whatever becomes of it now, its claim can be used. */
+  processed(volume: string): void {
+    this.#unprocessed.delete(volume);
+  }
+
+  unattached(volume: string): void {
+    this.#unattached.add(volume);
+  }
+
+  attached(volume: string): void {
+    this.#unattached.delete(volume);
+  }
+
+  failed(volume: string, problem: string): void {
+    this.#problems.set(volume, problem);
+  }
+
+  mounted(volume: string): void {
+    this.#missing.delete(volume);
+    this.#problems.delete(volume);
+  }
+
+  isMissing(volume: string): boolean {
+    return this.#missing.has(volume);
+  }
+
+  /** Why volumes failed, in the order of their texts. */
+  get problems(): readonly string[] {
+    return [...this.#problems.values()].toSorted();
+  }
+
+  /** In upstream's words: `unmounted volumes=[a b], unattached volumes=[b], failed to process volumes=[]: why`. */
+  text(because: string): string {
+    const list = (names: Iterable<string>): string => [...names].toSorted().join(" ");
+    const unattached = `unattached volumes=[${list(this.#unattached)}]`;
+    const unprocessed = `failed to process volumes=[${list(this.#unprocessed.keys())}]`;
+    return `unmounted volumes=[${list(this.#missing)}], ${unattached}, ${unprocessed}: ${because}`;
+  }
+}

@@ -1,0 +1,298 @@
+import type { Pod } from "../api/pod.ts";
+import type { Volume } from "../api/volume.ts";
+import { errorMessage } from "../base/errors.ts";
+import { onAbort } from "../base/abort.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
+import { StorageLookupError } from "../objects/storage-lookup.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { MountedVolume } from "../runtime/config/mounted-volumes.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import { type Attachments, AttachLimitError } from "./attachments.ts";
+import { AwaitedError } from "./awaited-error.ts";
+import { isExclusive, volumeGroup } from "./claims.ts";
+import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
+import type { MountProgress } from "./mount-progress.ts";
+import { affinityProblem } from "./volume-affinity.ts";
+import { VolumeOperationError } from "./volume-operation-error.ts";
+import type { VolumePaths } from "./volume-paths.ts";
+import { type AttachedVolume, knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
+import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
+import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
+import type { VolumeUse } from "./volume-use.ts";
+
+/** As upstream's exponential back-off of a volume's operations. */
+const firstRetryMs = 500;
+const longestRetryMs = 122_000;
+/** Nothing tells when a claim is bound. */
+const longestLookMs = 10_000;
+
+export interface VolumeSetUpDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  /** The first plugin that owns a volume is responsible for it. */
+  readonly plugins: readonly VolumePlugin[];
+  readonly specs: VolumeSpecs;
+  readonly exclusive: ExclusiveVolumes;
+  /** Undefined without a cluster: nothing is attached there. */
+  readonly attachments: Attachments | undefined;
+  /** The Node's labels; undefined: unknown yet, or no cluster. */
+  readonly nodeLabels: () => Readonly<Record<string, string>> | undefined;
+}
+
+/** A pod whose volumes are set up for a start. */
+export interface MountingPod {
+  readonly pod: Pod;
+  readonly use: VolumeUse;
+  readonly paths: VolumePaths;
+  readonly cause: Cause;
+  readonly progress: MountProgress;
+  readonly memory: VolumeMemory;
+}
+
+/** What is remembered of a pod's volumes, by their names in the pod. */
+export interface VolumeMemory {
+  /** What they led to when they were set up. */
+  readonly specs: Map<string, VolumeSpec>;
+  /** The inputs of their last content. While those are the same, nothing is read. */
+  readonly contents: Map<string, readonly unknown[]>;
+  /** What they wait for, as it was said last. */
+  readonly remarks: Map<string, string>;
+}
+
+/** Whether a volume leads to something outside the pod and its node, and may take its time. */
+export function isExternal({ persistentVolumeClaim, ephemeral, csi }: Volume): boolean {
+  return persistentVolumeClaim !== undefined || ephemeral !== undefined || csi !== undefined;
+}
+
+/** Sets up single volumes of pods. */
+export class VolumeSetUp {
+  readonly #deps: VolumeSetUpDependencies;
+
+  constructor(deps: VolumeSetUpDependencies) {
+    this.#deps = deps;
+  }
+
+  pluginOf(spec: VolumeSpec): VolumePlugin | undefined {
+    return this.#deps.plugins.find((plugin) => plugin.owns(spec));
+  }
+
+  /** @throws VolumeError for volumes that no plugin owns: sources reject most of those earlier */
+  prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
+    return this.#plugin(spec).prepare(pod, spec, paths);
+  }
+
+  /**
+   * Sets a volume up unless it is. What leads to something outside is tried again and again; other volumes fail at once.
+   * @throws VolumeError, or the signal's reason
+   */
+  async setUp(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+    const { progress } = mounting;
+    for (let tries = 0; ; tries++) {
+      try {
+        const mounted = await this.#try(mounting, volume, signal);
+        progress.mounted(volume.name);
+        this.#goesOn(mounting, volume.name);
+        return mounted;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof AttachLimitError || !this.#mayWait(mounting, volume)) throw error;
+        progress.failed(volume.name, errorMessage(error));
+        await this.#pause(volume, error, tries, signal);
+      }
+    }
+  }
+
+  /** Nobody else tries again while the pod waits for something outside. */
+  #mayWait({ pod, progress }: MountingPod, volume: Volume): boolean {
+    return (
+      isExternal(volume) ||
+      (pod.spec.volumes ?? []).some((other) => isExternal(other) && progress.isMissing(other.name))
+    );
+  }
+
+  async #try(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
+    const { pod, paths } = mounting;
+    const { specs, contents } = mounting.memory;
+    const { name } = volume;
+    const spec = specs.get(name) ?? (await this.#specOf(mounting, volume, signal));
+    const prepared = this.prepare(pod, spec, paths);
+    // The inputs as of now: a change during the write is not included.
+    const inputs = knownInputs(prepared);
+    if (!(await prepared.isSetUp())) await this.#perform(mounting, spec, prepared, signal);
+    specs.set(name, spec);
+    if (inputs === undefined) contents.delete(name);
+    else contents.set(name, inputs);
+    const group = volumeGroup(spec.persistentVolume);
+    const { hostPath, readOnly, own } = prepared;
+    return { hostPath, readOnly, own, ...(group !== undefined && { group }) };
+  }
+
+  async #specOf(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
+    if (!isExternal(volume)) return inlineSpec(volume);
+    const { pod, use, progress } = mounting;
+    try {
+      const spec = await this.#deps.specs.of(pod, volume, use, signal);
+      this.#plugin(spec);
+      progress.processed(volume.name);
+      this.#goesOn(mounting, volume.name);
+      return spec;
+    } catch (error) {
+      signal.throwIfAborted();
+      const problem = errorMessage(error);
+      if (progress.unprocessed(volume.name, problem)) {
+        const message = `Unable to attach or mount volumes: ${progress.text(problem)}`;
+        this.#waits(mounting, volume.name, "VolumeUnprocessed", message);
+      }
+      throw error;
+    }
+  }
+
+  #waits(
+    { pod, memory: { remarks } }: MountingPod,
+    volume: string,
+    what: "VolumeUnprocessed" | "VolumeUnattached",
+    message: string,
+  ): void {
+    const before = remarks.get(volume);
+    const { journal } = this.#deps;
+    if (before !== undefined && before !== message) this.#over(pod, before);
+    remarks.set(volume, message);
+    journal.record({ kind: "observation", what, message, pod: podRef(pod) });
+  }
+
+  #goesOn({ pod, memory: { remarks } }: MountingPod, volume: string): void {
+    const before = remarks.get(volume);
+    if (before === undefined) return;
+    remarks.delete(volume);
+    this.#over(pod, before);
+  }
+
+  #over(pod: Pod, message: string): void {
+    this.#deps.journal.record({ kind: "observation", what: "VolumeWaitOver", message, pod: podRef(pod) });
+  }
+
+  #plugin(spec: VolumeSpec): VolumePlugin {
+    const plugin = this.pluginOf(spec);
+    if (plugin !== undefined) return plugin;
+    const source = spec.persistentVolume?.spec ?? spec.volume;
+    const type =
+      unownedTypes.find((key) => Object.hasOwn(source, key)) ?? Object.keys(spec.volume).find((key) => key !== "name");
+    throw new VolumeError(`volumes of type ${type ?? ""} are not supported`);
+  }
+
+  async #perform(
+    mounting: MountingPod,
+    spec: VolumeSpec,
+    prepared: PreparedVolume,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { pod, cause } = mounting;
+    const { name, podVolume } = spec;
+    const attached = await this.#attached(mounting, spec, signal);
+    const action: ActionInput = {
+      what: "MountVolume",
+      message: `set up ${prepared.type} volume ${podVolume}`,
+      pod: podRef(pod),
+      cause,
+      data: { volume: podVolume, type: prepared.type, ...(name !== podVolume && { persistentVolume: name }) },
+    };
+    signal.throwIfAborted();
+    await perform(this.#deps.journal, this.#deps.clock, action, async () => {
+      try {
+        await this.#mayBeUsed(mounting, spec);
+        await prepared.setUp(signal, attached);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw setUpProblem(spec, error);
+      }
+    });
+  }
+
+  /** What upstream checks again, although the scheduler has. @throws VolumeOperationError */
+  async #mayBeUsed({ pod, paths }: MountingPod, spec: VolumeSpec): Promise<void> {
+    const { persistentVolume, name } = spec;
+    if (persistentVolume === undefined) return;
+    const problem = affinityProblem(persistentVolume, this.#deps.nodeLabels() ?? {});
+    if (problem !== undefined) {
+      throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
+    }
+    if (!isExclusive(persistentVolume)) return;
+    const mayUse = await this.#deps.exclusive.take(name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
+    if (mayUse) return;
+    const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
+    throw setUpProblem(spec, new Error(used));
+  }
+
+  async #attached(mounting: MountingPod, spec: VolumeSpec, signal: AbortSignal): Promise<AttachedVolume | undefined> {
+    const { attachments } = this.#deps;
+    const request = await this.#plugin(spec).attachment?.(spec, signal);
+    if (request === undefined || attachments === undefined) return undefined;
+    const { pod, progress } = mounting;
+    let told = "";
+    const waiting = (why: string): void => {
+      progress.unattached(spec.podVolume);
+      if (why === told) return;
+      told = why;
+      const message = `volume ${spec.podVolume} waits to be attached: ${why}`;
+      this.#waits(mounting, spec.podVolume, "VolumeUnattached", message);
+    };
+    try {
+      const attached = await attachments.attached(request, pod.metadata.uid, waiting, signal);
+      progress.attached(spec.podVolume);
+      this.#goesOn(mounting, spec.podVolume);
+      return attached;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AttachLimitError) throw error;
+      throw new VolumeOperationError(`${step(spec)}.WaitForAttach`, spec.name, error);
+    }
+  }
+
+  async #pause(volume: Volume, error: unknown, tries: number, signal: AbortSignal): Promise<void> {
+    const cause = error instanceof Error ? rootOf(error) : undefined;
+    const isLookedAt = error instanceof ClaimError || !isExternal(volume);
+    const longestMs = isLookedAt ? longestLookMs : longestRetryMs;
+    const pauseMs = cause instanceof StorageLookupError ? cause.pauseMs : 0;
+    const delayMs = Math.max(pauseMs, Math.min(firstRetryMs * 2 ** tries, longestMs));
+    const until = Promise.withResolvers<void>();
+    if (cause instanceof AwaitedError) void cause.until.then(until.resolve);
+    using _timer = this.#deps.clock.timer(`another try to set up volume ${volume.name}`, delayMs, until.resolve);
+    using _abort = onAbort(signal, until.resolve);
+    await until.promise;
+    signal.throwIfAborted();
+  }
+}
+
+/** Sources that a PersistentVolume may have and no plugin sets up. */
+const unownedTypes = [
+  "nfs",
+  "iscsi",
+  "fc",
+  "flexVolume",
+  "cephfs",
+  "rbd",
+  "glusterfs",
+  "quobyte",
+  "storageos",
+  "scaleIO",
+];
+
+/** Every event, status and log line of a problem names the volume. */
+export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unknown): VolumeOperationError {
+  if (error instanceof VolumeOperationError) return error;
+  return new VolumeOperationError(
+    spec.mode === "Block" ? "MapVolume.SetUpDevice" : "MountVolume.SetUp",
+    spec.name,
+    error,
+  );
+}
+
+function step({ mode }: VolumeSpec): string {
+  return mode === "Block" ? "MapVolume" : "MountVolume";
+}
+
+function rootOf(error: Error): Error {
+  return error.cause instanceof Error ? rootOf(error.cause) : error;
+}

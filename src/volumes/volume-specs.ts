@@ -1,0 +1,80 @@
+import type { Pod } from "../api/pod.ts";
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { Volume } from "../api/volume.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import { bindingProblem, claimProblem, claimReference, modeProblem, ownerProblem } from "./claims.ts";
+import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
+import type { VolumeUse } from "./volume-use.ts";
+
+/** A claim that its pod cannot use yet, in upstream's words. */
+export class ClaimError extends VolumeError {}
+
+/** Finds what pods' volumes lead to: their claims, and what those are bound to. */
+export class VolumeSpecs {
+  readonly #storage: StorageLookup | undefined;
+
+  /** @param storage undefined without a cluster */
+  constructor(storage: StorageLookup | undefined) {
+    this.#storage = storage;
+  }
+
+  /** @throws ClaimError, or the signal's reason */
+  async of(pod: Pod, volume: Volume, use: VolumeUse, signal: AbortSignal): Promise<VolumeSpec> {
+    const reference = claimReference(pod, volume);
+    if (reference === undefined) return inlineSpec(volume);
+    const { namespace } = pod.metadata;
+    const { claimName, readOnly, isEphemeral } = reference;
+    const storage = this.#storage;
+    if (storage === undefined) throw new ClaimError(`claim ${claimName} needs an API server`);
+    const processing = async <T>(work: () => Promise<T>): Promise<T> => {
+      try {
+        return await work();
+      } catch (error) {
+        signal.throwIfAborted();
+        const message = `error processing PVC ${namespace}/${claimName}: ${errorMessage(error)}`;
+        throw new ClaimError(message, { cause: error });
+      }
+    };
+    const claim = await processing(() => usableClaim(storage, namespace, claimName, signal));
+    refuse(isEphemeral ? ownerProblem(claim, pod) : undefined);
+    const persistentVolume = await processing(() => boundVolume(storage, claim, signal));
+    const { name } = persistentVolume.metadata;
+    const mode = persistentVolume.spec.volumeMode ?? "Filesystem";
+    refuse(modeProblem(volume.name, mode, use));
+    return { podVolume: volume.name, name, volume, persistentVolume, claim, readOnly, mode, isMigrated: false };
+  }
+}
+
+async function usableClaim(
+  storage: StorageLookup,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<PersistentVolumeClaim> {
+  const claim = await storage.claim(namespace, name, signal).catch((error: unknown) => {
+    throw new ClaimError(`failed to fetch PVC from API server: ${errorMessage(error)}`, { cause: error });
+  });
+  refuse(claimProblem(claim));
+  return claim;
+}
+
+async function boundVolume(
+  storage: StorageLookup,
+  claim: PersistentVolumeClaim,
+  signal: AbortSignal,
+): Promise<PersistentVolume> {
+  const { volumeName = "" } = claim.spec;
+  const volume = await storage.persistentVolume(volumeName, signal).catch((error: unknown) => {
+    throw new ClaimError(`failed to fetch PV ${volumeName} from API server: ${errorMessage(error)}`, { cause: error });
+  });
+  refuse(bindingProblem(volume, claim));
+  return volume;
+}
+
+/** @throws ClaimError when there is a problem */
+function refuse(problem: string | undefined): void {
+  if (problem !== undefined) throw new ClaimError(problem);
+}
