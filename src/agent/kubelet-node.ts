@@ -66,7 +66,7 @@ export async function runKubeletNode(
     checks: accessChecks(served),
     cluster,
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, flags),
-    rooms: (journal) => nodeRooms(daemon, prepared, config, journal),
+    rooms: (journal) => nodeRooms(daemon, prepared, config, journal, opened?.client),
     imageGarbage: { ...settings.imageGarbage, onlyPulled: false },
     ownsPodLogs: true,
     termination: prepared.termination,

@@ -1,31 +1,67 @@
+import type { ApiClient } from "../api-client/client.ts";
+import { CsiRoom } from "../csi/csi-room.ts";
 import { NodeSetup } from "../node-setup/node-setup.ts";
 import { UtilityChains } from "../firewall/utility-chains.ts";
+import { pluginClient } from "../grpc/plugin-client.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { Room } from "../kubelet/room.ts";
 import { systemLoginManager } from "../linux/dbus/login-manager.ts";
+import { PluginRegistry } from "../plugins/plugin-registry.ts";
 import { ShutdownManager } from "../shutdown/shutdown-manager.ts";
 import { ShutdownRecord } from "../shutdown/shutdown-record.ts";
 import type { Daemon, PreparedDaemon } from "./daemon.ts";
 
 type FromDaemon = Pick<Daemon, "ports" | "log">;
-type FromPrepared = Pick<PreparedDaemon, "settings" | "rootDirectory" | "metrics">;
+type FromPrepared = Pick<PreparedDaemon, "settings" | "rootDirectory" | "nodeName" | "metrics">;
 
-/** What this node has beyond what every kubelet has. */
+/**
+ * What this node has beyond what every kubelet has.
+ * @param client undefined: the node is in no cluster
+ */
 export function nodeRooms(
   daemon: FromDaemon,
   prepared: FromPrepared,
   config: Pick<KubeletConfig, "node">,
   journal: Recorder,
+  client: ApiClient | undefined,
 ): readonly Room[] {
   const { clock, processes } = daemon.ports;
   const { makesUtilityChains, shutdownPeriods } = prepared.settings;
   const log = daemon.log.child({ room: "firewall" });
   return [
     setupRoom(daemon, prepared, config, journal),
+    ...pluginRooms(daemon, prepared, journal, client),
     ...(shutdownPeriods.length > 0 ? [shutdownRoom(daemon, prepared, journal)] : []),
     ...(makesUtilityChains ? [new UtilityChains({ clock, log, processes })] : []),
   ];
+}
+
+/** The plugins that register on this node, and what works with them. */
+function pluginRooms(
+  { ports, log: parent }: FromDaemon,
+  { settings, rootDirectory, nodeName, metrics }: FromPrepared,
+  journal: Recorder,
+  client: ApiClient | undefined,
+): readonly Room[] {
+  const { clock, files, volumeFiles } = ports;
+  const plugins = pluginClient(clock);
+  const log = parent.child({ room: "csi" });
+  const called = metrics.csi.called.bind(metrics.csi);
+  const csi = new CsiRoom(
+    { ports, journal, log, plugins, called, client },
+    { nodeName, rootDirectory, syncFrequencyMs: settings.syncFrequencyMs },
+  );
+  const registry = new PluginRegistry(
+    {
+      ...{ clock, files, volumeFiles, journal, plugins },
+      log: parent.child({ room: "plugins" }),
+      handlers: [csi.handler],
+      onSockets: (sockets) => metrics.csi.plugins(sockets),
+    },
+    `${rootDirectory}/plugins_registry`,
+  );
+  return [csi, registry];
 }
 
 function setupRoom(

@@ -15,6 +15,7 @@ import { ServiceMemory } from "../objects/service-memory.ts";
 import { type Service, services as serviceResource } from "../objects/service-variables.ts";
 import { StorageObjects } from "../objects/storage-objects.ts";
 import { Collection } from "../objects/collection.ts";
+import type { ApiAccess } from "../kubelet/api-access.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { Files } from "../ports/files.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -40,6 +41,7 @@ export class ClusterObjects {
   readonly lookup: PodObjects;
   /** What is behind claims. */
   readonly storage: StorageObjects;
+  readonly access: ApiAccess;
   readonly #deps: ClusterObjectsDependencies;
   readonly #objects: ApiObjects;
   readonly #tokens: ServiceAccountTokens;
@@ -63,6 +65,7 @@ export class ClusterObjects {
       journal,
       renewed: ({ metadata: { uid } }, cause) => this.#workers?.wake(uid, cause),
     });
+    this.access = { watch, tokens: this.#tokens };
     const account = (pod: Pod): PullAccount | undefined => pullAccount({ client, tokens: this.#tokens }, pod);
     const services = new Collection<Service>();
     this.#memory = new ServiceMemory(deps, deps.servicesFile, services);

@@ -5,6 +5,7 @@ import type { ApiObject } from "../api-client/resource.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { CloudProvider } from "../cloud/cloud-provider.ts";
 import { CloudResourceSync } from "../cloud/cloud-resource-sync.ts";
+import type { NodeObject } from "../api/node.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -43,7 +44,7 @@ export interface ClusterSetup {
   readonly client: ApiClient;
   readonly node: NodeSyncConfig;
   /** Called when the Node is registered, or was found. */
-  readonly onRegistered?: () => void;
+  readonly onRegistered?: (node: NodeObject) => void;
   readonly addresses: NodeHostAddresses;
   /** As it was when podwright started. */
   readonly runtime: RuntimeFacts;
@@ -154,10 +155,10 @@ export class Cluster implements ClusterHooks {
         podCidr: async (podCidr, within) => {
           await cri.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, { signal: within });
         },
-        onRegistered: () => {
+        onRegistered: (node) => {
           this.#mirrors.wake();
           this.#lease.wake();
-          setup.onRegistered?.();
+          setup.onRegistered?.(node);
         },
       },
       setup.node,

@@ -1,10 +1,12 @@
 import { WatchNews } from "../api-client/watch-news.ts";
+import type { NodeObject } from "../api/node.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { KubeletDependencies } from "../kubelet/dependencies.ts";
 import { Kubelet } from "../kubelet/kubelet.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
+import type { Room } from "../kubelet/room.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
@@ -75,6 +77,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       features,
       cluster: link,
       volumes: place && objects && clusterVolumes(place, { objects, volumes, link }),
+      api: objects?.access,
       pressure,
       logOwners,
       rooms,
@@ -102,7 +105,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
         lastKnown,
         deliver: (state) => deliver("api", state),
       },
-      place,
+      { ...place, onRegistered: registeredIn(place, rooms ?? []) },
     );
   if (cluster !== undefined) link?.connect(cluster);
   objects?.connect(kubelet.workers);
@@ -130,6 +133,13 @@ function clusterVolumes({ node }: ClusterSetup, { objects, volumes, link }: Volu
     node: volumes,
     labels: () => link?.place()?.labels,
     byController: node.registration.controllerAttaches,
+  };
+}
+
+function registeredIn(place: ClusterSetup, rooms: readonly Room[]): (node: NodeObject) => void {
+  return (node) => {
+    place.onRegistered?.(node);
+    for (const room of rooms) room.registered?.(node);
   };
 }
 

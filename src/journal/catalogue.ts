@@ -5,6 +5,7 @@ import { imageMeanings } from "./meanings/images.ts";
 import { journalMeanings } from "./meanings/journal.ts";
 import type { Meaning, Meanings } from "./meanings/meaning.ts";
 import { nodeMeanings } from "./meanings/node.ts";
+import { pluginMeanings } from "./meanings/plugins.ts";
 import { plegMeanings } from "./meanings/pleg.ts";
 import { podMeanings } from "./meanings/pods.ts";
 import { proberMeanings } from "./meanings/prober.ts";
@@ -32,6 +33,7 @@ const meanings = {
   ...journalMeanings,
   ...nodeMeanings,
   ...plegMeanings,
+  ...pluginMeanings,
   ...podMeanings,
   ...proberMeanings,
   ...runtimeMeanings,

@@ -1,6 +1,5 @@
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import { isCriError } from "../ports/cri.ts";
 import type { Cause, EntryDetails, Recorder } from "./entry.ts";
 import type { NameOf } from "./vocabulary.ts";
 
@@ -49,8 +48,13 @@ export async function perform<T>(
     outcome("done", `${action.message}: done`, details(value));
     return value;
   } catch (error) {
-    const unknown = isCriError(error) ? error.outcomeUnknown : error instanceof Error && error.name === "AbortError";
-    outcome(unknown ? "unknown" : "failed", errorMessage(error));
+    outcome(isOutcomeUnknown(error) ? "unknown" : "failed", errorMessage(error));
     throw error;
   }
+}
+
+/** Errors of calls say it themselves. */
+function isOutcomeUnknown(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return "outcomeUnknown" in error ? error.outcomeUnknown === true : error.name === "AbortError";
 }

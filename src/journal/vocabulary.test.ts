@@ -41,7 +41,7 @@ const upstreamReasons: ReadonlySet<string> = new Set([
     "Pulling",
   ],
   ...["Rebooted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "ResizeInfeasible", "ResizeStarted"],
-  ...["SandboxChanged", "Shutdown", "Started", "SystemOOM", "Unhealthy"],
+  ...["SandboxChanged", "Shutdown", "Started", "SystemOOM", "Unhealthy", "VolumePermissionChangeInProgress"],
 ]);
 
 /** Events that upstream does not have. */

@@ -3,6 +3,7 @@ import { evictionFacts, evictionTerms } from "./vocabulary/eviction.ts";
 import { imageFacts, imageTerms } from "./vocabulary/images.ts";
 import { journalFacts, journalTerms } from "./vocabulary/journal.ts";
 import { nodeFacts, nodeTerms } from "./vocabulary/node.ts";
+import { pluginTerms } from "./vocabulary/plugins.ts";
 import { plegFacts, plegTerms } from "./vocabulary/pleg.ts";
 import { podFacts, podTerms } from "./vocabulary/pods.ts";
 import { proberFacts, proberTerms } from "./vocabulary/prober.ts";
@@ -28,6 +29,7 @@ export const terms = {
   ...statusTerms,
   ...nodeTerms,
   ...shutdownTerms,
+  ...pluginTerms,
 } as const satisfies Terms;
 
 /** All facts that causes name without an entry. */

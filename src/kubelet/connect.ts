@@ -8,7 +8,7 @@ import type { Managers } from "./managers.ts";
 export function connect(
   managers: Managers,
   rows: readonly Manager[],
-  { cluster, rooms = [] }: Pick<KubeletDependencies, "cluster" | "rooms">,
+  { cluster, api, objects, rooms = [] }: Pick<KubeletDependencies, "cluster" | "api" | "objects" | "rooms">,
 ): void {
   const { acting, allocations, gate, identity, killer, pods, probes, startUp, syncLoop, workers } = managers;
   identity.connect((change) => gate.handle(change));
@@ -38,6 +38,6 @@ export function connect(
     for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
   };
   const ready = (): boolean => gate.hasPassedAll();
-  const services = { pods, startUp, workers, ready, images: acting.images, killer, restart };
+  const services = { pods, startUp, workers, ready, images: acting.images, killer, api, objects, restart };
   for (const room of rooms) room.connect?.(services);
 }

@@ -11,6 +11,7 @@ import type { UsedFeatures } from "../runtime-service/features.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { LogOwners } from "../runtime/operations/node-garbage.ts";
 import type { ClusterVolumes } from "../volumes/volume-manager.ts";
+import type { ApiAccess } from "./api-access.ts";
 import type { Room } from "./room.ts";
 
 export interface KubeletDependencies {
@@ -30,6 +31,8 @@ export interface KubeletDependencies {
   readonly cluster?: ClusterHooks | undefined;
   /** Volumes beyond the node; undefined on a node that is in no cluster. */
   readonly volumes?: ClusterVolumes | undefined;
+  /** Undefined on a node that is in no cluster. */
+  readonly api?: ApiAccess | undefined;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
   /** Of the logs of pods that nobody knows; undefined: they stay. */

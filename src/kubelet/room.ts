@@ -1,3 +1,4 @@
+import type { NodeObject } from "../api/node.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
@@ -5,9 +6,11 @@ import type { Images } from "../images/make-images.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
+import type { ApiAccess } from "./api-access.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ResourceManager } from "../resources/resource-manager.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodHolding } from "../runtime/pod-holdings.ts";
 import type { KnownPods } from "./known-pods.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
@@ -29,7 +32,9 @@ export interface Room extends Manager {
   /** What its pods hold of the node; released before cgroups and directories are. */
   readonly holding?: PodHolding;
   /** Why the node is not ready for its sake. */
-  readonly node?: NodeProblem;
+  readonly node?: NodeProblem | undefined;
+  /** The node is in a cluster, and its Node is registered there, or was found. */
+  registered?(node: NodeObject): void;
   /** Told when a pod has stopped and holds nothing any more; again and again. */
   released?(uid: PodUid): void;
   /** Called once the kubelet is built, before it runs. */
@@ -48,6 +53,10 @@ export interface RoomServices {
   readonly images: Pick<Images, "leases" | "access">;
   /** Ends pods that are still wanted. */
   readonly killer: Pick<PodKiller, "kill">;
+  /** Of the API server; undefined: the node is in no cluster. */
+  readonly api: ApiAccess | undefined;
+  /** What pods refer to. */
+  readonly objects: ObjectLookup;
   /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */
   readonly restart: (pod: Pod, cause: Cause) => void;
 }

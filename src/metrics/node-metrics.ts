@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { JournalInput } from "../journal/entry.ts";
+import { CsiMetrics } from "./csi-metrics.ts";
 import { ClientMetrics } from "./client-metrics.ts";
 import { EntryMetrics } from "./entry-metrics.ts";
 import type { Family } from "./family.ts";
@@ -43,6 +44,7 @@ export class NodeMetrics {
   readonly podsApi: PodsApiMetrics;
   readonly nodeStart: NodeStartMetrics;
   readonly shutdown: ShutdownMetrics;
+  readonly csi: CsiMetrics;
   readonly #entries: EntryMetrics;
   readonly #resizes: ResizeMetrics;
   readonly #volumeSeconds;
@@ -55,6 +57,7 @@ export class NodeMetrics {
     this.podsApi = new PodsApiMetrics(this.registry);
     this.nodeStart = new NodeStartMetrics(this.registry, clock);
     this.shutdown = new ShutdownMetrics(this.registry);
+    this.csi = new CsiMetrics(this.registry);
     this.#entries = new EntryMetrics(this.registry, {
       pod: (uid) => this.#sources.pod(uid),
       now: () => clock.now(),

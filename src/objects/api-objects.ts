@@ -206,7 +206,7 @@ const configMaps: Resource<z.infer<typeof ConfigMap>> = {
   kind: "ConfigMap",
   decode: decoder(ConfigMap, "ConfigMap"),
 };
-const secrets: Resource<z.infer<typeof Secret>> = {
+export const secrets: Resource<z.infer<typeof Secret>> = {
   base: "/api/v1",
   plural: "secrets",
   kind: "Secret",

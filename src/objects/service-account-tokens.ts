@@ -24,6 +24,8 @@ export type TokenSource = NonNullable<Projection["serviceAccountToken"]> & {
 /** Times count from the request: the server's clock may differ. */
 interface Token {
   readonly token: string;
+  /** As the API server says it; empty: it does not. */
+  readonly expirationTimestamp: string;
   /** Monotonic ms. */
   readonly expiresAtMs: number;
   /** Monotonic ms. */
@@ -34,13 +36,14 @@ interface Token {
 
 interface TokenAnswer extends ApiObject {
   readonly token: string;
+  readonly expirationTimestamp: string;
   /** Its lifetime; undefined: as requested. */
   readonly lifeSeconds: number | undefined;
 }
 
 const Answer = z.looseObject({
   spec: z.looseObject({ expirationSeconds: z.number().positive().nullish() }).nullish(),
-  status: z.looseObject({ token: z.string() }),
+  status: z.looseObject({ token: z.string(), expirationTimestamp: z.string().nullish() }),
 });
 
 /** TokenRequests are made below a service account (authentication.k8s.io/v1, KEP-1205). */
@@ -52,7 +55,9 @@ const tokenRequests: Resource<TokenAnswer> = {
     const answer = Answer.safeParse(value);
     if (!answer.success) throw new ApiDecodeError("TokenRequest: the response has no token");
     const { spec, status } = answer.data;
-    return { metadata: { name: "" }, token: status.token, lifeSeconds: spec?.expirationSeconds ?? undefined };
+    const { token, expirationTimestamp } = status;
+    const lifeSeconds = spec?.expirationSeconds ?? undefined;
+    return { metadata: { name: "" }, token, expirationTimestamp: expirationTimestamp ?? "", lifeSeconds };
   },
 };
 
@@ -62,6 +67,13 @@ const usedPart = 0.8;
 const longestUseMs = 24 * 3_600_000;
 const jitterMs = 10_000;
 const retryMs = 10_000;
+
+/** A token that is good now. */
+export interface KnownToken {
+  readonly token: string;
+  /** RFC 3339; empty: the API server did not say. */
+  readonly expirationTimestamp: string;
+}
 
 export interface TokenDependencies {
   readonly client: ApiClient;
@@ -91,9 +103,17 @@ export class ServiceAccountTokens {
 
   /** The token, or why there is none; undefined: unknown. Never throws. */
   get(pod: Pod, source: TokenSource): { readonly token: string } | { readonly problem: string } | undefined {
+    const known = this.known(pod, source);
+    return known !== undefined && "token" in known ? { token: known.token } : known;
+  }
+
+  /** The same, with its end. */
+  known(pod: Pod, source: TokenSource): KnownToken | { readonly problem: string } | undefined {
     const key = keyOf(pod, source);
     const found = this.#tokens.get(key);
-    if (found !== undefined && found.expiresAtMs > this.#deps.clock.monotonic()) return { token: found.token };
+    if (found !== undefined && found.expiresAtMs > this.#deps.clock.monotonic()) {
+      return { token: found.token, expirationTimestamp: found.expirationTimestamp };
+    }
     const problem = this.#problems.get(key);
     return problem === undefined ? undefined : { problem };
   }
@@ -173,7 +193,12 @@ export class ServiceAccountTokens {
     const podEnd = this.#abortOf(pod).signal;
     using either = eitherSignal(signal, podEnd);
     try {
-      const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, either.signal);
+      const { token, expirationTimestamp, lifeSeconds } = await this.#request(
+        pod,
+        source,
+        found !== undefined,
+        either.signal,
+      );
       // Nothing would remove the entry of a removed pod later.
       if (podEnd.aborted) return;
       const lifeMs = (lifeSeconds ?? source.expirationSeconds ?? defaultExpirationSeconds) * 1000;
@@ -181,7 +206,7 @@ export class ServiceAccountTokens {
       // Otherwise pods would use one that is no longer good.
       invariant("a token is renewed before it expires", useMs < lifeMs, () => `${key}: ${useMs} of ${lifeMs} ms`);
       const times = { expiresAtMs: askedMs + lifeMs, renewAtMs: askedMs + useMs, renewAtWallMs: askedWallMs + useMs };
-      this.#tokens.set(key, { token, ...times });
+      this.#tokens.set(key, { token, expirationTimestamp, ...times });
       this.#problems.delete(key);
       this.#failedAtMs.delete(key);
       this.#pausedUntilMs.delete(key);

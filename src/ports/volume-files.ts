@@ -17,6 +17,8 @@ export interface GroupAccess {
   readonly readOnly: boolean;
   /** Skip everything when the top directory already matches (fsGroupChangePolicy OnRootMismatch). */
   readonly onlyOnRootMismatch: boolean;
+  /** Called for each file that is looked at. */
+  readonly onFile?: () => void;
 }
 
 /**

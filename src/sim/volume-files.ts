@@ -62,6 +62,7 @@ export class SimVolumeFiles implements VolumeFiles {
     signal?.throwIfAborted();
     let changed = 0;
     for (const { name, type } of await this.#files.list(root)) {
+      access.onFile?.();
       if (type === "directory") {
         changed += await this.giveToGroup(`${root}/${name}`, { ...access, onlyOnRootMismatch: false });
       } else if (type !== "symlink") {

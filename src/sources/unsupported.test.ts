@@ -17,7 +17,11 @@ const notAsked = "does not request it from the API server yet";
 const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
   ["spec.volumes.0.persistentVolumeClaim", volume({ persistentVolumeClaim: { claimName: "x" } }), noClaims],
   ["spec.volumes.0.ephemeral", volume({ ephemeral: {} }), noClaims],
-  ["spec.volumes.0.csi", volume({ csi: { driver: "d" } }), drivers],
+  [
+    "spec.volumes.0.csi",
+    volume({ csi: { driver: "d" } }),
+    "mounts volumes of CSI drivers only for pods of an API server (podwright kubelet --kubeconfig)",
+  ],
   ["spec.volumes.0.nfs", volume({ nfs: {} }), drivers],
   ["spec.volumes.0.iscsi", volume({ iscsi: {} }), drivers],
   ["spec.volumes.0.fc", volume({ fc: {} }), drivers],

@@ -65,10 +65,15 @@ const unsupported: readonly UnsupportedField[] = [
   ...["persistentVolumeClaim", "ephemeral"].map(
     (type) => ({ path: `spec.volumes.*.${type}`, because: noClaims, manifestsOnly: true }) as const,
   ),
-  ...["csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
+  ...["nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "does not mount volumes that need a driver yet",
   })),
+  {
+    path: "spec.volumes.*.csi",
+    because: "mounts volumes of CSI drivers only for pods of an API server (podwright kubelet --kubeconfig)",
+    manifestsOnly: true,
+  },
   { path: "spec.volumes.*.image", because: "does not mount images yet" },
   {
     path: "spec.volumes.*.gitRepo",

@@ -16,7 +16,7 @@ const toldFailures = 2;
 /** What no life has to tell of: what is around the simulated kubelet does, or too few lives come to it. */
 const notPlayed: ReadonlySet<string> = new Set(
   [
-    "AppArmor AskCredentialProvider CertificateExpired CertificateExpires CertificateIsInitial",
+    "AppArmor AskCredentialProvider CSINodeNotPublished CertificateExpired CertificateExpires CertificateIsInitial",
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod",
@@ -25,10 +25,12 @@ const notPlayed: ReadonlySet<string> = new Set(
     "JournalGap JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended",
     "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",
     "MirrorPodOrphaned MirrorPodOutdated MirrorPodOver MissingCause NameTaken NetworkNotReady NetworkReady",
-    "NoCertificate NodeAffinity NodeDeleted NodeHasDiskPressure NodeHasInsufficientMemory",
+    "NoCertificate NoPodUsesVolume NodeAffinity NodeDeleted NodeHasDiskPressure NodeHasInsufficientMemory",
     "NodeHasInsufficientPID NodeName NodeNotSchedulable NodePressureChanged NodeSchedulable",
     "OutOfephemeral-storage OutOfmemory OutOfpods PodAdopted PodFeatureUnsupported PodOSNotSupported",
-    "PodOSSelectorNodeLabelDoesNotMatch PodsRemoved PossibleMemoryBackedVolumesOnDisk ProbeLate ProbeWarning",
+    "PluginGone PluginRefused PluginRegistered PodOSSelectorNodeLabelDoesNotMatch PodsRemoved PublishVolume RepublishVolume",
+    "StageVolume UnpublishVolume UnstageVolume VolumePermissionChangeInProgress VolumeToBeConfirmed VolumeUnwanted VolumeWanted",
+    " PossibleMemoryBackedVolumesOnDisk ProbeLate ProbeWarning",
     "Rebooted RemoveCgroup RemovePodLogs ReopenLog RequestCertificate ResizeRetry ResourcesDiffer",
     "RetryRequested RoomMade SandboxNetworkChanged SandboxSurplus SandboxUsersDiffer",
     "StartupProbeFailed StatusDiffers StatusRefused StopRequested",

@@ -99,8 +99,20 @@ const builders = new Set(["cli", "agent", "sim", "engine", "kubelet"]);
 /** All other rooms, from the top down. A room imports those below it, be it types: what two need lies below both. */
 const storeys = [
   ...["cli", "agent", "sim", "engine", "kubelet"],
-  ...["node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
-  ...["stats", "certificates", "events", "config", "node", "firewall", "pods-api", "oom", "cloud", "metrics"],
+  ...["csi", "node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
+  ...[
+    "stats",
+    "certificates",
+    "events",
+    "config",
+    "node",
+    "firewall",
+    "pods-api",
+    "oom",
+    "cloud",
+    "plugins",
+    "metrics",
+  ],
   ...[
     "shutdown",
     "node-setup",

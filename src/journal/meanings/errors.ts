@@ -130,12 +130,23 @@ const errorClasses = {
     means: "Two resource managers of the node set the same value of a container.",
     remedy: "Turn one of them off in the configuration.",
   },
+  CsiCallError: { means: "A call of a CSI driver failed.", remedy: "See the driver's own log on this node." },
+  DriverMissingError: {
+    means: "A volume's CSI driver is not registered on this node; the volume waits for it.",
+    remedy: "Check that the driver's pod runs on this node, and its registrar.",
+  },
+  CollisionError: {
+    means: "A CSI driver reports a topology that contradicts a label of the Node; it is not registered.",
+    remedy: "Correct the label, or the driver's configuration.",
+  },
+  RegistrationError: { means: "A plugin of the node cannot be registered; it is retried.", remedy: seeMessage },
+  NotifyError: { means: "A plugin did not take the answer to its registration; it is registered again." },
+  VolumeOperationError: { means: "A step of a volume's set-up failed; it is retried.", remedy: seeMessage },
   VolumeError: {
     means: "A volume of the pod cannot be set up; it is retried.",
     remedy: "Create the object that the message names, or correct the volume.",
   },
   NotNowError: { means: "A volume cannot be updated now, because the API server has not answered; it is retried." },
-  SetUpError: { means: "The set-up of a volume failed; it is retried.", remedy: seeMessage },
   ProbeTargetError: {
     means: "A probe or HTTP hook reached no valid answer; it counts as a failure.",
     remedy: seeMessage,

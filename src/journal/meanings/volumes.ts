@@ -17,6 +17,32 @@ export const volumeMeanings = {
   VolumeWaitOver: { means: "The pod no longer waits for the volume." },
   UpdateVolume: { means: "A ConfigMap, Secret, token or downward API volume gets new content." },
   UnmountVolumes: { means: "The pod's volumes are unmounted and removed." },
+  StageVolume: {
+    means: "A CSI driver makes a volume ready for the node (NodeStageVolume), once for all its pods.",
+    remedy: "If it fails: see the driver's own log on this node.",
+  },
+  PublishVolume: {
+    means: "A CSI driver makes a volume available to one pod (NodePublishVolume).",
+    remedy: "If it fails: see the driver's own log on this node.",
+  },
+  UnpublishVolume: {
+    means: "A CSI driver takes a volume away from a pod (NodeUnpublishVolume).",
+    remedy: "If it fails: see the driver's own log; the pod's volumes stay until it succeeds.",
+  },
+  UnstageVolume: { means: "A CSI driver takes a volume away from the node (NodeUnstageVolume) after its last pod." },
+  RepublishVolume: {
+    means:
+      "A CSI volume is published again: to confirm it after a restart, or because its driver wants that now and then.",
+    remedy: "If it fails, the pod keeps what is mounted; see the driver's own log.",
+  },
+  VolumePermissionChangeInProgress: {
+    means: "The files of a volume get the group of a pod (fsGroup), which takes long.",
+    remedy: "Set fsGroupChangePolicy: OnRootMismatch in the pod's securityContext.",
+  },
+  VolumeWanted: { means: "Cause: a pod that starts uses the volume." },
+  VolumeUnwanted: { means: "Cause: the pod that used the volume has ended." },
+  VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver is to confirm or renew it." },
+  NoPodUsesVolume: { means: "Cause: no pod on this node uses the volume any more." },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",

@@ -14,10 +14,21 @@ export const volumeTerms = {
   VolumeWaitOver: { kind: "observation", why: "remark over" },
   UpdateVolume: { kind: "action", failed: failedMount, why: "upkeep" },
   UnmountVolumes: { kind: "action" },
+  StageVolume: { kind: "action", why: "upkeep" },
+  PublishVolume: { kind: "action", why: "upkeep" },
+  UnpublishVolume: { kind: "action" },
+  UnstageVolume: { kind: "action" },
+  RepublishVolume: { kind: "action", failed: failedMount, why: "upkeep" },
+  VolumePermissionChangeInProgress: { kind: "note", event: { type: "Warning", words: "{message}" } },
   VolumesLeft: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
   VolumeWarningOver: { kind: "observation", why: "remark over" },
   PossibleMemoryBackedVolumesOnDisk: { kind: "note", event: warning },
 } as const satisfies Terms;
 
-export const volumeFacts = {} as const satisfies Facts;
+export const volumeFacts = {
+  VolumeWanted: {},
+  VolumeUnwanted: {},
+  VolumeToBeConfirmed: {},
+  NoPodUsesVolume: {},
+} as const satisfies Facts;

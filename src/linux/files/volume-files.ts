@@ -234,6 +234,7 @@ class GroupGift {
   }
 
   async #giveEntry(path: Buffer, depth: number): Promise<number> {
+    this.#access.onFile?.();
     if ((await lstat(path)).isSymbolicLink()) {
       await lchown(path, -1, this.#access.gid);
       return 1;

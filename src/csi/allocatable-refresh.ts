@@ -1,0 +1,86 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { CsiDriverObjects } from "./csi-driver-objects.ts";
+import type { DriverOnNode } from "./csi-node-object.ts";
+import type { DriverStore } from "./driver-store.ts";
+
+export interface AllocatableRefreshDependencies {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly drivers: DriverStore;
+  readonly objects: CsiDriverObjects;
+  readonly install: (driver: DriverOnNode) => Promise<void>;
+}
+
+interface Refresh {
+  readonly periodMs: number;
+  timer: Disposable;
+}
+
+/**
+ * Asks drivers again and again how many volumes they can have here, as their CSIDriver objects want it
+ * (nodeAllocatableUpdatePeriodSeconds).
+ */
+export class AllocatableRefresh {
+  readonly #deps: AllocatableRefreshDependencies;
+  readonly #refreshes = new Map<string, Refresh>();
+  #signal: AbortSignal | undefined;
+
+  constructor(deps: AllocatableRefreshDependencies) {
+    this.#deps = deps;
+    deps.objects.onChange(() => this.sync());
+  }
+
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    this.sync();
+  }
+
+  /** A driver was registered or is gone, or an object has changed. */
+  sync(): void {
+    const { drivers, objects } = this.#deps;
+    const wanted = new Map<string, number>();
+    if (this.#signal?.aborted === false) {
+      for (const name of drivers.names) {
+        const seconds = objects.peek(name)?.spec.nodeAllocatableUpdatePeriodSeconds ?? 0;
+        if (seconds > 0) wanted.set(name, seconds * 1000);
+      }
+    }
+    for (const [name, { periodMs, timer }] of this.#refreshes) {
+      if (wanted.get(name) === periodMs) continue;
+      timer[Symbol.dispose]();
+      this.#refreshes.delete(name);
+    }
+    for (const [name, periodMs] of wanted) if (!this.#refreshes.has(name)) this.#schedule(name, periodMs);
+  }
+
+  /** Ends all. */
+  close(): void {
+    for (const { timer } of this.#refreshes.values()) timer[Symbol.dispose]();
+    this.#refreshes.clear();
+  }
+
+  /** Asks the driver now, as after an attachment that failed because the node is full. Never rejects. */
+  async ask(name: string): Promise<void> {
+    const { drivers, install, log } = this.#deps;
+    const signal = this.#signal ?? AbortSignal.abort(new Error("the node does not run"));
+    try {
+      await install(await drivers.get(name).nodeInfo(signal));
+    } catch (error) {
+      if (!signal.aborted) {
+        log.warn("cannot update the driver's allocatable count", { driver: name, error: errorMessage(error) });
+      }
+    }
+  }
+
+  #schedule(name: string, periodMs: number): void {
+    const begin = (): Disposable =>
+      this.#deps.clock.timer(`the allocatable count of CSI driver ${name}`, periodMs, () => {
+        refresh.timer = begin();
+        void this.ask(name);
+      });
+    const refresh: Refresh = { periodMs, timer: begin() };
+    this.#refreshes.set(name, refresh);
+  }
+}

@@ -1,0 +1,45 @@
+import { isApiError } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import { secretContent } from "../api/object-content.ts";
+import type { Pod } from "../api/pod.ts";
+import { secrets } from "../objects/api-objects.ts";
+import type { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
+import type { AccountToken, CallObjects, TokenWish } from "./call-inputs.ts";
+import type { SecretPlace } from "./source.ts";
+
+/** From the API server: secrets of PVs are no pod's, so they are asked for when a call needs them, as upstream does. */
+export function clusterCallObjects(
+  client: ApiClient,
+  tokens: Pick<ServiceAccountTokens, "ask" | "known">,
+): CallObjects {
+  return {
+    async secret({ namespace, name }: SecretPlace, signal: AbortSignal) {
+      try {
+        const secret = await client.get({ lane: "objects", resource: secrets, place: { namespace, name }, signal });
+        return secretContent(secret).data;
+      } catch (error) {
+        if (isApiError(error, "NotFound")) return undefined;
+        throw error;
+      }
+    },
+    async token(pod: Pod, { audience, expirationSeconds }: TokenWish, signal: AbortSignal): Promise<AccountToken> {
+      const source = { audience, path: "", ...(expirationSeconds !== undefined && { expirationSeconds }) };
+      await tokens.ask(pod, source, signal);
+      const found = tokens.known(pod, source);
+      if (found === undefined) throw new Error("no token from the API server yet");
+      if ("problem" in found) throw new Error(found.problem);
+      return found;
+    },
+  };
+}
+
+/** Of a node without a cluster. */
+export function localCallObjects(objects: Pick<ObjectLookup, "secret">): CallObjects {
+  return {
+    secret: async ({ namespace, name }) => objects.secret(namespace, name)?.data,
+    token: async () => {
+      throw new Error("tokens of service accounts need an API server (podwright kubelet --kubeconfig)");
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Clock } from "../ports/clock.ts";
+import type {
+  Node,
+  NodeExpandVolumeRequestSchema,
+  NodeGetVolumeStatsRequestSchema,
+  NodeGetVolumeStatsResponse,
+  NodePublishVolumeRequestSchema,
+  NodeStageVolumeRequestSchema,
+} from "../ports/gen/csi/v1/csi_pb.js";
+import { RpcError, type RpcCallOptions, type RpcService } from "../ports/rpc.ts";
+import { CsiCallError } from "./call-error.ts";
+import type { AccessModes } from "./requests.ts";
+import type { DriverOnNode } from "./csi-node-object.ts";
+
+/** Upstream's, for each call. */
+export const callLimitMs = 120_000;
+
+/** What a driver's node service can do beyond publishing (NodeServiceCapability.RPC.Type, by number). */
+export const capability = {
+  stageUnstage: 1,
+  volumeStats: 2,
+  expand: 3,
+  volumeCondition: 4,
+  singleNodeMultiWriter: 5,
+  volumeMountGroup: 6,
+} as const;
+
+/** A call that somebody is waiting for. */
+export interface OutstandingCsiCall {
+  readonly driver: string;
+  readonly method: string;
+  /** The volume's handle; may be empty. */
+  readonly volume: string;
+  readonly sinceMonotonicMs: number;
+}
+
+export interface CsiClientParts {
+  readonly clock: Clock;
+  readonly name: string;
+  readonly calls: RpcService<typeof Node> & Disposable;
+  readonly accessModes: AccessModes;
+  /** Told of each call. @param code of gRPC, `OK` included */
+  readonly called: (driver: string, method: string, code: string, durationMs: number, migrated: boolean) => void;
+}
+
+/** How a call is made. */
+export interface CsiCallOptions {
+  readonly signal: AbortSignal;
+  /** The volume was translated from one of an in-tree driver. */
+  readonly migrated?: boolean;
+}
+
+/**
+ * One registration of a CSI driver: its calls with their deadline and their times. Every call rejects with {@link CsiCallError}
+ * and nothing else.
+ */
+export class CsiClient implements Disposable {
+  readonly name: string;
+  readonly accessModes: AccessModes;
+  readonly #parts: CsiClientParts;
+  readonly #outstanding = new Set<OutstandingCsiCall>();
+  /** Of the driver's node service; they hold for as long as it is registered. */
+  #capabilities: Promise<ReadonlySet<number>> | undefined;
+
+  constructor(parts: CsiClientParts) {
+    this.name = parts.name;
+    this.accessModes = parts.accessModes;
+    this.#parts = parts;
+  }
+
+  /** Calls under way, the oldest first. */
+  get outstanding(): readonly OutstandingCsiCall[] {
+    return [...this.#outstanding];
+  }
+
+  /** Calls that are under way end as canceled. */
+  [Symbol.dispose](): void {
+    this.#parts.calls[Symbol.dispose]();
+  }
+
+  async supports(which: keyof typeof capability, options: CsiCallOptions): Promise<boolean> {
+    this.#capabilities ??= this.#askCapabilities(options);
+    try {
+      return (await this.#capabilities).has(capability[which]);
+    } catch (error) {
+      this.#capabilities = undefined;
+      throw error;
+    }
+  }
+
+  async nodeInfo(signal: AbortSignal): Promise<DriverOnNode> {
+    const { calls } = this.#parts;
+    const info = await this.#call("NodeGetInfo", "", { signal }, (options) => calls.nodeGetInfo({}, options));
+    const { nodeId, maxVolumesPerNode: maxVolumes, accessibleTopology } = info;
+    return { name: this.name, nodeId, maxVolumes, topology: accessibleTopology?.segments ?? {} };
+  }
+
+  async stage(request: MessageInitShape<typeof NodeStageVolumeRequestSchema>, options: CsiCallOptions): Promise<void> {
+    const call = (limits: RpcCallOptions) => this.#parts.calls.nodeStageVolume(request, limits);
+    await this.#call("NodeStageVolume", request.volumeId, options, call);
+  }
+
+  async unstage(volumeId: string, stagingTargetPath: string, options: CsiCallOptions): Promise<void> {
+    const call = (limits: RpcCallOptions) =>
+      this.#parts.calls.nodeUnstageVolume({ volumeId, stagingTargetPath }, limits);
+    await this.#call("NodeUnstageVolume", volumeId, options, call);
+  }
+
+  async publish(
+    request: MessageInitShape<typeof NodePublishVolumeRequestSchema>,
+    options: CsiCallOptions,
+  ): Promise<void> {
+    const call = (limits: RpcCallOptions) => this.#parts.calls.nodePublishVolume(request, limits);
+    await this.#call("NodePublishVolume", request.volumeId, options, call);
+  }
+
+  async unpublish(volumeId: string, targetPath: string, options: CsiCallOptions): Promise<void> {
+    const call = (limits: RpcCallOptions) => this.#parts.calls.nodeUnpublishVolume({ volumeId, targetPath }, limits);
+    await this.#call("NodeUnpublishVolume", volumeId, options, call);
+  }
+
+  async stats(
+    request: MessageInitShape<typeof NodeGetVolumeStatsRequestSchema>,
+    options: CsiCallOptions,
+  ): Promise<NodeGetVolumeStatsResponse> {
+    const call = (limits: RpcCallOptions) => this.#parts.calls.nodeGetVolumeStats(request, limits);
+    return await this.#call("NodeGetVolumeStats", request.volumeId, options, call);
+  }
+
+  /** The size that the volume has afterwards, in bytes; 0: the driver does not say. */
+  async expand(
+    request: MessageInitShape<typeof NodeExpandVolumeRequestSchema>,
+    options: CsiCallOptions,
+  ): Promise<bigint> {
+    const call = (limits: RpcCallOptions) => this.#parts.calls.nodeExpandVolume(request, limits);
+    return (await this.#call("NodeExpandVolume", request.volumeId, options, call)).capacityBytes;
+  }
+
+  async #askCapabilities(options: CsiCallOptions): Promise<ReadonlySet<number>> {
+    const { calls } = this.#parts;
+    const answer = await this.#call("NodeGetCapabilities", "", options, (limits) => {
+      return calls.nodeGetCapabilities({}, limits);
+    });
+    const known = answer.capabilities.flatMap(({ type }) => (type.case === "rpc" ? [type.value.type] : []));
+    return new Set<number>(known);
+  }
+
+  async #call<T>(
+    method: string,
+    volume: string | undefined,
+    { signal, migrated = false }: CsiCallOptions,
+    call: (options: RpcCallOptions) => Promise<T>,
+  ): Promise<T> {
+    const { clock, called } = this.#parts;
+    const entry = { driver: this.name, method, volume: volume ?? "", sinceMonotonicMs: clock.monotonic() };
+    this.#outstanding.add(entry);
+    let code = "OK";
+    try {
+      return await call({ signal, timeoutMs: callLimitMs });
+    } catch (error) {
+      const failure = new CsiCallError(error instanceof RpcError ? error : new RpcError("Internal", String(error)));
+      ({ code } = failure);
+      throw failure;
+    } finally {
+      this.#outstanding.delete(entry);
+      called(this.name, `/csi.v1.Node/${method}`, code, clock.monotonic() - entry.sinceMonotonicMs, migrated);
+    }
+  }
+}

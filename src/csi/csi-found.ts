@@ -1,0 +1,90 @@
+import type { Cause } from "../journal/entry.ts";
+import { errorMessage } from "../base/errors.ts";
+import { perform } from "../journal/perform.ts";
+import type { FoundVolume, ReconstructedVolume } from "../volumes/volume-plugin.ts";
+import { csiDirectoryName } from "./names.ts";
+import { type FailedTry, untilDone } from "./patience.ts";
+import { removeVolumeDirectory } from "./removal.ts";
+import { loadVolumeData, type VolumeData } from "./volume-data.ts";
+import type { CsiVolumeParts } from "./volume-parts.ts";
+
+const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used the volume has ended" };
+
+/** What is taken away from a pod, as it lies on the disk. */
+interface Unpublishing {
+  readonly uid: string;
+  readonly name: string;
+  readonly data: VolumeData;
+  /** What the driver published to. */
+  readonly target: string;
+  /** Before the driver's call. */
+  readonly before: () => Promise<void>;
+  /** After it: false while something of it is still mounted. */
+  readonly remove: () => Promise<boolean>;
+}
+
+/** A volume in a pod's directory, by its data file; undefined: it is not one of a CSI driver. */
+export async function foundVolume(parts: CsiVolumeParts, found: FoundVolume): Promise<ReconstructedVolume | undefined> {
+  return found.mode === "Filesystem" ? await foundMount(parts, found) : undefined;
+}
+
+async function foundMount(
+  parts: CsiVolumeParts,
+  { paths, name }: FoundVolume,
+): Promise<ReconstructedVolume | undefined> {
+  const directory = paths.volume(csiDirectoryName, name);
+  const data = await loadVolumeData(parts.files, directory);
+  if (data === undefined) return undefined;
+  const target = `${directory}/mount`;
+  const remove = (): Promise<boolean> => removeVolumeDirectory(parts, directory, target);
+  const uid = uidOf(paths.pod);
+  return {
+    tearDown: (signal) => unpublish(parts, { uid, name, data, target, before: async () => {}, remove }, signal),
+  };
+}
+
+function uidOf(podDirectory: string): string {
+  return podDirectory.slice(podDirectory.lastIndexOf("/") + 1);
+}
+
+/** Until it is unpublished: a driver that is away is waited for. */
+async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
+  const { clock, devices, publications, log } = parts;
+  const { uid, name, data } = volume;
+  const { driverName: driver, volumeHandle: handle } = data;
+  await untilDone(
+    clock,
+    `volume ${name} of pod ${uid} to be unpublished`,
+    signal,
+    async (): Promise<FailedTry | undefined> => {
+      try {
+        await unpublishNow(parts, volume, signal);
+        publications.remove(uid, name);
+        devices.release(driver, handle, `${uid}/${name}`);
+        return undefined;
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn("cannot unpublish a volume", { uid, volume: name, driver, error: errorMessage(error) });
+        return { error, until: parts.drivers.has(driver) ? undefined : parts.drivers.registered(driver) };
+      }
+    },
+  );
+}
+
+async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
+  const { clock, journal, drivers, names, publications } = parts;
+  const { uid, name, data, target, before, remove } = volume;
+  const publication = publications.take(uid, name, { driver: data.driverName, handle: data.volumeHandle });
+  using _turn = await publication.turn.acquire(signal);
+  const client = drivers.get(data.driverName);
+  await before();
+  // Whatever becomes of the call: what was known of it is so no longer.
+  publication.state = "uncertain";
+  const message = `unpublish volume ${name}`;
+  const action = { what: "UnpublishVolume", message, cause: podHasEnded } as const;
+  const details = { volume: name, driver: data.driverName, pod: uid };
+  await perform(journal, clock, { ...action, data: details }, () =>
+    client.unpublish(data.volumeHandle, names.toldToDrivers(target), { signal }),
+  );
+  if (!(await remove())) throw new Error(`something is still mounted at ${target} after NodeUnpublishVolume`);
+}

@@ -1,0 +1,146 @@
+import type { CsiNode, CsiNodeDriver } from "../api/csi-node.ts";
+import type { NodeObject } from "../api/node.ts";
+import { goJson } from "../base/go-json.ts";
+
+/** What a driver says of itself on this node (NodeGetInfo). */
+export interface DriverOnNode {
+  readonly name: string;
+  readonly nodeId: string;
+  /** Volumes that it can have attached here; 0: no limit. */
+  readonly maxVolumes: bigint;
+  /** Labels of the node, by which the scheduler finds volumes that can be reached from here. */
+  readonly topology: Readonly<Record<string, string>>;
+}
+
+/** What a node says of its drivers. Those that are in neither list stay as they are said already. */
+export interface WantedDrivers {
+  readonly nodeName: string;
+  /** Of the Node: a CSINode of an earlier one of its name is replaced. */
+  readonly nodeUid: string;
+  readonly installed: readonly DriverOnNode[];
+  readonly removed: ReadonlySet<string>;
+}
+
+export type CsiNodeStep =
+  | { readonly kind: "keep" }
+  | { readonly kind: "delete" }
+  | { readonly kind: "create" | "replace"; readonly object: object };
+
+const migratedKey = "storage.alpha.kubernetes.io/migrated-plugins";
+const nodeIdKey = "csi.volume.kubernetes.io/nodeid";
+const maxCount = 2 ** 31 - 1;
+
+/** In-tree drivers whose volumes are left to CSI drivers, sorted as upstream writes them. */
+const migratedPlugins = [
+  "kubernetes.io/aws-ebs",
+  "kubernetes.io/azure-disk",
+  "kubernetes.io/azure-file",
+  "kubernetes.io/cinder",
+  "kubernetes.io/gce-pd",
+  "kubernetes.io/portworx-volume",
+  "kubernetes.io/vsphere-volume",
+].join(",");
+
+/** What is to be done so that the CSINode says what is wanted. Pure. */
+export function csiNodeStep(found: CsiNode | undefined, wanted: WantedDrivers): CsiNodeStep {
+  const { nodeName: name, nodeUid: uid } = wanted;
+  if (found === undefined) {
+    const owner = { apiVersion: "v1", kind: "Node", name, uid };
+    const metadata = { name, annotations: { [migratedKey]: migratedPlugins }, ownerReferences: [owner] };
+    const spec = { drivers: wanted.installed.map((driver) => driverSpec(driver)) };
+    return { kind: "create", object: { apiVersion: "storage.k8s.io/v1", kind: "CSINode", metadata, spec } };
+  }
+  const { metadata, spec } = found;
+  const owners = metadata.ownerReferences ?? [];
+  const isOwn = owners.some((owner) => owner.kind === "Node" && owner.name === name && owner.uid === uid);
+  if (!isOwn) return { kind: "delete" };
+  const before = spec.drivers ?? [];
+  const installed = new Map(wanted.installed.map((driver) => [driver.name, driverSpec(driver)]));
+  const kept = before.filter((driver) => !wanted.removed.has(driver.name) || installed.has(driver.name));
+  const updated = kept.map((driver) => updatedSpec(driver, installed.get(driver.name)));
+  const added = [...installed.values()].filter((driver) => !kept.some(({ name: known }) => known === driver.name));
+  const isSame = added.length === 0 && kept.length === before.length && updated.every((each, i) => each === kept[i]);
+  const annotations = metadata.annotations ?? {};
+  if (isSame && annotations[migratedKey] === migratedPlugins) return { kind: "keep" };
+  return {
+    kind: "replace",
+    object: {
+      ...found,
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSINode",
+      metadata: { ...metadata, annotations: { ...annotations, [migratedKey]: migratedPlugins } },
+      spec: { ...spec, drivers: [...updated, ...added] },
+    },
+  };
+}
+
+function driverSpec({ name, nodeId, maxVolumes, topology }: DriverOnNode): CsiNodeDriver {
+  return {
+    name,
+    nodeID: nodeId,
+    topologyKeys: Object.keys(topology).toSorted(),
+    ...(maxVolumes > 0n && { allocatable: { count: Math.min(Number(maxVolumes), maxCount) } }),
+  };
+}
+
+/** The one that is there when it says the same. */
+function updatedSpec(before: CsiNodeDriver, after: CsiNodeDriver | undefined): CsiNodeDriver {
+  if (after === undefined) return before;
+  const keys = (driver: CsiNodeDriver): string => (driver.topologyKeys ?? []).toSorted().join("\n");
+  const isSame =
+    before.nodeID === after.nodeID &&
+    keys(before) === keys(after) &&
+    (before.allocatable?.count ?? 0) === (after.allocatable?.count ?? 0);
+  return isSame ? before : after;
+}
+
+/**
+ * What a driver reports of the node that contradicts the Node's labels, in upstream's words; undefined: nothing. Pure.
+ */
+export function topologyCollision({ metadata }: NodeObject, { topology }: DriverOnNode): string | undefined {
+  const labels = metadata.labels ?? {};
+  for (const [key, value] of Object.entries(topology)) {
+    const known = labels[key];
+    if (known === undefined || known === value) continue;
+    const [reported, existing] = [[key, value] as const, [key, known] as const].map(([k, v]) => `"${k}":"${v}"`);
+    return `detected topology value collision: driver reported ${reported} but existing label is ${existing}`;
+  }
+  return undefined;
+}
+
+/**
+ * The patch of the Node's node ids of drivers and its topology labels; undefined: it has them. Labels of drivers that are gone
+ * stay, as upstream's. Pure.
+ */
+export function nodePatch({ metadata }: NodeObject, { installed, removed }: WantedDrivers): object | undefined {
+  const before = metadata.annotations?.[nodeIdKey];
+  const ids = new Map(Object.entries(nodeIdsOf(before)).filter(([name]) => !removed.has(name)));
+  for (const { name, nodeId } of installed) ids.set(name, nodeId);
+  const sorted = [...ids].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const after = ids.size === 0 ? null : goJson(Object.fromEntries(sorted));
+  const topology = Object.fromEntries(installed.flatMap((driver) => Object.entries(driver.topology)));
+  const labels = Object.fromEntries(
+    Object.entries(topology).filter(([key, value]) => metadata.labels?.[key] !== value),
+  );
+  const isSame = (before ?? null) === after;
+  if (isSame && Object.keys(labels).length === 0) return undefined;
+  return {
+    metadata: {
+      ...(!isSame && { annotations: { [nodeIdKey]: after } }),
+      ...(Object.keys(labels).length > 0 && { labels }),
+    },
+  };
+}
+
+/** What can't be read is replaced: nobody else writes it. */
+function nodeIdsOf(text = "{}"): Readonly<Record<string, string>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+    return Object.fromEntries(
+      Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === "string"),
+    );
+  } catch {
+    return {};
+  }
+}

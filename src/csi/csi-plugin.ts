@@ -1,0 +1,54 @@
+import type { Pod } from "../api/pod.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import type { VolumePaths } from "../volumes/volume-paths.ts";
+import type {
+  AttachmentRequest,
+  FoundVolume,
+  PreparedVolume,
+  ReconstructedVolume,
+  VolumePlugin,
+} from "../volumes/volume-plugin.ts";
+import type { VolumeSpec } from "../volumes/volume-spec.ts";
+import { foundVolume } from "./csi-found.ts";
+import { CsiMount } from "./csi-mount.ts";
+import { csiDirectoryName, uniqueVolumeName } from "./names.ts";
+import { csiSource } from "./source.ts";
+import type { CsiVolumeParts } from "./volume-parts.ts";
+
+/** Volumes of CSI drivers: those of claims, and those in pods' specs. */
+export class CsiPlugin implements VolumePlugin {
+  readonly name = csiDirectoryName;
+  readonly followsObjects = false;
+  readonly #parts: CsiVolumeParts;
+
+  constructor(parts: CsiVolumeParts) {
+    this.#parts = parts;
+  }
+
+  owns({ volume, persistentVolume }: VolumeSpec): boolean {
+    return persistentVolume === undefined ? volume.csi !== undefined : persistentVolume.spec.csi !== undefined;
+  }
+
+  prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
+    const source = csiSource(spec, pod, this.#parts.names);
+    if (source.mode === "Block") throw new VolumeError("block volumes of CSI drivers are not supported yet");
+    return new CsiMount(this.#parts, pod, source, paths);
+  }
+
+  async attachment(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined> {
+    const csi = spec.persistentVolume?.spec.csi;
+    if (csi === undefined) return undefined;
+    const { objects, names } = this.#parts;
+    const driver = await objects.get(csi.driver, signal);
+    if (driver?.spec.attachRequired === false) return undefined;
+    return {
+      volumeName: uniqueVolumeName(csi.driver, csi.volumeHandle),
+      attachmentName: names.attachment(csi.driver, csi.volumeHandle),
+      reportsLimit: (driver?.spec.nodeAllocatableUpdatePeriodSeconds ?? 0) > 0,
+    };
+  }
+
+  async reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined> {
+    return await foundVolume(this.#parts, found);
+  }
+}

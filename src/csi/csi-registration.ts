@@ -1,0 +1,57 @@
+import type { PluginHandler, PluginInfo } from "../plugins/plugin-handler.ts";
+import type { DriverOnNode } from "./csi-node-object.ts";
+import { compareVersions, highestVersion } from "./driver-version.ts";
+import type { DriverStore } from "./driver-store.ts";
+import { isDriverName } from "./names.ts";
+
+export interface CsiRegistrationDependencies {
+  readonly drivers: DriverStore;
+  /** Says that the node has the driver; undefined: the node is in no cluster. */
+  readonly install: ((driver: DriverOnNode) => Promise<void>) | undefined;
+  readonly uninstall: (name: string) => void;
+}
+
+/** Takes up the CSI drivers whose registrars' sockets appear (upstream's RegistrationHandler). */
+export class CsiRegistration implements PluginHandler {
+  readonly type = "CSIPlugin";
+  readonly #deps: CsiRegistrationDependencies;
+  /** By driver: the endpoint of its registration. */
+  readonly #endpoints = new Map<string, string>();
+
+  constructor(deps: CsiRegistrationDependencies) {
+    this.#deps = deps;
+  }
+
+  validate({ name, endpoint, versions }: PluginInfo): string | undefined {
+    const of = `kubernetes.io/csi: ValidatePlugin for CSI driver ${JSON.stringify(name)} failed.`;
+    const failed = (why: string): string =>
+      `validation failed for CSI Driver ${name} at endpoint ${endpoint}: ${of} ${why}`;
+    if (!isDriverName(name)) return failed("The name is no DNS subdomain of at most 63 characters");
+    const highest = highestVersion(versions);
+    if ("problem" in highest) return failed(highest.problem);
+    const known = this.#deps.drivers.versionOf(name);
+    if (known === undefined || compareVersions(known, highest.version) < 0) return undefined;
+    return failed(
+      `Another driver with the same name is already registered with a higher supported version: ${JSON.stringify(known)}`,
+    );
+  }
+
+  async register({ name, endpoint, versions }: PluginInfo, signal: AbortSignal): Promise<void> {
+    const { drivers, install } = this.#deps;
+    const highest = highestVersion(versions);
+    if ("problem" in highest) throw new Error(highest.problem);
+    this.#endpoints.set(name, endpoint);
+    const client = await drivers.add(name, endpoint, highest.version);
+    const info = await client.nodeInfo(signal);
+    if (info.nodeId === "") throw new Error("error adding CSI driver node info: driverNodeID must not be empty");
+    await install?.(info);
+  }
+
+  deregister({ name, endpoint }: PluginInfo): void {
+    // Another registration of a higher version has taken its place.
+    if (this.#endpoints.get(name) !== endpoint) return;
+    this.#endpoints.delete(name);
+    this.#deps.drivers.remove(name);
+    this.#deps.uninstall(name);
+  }
+}

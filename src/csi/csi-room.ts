@@ -1,0 +1,212 @@
+import type { ApiClient } from "../api-client/client.ts";
+import type { NodeObject } from "../api/node.ts";
+import { onAbort } from "../base/abort.ts";
+import type { PodUid } from "../base/ids.ts";
+import type { StartUp } from "../base/start-up.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { NodeProblem } from "../node/node-problem.ts";
+import type { Watcher } from "../objects/api-objects.ts";
+import type { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
+import type { PluginHandler } from "../plugins/plugin-handler.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Hashing } from "../ports/hashing.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { PluginClient } from "../ports/plugin-client.ts";
+import type { Random } from "../ports/random.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
+import type { VolumePlugin } from "../volumes/volume-plugin.ts";
+import { AllocatableRefresh } from "./allocatable-refresh.ts";
+import type { CallObjects } from "./call-inputs.ts";
+import { clusterCallObjects, localCallObjects } from "./call-objects.ts";
+import type { CsiClientParts } from "./csi-client.ts";
+import { CsiDriverObjects } from "./csi-driver-objects.ts";
+import { CsiNodePublisher } from "./csi-node-publisher.ts";
+import { CsiPlugin } from "./csi-plugin.ts";
+import { CsiRegistration } from "./csi-registration.ts";
+import { DeviceMounts, type UsedVolumes } from "./device-mounts.ts";
+import { DriverStore } from "./driver-store.ts";
+import { CsiNames } from "./names.ts";
+import { Publications } from "./publications.ts";
+import { takeUpVolumes } from "./volumes-at-start.ts";
+
+export interface CsiPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly hashing: Hashing;
+  readonly mounts: Mounts;
+  readonly volumeFiles: VolumeFiles;
+}
+
+export interface CsiRoomDependencies {
+  readonly ports: CsiPorts;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly plugins: PluginClient;
+  /** Told of each call of a driver. */
+  readonly called: CsiClientParts["called"];
+  /** Undefined: the node is in no cluster. */
+  readonly client: ApiClient | undefined;
+}
+
+export interface CsiRoomConfig {
+  readonly nodeName: string;
+  /** As it is configured. */
+  readonly rootDirectory: string;
+  readonly syncFrequencyMs: number;
+}
+
+/** What the room asks of the kubelet. */
+export interface CsiServices {
+  readonly startUp: Pick<StartUp, "when">;
+  readonly objects: Pick<ObjectLookup, "secret">;
+  readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "ask" | "known"> } | undefined;
+}
+
+/** Pods that start have so long to take up what an earlier life staged. */
+const takeUpMs = 10_000;
+
+/**
+ * The CSI drivers of the node (upstream's csi plugin and nodeinfomanager): takes up those that register, publishes them in the node's
+ * CSINode, and has their volumes.
+ */
+export class CsiRoom {
+  readonly handler: PluginHandler;
+  readonly volumePlugins: readonly VolumePlugin[];
+  /** Undefined without a cluster: there is nothing to be initialized. */
+  readonly node: NodeProblem | undefined;
+  readonly #deps: CsiRoomDependencies;
+  readonly #drivers: DriverStore;
+  readonly #objects: CsiDriverObjects;
+  readonly #publisher: CsiNodePublisher | undefined;
+  readonly #refresh: AllocatableRefresh;
+  readonly #names: CsiNames;
+  readonly #devices: DeviceMounts;
+  readonly #publications = new Publications();
+  #services: CsiServices | undefined;
+  #calls: CallObjects | undefined;
+  readonly #inUse: UsedVolumes = { hold: () => {}, release: () => {} };
+
+  constructor(deps: CsiRoomDependencies, { nodeName, rootDirectory, syncFrequencyMs }: CsiRoomConfig) {
+    const { ports, journal, log, plugins, called, client } = deps;
+    const { clock, random } = ports;
+    this.#deps = deps;
+    this.#drivers = new DriverStore({ clock, plugins, called });
+    this.#objects = new CsiDriverObjects(clock);
+    this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
+    this.#names = new CsiNames(ports.hashing, rootDirectory, nodeName);
+    this.#devices = new DeviceMounts({ clock, journal, log, drivers: this.#drivers, inUse: () => this.#inUse });
+    const own = { drivers: this.#drivers, objects: this.#objects };
+    this.#refresh = new AllocatableRefresh({
+      ...own,
+      clock,
+      log,
+      install: async (info) => this.#publisher?.install(info),
+    });
+    this.node = this.#publisher;
+    this.handler = this.#registration();
+    const calls: CallObjects = {
+      secret: async (place, signal) => await this.#calls?.secret(place, signal),
+      token: async (pod, wish, signal) => {
+        if (this.#calls === undefined) throw new Error("the kubelet is not built yet");
+        return await this.#calls.token(pod, wish, signal);
+      },
+    };
+    this.volumePlugins = [
+      new CsiPlugin({
+        ...ports,
+        ...own,
+        journal,
+        log,
+        calls,
+        names: this.#names,
+        devices: this.#devices,
+        publications: this.#publications,
+        republishMs: syncFrequencyMs / 2,
+      }),
+    ];
+  }
+
+  connect(services: CsiServices): void {
+    const { api, objects } = services;
+    const { client } = this.#deps;
+    this.#services = services;
+    this.#objects.connect(api?.watch);
+    this.#calls = client && api ? clusterCallObjects(client, api.tokens) : localCallObjects(objects);
+  }
+
+  registered(node: NodeObject): void {
+    this.#publisher?.registered(node);
+  }
+
+  /** Takes up what an earlier life left on the disk. */
+  async load(): Promise<void> {
+    const { files, mounts } = this.#deps.ports;
+    const root = this.#names.rootDirectory;
+    await files.makeDirectory(root, 0o750);
+    this.#names.resolve(await files.realPath(root));
+    await takeUpVolumes({
+      files,
+      mounts,
+      names: this.#names,
+      devices: this.#devices,
+      publications: this.#publications,
+    });
+  }
+
+  /** Until the signal aborts. Never rejects but for a defect. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#objects.start(signal);
+    this.#refresh.start(signal);
+    this.#devices.start(signal);
+    await Promise.all([this.#publisher?.run(signal), this.#tidy(signal)]);
+    await this.#devices.ended();
+  }
+
+  async close(): Promise<void> {
+    this.#refresh.close();
+    this.#drivers.close();
+  }
+
+  /** The pod holds nothing any more. */
+  released(uid: PodUid): void {
+    this.#devices.releasePod(uid);
+    this.#publications.removePod(uid);
+  }
+
+  remove(uid: PodUid): void {
+    this.released(uid);
+  }
+
+  #registration(): PluginHandler {
+    const publisher = this.#publisher;
+    return new CsiRegistration({
+      drivers: this.#drivers,
+      install:
+        publisher &&
+        (async (info) => {
+          this.#objects.need();
+          await publisher.install(info);
+          this.#refresh.sync();
+        }),
+      uninstall: (name) => {
+        publisher?.uninstall(name);
+        this.#refresh.sync();
+      },
+    });
+  }
+
+  /** What no pod has taken up by then, no pod wants. */
+  async #tidy(signal: AbortSignal): Promise<void> {
+    if (this.#devices.volumes.length === 0) return;
+    const stopped = Promise.withResolvers<void>();
+    using _stop = onAbort(signal, stopped.resolve);
+    await Promise.race([this.#services?.startUp.when("allKnown"), stopped.promise]);
+    const wait = "pods to take up what an earlier run staged";
+    await this.#deps.ports.clock.sleep(wait, takeUpMs, signal).catch(() => {});
+    if (!signal.aborted) this.#devices.tidy();
+  }
+}

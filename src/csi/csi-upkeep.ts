@@ -1,0 +1,73 @@
+import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { VolumeOperationError } from "../volumes/volume-operation-error.ts";
+import type { AttachedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
+import { untilDone } from "./patience.ts";
+import type { CsiSource } from "./source.ts";
+import type { CsiVolumeParts } from "./volume-parts.ts";
+
+/** How a volume of a running pod is kept. */
+export interface Keeping {
+  /** A call of this life has confirmed that it is published. */
+  readonly isConfirmed: () => boolean;
+  /** Its driver wants it published again by now. */
+  readonly isDue: () => boolean;
+  readonly confirm: (signal: AbortSignal, attached: AttachedVolume | undefined) => Promise<void>;
+  readonly republish: (signal: AbortSignal, attached: AttachedVolume | undefined) => Promise<void>;
+}
+
+/**
+ * Calls the driver again for a volume that a running pod has: to confirm it after a restart, and to publish it anew. Tried with
+ * back-off until it succeeds; each failure is an Event, and leaves pod and volume as they are.
+ */
+export function csiUpkeep(
+  { clock, journal, drivers }: CsiVolumeParts,
+  pod: Pod,
+  { name, driver }: CsiSource,
+  keeping: Keeping,
+): VolumeUpkeep {
+  const { namespace, name: podName } = pod.metadata;
+  const cause: Cause = {
+    code: "VolumeToBeConfirmed",
+    message: `pod ${namespace}/${podName} runs with volume ${name}`,
+  };
+  return {
+    isDue: () => !keeping.isConfirmed() || keeping.isDue(),
+    run: async (signal, attached) => {
+      const once = keeping.isConfirmed() ? keeping.republish : keeping.confirm;
+      const action: ActionInput = {
+        what: "RepublishVolume",
+        message: `publish volume ${name} again`,
+        pod: podRef(pod),
+        cause,
+        data: { volume: name, driver },
+      };
+      const call = async (): Promise<void> => {
+        try {
+          await once(signal, attached);
+        } catch (error) {
+          signal.throwIfAborted();
+          throw error instanceof VolumeOperationError
+            ? error
+            : new VolumeOperationError("MountVolume.SetUp", name, error);
+        }
+      };
+      await untilDone(
+        clock,
+        `volume ${name} of pod ${namespace}/${podName} to be published again`,
+        signal,
+        async () => {
+          try {
+            await perform(journal, clock, action, call);
+            return undefined;
+          } catch (error) {
+            signal.throwIfAborted();
+            return { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
+          }
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { Semaphore } from "../base/semaphore.ts";
+
+/**
+ * absent: not published, for sure. uncertain: a call's outcome is unknown, or an earlier life left it. published: a call of this life
+ * has confirmed it.
+ */
+export type PublishState = "absent" | "uncertain" | "published";
+
+/** One volume of one pod. */
+export interface Publication {
+  state: PublishState;
+  /** When it was published last, monotonic ms. */
+  publishedAtMs: number;
+  /** Calls about one volume of a pod come one after the other. */
+  readonly turn: Semaphore;
+  readonly driver: string;
+  readonly handle: string;
+}
+
+/** Which volumes are published to which pods, as far as this life knows. */
+export class Publications {
+  readonly #byPod = new Map<string, Map<string, Publication>>();
+
+  get(uid: string, name: string): Publication | undefined {
+    return this.#byPod.get(uid)?.get(name);
+  }
+
+  /** The one that is known, or a new one that is absent. */
+  take(uid: string, name: string, { driver, handle }: Pick<Publication, "driver" | "handle">): Publication {
+    const own = this.#byPod.get(uid) ?? new Map<string, Publication>();
+    this.#byPod.set(uid, own);
+    const known = own.get(name);
+    if (known !== undefined) return known;
+    const publishedAtMs = Number.NEGATIVE_INFINITY;
+    const made: Publication = { state: "absent", publishedAtMs, turn: new Semaphore(1), driver, handle };
+    own.set(name, made);
+    return made;
+  }
+
+  remove(uid: string, name: string): void {
+    const own = this.#byPod.get(uid);
+    own?.delete(name);
+    if (own?.size === 0) this.#byPod.delete(uid);
+  }
+
+  removePod(uid: string): void {
+    this.#byPod.delete(uid);
+  }
+
+  /** Published, or perhaps. */
+  all(): { readonly uid: string; readonly name: string; readonly publication: Publication }[] {
+    return [...this.#byPod].flatMap(([uid, own]) =>
+      [...own].map(([name, publication]) => ({ uid, name, publication })),
+    );
+  }
+}

@@ -1,0 +1,62 @@
+import type { Files } from "../ports/files.ts";
+import { removeEmpty } from "../ports/files.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { StageableVolume, StagedFiles } from "./device-mounts.ts";
+import type { CsiNames } from "./names.ts";
+import { removeVolumeDirectory } from "./removal.ts";
+import { dataFileName, saveVolumeData } from "./volume-data.ts";
+
+export interface StagedFilesParts {
+  readonly files: Pick<Files, "makeDirectory" | "writeAtomic" | "remove" | "stat">;
+  readonly mounts: Pick<Mounts, "below">;
+}
+
+/** What lies on the disk of a file system that is staged: `vol_data.json` and `globalmount` in its directory. */
+export function stagedMountFiles(parts: StagedFilesParts, directory: string): StagedFiles {
+  const { files } = parts;
+  const target = `${directory}/globalmount`;
+  return {
+    save: async ({ driver, handle }) => {
+      await files.makeDirectory(target, 0o750);
+      await saveVolumeData(files, directory, { driverName: driver, volumeHandle: handle });
+    },
+    remove: () => removeVolumeDirectory(parts, directory, target),
+  };
+}
+
+/** The same of a block volume, whose data file lies with the devices of its pods. */
+export function stagedBlockFiles({ files, mounts }: StagedFilesParts, names: CsiNames): StagedFiles {
+  return {
+    save: async (volume) => {
+      await saveBlockData({ files, mounts }, names, volume);
+      await files.makeDirectory(names.blockStaging(volume.name), 0o750);
+    },
+    remove: async ({ name }) => {
+      const own = [names.blockStaging(name), names.blockPublishDirectory(name), names.blockDirectory(name)];
+      for (const directory of own) if ((await mounts.below(directory)).length > 0) return false;
+      await removeEmpty(files, names.blockPublishDirectory(name));
+      if (!(await removeEmpty(files, names.blockStaging(name)))) return false;
+      if (!(await removeEmpty(files, names.blockGlobalMap(name)))) return false;
+      await files.remove(`${names.blockData(name)}/${dataFileName}`);
+      await removeEmpty(files, names.blockData(name));
+      await removeEmpty(files, names.blockDirectory(name));
+      return true;
+    },
+  };
+}
+
+/** By which a block volume is taken down, staged or not. */
+export async function saveBlockData(
+  { files }: StagedFilesParts,
+  names: CsiNames,
+  { driver, handle, name }: StageableVolume,
+): Promise<void> {
+  await files.makeDirectory(names.blockData(name), 0o750);
+  await saveVolumeData(files, names.blockData(name), {
+    attachmentId: names.attachment(driver, handle),
+    driverName: driver,
+    nodeName: names.nodeName,
+    specVolumeId: name,
+    volumeHandle: handle,
+  });
+}

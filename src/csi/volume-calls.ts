@@ -1,0 +1,138 @@
+import type { CsiDriver } from "../api/csi-node.ts";
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause } from "../journal/entry.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import type { AttachedVolume } from "../volumes/volume-plugin.ts";
+import { callSecrets, callTokens } from "./call-inputs.ts";
+import type { CsiClient } from "./csi-client.ts";
+import { clientProblem } from "./driver-store.ts";
+import { podInfo, volumeCapability, type VolumeUse } from "./requests.ts";
+import { accessModeOf, type CsiSource } from "./source.ts";
+import type { CsiVolumeParts } from "./volume-parts.ts";
+
+/** With what a volume's calls are made, known before the first of them. */
+export interface Caller {
+  readonly client: CsiClient;
+  /** Undefined: the driver has no CSIDriver object. */
+  readonly driver: CsiDriver | undefined;
+  readonly attached: AttachedVolume | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Where a driver publishes to, and from. */
+export interface PublishPaths {
+  readonly target: string;
+  /** Undefined: nothing is staged. */
+  readonly staging: string | undefined;
+}
+
+/** The calls of a driver for one volume of one pod. */
+export class VolumeCalls {
+  readonly #parts: CsiVolumeParts;
+  readonly #pod: Pod;
+  readonly #source: CsiSource;
+
+  constructor(parts: CsiVolumeParts, pod: Pod, source: CsiSource) {
+    this.#parts = parts;
+    this.#pod = pod;
+    this.#source = source;
+  }
+
+  /**
+   * @param operation upstream's word for who needs the driver: `mounter.SetUpAt`
+   * @throws VolumeError while the driver is not registered
+   */
+  async caller(operation: string, attached: AttachedVolume | undefined, signal: AbortSignal): Promise<Caller> {
+    const { drivers, objects } = this.#parts;
+    const { driver: name } = this.#source;
+    try {
+      const client = drivers.get(name);
+      return { client, driver: await objects.get(name, signal), attached, signal };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new VolumeError(clientProblem(operation, error), { cause: error });
+    }
+  }
+
+  async stage({ client, attached, signal }: Caller, staging: string): Promise<void> {
+    const { calls, names } = this.#parts;
+    const { handle: volumeId, name, attributes, stageSecret } = this.#source;
+    const secrets = await callSecrets(calls, "NodeStageSecretRef", stageSecret, signal);
+    const request = {
+      volumeId,
+      publishContext: { ...attached?.metadata },
+      stagingTargetPath: names.toldToDrivers(staging),
+      volumeCapability: await this.#capability(client, signal),
+      secrets,
+      volumeContext: attributes,
+    };
+    await this.#perform("StageVolume", `stage volume ${name}`, () =>
+      client.stage(request, { signal, migrated: this.#source.isMigrated }),
+    );
+  }
+
+  /** @param calling called just before the driver is */
+  async publish(
+    { client, driver, attached, signal }: Caller,
+    { target, staging }: PublishPaths,
+    calling: () => void,
+  ): Promise<void> {
+    const { calls, names } = this.#parts;
+    const { handle: volumeId, name, lifecycle, publishSecret, readOnly, attributes, mode } = this.#source;
+    const secrets = await callSecrets(calls, "NodePublishSecretRef", publishSecret, signal);
+    // As upstream: what gets tokens is a file system.
+    const tokens = mode === "Block" ? {} : await this.#tokens(driver, signal);
+    const inSecrets = driver?.spec.serviceAccountTokenInSecrets === true;
+    const info = driver?.spec.podInfoOnMount === true ? podInfo(this.#pod, lifecycle) : {};
+    const request = {
+      volumeId,
+      publishContext: { ...attached?.metadata },
+      ...(staging !== undefined && { stagingTargetPath: names.toldToDrivers(staging) }),
+      targetPath: names.toldToDrivers(target),
+      volumeCapability: await this.#capability(client, signal),
+      readonly: readOnly,
+      secrets: { ...secrets, ...(inSecrets && tokens) },
+      volumeContext: { ...attributes, ...info, ...(!inSecrets && tokens) },
+    };
+    await this.#perform("PublishVolume", `publish volume ${name}`, async () => {
+      calling();
+      await client.publish(request, { signal, migrated: this.#source.isMigrated });
+    });
+  }
+
+  async #tokens(driver: CsiDriver | undefined, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+    try {
+      return await callTokens(this.#parts.calls, this.#pod, driver, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = `failed to get service accoount token attributes: ${errorMessage(error)}`;
+      throw new VolumeError(`kubernetes.io/csi: mounter.SetUpAt ${why}`, { cause: error });
+    }
+  }
+
+  async #capability(client: CsiClient, signal: AbortSignal): Promise<ReturnType<typeof volumeCapability>> {
+    const { fsType, mountOptions, mode } = this.#source;
+    const knowsSingleWriters = await client.supports("singleNodeMultiWriter", { signal });
+    const takesGroup = mode === "Filesystem" && (await client.supports("volumeMountGroup", { signal }));
+    const use: VolumeUse = {
+      mode,
+      accessMode: accessModeOf(this.#source),
+      fsType,
+      mountOptions,
+      group: takesGroup ? this.#pod.spec.securityContext?.fsGroup : undefined,
+    };
+    return volumeCapability(use, knowsSingleWriters, client.accessModes);
+  }
+
+  async #perform(what: ActionInput["what"], message: string, call: () => Promise<void>): Promise<void> {
+    const { clock, journal } = this.#parts;
+    const { namespace, name } = this.#pod.metadata;
+    const { name: volume, driver } = this.#source;
+    const cause: Cause = { code: "VolumeWanted", message: `pod ${namespace}/${name} uses volume ${volume}` };
+    const action: ActionInput = { what, message, pod: podRef(this.#pod), cause, data: { volume, driver } };
+    await perform(journal, clock, action, call);
+  }
+}

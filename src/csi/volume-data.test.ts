@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseVolumeData, volumeDataText } from "./volume-data.ts";
+
+test("data files are upstream's, byte for byte, and end in a line end as Go's encoder writes it", () => {
+  const claim = {
+    driverName: "hostpath.csi.k8s.io",
+    volumeHandle: "01446302-e91a-11f1-999b-423236085e7c",
+    attachmentId: "csi-8a6ec9de176a0cbd999a342426ef5e81f517be45ca4a24f33d9a0af321c539dd",
+    nodeName: "node1",
+    specVolumeId: "pvc-ed15e002-32b6-4491-94bd-11c8dd2ff152",
+    lifecycleMode: "Persistent" as const,
+  };
+  const text =
+    '{"attachmentID":"csi-8a6ec9de176a0cbd999a342426ef5e81f517be45ca4a24f33d9a0af321c539dd",' +
+    '"driverName":"hostpath.csi.k8s.io","nodeName":"node1",' +
+    '"specVolID":"pvc-ed15e002-32b6-4491-94bd-11c8dd2ff152",' +
+    '"volumeHandle":"01446302-e91a-11f1-999b-423236085e7c","volumeLifecycleMode":"Persistent"}\n';
+  assert.equal(volumeDataText(claim), text);
+  assert.deepEqual(parseVolumeData(text), claim);
+  assert.equal(
+    volumeDataText({ driverName: claim.driverName, volumeHandle: claim.volumeHandle }),
+    '{"driverName":"hostpath.csi.k8s.io","volumeHandle":"01446302-e91a-11f1-999b-423236085e7c"}\n',
+  );
+});
+
+test("what is no data file is none", () => {
+  for (const text of ["", "{", "[]", "null", '{"driverName":"d"}', '{"driverName":"d","volumeHandle":7}']) {
+    assert.equal(parseVolumeData(text), undefined, text);
+  }
+});

@@ -1,0 +1,78 @@
+import { goJson } from "../base/go-json.ts";
+import { FileError, type Files } from "../ports/files.ts";
+
+/** What lies beside a volume on the disk, by which it is taken down, whatever its pod's spec says by then. */
+export interface VolumeData {
+  readonly driverName: string;
+  readonly volumeHandle: string;
+  readonly attachmentId?: string | undefined;
+  readonly nodeName?: string | undefined;
+  /** The name of its directory in its pods: the PV's, or the pod volume's. */
+  readonly specVolumeId?: string | undefined;
+  readonly lifecycleMode?: "Persistent" | "Ephemeral" | undefined;
+}
+
+export const dataFileName = "vol_data.json";
+/** Of one that upstream writes there are a few hundred bytes. */
+const maxBytes = 64 * 1024;
+
+/** As upstream's kubelet writes it, byte for byte. */
+export function volumeDataText(data: VolumeData): string {
+  const { attachmentId: attachmentID, driverName, nodeName, specVolumeId: specVolID, volumeHandle } = data;
+  const fields = {
+    attachmentID,
+    driverName,
+    nodeName,
+    specVolID,
+    volumeHandle,
+    volumeLifecycleMode: data.lifecycleMode,
+  };
+  const present = Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return `${goJson(Object.fromEntries(present))}\n`;
+}
+
+/** @returns undefined for what is no such file */
+export function parseVolumeData(text: string): VolumeData | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const field = (name: string): string | undefined => {
+    const found: unknown = Reflect.get(value, name);
+    return typeof found === "string" && found !== "" ? found : undefined;
+  };
+  const [driverName, volumeHandle, mode] = [field("driverName"), field("volumeHandle"), field("volumeLifecycleMode")];
+  if (driverName === undefined || volumeHandle === undefined) return undefined;
+  return {
+    driverName,
+    volumeHandle,
+    attachmentId: field("attachmentID"),
+    nodeName: field("nodeName"),
+    specVolumeId: field("specVolID"),
+    lifecycleMode: mode === "Ephemeral" || mode === "Persistent" ? mode : undefined,
+  };
+}
+
+export async function saveVolumeData(
+  files: Pick<Files, "writeAtomic">,
+  directory: string,
+  data: VolumeData,
+): Promise<void> {
+  await files.writeAtomic(`${directory}/${dataFileName}`, volumeDataText(data), 0o644);
+}
+
+/** @returns undefined when there is none, or none that can be read */
+export async function loadVolumeData(files: Pick<Files, "read">, directory: string): Promise<VolumeData | undefined> {
+  try {
+    const bytes = await files.read(`${directory}/${dataFileName}`, maxBytes);
+    return parseVolumeData(new TextDecoder().decode(bytes));
+  } catch (error) {
+    if (error instanceof FileError && ["ENOENT", "ENOTDIR", "EFBIG", "EINVAL", "EISDIR"].includes(error.code)) {
+      return undefined;
+    }
+    throw error;
+  }
+}

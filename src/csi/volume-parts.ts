@@ -1,0 +1,30 @@
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { CallObjects } from "./call-inputs.ts";
+import type { CsiDriverObjects } from "./csi-driver-objects.ts";
+import type { DeviceMounts } from "./device-mounts.ts";
+import type { DriverStore } from "./driver-store.ts";
+import type { CsiNames } from "./names.ts";
+import type { Publications } from "./publications.ts";
+
+/** What volumes of CSI drivers are set up and taken down with. */
+export interface CsiVolumeParts {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly mounts: Pick<Mounts, "below">;
+  readonly volumeFiles: Pick<VolumeFiles, "giveToGroup">;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly drivers: DriverStore;
+  readonly objects: CsiDriverObjects;
+  readonly calls: CallObjects;
+  readonly names: CsiNames;
+  readonly devices: DeviceMounts;
+  readonly publications: Publications;
+  /** What its driver wants published again is so with the first sync of its pod after that. */
+  readonly republishMs: number;
+}

@@ -1,0 +1,84 @@
+import type { DirectoryEntry, Files } from "../ports/files.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { DeviceMounts } from "./device-mounts.ts";
+import { csiDirectoryName, type CsiNames } from "./names.ts";
+import type { Publications } from "./publications.ts";
+import { stagedBlockFiles, stagedMountFiles } from "./staged-files.ts";
+import { loadVolumeData } from "./volume-data.ts";
+
+export interface StartParts {
+  readonly files: Files;
+  readonly mounts: Pick<Mounts, "below">;
+  readonly names: CsiNames;
+  readonly devices: DeviceMounts;
+  readonly publications: Publications;
+}
+
+/** Directories beside those of block volumes. */
+const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
+
+/**
+ * What an earlier life left on the disk: it is staged and published, or perhaps it is. Nothing below a mount point is read: a dead
+ * server would hold up the start.
+ */
+export async function takeUpVolumes(parts: StartParts): Promise<void> {
+  const { files, names, devices } = parts;
+  for (const { name: driver, type } of await directoriesOf(files, names.plugin)) {
+    if (type !== "directory") continue;
+    if (driver === "volumeDevices") await takeUpBlocks(parts);
+    else await takeUpStaged(parts, driver);
+  }
+  // Inline volumes, which nothing is staged for, are found when their pods are looked at.
+  if (devices.volumes.length === 0) return;
+  for (const { name: uid } of await directoriesOf(files, names.pods)) await takeUpPod(parts, uid);
+}
+
+async function directoriesOf(files: Pick<Files, "list">, directory: string): Promise<readonly DirectoryEntry[]> {
+  return (await files.list(directory)).filter(({ type }) => type === "directory");
+}
+
+async function takeUpStaged({ files, mounts, names, devices }: StartParts, driver: string): Promise<void> {
+  for (const { name: hash } of await directoriesOf(files, `${names.plugin}/${driver}`)) {
+    const directory = `${names.plugin}/${driver}/${hash}`;
+    const data = await loadVolumeData(files, directory);
+    // Only what lies where its data say is the volume's.
+    if (data === undefined || names.staged(data.driverName, data.volumeHandle) !== directory) continue;
+    const { driverName, volumeHandle } = data;
+    const stagingPath = `${directory}/globalmount`;
+    const volume = { driver: driverName, handle: volumeHandle, name: volumeHandle, stagingPath };
+    devices.found(volume, stagedMountFiles({ files, mounts }, directory));
+  }
+}
+
+async function takeUpBlocks({ files, mounts, names, devices, publications }: StartParts): Promise<void> {
+  for (const { name } of await directoriesOf(files, `${names.plugin}/volumeDevices`)) {
+    if (notVolumes.has(name)) continue;
+    const data = await loadVolumeData(files, names.blockData(name));
+    if (data === undefined) continue;
+    const { driverName: driver, volumeHandle: handle } = data;
+    const volume = { driver, handle, name, stagingPath: names.blockStaging(name) };
+    devices.found(volume, stagedBlockFiles({ files, mounts }, names));
+    for (const { name: uid } of await files.list(names.blockPublishDirectory(name))) {
+      publications.take(uid, name, { driver, handle }).state = "uncertain";
+      devices.hold(driver, handle, `${uid}/${name}`);
+    }
+  }
+}
+
+async function takeUpPod({ files, names, devices, publications }: StartParts, uid: string): Promise<void> {
+  const pod = `${names.pods}/${uid}`;
+  for (const { name } of await directoriesOf(files, `${pod}/volumes/${csiDirectoryName}`)) {
+    const data = await loadVolumeData(files, `${pod}/volumes/${csiDirectoryName}/${name}`);
+    if (data === undefined) continue;
+    const { driverName: driver, volumeHandle: handle } = data;
+    publications.take(uid, name, { driver, handle }).state = "uncertain";
+    devices.hold(driver, handle, `${uid}/${name}`);
+  }
+  for (const { name } of await files.list(`${pod}/volumeDevices/${csiDirectoryName}`)) {
+    const data = await loadVolumeData(files, names.blockData(name));
+    if (data === undefined) continue;
+    const { driverName: driver, volumeHandle: handle } = data;
+    publications.take(uid, name, { driver, handle }).state = "uncertain";
+    devices.hold(driver, handle, `${uid}/${name}`);
+  }
+}

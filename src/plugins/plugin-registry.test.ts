@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { CsiDriver, type CsiDriverOptions } from "../../test/support/csi-driver.ts";
+import { until } from "../../test/support/podwright.ts";
+import { pluginClient } from "../grpc/plugin-client.ts";
+import { systemFiles } from "../linux/files/files.ts";
+import { systemVolumeFiles } from "../linux/files/volume-files.ts";
+import { systemClock } from "../linux/processes/clock.ts";
+import { silentLog } from "../sim/machine.ts";
+import type { PluginHandler, PluginInfo } from "./plugin-handler.ts";
+import { PluginRegistry } from "./plugin-registry.ts";
+
+/** A registry on a directory of its own, with a handler that writes down what it is told. */
+class Scene implements AsyncDisposable {
+  readonly root = mkdtempSync(join(tmpdir(), "podwright-plugins-"));
+  readonly seen: string[] = [];
+  readonly entries: string[] = [];
+  /** Why the handler refuses plugins. */
+  refusal: string | undefined;
+  /** Why it can't take them up. */
+  failure: string | undefined;
+  readonly registry: PluginRegistry;
+  readonly #stop = new AbortController();
+  readonly #run: Promise<void>;
+
+  constructor() {
+    const handler: PluginHandler = {
+      type: "CSIPlugin",
+      validate: () => this.refusal,
+      register: async ({ name, versions }: PluginInfo) => {
+        if (this.failure !== undefined) throw new Error(this.failure);
+        this.seen.push(`register ${name} ${versions.join(" ")}`);
+      },
+      deregister: ({ name }) => void this.seen.push(`deregister ${name}`),
+    };
+    this.registry = new PluginRegistry(
+      {
+        clock: systemClock,
+        files: systemFiles,
+        volumeFiles: systemVolumeFiles,
+        journal: { record: ({ message }) => this.entries.push(message) },
+        log: silentLog,
+        plugins: pluginClient(systemClock),
+        handlers: [handler],
+        onSockets: () => {},
+      },
+      join(this.root, "plugins_registry"),
+    );
+    this.#run = this.registry.run(this.#stop.signal);
+  }
+
+  driver(options: Partial<CsiDriverOptions> = {}): CsiDriver {
+    const name = options.name ?? "d.example.org";
+    return new CsiDriver({ root: this.root, directory: join(this.root, name), ...options, name });
+  }
+
+  async sees(...seen: string[]): Promise<void> {
+    await until(seen.join(", "), async () => this.seen.length >= seen.length);
+    assert.deepEqual(this.seen, seen);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error("the test is over"));
+    await this.#run;
+    rmSync(this.root, { recursive: true });
+  }
+}
+
+test("a plugin is registered when its socket appears, told so, and deregistered when it vanishes", async () => {
+  await using scene = new Scene();
+  await using driver = scene.driver();
+  await driver.register();
+  await scene.sees("register d.example.org 1.0.0");
+  await until("the plugin to be told", async () => driver.notified.length > 0);
+  assert.deepEqual(driver.notified, [{ registered: true, error: "" }]);
+  assert.deepEqual(scene.registry.sockets, [{ path: driver.registrationSocket, isRegistered: true }]);
+  await driver.unregister();
+  await scene.sees("register d.example.org 1.0.0", "deregister d.example.org");
+  assert.deepEqual(scene.registry.sockets, []);
+});
+
+test("a socket that another one replaces is registered anew", async () => {
+  await using scene = new Scene();
+  await using driver = scene.driver();
+  await driver.register();
+  await scene.sees("register d.example.org 1.0.0");
+  await using other = scene.driver({ versions: ["1.1.0"] });
+  await driver.unregister();
+  await other.register();
+  await scene.sees("register d.example.org 1.0.0", "deregister d.example.org", "register d.example.org 1.1.0");
+});
+
+test("a socket that is moved over another one is registered anew", async () => {
+  await using scene = new Scene();
+  await using driver = scene.driver();
+  await driver.register();
+  await scene.sees("register d.example.org 1.0.0");
+  await using other = scene.driver({ name: "e.example.org" });
+  mkdirSync(join(scene.root, "aside"));
+  await other.register();
+  await scene.sees("register d.example.org 1.0.0", "register e.example.org 1.0.0");
+  renameSync(other.registrationSocket, driver.registrationSocket);
+  await until("both registrations to end", async () => scene.seen.length >= 5);
+  assert.deepEqual(scene.seen.slice(2).toSorted(), [
+    "deregister d.example.org",
+    "deregister e.example.org",
+    "register e.example.org 1.0.0",
+  ]);
+});
+
+test("a refused plugin is told why in upstream's words, and tried again", async () => {
+  await using scene = new Scene();
+  scene.refusal = "it is not wanted";
+  await using driver = scene.driver();
+  await driver.register();
+  await until("the plugin to be told twice", async () => driver.notified.length >= 2);
+  assert.deepEqual(driver.notified[0], {
+    registered: false,
+    error: "RegisterPlugin error -- plugin validation failed with err: it is not wanted",
+  });
+  scene.refusal = undefined;
+  await scene.sees("register d.example.org 1.0.0");
+});
+
+test("a plugin that can't be taken up is told why, and what was taken is given up", async () => {
+  await using scene = new Scene();
+  scene.failure = "no answer";
+  await using driver = scene.driver();
+  await driver.register();
+  await until("the plugin to be told", async () => driver.notified.length > 0);
+  assert.equal(driver.notified[0]?.error, "RegisterPlugin error -- plugin registration failed with err: no answer");
+  assert.equal(scene.seen[0], "deregister d.example.org");
+});
+
+test("a plugin of an unknown type is told so", async () => {
+  await using scene = new Scene();
+  await using driver = scene.driver({ type: "DevicePlugin" });
+  await driver.register();
+  await until("the plugin to be told", async () => driver.notified.length > 0);
+  assert.match(driver.notified[0]?.error ?? "", /no handler registered for plugin type: DevicePlugin at socket/);
+});
+
+test("sockets in directories are found, files, dead sockets and names with a dot are not plugins", async () => {
+  await using scene = new Scene();
+  const registry = join(scene.root, "plugins_registry");
+  await using driver = scene.driver();
+  await driver.register();
+  await scene.sees("register d.example.org 1.0.0");
+  mkdirSync(join(registry, "deep"));
+  writeFileSync(join(registry, "file.sock"), "");
+  symlinkSync("/nowhere", join(registry, "dangling.sock"));
+  symlinkSync(scene.root, join(registry, "loop"));
+  await using hidden = scene.driver({ name: "hidden.example.org", socket: ".hidden.sock" });
+  await hidden.register();
+  await using below = scene.driver({ name: "e.example.org", socket: "deep/e.sock" });
+  await below.register();
+  await scene.sees("register d.example.org 1.0.0", "register e.example.org 1.0.0");
+  rmSync(join(registry, "deep"), { recursive: true });
+  await scene.sees("register d.example.org 1.0.0", "register e.example.org 1.0.0", "deregister e.example.org");
+});
+
+test("a plugin that does not answer keeps no other one from registering", async () => {
+  await using scene = new Scene();
+  await using silent = scene.driver({ name: "silent.example.org" });
+  using _hang = silent.hang("GetInfo");
+  await silent.register();
+  await using driver = scene.driver();
+  await driver.register();
+  await scene.sees("register d.example.org 1.0.0");
+});

@@ -1,0 +1,172 @@
+import { BackOff } from "../base/back-off.ts";
+import { errorMessage } from "../base/errors.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { PluginClient } from "../ports/plugin-client.ts";
+import { DirectoryWatches } from "./directory-watches.ts";
+import type { PluginHandler, PluginInfo } from "./plugin-handler.ts";
+import { introduce } from "./registration.ts";
+import { findSockets, type RegistrationSocket, type SocketFiles } from "./registration-sockets.ts";
+
+export interface PluginRegistryDependencies extends SocketFiles {
+  readonly files: Pick<Files, "list" | "stat" | "realPath" | "makeDirectory" | "watchEntries">;
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly plugins: PluginClient;
+  readonly handlers: readonly PluginHandler[];
+  /** Told which sockets there are when one comes, goes or is registered. */
+  readonly onSockets: (sockets: PluginRegistry["sockets"]) => void;
+}
+
+/** Changes are seen at once; this is for those that the watch missed. */
+const rescanMs = 60_000;
+/** As upstream's reconciler: what failed is tried again after 500 ms, each time twice as long, up to 2 min 2 s. */
+const [firstRetryMs, longestRetryMs] = [500, 122_000];
+
+/** A socket that is there, and what became of its registration. */
+interface Registration {
+  readonly socket: RegistrationSocket;
+  readonly abort: AbortController;
+  /** The plugin that is registered by it. */
+  plugin?: { readonly info: PluginInfo; readonly handler: PluginHandler };
+  /** Under way. */
+  work?: Promise<void> | undefined;
+  retryAtMs: number;
+}
+
+/**
+ * Registers the plugins whose sockets appear below a directory (upstream's plugin manager): each is asked what it is, handed to
+ * the handler of its type, and told the outcome. A socket that vanishes, or that another one replaces, ends its plugin's
+ * registration. Each socket has a task of its own: a plugin that hangs holds up no other.
+ */
+export class PluginRegistry {
+  readonly #deps: PluginRegistryDependencies;
+  readonly #directory: string;
+  readonly #registrations = new Map<string, Registration>();
+  readonly #wait: WakeableWait;
+  readonly #watches: DirectoryWatches;
+  readonly #backOff = new BackOff(firstRetryMs, longestRetryMs);
+  /** Sockets that were taken away since the last look, whether or not another one is there now. */
+  readonly #removed = new Set<string>();
+
+  /** @param directory `<root>/plugins_registry` */
+  constructor(deps: PluginRegistryDependencies, directory: string) {
+    this.#deps = deps;
+    this.#directory = directory;
+    this.#wait = new WakeableWait(deps.clock, "a plugin to register");
+    this.#watches = new DirectoryWatches(deps.files, (removed) => {
+      for (const path of removed) this.#removed.add(path);
+      this.#wait.wake();
+    });
+  }
+
+  /** Sockets that are there, and whether their plugins are registered. */
+  get sockets(): readonly { readonly path: string; readonly isRegistered: boolean }[] {
+    return [...this.#registrations.values()].map(({ socket: { path }, plugin }) => {
+      return { path, isRegistered: plugin !== undefined };
+    });
+  }
+
+  /** Watches the directory until the signal aborts. Never rejects but for a defect. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log, files } = this.#deps;
+    try {
+      await files.makeDirectory(this.#directory, 0o755);
+    } catch (error) {
+      log.error("cannot create the directory of plugin sockets", { path: this.#directory, error: errorMessage(error) });
+    }
+    while (!signal.aborted) {
+      await this.#look(signal);
+      this.#deps.onSockets(this.sockets);
+      const nowMs = clock.monotonic();
+      const waiting = [...this.#registrations.values()].filter(({ plugin, work }) => plugin === undefined && !work);
+      const dueMs = Math.min(...waiting.map(({ retryAtMs }) => retryAtMs), nowMs + rescanMs);
+      await this.#wait.for(Math.max(dueMs - nowMs, 0), signal);
+    }
+    this.#watches[Symbol.dispose]();
+    for (const { abort } of this.#registrations.values()) abort.abort(signal.reason);
+    await Promise.all([...this.#registrations.values()].flatMap(({ work = [] }) => work));
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const removed = new Set(this.#removed);
+    this.#removed.clear();
+    const { sockets, directories } = await findSockets(this.#deps, this.#directory);
+    if (signal.aborted) return;
+    // A directory that was not watched yet may have got a socket since it was read.
+    if (this.#watches.set(directories)) this.#wait.wake();
+    const found = new Map(sockets.map((socket) => [socket.path, socket]));
+    for (const [path, registration] of this.#registrations) {
+      const { identity } = registration.socket;
+      if (removed.has(path) || found.get(path)?.identity !== identity) this.#end(registration);
+    }
+    const nowMs = this.#deps.clock.monotonic();
+    for (const socket of sockets) {
+      const known = this.#registrations.get(socket.path) ?? this.#add(socket);
+      if (known.plugin === undefined && known.work === undefined && known.retryAtMs <= nowMs) this.#begin(known);
+    }
+  }
+
+  #add(socket: RegistrationSocket): Registration {
+    const registration: Registration = { socket, abort: new AbortController(), retryAtMs: 0 };
+    this.#registrations.set(socket.path, registration);
+    return registration;
+  }
+
+  #begin(registration: Registration): void {
+    registration.work = this.#register(registration).finally(() => {
+      registration.work = undefined;
+      this.#wait.wake();
+    });
+  }
+
+  async #register(registration: Registration): Promise<void> {
+    const { clock, journal, log, handlers, plugins } = this.#deps;
+    const { socket, abort } = registration;
+    try {
+      const plugin = await introduce({ clock, plugins, handlers }, socket.path, abort.signal, (taken) => {
+        registration.plugin = taken;
+      });
+      const { type, name, endpoint } = plugin.info;
+      const message = `plugin ${name} (${type}) registered by ${socket.path}`;
+      journal.record({ kind: "note", what: "PluginRegistered", message, data: { type, name, endpoint } });
+      log.info("plugin registered", { type, name, endpoint, socket: socket.path });
+    } catch (error) {
+      const taken = registration.plugin;
+      delete registration.plugin;
+      taken?.handler.deregister(taken.info);
+      // The socket is gone, and so is the plugin.
+      if (abort.signal.aborted) return;
+      this.#failed(registration, errorMessage(error));
+    }
+  }
+
+  #failed(registration: Registration, problem: string): void {
+    const { clock, journal, log } = this.#deps;
+    const { path } = registration.socket;
+    const nowMs = clock.monotonic();
+    this.#backOff.next(path, nowMs, nowMs);
+    registration.retryAtMs = nowMs + this.#backOff.get(path);
+    const message = `plugin at ${path} is not registered: ${problem}`;
+    journal.record({ kind: "note", what: "PluginRefused", message });
+    log.warn("cannot register a plugin", { socket: path, error: problem, retryMs: this.#backOff.get(path) });
+  }
+
+  #end(registration: Registration): void {
+    const { journal, log } = this.#deps;
+    const { socket, abort, plugin, work } = registration;
+    this.#registrations.delete(socket.path);
+    abort.abort(new Error(`the socket ${socket.path} is gone`));
+    if (plugin === undefined) return;
+    const { type, name } = plugin.info;
+    // While it is being registered, that task takes it back.
+    if (work === undefined) plugin.handler.deregister(plugin.info);
+    const message = `plugin ${name} (${type}) is gone with ${socket.path}`;
+    journal.record({ kind: "note", what: "PluginGone", message, data: { type, name } });
+    log.info("plugin deregistered", { type, name, socket: socket.path });
+  }
+}

@@ -1,0 +1,238 @@
+import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import type { Server } from "node:net";
+import { dirname, join } from "node:path";
+import { systemClock } from "../../src/linux/processes/clock.ts";
+import { serveGrpc } from "../../src/grpc/server.ts";
+import { Identity, Node, NodeServiceCapability_RPC_Type } from "../../src/ports/gen/csi/v1/csi_pb.js";
+import { Registration } from "../../src/ports/gen/pluginregistration/v1/api_pb.js";
+import { type RpcCode, RpcError } from "../../src/ports/rpc.ts";
+import { CsiVolumes } from "./csi-volumes.ts";
+
+export interface CsiDriverOptions {
+  readonly name?: string;
+  /** The kubelet's root directory. */
+  readonly root: string;
+  /** Where the driver keeps its volumes, its socket and its log of calls. */
+  readonly directory: string;
+  readonly capabilities?: readonly (keyof typeof NodeServiceCapability_RPC_Type)[];
+  readonly maxVolumes?: bigint;
+  readonly topology?: Readonly<Record<string, string>>;
+  readonly nodeId?: string;
+  readonly versions?: readonly string[];
+  /** Of its registration. */
+  readonly type?: string;
+  /** The registration's socket below `plugins_registry`. */
+  readonly socket?: string;
+}
+
+/** A call as the driver saw it. */
+export interface DriverCall {
+  readonly method: string;
+  /** As JSON shows it; secrets included, as tests ask for them. */
+  readonly request: Readonly<Record<string, unknown>>;
+  code: string;
+  readonly atMs: number;
+}
+
+/** What goes wrong with the next calls of a method. */
+interface Fault {
+  readonly method: string;
+  readonly code: RpcCode;
+  /** The driver has done it before it answers so. */
+  readonly afterwards: boolean;
+  left: number;
+}
+
+const all: readonly (keyof typeof NodeServiceCapability_RPC_Type)[] = [
+  "STAGE_UNSTAGE_VOLUME",
+  "GET_VOLUME_STATS",
+  "EXPAND_VOLUME",
+  "VOLUME_CONDITION",
+  "SINGLE_NODE_MULTI_WRITER",
+];
+const limit = { perSecond: 10_000, burst: 10_000 };
+
+type Request = Readonly<Record<string, unknown>>;
+
+/**
+ * A CSI driver on real sockets: it stages and publishes directories by bind mounts, and devices by loop devices. What the
+ * specification forbids its caller it writes down ({@link violations}); it fails, hangs and vanishes by command.
+ */
+export class CsiDriver implements AsyncDisposable {
+  readonly name: string;
+  readonly volumes: CsiVolumes;
+  /** Append-only, over restarts of the driver. */
+  readonly calls: DriverCall[] = [];
+  readonly violations: string[] = [];
+  /** What the kubelet told of registrations. */
+  readonly notified: { readonly registered: boolean; readonly error: string }[] = [];
+  readonly #options: CsiDriverOptions;
+  readonly #faults: Fault[] = [];
+  readonly #hanging = new Map<string, PromiseWithResolvers<void>>();
+  #server: AsyncDisposable | undefined;
+  #registrar: AsyncDisposable | undefined;
+
+  constructor(options: CsiDriverOptions) {
+    this.name = options.name ?? "test.csi.example.org";
+    this.#options = options;
+    mkdirSync(options.directory, { recursive: true });
+    this.volumes = new CsiVolumes(join(options.directory, "volumes"), this.violations);
+  }
+
+  get endpoint(): string {
+    return join(this.#options.directory, "csi.sock");
+  }
+
+  get registrationSocket(): string {
+    return join(this.#options.root, "plugins_registry", this.#options.socket ?? `${this.name}-reg.sock`);
+  }
+
+  /** Serves the driver, and makes it known to the kubelet. */
+  async start(): Promise<this> {
+    await this.serve();
+    await this.register();
+    return this;
+  }
+
+  async serve(): Promise<void> {
+    this.#server = await serveGrpc(
+      (router) => {
+        router.service(Node, this.#node());
+        router.service(Identity, { getPluginInfo: () => ({ name: this.name, vendorVersion: "1" }) });
+      },
+      { clock: systemClock, limit },
+      (server) => listen(server, this.endpoint),
+    );
+  }
+
+  async register(): Promise<void> {
+    const { versions = ["1.0.0"], type = "CSIPlugin" } = this.#options;
+    mkdirSync(dirname(this.registrationSocket), { recursive: true });
+    this.#registrar = await serveGrpc(
+      (router) => {
+        router.service(Registration, {
+          getInfo: async () => {
+            await this.#hanging.get("GetInfo")?.promise;
+            return { type, name: this.name, endpoint: this.endpoint, supportedVersions: [...versions] };
+          },
+          notifyRegistrationStatus: ({ pluginRegistered: registered, error }) => {
+            this.notified.push({ registered, error });
+            return {};
+          },
+        });
+      },
+      { clock: systemClock, limit },
+      (server) => listen(server, this.registrationSocket),
+    );
+  }
+
+  /** Its process dies; what it has mounted stays. */
+  async stop(): Promise<void> {
+    for (const { resolve } of this.#hanging.values()) resolve();
+    await this.#server?.[Symbol.asyncDispose]();
+    this.#server = undefined;
+  }
+
+  async unregister(): Promise<void> {
+    await this.#registrar?.[Symbol.asyncDispose]();
+    this.#registrar = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.unregister();
+    await this.stop();
+    this.volumes.clear();
+    rmSync(this.endpoint, { force: true });
+  }
+
+  /** The next calls of the method fail. */
+  fail(method: string, code: RpcCode, { times = 1, afterwards = false } = {}): void {
+    this.#faults.push({ method, code, afterwards, left: times });
+  }
+
+  /** Calls of the method do not end until the result is disposed of. */
+  hang(method: string): Disposable {
+    const released = Promise.withResolvers<void>();
+    this.#hanging.set(method, released);
+    return {
+      [Symbol.dispose]: () => {
+        released.resolve();
+        this.#hanging.delete(method);
+      },
+    };
+  }
+
+  /** Names of the calls so far, without those that only ask. */
+  get effects(): readonly string[] {
+    const asks = new Set(["NodeGetInfo", "NodeGetCapabilities", "NodeGetVolumeStats"]);
+    return this.calls.filter(({ method }) => !asks.has(method)).map(({ method }) => method);
+  }
+
+  callsOf(method: string): readonly DriverCall[] {
+    return this.calls.filter((call) => call.method === method);
+  }
+
+  #node() {
+    const { maxVolumes = 0n, topology = {}, nodeId = "node1", capabilities = all } = this.#options;
+    const { volumes } = this;
+    const answer =
+      <T extends object>(method: string, work: (request: never) => T) =>
+      async (request: Request): Promise<T> =>
+        await this.#answer(method, request, () => work(request as never));
+    return {
+      nodeGetInfo: answer("NodeGetInfo", () => ({
+        nodeId,
+        maxVolumesPerNode: maxVolumes,
+        accessibleTopology: { segments: { ...topology } },
+      })),
+      nodeGetCapabilities: answer("NodeGetCapabilities", () => ({
+        capabilities: capabilities.map((name) => ({
+          type: { case: "rpc" as const, value: { type: NodeServiceCapability_RPC_Type[name] } },
+        })),
+      })),
+      nodeStageVolume: answer("NodeStageVolume", volumes.stage.bind(volumes)),
+      nodeUnstageVolume: answer("NodeUnstageVolume", volumes.unstage.bind(volumes)),
+      nodePublishVolume: answer("NodePublishVolume", volumes.publish.bind(volumes)),
+      nodeUnpublishVolume: answer("NodeUnpublishVolume", volumes.unpublish.bind(volumes)),
+      nodeGetVolumeStats: answer("NodeGetVolumeStats", volumes.stats.bind(volumes)),
+      nodeExpandVolume: answer("NodeExpandVolume", volumes.expand.bind(volumes)),
+    };
+  }
+
+  async #answer<T>(method: string, request: Request, work: () => T): Promise<T> {
+    const call: DriverCall = { method, request: shown(request), code: "OK", atMs: performance.now() };
+    this.calls.push(call);
+    appendFileSync(join(this.#options.directory, "calls.log"), `${method} ${JSON.stringify(call.request)}\n`);
+    await this.#hanging.get(method)?.promise;
+    const fault = this.#faults.find((each) => each.method === method && each.left > 0);
+    try {
+      if (fault?.afterwards === true) work();
+      if (fault !== undefined) {
+        fault.left--;
+        throw new RpcError(fault.code, `${method} fails by command`);
+      }
+      return work();
+    } catch (error) {
+      call.code = error instanceof RpcError ? error.code : "Internal";
+      throw error;
+    }
+  }
+}
+
+async function listen(server: Server, path: string): Promise<() => Promise<void>> {
+  if (existsSync(path)) rmSync(path);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(path, resolve);
+  await promise;
+  return async () => rmSync(path, { force: true });
+}
+
+/** Without the marks of its message type. */
+function shown(request: Request): Request {
+  const text = JSON.stringify(request, (key, value: unknown) => {
+    if (key.startsWith("$")) return undefined;
+    return typeof value === "bigint" ? String(value) : value;
+  });
+  return JSON.parse(text) as Request;
+}

@@ -1,0 +1,193 @@
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { RpcError } from "../../src/ports/rpc.ts";
+
+interface Stage {
+  readonly volumeId: string;
+  readonly stagingTargetPath: string;
+  readonly volumeCapability?: Capability;
+}
+
+interface Publish extends Stage {
+  readonly targetPath: string;
+  readonly readonly: boolean;
+}
+
+interface Capability {
+  readonly accessType?: { readonly case?: string };
+}
+
+interface Staged {
+  readonly path: string;
+  /** Of a block volume. */
+  readonly device: string | undefined;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** The volumes of a test driver, with what it has mounted of them. Calls are idempotent, as the specification wants them. */
+export class CsiVolumes {
+  readonly #directory: string;
+  readonly #violations: string[];
+  readonly #staged = new Map<string, Staged>();
+  /** Targets by volume. */
+  readonly #published = new Map<string, Set<string>>();
+  readonly #sizes = new Map<string, number>();
+  /** Whether volumes are staged at all. */
+  stages = true;
+
+  constructor(directory: string, violations: string[]) {
+    this.#directory = directory;
+    this.#violations = violations;
+    mkdirSync(directory, { recursive: true });
+  }
+
+  /** Targets at which a volume is published. */
+  published(volumeId: string): readonly string[] {
+    return [...(this.#published.get(volumeId) ?? [])];
+  }
+
+  isStaged(volumeId: string): boolean {
+    return this.#staged.has(volumeId);
+  }
+
+  /** Nothing is staged or published any more. */
+  get isIdle(): boolean {
+    return this.#staged.size === 0 && [...this.#published.values()].every((targets) => targets.size === 0);
+  }
+
+  /** Where a volume's content lies. */
+  content(volumeId: string): string {
+    const path = join(this.#directory, volumeId);
+    mkdirSync(path, { recursive: true });
+    return path;
+  }
+
+  stage({ volumeId, stagingTargetPath: path, volumeCapability }: Stage): object {
+    if (!this.stages) throw new RpcError("Unimplemented", "volumes are not staged");
+    const known = this.#staged.get(volumeId);
+    if (known !== undefined && known.path !== path) this.#violations.push(`${volumeId} is staged at ${known.path}`);
+    if (!existsSync(path)) throw new RpcError("FailedPrecondition", `${path} is not there`);
+    const isBlock = volumeCapability?.accessType?.case === "block";
+    if (known === undefined && !isBlock && !isMounted(path)) mount(["--bind", this.content(volumeId), path]);
+    const device = isBlock ? (known?.device ?? this.#attach(volumeId)) : undefined;
+    this.#staged.set(volumeId, { path, device });
+    return {};
+  }
+
+  unstage({ volumeId, stagingTargetPath: path }: Stage): object {
+    const targets = this.#published.get(volumeId);
+    if (targets !== undefined && targets.size > 0) {
+      this.#violations.push(`${volumeId} is unstaged while it is published at ${[...targets].join(", ")}`);
+    }
+    const { device } = this.#staged.get(volumeId) ?? {};
+    if (device !== undefined) execFileSync("losetup", ["-d", device]);
+    if (isMounted(path)) umount(path);
+    this.#staged.delete(volumeId);
+    return {};
+  }
+
+  publish({ volumeId, stagingTargetPath, targetPath, readonly: isReadOnly, volumeCapability }: Publish): object {
+    const staged = this.#staged.get(volumeId);
+    if (stagingTargetPath !== "" && staged === undefined) {
+      this.#violations.push(`${volumeId} is published while it is not staged`);
+      throw new RpcError("FailedPrecondition", `${volumeId} is not staged`);
+    }
+    if (!isMounted(targetPath)) {
+      if (volumeCapability?.accessType?.case === "block") {
+        mkdirSync(dirname(targetPath), { recursive: true });
+        closeSync(openSync(targetPath, "w"));
+        mount(["--bind", staged?.device ?? this.#attach(volumeId), targetPath]);
+      } else {
+        mkdirSync(targetPath, { recursive: true, mode: 0o750 });
+        mount(["--bind", this.content(volumeId), targetPath]);
+        if (isReadOnly) mount(["-o", "remount,bind,ro", targetPath]);
+      }
+    }
+    const targets = this.#published.get(volumeId) ?? new Set();
+    this.#published.set(volumeId, targets.add(targetPath));
+    return {};
+  }
+
+  unpublish({ volumeId, targetPath }: Publish): object {
+    if (isMounted(targetPath)) umount(targetPath);
+    if (existsSync(targetPath)) {
+      if (statSync(targetPath).isDirectory()) rmdirSync(targetPath);
+      else rmSync(targetPath);
+    }
+    this.#published.get(volumeId)?.delete(targetPath);
+    return {};
+  }
+
+  stats({ volumeId, volumePath }: { readonly volumeId: string; readonly volumePath: string }): object {
+    if (!existsSync(volumePath)) throw new RpcError("NotFound", `${volumePath} is not there`);
+    const { bsize, blocks, bavail, files, ffree } = statfsSync(this.content(volumeId));
+    const [total, available] = [BigInt(bsize * blocks), BigInt(bsize * bavail)];
+    return {
+      usage: [
+        { unit: 1, total, available, used: total - available },
+        { unit: 2, total: BigInt(files), available: BigInt(ffree), used: BigInt(files - ffree) },
+      ],
+      volumeCondition: { abnormal: false, message: "" },
+    };
+  }
+
+  expand({ volumeId, capacityRange }: { volumeId: string; capacityRange?: { requiredBytes: bigint } }): object {
+    const bytes = capacityRange?.requiredBytes ?? 0n;
+    this.#sizes.set(volumeId, Number(bytes));
+    return { capacityBytes: bytes };
+  }
+
+  size(volumeId: string): number | undefined {
+    return this.#sizes.get(volumeId);
+  }
+
+  /** After a reboot: mounts are gone, files are there. */
+  clear(): void {
+    for (const targets of this.#published.values()) for (const target of targets) if (isMounted(target)) umount(target);
+    this.#published.clear();
+    for (const { path, device } of this.#staged.values()) {
+      if (isMounted(path)) umount(path);
+      if (device !== undefined) execFileSync("losetup", ["-d", device]);
+    }
+    this.#staged.clear();
+  }
+
+  #attach(volumeId: string): string {
+    const file = `${this.#directory}/${volumeId}.img`;
+    if (!existsSync(file)) {
+      writeFileSync(file, "");
+      const descriptor = openSync(file, "r+");
+      ftruncateSync(descriptor, 4 * mebibyte);
+      closeSync(descriptor);
+    }
+    return execFileSync("losetup", ["-f", "--show", file]).toString().trim();
+  }
+}
+
+function isMounted(path: string): boolean {
+  return readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .some((line) => line.split(" ")[4] === path);
+}
+
+function mount(arguments_: string[]): void {
+  execFileSync("mount", arguments_, { stdio: "pipe" });
+}
+
+function umount(path: string): void {
+  execFileSync("umount", [path], { stdio: "pipe" });
+}
