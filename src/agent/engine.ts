@@ -193,7 +193,8 @@ async function serve(
   // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.
   const configuration = withDefaults(evicts ? { evictionHard: { ...defaultEvictionHard } } : {});
   const { cgroupRoot } = layout;
-  const settings = { ...kubeletSettings(configuration), cgroupRoot, images: defaultImageLimits };
+  const logs = { podLogsRoot: layout.podLogs, containerLogsRoot: layout.containerLogs };
+  const settings = { ...kubeletSettings(configuration), ...logs, cgroupRoot, images: defaultImageLimits };
   const podIds = defaultPodIds(settings.idsPerPod);
   const rootDirectory = layout.kubeletRoot;
   const credentials = { credentialFiles: credentialFiles(rootDirectory) };

@@ -11,8 +11,8 @@ import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { sayNoEngine } from "./journal-source.ts";
 
-/** Where the pods of an engine log. */
-const POD_LOGS_ROOT = "/var/log/pods";
+/** Where the pods of a kubelet log, unless its configuration says otherwise. */
+const KUBELET_LOGS = "/var/log/pods";
 
 /** The log that a person means. */
 export interface LogTarget {
@@ -41,7 +41,7 @@ export async function findLog(
     const unknown = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
     if (!gone && !unknown) throw error;
     const found = await findOnDisk(context, selector, container, previous);
-    if (found === undefined) throw gone ? noSuchLog(selector) : error;
+    if (found === undefined) throw gone ? noSuchLog(context, selector) : error;
     if (gone) sayNoEngine(context, `reading ${found.path}`);
     return found;
   }
@@ -109,12 +109,14 @@ async function findOnDisk(
 ): Promise<LogTarget | undefined> {
   const { files } = context;
   const directories: { readonly path: string; readonly uid: PodUid; readonly modified: number }[] = [];
-  for (const entry of await files.list(POD_LOGS_ROOT)) {
-    const [namespace, name, uid] = entry.name.split("_");
-    if (entry.type !== "directory" || namespace === undefined || name === undefined || uid === undefined) continue;
-    if (![name, `${namespace}/${name}`, uid].includes(selector)) continue;
-    const path = `${POD_LOGS_ROOT}/${entry.name}`;
-    directories.push({ path, uid: podUid(uid), modified: (await files.stat(path))?.modified ?? 0 });
+  for (const root of [context.layout.podLogs, KUBELET_LOGS]) {
+    for (const entry of await files.list(root)) {
+      const [namespace, name, uid] = entry.name.split("_");
+      if (entry.type !== "directory" || namespace === undefined || name === undefined || uid === undefined) continue;
+      if (![name, `${namespace}/${name}`, uid].includes(selector)) continue;
+      const path = `${root}/${entry.name}`;
+      directories.push({ path, uid: podUid(uid), modified: (await files.stat(path))?.modified ?? 0 });
+    }
   }
   const newest = directories.toSorted((a, b) => b.modified - a.modified)[0];
   if (newest === undefined) return undefined;
@@ -128,7 +130,7 @@ async function findOnDisk(
   if (!names.includes(name)) throw noSuchContainer(name, names);
   const instances = await instancesIn(files, `${newest.path}/${name}`);
   const instance = instances[previous ? 1 : 0];
-  if (instance === undefined) throw previous ? noPrevious(name) : noSuchLog(selector);
+  if (instance === undefined) throw previous ? noPrevious(name) : noSuchLog(context, selector);
   return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name };
 }
 
@@ -173,9 +175,9 @@ async function earlierLog(
   return earlier === undefined ? undefined : `${directory}/${earlier}.log`;
 }
 
-function noSuchLog(selector: string): PodwrightError {
+function noSuchLog({ layout }: TargetContext, selector: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `no logs of a pod ${JSON.stringify(selector)}`, {
-    remedy: `'podwright ps' lists the pods, the logs are in ${POD_LOGS_ROOT}`,
+    remedy: `'podwright ps' lists the pods, the logs are in ${layout.podLogs}, those of a kubelet in ${KUBELET_LOGS}`,
   });
 }
 

@@ -38,6 +38,7 @@ export interface EvictionFields {
 /** The honoured fields of KubeletConfiguration, in internal units. */
 export interface KubeletSettings {
   readonly podLogsRoot: string;
+  readonly containerLogsRoot: string;
   readonly clusterDomain: string;
   readonly clusterDNS: readonly string[];
   /** Empty: none. */
@@ -112,6 +113,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
   const parallelPulls = configuration.serializeImagePulls ? 1 : configuration.maxParallelImagePulls;
   return {
     podLogsRoot: configuration.podLogsDir,
+    containerLogsRoot: "/var/log/containers",
     clusterDomain: configuration.clusterDomain ?? "",
     clusterDNS: (configuration.clusterDNS ?? []).filter(isIpAddress),
     resolvConf: configuration.resolvConf,

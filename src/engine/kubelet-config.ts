@@ -120,7 +120,7 @@ export function kubeletConfig(
       cgroupDriver,
       cgroupRoot: settings.cgroupRoot,
       podLogsRoot: settings.podLogsRoot,
-      containerLogsRoot: "/var/log/containers",
+      containerLogsRoot: settings.containerLogsRoot,
       clusterDomain: settings.clusterDomain,
       clusterDNS: settings.clusterDNS,
       resolvConf: settings.resolvConf,

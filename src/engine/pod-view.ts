@@ -26,6 +26,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
   const { namespace, name, uid, annotations } = pod.metadata;
   const ready = status?.conditions?.find(({ type, status: value }) => type === "Ready" && value === "True");
   const logDirectory = podLogDirectory(context.podLogsRoot, pod.metadata);
+  const logs = { directory: logDirectory, observed: view.status.containers };
   return {
     namespace,
     name,
@@ -45,16 +46,16 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
       view.startedAt ??
       Math.min(firstSandboxMs(view.status), millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY),
     containers: pod.spec.containers.map((container) => {
-      return containerView(container, logDirectory, named(status?.containerStatuses, container.name));
+      return containerView(container, logs, named(status?.containerStatuses, container.name));
     }),
     initContainers: (pod.spec.initContainers ?? []).map((container) => {
       const own = named(status?.initContainerStatuses, container.name);
       const sidecar = container.restartPolicy === "Always";
       const done = sidecar ? own?.started === true : own?.state.terminated?.exitCode === 0;
-      return { ...containerView(container, logDirectory, own), sidecar, done };
+      return { ...containerView(container, logs, own), sidecar, done };
     }),
     ephemeralContainers: (pod.spec.ephemeralContainers ?? []).map((container) => {
-      return containerView(container, logDirectory, named(status?.ephemeralContainerStatuses, container.name));
+      return containerView(container, logs, named(status?.ephemeralContainerStatuses, container.name));
     }),
     defaultContainer: annotations?.[defaultContainerAnnotation],
     logDirectory,
@@ -82,9 +83,14 @@ function named(statuses: readonly ContainerStatus[] | undefined, name: string): 
   return statuses?.find((container) => container.name === name);
 }
 
+interface LogPlaces {
+  readonly directory: string;
+  readonly observed: readonly { readonly id: string; readonly logPath: string }[];
+}
+
 function containerView(
   { name, image = "" }: Container,
-  logDirectory: string,
+  { directory, observed }: LogPlaces,
   status: ContainerStatus | undefined,
 ): ContainerView {
   const current = status?.state ?? {};
@@ -92,9 +98,12 @@ function containerView(
   // A waiting container ran before when it has a last state: that instance's log is the newest there is.
   const times = current.terminated ?? current.running ?? status?.lastState.terminated;
   const previous = current.waiting === undefined && restartCount > 0 ? restartCount - 1 : undefined;
+  const id = status?.containerID?.replace(/^.*:\/\//u, "") ?? "";
+  // One that an earlier run started may log elsewhere.
+  const logPath = observed.find((container) => container.id === id)?.logPath;
   return {
     name,
-    id: status?.containerID?.replace(/^.*:\/\//u, "") ?? "",
+    id,
     image,
     state: stateName(current),
     reason: current.waiting?.reason ?? current.terminated?.reason ?? "",
@@ -104,8 +113,8 @@ function containerView(
     restartCount,
     startedAt: millis(times?.startedAt),
     finishedAt: millis((current.terminated ?? status?.lastState.terminated)?.finishedAt),
-    logPath: `${logDirectory}/${containerLogPath(name, restartCount)}`,
-    previousLogPath: previous === undefined ? undefined : `${logDirectory}/${containerLogPath(name, previous)}`,
+    logPath: logPath || `${directory}/${containerLogPath(name, restartCount)}`,
+    previousLogPath: previous === undefined ? undefined : `${directory}/${containerLogPath(name, previous)}`,
   };
 }
 

@@ -64,6 +64,9 @@ export interface RuntimeLayout {
   readonly journal: string;
   /** What upstream calls the root directory: `pods/` with the volumes is below it. */
   readonly kubeletRoot: string;
+  /** The logs of its pods, and the links to them by container. */
+  readonly podLogs: string;
+  readonly containerLogs: string;
 }
 
 /**
@@ -108,6 +111,8 @@ export function runtimeLayout(stateDirectory: string, hashing: Hashing): Runtime
     bootPods: `${state}/boot-pods.json`,
     journal: `${state}/journal`,
     kubeletRoot: `${state}/kubelet`,
+    podLogs: `${state}/logs/pods`,
+    containerLogs: `${state}/logs/containers`,
   };
 }
 

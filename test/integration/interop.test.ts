@@ -95,8 +95,8 @@ describe("beside other tools", { concurrency: 2 }, () => {
       assert.deepEqual(annotations, goAnnotations);
       assert.match(hash ?? "", /^[0-9a-f]+$/);
 
-      assert.equal(logDirectory, `/var/log/pods/default_web_${uid}`);
-      const link = `/var/log/containers/web_default_web-${container.id}.log`;
+      assert.equal(logDirectory, `${podwright.layout.podLogs}/default_web_${uid}`);
+      const link = `${podwright.layout.containerLogs}/web_default_web-${container.id}.log`;
       assert.equal(await readlink(link), `${logDirectory}/web/0.log`);
       assert.match(await readFile(link, "utf8"), /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+) stdout F up\n/);
       await expectCgroup(

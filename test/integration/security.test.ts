@@ -146,7 +146,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
             volumeMounts: [{ name: "logs", mountPath: "/logs" }],
           }),
         ],
-        volumes: [{ name: "logs", hostPath: { path: "/var/log/pods", type: "Directory" } }],
+        volumes: [{ name: "logs", hostPath: { path: podwright.layout.podLogs, type: "Directory" } }],
       });
       await podwright.waitFor("the end", ([pod]) => pod?.containers[0]?.exitCode === 1);
       const shown = await Promise.all(

@@ -83,6 +83,8 @@ async function pathsLeft(layout: RuntimeLayout, uids: ReadonlySet<string>): Prom
     ...(await below(`${layout.kubeletRoot}/pods`)),
     ...(await below(layout.manifests)),
     ...logDirectories,
+    ...(await below(layout.podLogs)),
+    ...(await below(layout.containerLogs)),
     ...(await logLinksOf(uids)),
   ];
 }
