@@ -1,4 +1,3 @@
-import { podUid } from "../../base/ids.ts";
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
@@ -31,6 +30,7 @@ import { ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
 import { calmSettings, type SimNodeSettings } from "./node-settings.ts";
 import { SimObjects } from "./objects.ts";
+import type { AskedParts } from "./user-requests.ts";
 import { simEvictions } from "./sim-evictions.ts";
 
 /** A journal entry of a simulated life: with the simulated time at which it was written. */
@@ -45,6 +45,7 @@ interface Incarnation extends Built {
   readonly controller: AbortController;
   readonly manifests: ManifestReader;
   readonly evictions: EvictionManager | undefined;
+  readonly asked: AskedParts;
 }
 
 /** How long a supervisor waits before it starts podwright again that ended by itself. */
@@ -251,12 +252,9 @@ export class SimNode {
     this.#incarnation?.kubelet.workers.objectsChanged(changed, { code: "ObjectsChanged", message: `${name} changed` });
   }
 
-  /** A user asks to end the pod's back-offs. */
-  retry(uid: string): void {
-    this.#incarnation?.kubelet.workers.retryNow(podUid(uid), {
-      code: "RetryRequested",
-      message: "asked to try again at once",
-    });
+  /** A user asks the living incarnation for something. */
+  ask(request: (asked: AskedParts, signal: AbortSignal) => void): void {
+    if (this.#incarnation !== undefined) request(this.#incarnation.asked, this.#incarnation.controller.signal);
   }
 
   /** True when the pod is being stopped already, whatever for. */
@@ -304,12 +302,13 @@ export class SimNode {
     const parts = { resources: this.resources, gate, rootDirectory };
     const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
     const rooms = this.#settings.makeRooms({ record, ports, isAlive: () => gate.alive });
+    const images = imageRoom(world, connection.cri, ports, record);
     const surroundings: Surroundings = {
       config,
       record,
       objects: this.objects,
       ports,
-      rooms: [imageRoom(world, connection.cri, ports, record), ...rooms, evictions ?? []].flat(),
+      rooms: [images, ...rooms, evictions ?? []].flat(),
       cri: connection.cri,
       log: silentLog,
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },
@@ -326,7 +325,8 @@ export class SimNode {
       isAlive: () => gate.alive,
       deliver: built.deliverStatics ?? (() => this.#deliverAll()),
     });
-    return { ...built, connection, clock, gate, controller: new AbortController(), manifests, evictions };
+    const asked = { kubelet: built.kubelet, images, cri: connection.cri, journal: { record } };
+    return { ...built, connection, clock, gate, controller: new AbortController(), manifests, evictions, asked };
   }
 
   /** The way of one life to the API server. */

@@ -1,10 +1,12 @@
 import type { Pod } from "../../api/pod.ts";
+import { podUid } from "../../base/ids.ts";
 import type { EvictionConfig } from "../../eviction/manager.ts";
 import type { StarvedResource } from "../../eviction/thresholds.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
 import { machineCapacity } from "../machine-resources.ts";
 import { SimRandom } from "../random.ts";
 import type { Act } from "./stage.ts";
+import { askCollection, askRetry } from "./user-requests.ts";
 
 /** Whether the machine of a seed's life may run out of something. */
 export function isUnderPressure(seed: number): boolean {
@@ -71,6 +73,13 @@ export const pressureActs = {
     const { uid } = pod.metadata;
     node.resources.use(uid, "ephemeral-storage", random.uniform() * limitBytes, limitBytes / random.integer(5, 200));
   },
+  /** `podwright retry` of one pod. */
+  retryPod: ({ node }, random) => {
+    const uid = random.pickFrom([...node.desired.keys()]);
+    if (uid !== undefined) node.ask((asked) => askRetry(asked, podUid(uid)));
+  },
+  /** `podwright gc` */
+  collectGarbage: ({ node }) => node.ask(askCollection),
 } satisfies Record<string, Act>;
 
 export type PressureStepKind = keyof typeof pressureActs;
@@ -81,6 +90,8 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   leakResource: 5,
   starveNode: 2,
   addGreedyPod: 2,
+  retryPod: 2,
+  collectGarbage: 2,
 };
 
 function withLimit(pod: Pod): Pod {

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
+import { askRetry } from "./user-requests.ts";
 
 test("a container in crash-loop back-off is started at once when somebody asks, and waits longer after its next end", async () => {
   const scene = new Scene();
   scene.node.add(podOf({ containers: [ends("crash", 1000, 1)] }));
   await scene.pass(5000);
   assert.equal(scene.at("started crash").length, 2, "at once the first time, then after 10 s");
-  scene.node.retry("uid-1");
+  scene.node.ask((asked) => askRetry(asked, podUid("uid-1")));
   await scene.pass(1000);
   assert.equal(scene.at("started crash").length, 3);
   await scene.pass(19_000);
@@ -23,10 +25,10 @@ test("an image whose pull waits for a back-off is pulled at once when somebody a
   const pulls = (): number =>
     scene.node.entries.filter(({ kind, what }) => kind === "action" && what === "PullImage").length;
   const before = pulls();
-  scene.node.retry("uid-1");
+  scene.node.ask((asked) => askRetry(asked, podUid("uid-1")));
   await scene.pass(8000);
   assert.equal(pulls(), before + 1);
-  scene.node.retry("uid-1");
+  scene.node.ask((asked) => askRetry(asked, podUid("uid-1")));
   await scene.pass(10_000);
   assert.equal(pulls(), before + 2, "and then waits again");
 });

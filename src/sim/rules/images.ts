@@ -58,6 +58,13 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
     }
   }
 
+  /** A user ends the waits; the delays keep growing. */
+  function askedAgain(pod: string): void {
+    for (const [key, failed] of failures) {
+      if (key.startsWith(pod)) failures.set(key, { ...failed, atMs: clock.nowMs - failed.delayMs });
+    }
+  }
+
   return {
     entry: (entry) => {
       if (entry.what === lifeStarted) for (const known of [failures, underWay, pulled]) known.clear();
@@ -65,6 +72,7 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
         if (entry.kind === "action") pulling(entry);
         else if (entry.kind === "outcome") ended(entry);
       }
+      if (entry.what === "RetryRequested") askedAgain(`${entry.pod?.uid} `);
       if (entry.what !== "CreateContainer" || entry.kind !== "action") return;
       const key = `${entry.pod?.uid}/${entry.container}`;
       const isPulled = pulled.delete(key);

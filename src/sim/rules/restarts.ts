@@ -90,6 +90,8 @@ export class Restarts implements Rule {
     const { kind, what } = entry;
     if (what === lifeStarted) this.#keepRemembered();
     if (what === "BackOff") this.#waits(entry);
+    // The user ends its back-offs.
+    if (what === "RetryRequested") this.#forget(entry.pod?.uid ?? "");
     if (isRejection(what) || ["Preempting", "PodEvicted", "Terminated"].includes(what)) this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
     // From the first step of stopping it, its exit is no success: it may precede the end of its hook.

@@ -1,0 +1,29 @@
+import { NodeCollection } from "../../engine/node-collection.ts";
+import type { ImageRoom } from "../../engine/image-room.ts";
+import type { PodUid } from "../../base/ids.ts";
+import type { Recorder } from "../../journal/entry.ts";
+import type { Kubelet } from "../../kubelet/kubelet.ts";
+import type { Cri } from "../../ports/cri.ts";
+
+/** The parts of one incarnation that answer users. */
+export interface AskedParts {
+  readonly kubelet: Kubelet;
+  readonly images: ImageRoom;
+  readonly cri: Pick<Cri, "runtime">;
+  readonly journal: Recorder;
+}
+
+/** `podwright retry POD` */
+export function askRetry({ kubelet, journal }: AskedParts, uid: PodUid): void {
+  const message = "asked to try again at once";
+  const ref = kubelet.pods.list().find(({ view }) => view.ref.uid === uid)?.view.ref;
+  const entry = journal.record({ kind: "input", what: "RetryRequested", message, ...(ref && { pod: ref }) });
+  kubelet.workers.retryNow(uid, { code: "RetryRequested", message, entry });
+}
+
+/** `podwright gc`, refused until all pods are known. What fails is reported to the user alone. */
+export function askCollection({ kubelet, images, cri, journal }: AskedParts, signal: AbortSignal): void {
+  if (!kubelet.garbage.isReady) return;
+  const collection = new NodeCollection({ cri, garbage: kubelet.garbage, images: images.collector, journal });
+  collection.collect(signal).catch(() => {});
+}
