@@ -5,8 +5,8 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "shutdown-starts-with-high-priority",
     file: "src/shutdown/shutdown-manager.ts",
-    from: "!told.has(pod.metadata.uid) && groupOf(this.#periods, pod) <= index,",
-    to: "!told.has(pod.metadata.uid) && groupOf(this.#periods, pod) >= index,",
+    from: "!assigned.has(pod.metadata.uid) && groupOf(this.#periods, pod) <= index,",
+    to: "!assigned.has(pod.metadata.uid) && groupOf(this.#periods, pod) >= index,",
   },
   {
     name: "shutdown-gives-pods-all-their-grace",

@@ -28,7 +28,7 @@ const runtimeLimitMs = 5000;
 export class MachineObservations {
   readonly #deps: MachineObservationsDependencies;
   readonly #collector: StatsCollector;
-  #told: { readonly atMs: number; readonly images: string; readonly containers: string } | undefined;
+  #reported: { readonly atMs: number; readonly images: string; readonly containers: string } | undefined;
 
   constructor(deps: MachineObservationsDependencies) {
     const { clock, files, node } = deps;
@@ -100,14 +100,14 @@ export class MachineObservations {
   async #places(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string } | undefined> {
     const { clock, cri } = this.#deps;
     const nowMs = clock.monotonic();
-    if (this.#told === undefined || nowMs - this.#told.atMs >= askAgainMs) {
-      const told = await cri.images.imageFsInfo({}, { timeoutMs: runtimeLimitMs, signal }).catch(() => undefined);
+    if (this.#reported === undefined || nowMs - this.#reported.atMs >= askAgainMs) {
+      const response = await cri.images.imageFsInfo({}, { timeoutMs: runtimeLimitMs, signal }).catch(() => undefined);
       signal.throwIfAborted();
-      const images = told?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#told?.images ?? "";
-      const containers = told?.containerFilesystems?.[0]?.fsId?.mountpoint ?? this.#told?.containers ?? images;
-      this.#told = images === "" ? undefined : { atMs: nowMs, images, containers };
+      const images = response?.imageFilesystems[0]?.fsId?.mountpoint ?? this.#reported?.images ?? "";
+      const containers = response?.containerFilesystems?.[0]?.fsId?.mountpoint ?? this.#reported?.containers ?? images;
+      this.#reported = images === "" ? undefined : { atMs: nowMs, images, containers };
     }
-    return this.#told;
+    return this.#reported;
   }
 }
 

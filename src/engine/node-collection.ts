@@ -86,10 +86,10 @@ export class NodeCollection {
 
   /** Bytes of writable layers by container; what the runtime does not tell is missing. */
   async #layers(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
-    const told = await this.#deps.cri.runtime.listContainerStats({}, { signal, timeoutMs }).catch(() => undefined);
+    const response = await this.#deps.cri.runtime.listContainerStats({}, { signal, timeoutMs }).catch(() => undefined);
     signal.throwIfAborted();
     return new Map(
-      (told?.stats ?? []).flatMap(({ attributes, writableLayer }) => {
+      (response?.stats ?? []).flatMap(({ attributes, writableLayer }) => {
         const used = writableLayer?.usedBytes?.value;
         return attributes === undefined || used === undefined ? [] : [[attributes.id, Number(used)] as const];
       }),

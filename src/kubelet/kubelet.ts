@@ -67,8 +67,13 @@ export class Kubelet {
   health(): SubsystemHealth[] {
     const { pleg, probes, acting } = this.#managers;
     const { ports, cri } = this.#deps;
-    const told = { pleg, probes: probes.activity, outstanding: cri.outstanding(), volumesLeft: acting.volumes.left };
-    return kubeletHealth(ports.clock.monotonic(), told);
+    const subsystems = {
+      pleg,
+      probes: probes.activity,
+      outstanding: cri.outstanding(),
+      volumesLeft: acting.volumes.left,
+    };
+    return kubeletHealth(ports.clock.monotonic(), subsystems);
   }
 
   /** For a node that ends without pods: removes what they left, and what they shared. */

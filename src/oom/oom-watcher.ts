@@ -28,12 +28,12 @@ export interface OomWatcherDependencies {
 export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal): Promise<void> {
   const { clock, kernelLog, record } = deps;
   const reader = new OomReader();
-  /** The last kill that was told and is not recorded yet. */
-  let told: number | undefined;
+  /** The last kill that was reported and is not recorded yet. */
+  let reported: number | undefined;
   let due: Disposable | undefined;
   const save = async (): Promise<void> => {
-    const last = told;
-    told = undefined;
+    const last = reported;
+    reported = undefined;
     due?.[Symbol.dispose]();
     if (last !== undefined) await record.save(last);
   };
@@ -46,8 +46,8 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
       if (victim === undefined) continue;
       tell(deps, victim, sequence);
       // Not before the journal has it: killed in between, podwright repeats it rather than lose it.
-      const isFirst = told === undefined;
-      told = sequence;
+      const isFirst = reported === undefined;
+      reported = sequence;
       if (isFirst) due = clock.timer("the journal to have an OOM kill", journaledMs, () => void save());
     }
     await save();

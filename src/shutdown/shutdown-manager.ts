@@ -207,16 +207,16 @@ export class ShutdownManager {
     const stateOf = ({ metadata: { uid } }: Pod): WorkerState | undefined =>
       services.pods.list().find(({ view }) => view.ref.uid === uid)?.view.state;
     const deps = { clock, journal, log, killer: services.killer, stateOf, wait: this.#wait };
-    const told = new Set<string>();
+    const assigned = new Set<string>();
     for (const index of this.#periods.keys()) {
       // One that came late goes with the group whose turn it is.
       const pods = activePods(services).filter(
-        (pod) => !told.has(pod.metadata.uid) && groupOf(this.#periods, pod) <= index,
+        (pod) => !assigned.has(pod.metadata.uid) && groupOf(this.#periods, pod) <= index,
       );
       const period = this.#periods[index];
       // Nobody waits for an empty group.
       if (period === undefined || pods.length === 0) continue;
-      for (const { metadata } of pods) told.add(metadata.uid);
+      for (const { metadata } of pods) assigned.add(metadata.uid);
       await endGroup(deps, { ...period, pods }, because, signal);
       if (signal.aborted) return;
     }

@@ -114,10 +114,11 @@ const containerStatus = kept(
       ...(metadata && { metadata }),
       ...(image && { image }),
       stopSignal,
-      ...(container.toldResources && { resources: { linux: container.toldResources } }),
+      ...(container.reportedResources && { resources: { linux: container.reportedResources } }),
     });
   },
-  ({ state, resources }, { state: now, toldResources }) => state === states[now] && resources?.linux === toldResources,
+  ({ state, resources }, { state: now, reportedResources }) =>
+    state === states[now] && resources?.linux === reportedResources,
 );
 
 /** ContainerStatus of a runtime with those ways. */

@@ -76,7 +76,7 @@ export class RuntimeWorld {
     this.#life++;
     this.#upSinceMs = this.clock.nowMs;
     for (const container of this.containers.values()) {
-      if (this.ways.forgetsResizes) container.toldResources = container.config.linux?.resources;
+      if (this.ways.forgetsResizes) container.reportedResources = container.config.linux?.resources;
       if (container.state !== "running" || !loses(container)) continue;
       container.state = "unknown";
       container.wasLost = true;
@@ -312,7 +312,7 @@ export class RuntimeWorld {
     }
     const before = container.resources;
     container.resources = resources;
-    container.toldResources = resources;
+    container.reportedResources = resources;
     this.#tell("resized", this.sandboxes.get(container.sandboxId), container, { before });
   }
 

@@ -21,7 +21,7 @@ export interface SimContainer {
   /** The cgroup's current values; undefined: as created. */
   resources: LinuxContainerResources | undefined;
   /** The runtime's own record of them. */
-  toldResources: LinuxContainerResources | undefined;
+  reportedResources: LinuxContainerResources | undefined;
   /** On the node; empty when the runtime writes no logs. */
   readonly logPath: string;
   readonly createdAt: bigint;
@@ -86,7 +86,7 @@ export function createdContainer(made: {
     behaviour: parseBehaviour(config.command),
     logPath: isLogged ? `${logDirectory}/${config.logPath}` : "",
     resources: config.linux?.resources,
-    toldResources: config.linux?.resources,
+    reportedResources: config.linux?.resources,
     createdAt,
     state: "created",
     wasLost: false,

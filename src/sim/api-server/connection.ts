@@ -129,7 +129,7 @@ export class SimKubeConnection implements KubeTransport {
       return new Refusal(429, "TooManyRequests", "the simulated API server is busy", random.integer(1, 5));
     }
     if (method === "GET" || draw >= apiFails + apiBusy + apiLies) return undefined;
-    onFault("API done but told failed");
+    onFault("API done but reported failed");
     return random.pick(["lost", "denied"]);
   }
 
@@ -151,7 +151,7 @@ export class SimKubeConnection implements KubeTransport {
       const content = new Body(() => {});
       content.push(body);
       content.end();
-      if (body.startsWith('{"kind":"List"')) this.#told(Number(/"resourceVersion":"(\d+)"/u.exec(body)?.[1]));
+      if (body.startsWith('{"kind":"List"')) this.#delivered(Number(/"resourceVersion":"(\d+)"/u.exec(body)?.[1]));
       const seconds = Number(headers["retry-after"] ?? 0);
       // A client that canceled or lost its connection does not see the Retry-After.
       if (seconds > 0 && this.#open.has(exchange)) this.#pauses.asked(exchange.request, seconds * 1000);
@@ -174,7 +174,7 @@ export class SimKubeConnection implements KubeTransport {
       return breaks;
     };
     const isAlive = (): boolean => !exchange.stuck && onStep();
-    const [delayMs, onTold] = [() => this.#delayMs(), (version: number) => this.#told(version)];
+    const [delayMs, onTold] = [() => this.#delayMs(), (version: number) => this.#delivered(version)];
     const lines = new WatchLines({ clock, delayMs, cuts, isAlive, onTold, onCut: cut }, body);
     undo.defer(() => {
       lines.stop();
@@ -219,7 +219,7 @@ export class SimKubeConnection implements KubeTransport {
     this.#open.delete(exchange);
   }
 
-  #told(version: number): void {
+  #delivered(version: number): void {
     const { seen } = this.#settings;
     seen.version = Math.max(seen.version, version);
   }

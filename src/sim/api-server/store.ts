@@ -35,7 +35,7 @@ const unwatched: ReadonlySet<string> = new Set(["events", "leases"]);
 export class Store {
   readonly #objects = new Map<string, Map<string, Stored>>();
   readonly #changes = new Map<string, StoreChange[]>();
-  readonly #told = new Emitter<StoreChange>();
+  readonly #changed = new Emitter<StoreChange>();
   #version = 1;
   #compacted = 0;
 
@@ -115,7 +115,7 @@ export class Store {
   }
 
   onChange(listener: (change: StoreChange) => void): Disposable {
-    return this.#told.on(listener);
+    return this.#changed.on(listener);
   }
 
   #stored(key: string, value: Value): Stored {
@@ -126,7 +126,7 @@ export class Store {
 
   #record(change: StoreChange): void {
     if (!unwatched.has(change.resource)) this.#remember(change);
-    this.#told.emit(change);
+    this.#changed.emit(change);
   }
 
   #remember(change: StoreChange): void {

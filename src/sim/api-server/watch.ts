@@ -79,8 +79,8 @@ export class Watch {
     else if (was) this.#line("DELETED", last);
   }
 
-  #line(type: string, { text, version }: Stored, told = version): void {
-    this.#sink.line(`{"type":"${type}","object":${text}}`, told);
+  #line(type: string, { text, version }: Stored, shown = version): void {
+    this.#sink.line(`{"type":"${type}","object":${text}}`, shown);
   }
 
   #bookmark(annotations: Readonly<Record<string, string>>): void {

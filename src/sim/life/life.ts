@@ -21,7 +21,7 @@ import { drawSubject, hasMachineRooms, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
-import { faultsText, tellDesired, toldStage } from "./telling.ts";
+import { faultsText, tellDesired, narratedStage } from "./telling.ts";
 import { playWorstMoments } from "./worst-moments.ts";
 
 /** The part of a seed's life to play. */
@@ -203,7 +203,7 @@ class Life {
       this.#tell("deed", text, { podUid, step: index });
     };
     const [wanted, offsetMs] = [new Map(this.#node.desired), this.#clock.wallMs - this.#clock.nowMs];
-    act(kind, toldStage(this.#stage(step), tell), new SimRandom(seed));
+    act(kind, narratedStage(this.#stage(step), tell), new SimRandom(seed));
     if (!isTold) tellDesired(wanted, this.#node.desired, tell);
     const jumpMs = this.#clock.wallMs - this.#clock.nowMs - offsetMs;
     if (jumpMs !== 0) tell(`the wall clock goes by ${jumpMs} ms`);

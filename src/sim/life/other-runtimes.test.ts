@@ -82,7 +82,7 @@ test("a runtime that forgets resizes when it starts again changes nothing: what 
   await scene.pass(2000);
   world.comeUp(() => false);
   await scene.pass(200_000);
-  assert.equal(scene.container("app").toldResources?.memoryLimitInBytes, 64n << 20n);
+  assert.equal(scene.container("app").reportedResources?.memoryLimitInBytes, 64n << 20n);
   assert.deepEqual(scene.status()?.containerStatuses?.[0]?.resources, wanted);
   node.kill();
   node.start();

@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 type Tell = (text: string, podUid?: string) => void;
 
 /** The stage, with all that is done to pods there told. */
-export function toldStage(stage: Stage, tell: Tell): Stage {
+export function narratedStage(stage: Stage, tell: Tell): Stage {
   const { desired } = stage.node;
   return {
     ...stage,

@@ -31,11 +31,11 @@ export function timeline(
     return !isLater && (uid === undefined || podUid === undefined || podUid === uid || kind === "step");
   });
   const last = problem === undefined ? shown : shown.slice(-shownLines);
-  const told = problem === undefined ? problems : [problem];
+  const broken = problem === undefined ? problems : [problem];
   return [
     `seed ${seed}`,
     ...last.map(({ atMs, kind, text }) => `${time(atMs)} ${marks[kind]}${hanging(wholeMs(text))}`),
-    ...told.map(({ rule, detail, atMs }) => `${time(atMs)} BROKEN ${rule}: ${wholeMs(detail)}`),
+    ...broken.map(({ rule, detail, atMs }) => `${time(atMs)} BROKEN ${rule}: ${wholeMs(detail)}`),
   ].join("\n");
 }
 

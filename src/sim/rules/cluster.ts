@@ -35,7 +35,7 @@ class ClusterRules implements Rule {
   readonly #cluster: SimCluster;
   readonly #broken: Break;
   /** podwright's statuses of each pod in its current run, oldest first, and the last one sent. */
-  readonly #known = new Map<string, { readonly all: string[]; told: number }>();
+  readonly #known = new Map<string, { readonly all: string[]; latest: number }>();
   readonly #tampered = new Set<string>();
   /** Pods that podwright has recorded as removed. */
   readonly #removed = new Set<string>();
@@ -90,7 +90,7 @@ class ClusterRules implements Rule {
   #begin(): void {
     this.#known.clear();
     this.#scene.node.statuses?.onChange(({ pod, status }) => {
-      const known = this.#known.get(pod.uid) ?? { all: [], told: 0 };
+      const known = this.#known.get(pod.uid) ?? { all: [], latest: 0 };
       this.#known.set(pod.uid, known);
       known.all.push(signature(status));
     });
@@ -110,7 +110,7 @@ class ClusterRules implements Rule {
     if (JSON.stringify(body ?? {}).includes(secretMark)) this.#broken("secrets stay secret", `${what} shows one`);
     if (method === "DELETE") this.#deletes(what, resource, body ?? {}, before);
     if (code >= 300 || before === undefined) return;
-    if (method === "PATCH" && resource === "pods" && subresource === "status") this.#told(before);
+    if (method === "PATCH" && resource === "pods" && subresource === "status") this.#reported(before);
     if (resource === "leases") this.#renews();
   }
 
@@ -133,15 +133,15 @@ class ClusterRules implements Rule {
   }
 
   /** The server's new status is one of podwright's, not older than the previous. */
-  #told(before: Stored): void {
+  #reported(before: Stored): void {
     const stored = this.#cluster.server.registry.store.get("pods", before.key);
     const { uid } = before.value.metadata;
     const known = this.#known.get(uid);
     if (stored === undefined || known === undefined || isMirror(stored)) return;
     const now = statusOf(stored);
     const readings = new Set(withoutOthers(now).map(signature));
-    const told = known.all.findIndex((each, index) => index >= known.told && readings.has(each));
-    if (told >= 0) known.told = told;
+    const latest = known.all.findIndex((each, index) => index >= known.latest && readings.has(each));
+    if (latest >= 0) known.latest = latest;
     else {
       this.#broken("statuses are sent in order", `${uid}: ${signature(now)} is older than what was sent`);
     }

@@ -26,7 +26,7 @@ export class Conditions implements Rule {
   /** Times of condition changes that podwright observed, as `uid type time`. */
   readonly #changes = new Set<string>();
   /** Times at the server since podwright's first status, as `uid type time`. */
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -68,11 +68,11 @@ export class Conditions implements Rule {
     const { uid } = before.value.metadata;
     for (const { type, status, lastTransitionTime: time } of after === undefined ? [] : conditionsOf(after)) {
       const known = conditionIn(before, type);
-      this.#told.add(`${uid} ${String(type)} ${String(time)}`);
+      this.#reported.add(`${uid} ${String(type)} ${String(time)}`);
       if (!dated.has(type) || known === undefined || known["status"] !== status) continue;
       const was = known["lastTransitionTime"];
       // A recent change by others may not have arrived here yet.
-      if (was === time || !this.#told.has(`${uid} ${String(type)} ${String(was)}`)) continue;
+      if (was === time || !this.#reported.has(`${uid} ${String(type)} ${String(was)}`)) continue;
       if (this.#changes.has(`${uid} ${String(type)} ${String(time)}`)) continue;
       const change = `${String(was)} became ${String(time)}`;
       this.#broken("conditions are dated", `at the server ${String(type)} of ${uid} is as it was, and ${change}`);

@@ -78,7 +78,7 @@ export class HookRules implements Rule {
     const graceSeconds = gone?.graceSeconds ?? pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 30;
     // A shutdown of the machine gives it no more time than its group has.
     const mayBeShort = gone?.isEnding === true || node.power.login.isPreparing;
-    if (gone === undefined || mayBeShort || !gone.told || gone.life !== node.lives) return;
+    if (gone === undefined || mayBeShort || !gone.reachedNode || gone.life !== node.lives) return;
     const killMs = clock.nowMs + timeoutMs;
     const graceEndMs = gone.sinceMs + graceSeconds * 1000;
     if (killMs < graceEndMs - callMs) {

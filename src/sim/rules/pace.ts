@@ -26,7 +26,7 @@ export const pace: RuleMaker = (scene, broken): Rule => {
   const latest = new Map<string, number[]>();
   /** Simulated ms of the changes of the last minute, by UID. */
   const changes = new Map<string, number[]>();
-  const told = new Set<string>();
+  const announced = new Set<string>();
   const note = (times: Map<string, number[]>, key: string, atMs: number): number => {
     const recent = (times.get(key) ?? []).filter((time) => time >= atMs - minuteMs);
     times.set(key, recent);
@@ -43,8 +43,8 @@ export const pace: RuleMaker = (scene, broken): Rule => {
       const key = `${what} of ${uid}/${container ?? ""}`;
       const count = note(latest, key, atMs);
       const wishes = (changes.get(uid) ?? []).filter((time) => time >= atMs - minuteMs).length;
-      if (count <= mostInAMinute + wishes * mostForAChange || told.has(key)) return;
-      told.add(key);
+      if (count <= mostInAMinute + wishes * mostForAChange || announced.has(key)) return;
+      announced.add(key);
       broken("nothing is done over and over", `${key}: ${count} times within a minute`);
     },
   };

@@ -63,7 +63,7 @@ export class Referee {
     this.#unwanted.set(uid, {
       sinceMs: clock.nowMs,
       life: node.lives,
-      told: node.isUp && node.knowsAllPods,
+      reachedNode: node.isUp && node.knowsAllPods,
       isEnding,
       graceSeconds,
     });

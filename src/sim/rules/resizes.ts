@@ -78,9 +78,9 @@ export class Resizes implements Rule {
       const own = known.find(({ view }) => view.ref.uid === pod.metadata.uid);
       if (running.length === 0) return [];
       if (own?.view.resize?.pending !== undefined) return this.#pendingProblems(pod, own, known);
-      const told = running.flatMap((each) => toldProblems(pod.metadata.uid, each, own));
+      const reported = running.flatMap((each) => reportedProblems(pod.metadata.uid, each, own));
       const had = running.flatMap((each) => containerProblems(pod.metadata.uid, each));
-      return [...had, ...told, ...this.#cgroupProblems(pod)];
+      return [...had, ...reported, ...this.#cgroupProblems(pod)];
     });
   }
 
@@ -199,11 +199,11 @@ function sharesOf(cpu: Quantity): bigint {
 }
 
 /** The status has the cgroup's values, whatever the runtime remembers. */
-function toldProblems(uid: string, { container, instance }: Running, known: KnownPod | undefined): string[] {
-  const told = known?.status?.containerStatuses?.find(({ name }) => name === container.name);
-  const memory = told?.resources?.limits?.["memory"];
+function reportedProblems(uid: string, { container, instance }: Running, known: KnownPod | undefined): string[] {
+  const reported = known?.status?.containerStatuses?.find(({ name }) => name === container.name);
+  const memory = reported?.resources?.limits?.["memory"];
   const has = instance.resources?.memoryLimitInBytes ?? 0n;
-  if (told?.state.running === undefined || memory === undefined || has === 0n) return [];
+  if (reported?.state.running === undefined || memory === undefined || has === 0n) return [];
   const says = parseQuantity(memory).value();
   return says === has ? [] : [`${uid}/${container.name} reports memory ${says}, and has ${has}`];
 }

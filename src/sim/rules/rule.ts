@@ -10,7 +10,7 @@ export interface Unwanted {
   /** The run that was told. Later ones find an orphan and give it less time. */
   readonly life: number;
   /** The node was there to be told, and had found what earlier lives left: before, it can begin nothing. */
-  readonly told: boolean;
+  readonly reachedNode: boolean;
   /** It was already being stopped for another reason. */
   readonly isEnding: boolean;
   /** Undefined: the pod's own. */

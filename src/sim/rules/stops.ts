@@ -20,7 +20,7 @@ export class Stops implements Rule {
   /** Containers whose preStop hook this run has begun. */
   readonly #hooked = new Set<string>();
   /** Containers that this run has told, or tried to tell, to stop. */
-  readonly #told = new Set<string>();
+  readonly #stopped = new Set<string>();
   /** Containers whose stop this run has reported: the simulated ms, by the cause's code. */
   readonly #killing = new Map<string, Map<string, number>>();
 
@@ -35,7 +35,8 @@ export class Stops implements Rule {
 
   entry(entry: SimEntry): void {
     const { kind, what, pod, cause } = entry;
-    if (what === lifeStarted) for (const known of [this.#ends, this.#hooked, this.#told, this.#killing]) known.clear();
+    if (what === lifeStarted)
+      for (const known of [this.#ends, this.#hooked, this.#stopped, this.#killing]) known.clear();
     if (what === "PodTerminating") this.#terminating(entry);
     if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
     if (what === "Killing") this.#killed(entry);
@@ -46,7 +47,7 @@ export class Stops implements Rule {
     const seconds = Number(dataText(entry, "graceSeconds"));
     this.#judgeGrace(entry, seconds);
     this.#judgeHook(entry, seconds);
-    this.#told.add(idOf(entry));
+    this.#stopped.add(idOf(entry));
   }
 
   #killed(entry: SimEntry): void {
@@ -107,8 +108,8 @@ export class Stops implements Rule {
   #endOf(uid: string): number | undefined {
     const { node, unwanted } = this.#scene;
     const endMs = this.#ends.get(uid);
-    const { graceSeconds, sinceMs = 0, told, life } = unwanted.get(uid) ?? {};
-    if (endMs === undefined || graceSeconds === undefined || told !== true || life !== node.lives) return endMs;
+    const { graceSeconds, sinceMs = 0, reachedNode, life } = unwanted.get(uid) ?? {};
+    if (endMs === undefined || graceSeconds === undefined || reachedNode !== true || life !== node.lives) return endMs;
     return Math.min(endMs, sinceMs + Math.max(1, graceSeconds) * 1000);
   }
 
@@ -134,7 +135,7 @@ export class Stops implements Rule {
     if (this.#specOf(entry)?.lifecycle?.preStop === undefined || seconds <= leastSeconds) return;
     const isForgotten = entry.cause?.code === "OrphanedPod" && !this.#isKept(entry.pod?.uid ?? "");
     // A container that restarts with its pod is stopped without hooks: if that came first, it is too late for them.
-    if (this.#hooked.has(idOf(entry)) || this.#told.has(idOf(entry)) || isForgotten) return;
+    if (this.#hooked.has(idOf(entry)) || this.#stopped.has(idOf(entry)) || isForgotten) return;
     this.#broken("preStop before SIGTERM", `${whereOf(entry)} is stopped without it`);
   }
 
