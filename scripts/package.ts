@@ -6,8 +6,11 @@ import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { version } from "../src/base/version.ts";
+import { completionScripts } from "../src/cli/completion-scripts.ts";
 import { type BundledPackage, licenceText } from "./bundled-packages.ts";
 import { compileCacheName, fileListName, packageListName } from "./launch.ts";
+import { manPage } from "./man-page.ts";
 
 const root = dirname(import.meta.dirname);
 const dist = join(root, "dist");
@@ -29,6 +32,10 @@ async function removeEarlierBuild(): Promise<void> {
 await buildIfStale();
 await removeEarlierBuild();
 await rm(share, { recursive: true, force: true });
-await mkdir(share, { recursive: true });
+for (const directory of ["man", "completions"]) await mkdir(join(share, directory), { recursive: true });
 const packages = JSON.parse(await readFile(join(dist, packageListName), "utf8")) as readonly BundledPackage[];
 await writeFile(join(share, "licenses.txt"), licenceText(packages));
+await writeFile(join(share, "man/podwright.1"), manPage(version));
+await writeFile(join(share, "completions/podwright.bash"), completionScripts.bash);
+await writeFile(join(share, "completions/_podwright"), completionScripts.zsh);
+await writeFile(join(share, "completions/podwright.fish"), completionScripts.fish);

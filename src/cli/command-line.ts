@@ -12,6 +12,10 @@ export async function runCommandLine(
 ): Promise<number> {
   let exitCode: number = ExitCode.done;
   try {
+    if (arguments_.length === 0 && terminal.interactive) {
+      const { welcome } = await import("./manifest-commands.ts");
+      return await welcome(terminal);
+    }
     const program = buildProgram(terminal, (code) => (exitCode = code));
     await program.parseAsync([...arguments_], { from: "user" });
   } catch (error) {

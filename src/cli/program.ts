@@ -1,5 +1,6 @@
 import { version } from "../base/version.ts";
 import { Command, Option } from "commander";
+import { addCompletion } from "./completion-program.ts";
 import type { CommandContext, StateOptions } from "./context.ts";
 import type { EngineOptions } from "../agent/engine.ts";
 import type { DebugOptions } from "./debug.ts";
@@ -60,6 +61,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGH
   addDoctor(define);
   addKubelet(define);
   addEngine(define);
+  addCompletion(program, terminal, setExitCode);
   addVersion(program, terminal, setExitCode);
   return program;
 }

@@ -15,6 +15,7 @@ import { printLastOutput } from "./last-output.ts";
 import { loadInput, located } from "./manifest-input.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { hasEnded } from "../server/pod-words.ts";
+import { nextSteps } from "./next-steps.ts";
 import { notReadyLines } from "./pod-text.ts";
 import { type RunEnd, runEnd, type WaitFor, waitResult } from "./pod-wait.ts";
 import { followPods } from "./run-follow.ts";
@@ -145,10 +146,18 @@ async function detached(run: Run): Promise<ExitCode> {
       JSON.stringify({ wait: options.wait, reached: result.state === "reached", pods: views }, undefined, 2),
     );
   }
-  if (result.state === "reached") return ExitCode.done;
+  if (result.state === "reached") {
+    if (!json) printNext(run);
+    return ExitCode.done;
+  }
   const waitedMs = options.timeout - Math.max(deadline - clock.monotonic(), 0);
   await explainMissing(run, result.missing, waitedMs);
   return ExitCode.failed;
+}
+
+/** For a person only. */
+function printNext({ context: { terminal }, pods }: Run): void {
+  if (terminal.interactive) terminal.print(`next:\n${nextSteps(pods).join("\n")}`);
 }
 
 function leftRunning(pods: readonly PodRef[]): PodwrightError {
@@ -196,6 +205,7 @@ async function foreground(run: Run): Promise<ExitCode> {
         last = seen;
         if (ready && !hinted && over === undefined) {
           hinted = true;
+          printNext(run);
           terminal.print(
             terminal.paint.faint(`Ctrl-C ${options.keep === true ? "leaves them running" : "stops them"}`),
           );

@@ -72,7 +72,8 @@ test("the package is the program, its compiled code and what people read, and no
     /^dist\/(?:podwright|main|chunk-\w+)\.js(?:\.map)?$/,
     /^dist\/compile-cache\/v[\d.]+-x64-\w+\/\w+$/,
     /^examples\/[\w-]+\.yaml$/,
-    /^share\/licenses\.txt$/,
+    /^share\/(?:licenses\.txt|man\/podwright\.1)$/,
+    /^share\/completions\/(?:podwright\.bash|_podwright|podwright\.fish)$/,
   ];
   assert.deepEqual(
     files.filter((file) => !kinds.some((kind) => kind.test(file))),

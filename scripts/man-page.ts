@@ -1,0 +1,66 @@
+/** podwright(1), from the program's own definition: what --help shows, in roff. */
+import type { Command } from "commander";
+import { buildProgram } from "../src/cli/program.ts";
+import { Terminal } from "../src/cli/terminal.ts";
+
+function roff(text: string): string {
+  const escaped = text.replaceAll("\\", "\\e").replaceAll("-", "\\-");
+  return escaped.replaceAll(/^(?=[.'])/gmu, "\\&");
+}
+
+/** What stands below the help of a command: examples, and exit codes. */
+function textAfter(command: Command): string {
+  let shown = "";
+  command.configureOutput({ writeOut: (text) => (shown += text) });
+  command.outputHelp();
+  return shown.slice(command.helpInformation().length).trim();
+}
+
+function verbatim(text: string): string[] {
+  return text === "" ? [] : [".PP", ".nf", roff(text), ".fi"];
+}
+
+function commandSection(command: Command): string[] {
+  const help = command.createHelp();
+  const terms = [
+    ...help
+      .visibleArguments(command)
+      .map((argument) => [help.argumentTerm(argument), help.argumentDescription(argument)]),
+    ...help.visibleOptions(command).map((option) => [help.optionTerm(option), help.optionDescription(option)]),
+  ];
+  return [
+    `.SS "${roff(help.commandUsage(command))}"`,
+    roff(help.commandDescription(command) || help.subcommandDescription(command)),
+    ...terms.flatMap(([term = "", description = ""]) => [".TP", `.B ${roff(term)}`, roff(description || "…")]),
+    ...verbatim(textAfter(command)),
+  ];
+}
+
+/** @param version of podwright, as the page's foot has it */
+export function manPage(version: string): string {
+  const silent = { write: () => true };
+  const program = buildProgram(new Terminal(silent, silent, {}), () => {});
+  const help = program.createHelp();
+  const commands = help.visibleCommands(program).filter((command) => command.name() !== "help");
+  return [
+    `.TH PODWRIGHT 1 "" "podwright ${version}" "podwright"`,
+    ".SH NAME",
+    `podwright \\- ${roff("run Kubernetes pods on this machine, and explain everything that happens to them")}`,
+    ".SH SYNOPSIS",
+    ".B podwright",
+    ".I command",
+    roff("[options]"),
+    ".SH DESCRIPTION",
+    roff(program.description()),
+    ...verbatim(textAfter(program)),
+    ".SH COMMANDS",
+    ...commands.flatMap(commandSection),
+    ".SH FILES",
+    ...[
+      ["/var/lib/podwright", "state: the journal, pods, and podwright's own containerd"],
+      ["/etc/podwright/manifests", "what 'podwright enable' runs"],
+      ["/run/podwright", "sockets and locks"],
+    ].flatMap(([path = "", what = ""]) => [".TP", `.I ${roff(path)}`, roff(what)]),
+    "",
+  ].join("\n");
+}

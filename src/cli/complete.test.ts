@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { containerView, podView } from "../../test/support/pod-views.ts";
+import { complete } from "./complete.ts";
+import { completionScripts, type Shell } from "./completion-scripts.ts";
+import { buildProgram } from "./program.ts";
+import { Terminal } from "./terminal.ts";
+
+const silent = { write: () => true };
+const views = [
+  podView({ containers: [containerView({}), containerView({ name: "side" })] }),
+  podView({ name: "worker", namespace: "tools" }),
+];
+
+/** The texts for a line whose last word is at the cursor. */
+async function texts(line: string, asked: (string | undefined)[] = []): Promise<string[]> {
+  const program = buildProgram(new Terminal(silent, silent, {}), () => {});
+  const found = await complete(program, line.split(" "), async (stateDirectory) => {
+    asked.push(stateDirectory);
+    return views;
+  });
+  return found.map(({ text }) => text);
+}
+
+test("commands, and of a command its options, are those of --help", async () => {
+  assert.deepEqual(await texts("en"), ["enable"]);
+  assert.ok((await texts("")).includes("run"));
+  assert.ok(!(await texts("")).includes("engine"), "what is hidden stays so");
+  assert.deepEqual(await texts("run --ke"), ["--keep"]);
+  assert.deepEqual(await texts("kubelet --config"), ["--config", "--config-dir"]);
+  assert.deepEqual(await texts("nonsense --"), []);
+});
+
+test("values of options and arguments that have a choice", async () => {
+  assert.deepEqual(await texts("run --detach --wait r"), ["ready", "running"]);
+  assert.deepEqual(await texts("completion "), ["bash", "zsh", "fish"]);
+  assert.deepEqual(await texts("explain CrashLoop"), ["CrashLoopBackOff"]);
+  assert.deepEqual(await texts("run "), [], "files are the shell's");
+});
+
+test("names of pods and of a pod's containers", async () => {
+  assert.deepEqual(await texts("why "), ["web", "tools/worker"]);
+  assert.deepEqual(await texts("stop web t"), ["tools/worker"]);
+  assert.deepEqual(await texts("logs -f web "), ["app", "side"]);
+  assert.deepEqual(await texts("exec web -c s"), ["side"]);
+  assert.deepEqual(await texts("exec web -- s"), [], "a command of the container");
+  const asked: (string | undefined)[] = [];
+  await texts("logs --state-dir /srv/pw web ", asked);
+  assert.deepEqual(asked, ["/srv/pw"]);
+});
+
+/** Feeds the script's function with what a `podwright` that prints two candidates says; each line is one that the shell offers. */
+const probes: Readonly<Record<Shell, string>> = {
+  bash: 'source "$1"; COMP_WORDS=(podwright why w); COMP_CWORD=2; _podwright; printf "%s\\n" "${COMPREPLY[@]}"',
+  zsh: 'compdef() { :; }; _describe() { print -l -- "${found[@]%%:*}"; }; source "$1"; words=(podwright why w); CURRENT=3; _podwright',
+  fish: 'source $argv[1]; complete -C "podwright why w" | cut -f1',
+};
+
+for (const shell of Object.keys(probes) as Shell[]) {
+  const present = spawnSync(shell, ["--version"]).error === undefined;
+  const options = present ? {} : { skip: `${shell} is not installed here` };
+  test(`${shell} offers what the program prints, and passes on the words before the cursor`, options, () => {
+    const directory = mkdtempSync(join(tmpdir(), "podwright-complete-"));
+    try {
+      const script = join(directory, "script");
+      writeFileSync(script, completionScripts[shell]);
+      const program = `#!/bin/sh\n[ "$*" = "complete -- why w" ] && printf 'web\\tRunning\\nworker one\\tRunning\\n'\n`;
+      writeFileSync(join(directory, "podwright"), program, { mode: 0o755 });
+      const env = { ...process.env, PATH: `${directory}:${process.env["PATH"]}`, HOME: directory };
+      const words =
+        shell === "fish" ? ["--no-config", "-c", probes[shell], script] : ["-c", probes[shell], shell, script];
+      const { stdout, stderr } = spawnSync(shell, words, { cwd: directory, env, encoding: "utf8" });
+      assert.deepEqual(stdout.trim().split("\n"), ["web", "worker one"], stderr);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+}

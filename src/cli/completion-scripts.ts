@@ -1,0 +1,36 @@
+/** Each has the program itself complete the line, so that it never says something else than `--help`. */
+const bash = `# podwright's completion for bash
+_podwright() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("\${line%%$'\\t'*}")
+  done < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _podwright podwright
+`;
+
+const zsh = `#compdef podwright
+# podwright's completion for zsh
+_podwright() {
+  local line
+  local -a found
+  for line in "\${(@f)$("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  if (( $#found )); then _describe podwright found; else _files; fi
+}
+if [[ $funcstack[1] == _podwright ]]; then _podwright "$@"; else compdef _podwright podwright; fi
+`;
+
+const fish = `# podwright's completion for fish
+function __podwright_complete
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] complete -- $words[2..-1] 2>/dev/null
+end
+complete -c podwright -a '(__podwright_complete)'
+`;
+
+export const completionScripts = { bash, zsh, fish } as const;
+
+export type Shell = keyof typeof completionScripts;

@@ -1,0 +1,8 @@
+import { dirname, join, resolve } from "node:path/posix";
+
+/** What comes with this program: its launcher and its examples, absolute. */
+export function ownFiles(): { readonly launcher: string; readonly examples: string } {
+  const [, script = ""] = process.argv;
+  const root = script.endsWith("/src/cli/main.ts") ? resolve(script, "../../..") : dirname(dirname(script));
+  return { launcher: join(root, "bin/podwright"), examples: join(root, "examples") };
+}

@@ -1,0 +1,44 @@
+import { relative } from "node:path/posix";
+import { ExitCode } from "../base/errors.ts";
+import { version } from "../base/version.ts";
+import { printable } from "../journal/text.ts";
+import { preflight } from "../private-runtime/preflight/preflight.ts";
+import { openContext } from "./context.ts";
+import { findEngine, searchPath } from "./engine-process.ts";
+import { plural } from "./format.ts";
+import { type MachineContext, openMachine } from "./machine-context.ts";
+import { ownFiles } from "./own-files.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** `podwright` alone on a terminal: whether this machine can run pods, and what to type first. */
+export async function welcome(terminal: Terminal): Promise<ExitCode> {
+  const { paint } = terminal;
+  const context = openMachine(await openContext(terminal, {}));
+  terminal.print(`${paint.strong(`podwright ${version}`)} runs Kubernetes pods on this machine.`);
+  const running = (await findEngine(context)) === undefined ? undefined : (await context.engine.pods()).length;
+  if (running !== undefined) {
+    terminal.print(`${paint.good("✓")} ${plural(running, "pod")} here: podwright ps`);
+    return ExitCode.done;
+  }
+  const { files, mounts, processes, layout } = context;
+  const { checks } = await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) });
+  const failed = checks.filter(({ ok }) => ok === "failed");
+  for (const { name, detail, remedy } of failed) {
+    terminal.print(
+      `${paint.bad("✗")} ${name}: ${printable(detail)}\n  → ${printable(remedy ?? "see podwright doctor")}`,
+    );
+  }
+  terminal.print(failed.length > 0 ? "then: podwright" : firstSteps(context));
+  return failed.length > 0 ? ExitCode.environment : ExitCode.done;
+}
+
+function firstSteps({ terminal: { paint } }: MachineContext): string {
+  const example = `${ownFiles().examples}/hello.yaml`;
+  const near = relative(process.cwd(), example);
+  return [
+    `${paint.good("✓")} ready to run pods`,
+    "",
+    `  podwright run ${near.startsWith("..") ? example : near}`,
+    "  podwright --help",
+  ].join("\n");
+}

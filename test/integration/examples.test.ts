@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Podwright, until, withPodwright } from "../support/podwright.ts";
+
+const root = join(import.meta.dirname, "../..");
+const example = (name: string): string => join(root, "examples", `${name}.yaml`);
+
+async function logsHave(podwright: Podwright, pod: string, text: RegExp): Promise<void> {
+  const logs = podwright.start(["logs", "-f", pod]);
+  await logs.prints(text);
+  logs.child.kill();
+}
+
+/** What each example is there to show; hello has a test of its own. */
+const shows: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> = {
+  config: async (podwright) => {
+    await logsHave(podwright, "config", /Good morning from config on .*; the token has 16 characters/u);
+  },
+  crash: async (podwright) => {
+    await podwright.waitFor("a restart", (pods) =>
+      pods.some(({ name, containers }) => {
+        return name === "crash" && (containers[0]?.restartCount ?? 0) > 0;
+      }),
+    );
+    assert.match(await podwright.succeed("why", "crash"), /exited with code 3/u);
+    await logsHave(podwright, "crash", /the database is not there/u);
+  },
+  job: async (podwright) => {
+    await podwright.waitFor("the end of the job", (pods) =>
+      pods.some(({ name, phase }) => name === "job" && phase === "Succeeded"),
+    );
+    assert.match(await podwright.succeed("logs", "job"), /done: 15\n$/u);
+  },
+  sidecar: async (podwright) => {
+    await podwright.waitFor("the end of the work", (pods) =>
+      pods.some(({ name, phase }) => name === "sidecar" && phase === "Succeeded"),
+    );
+    assert.match(await podwright.succeed("logs", "sidecar", "clock"), /last\n$/u);
+  },
+  limits: async (podwright) => {
+    await podwright.waitFor("an OOM kill", (pods) =>
+      pods.some(({ name, containers }) => {
+        return name === "limits" && (containers[0]?.restartCount ?? 0) > 0;
+      }),
+    );
+    assert.match(await podwright.succeed("why", "limits"), /OOMKilled/u);
+  },
+  probes: async (podwright) => {
+    const isReady = (wanted: boolean): Promise<unknown> =>
+      podwright.waitFor(`ready is ${wanted}`, (pods) =>
+        pods.some(({ name, ready }) => name === "probes" && ready === wanted),
+      );
+    await isReady(true);
+    await podwright.succeed("exec", "probes", "--", "rm", "/tmp/ready");
+    await isReady(false);
+    await podwright.succeed("exec", "probes", "--", "touch", "/tmp/ready");
+    await isReady(true);
+    await podwright.succeed("exec", "probes", "--", "touch", "/tmp/hung");
+    await podwright.waitFor("the restart of what hangs", (pods) =>
+      pods.some(({ name, containers }) => {
+        return name === "probes" && containers[0]?.restartCount === 1;
+      }),
+    );
+    assert.match(await podwright.succeed("timeline", "probes"), /liveness failed 2\/2/u);
+  },
+  resize: async (podwright) => {
+    const before = await podwright.container("resize", "app");
+    const larger = (await readFile(example("resize"), "utf8")).replaceAll("64Mi", "96Mi");
+    const { exitCode, stderr } = await podwright.run(["run", "--detach", "-"], { stdin: larger });
+    assert.equal(exitCode, 0, stderr);
+    await until("the container is resized", async () =>
+      /UpdateContainerResources/u.test(await podwright.succeed("timeline", "resize")),
+    );
+    const after = await podwright.container("resize", "app");
+    assert.deepEqual([after.id, after.restartCount], [before.id, 0]);
+  },
+  debug: async (podwright) => {
+    const page = await podwright.succeed("debug", "quiet", "--", "wget", "-q", "-O", "-", "http://localhost:8081/");
+    assert.match(page, /all is well/u);
+    assert.match(await podwright.succeed("debug", "quiet", "--target", "app", "--", "ps"), /httpd -f -p 8081/u);
+  },
+  talk: (podwright) => logsHave(podwright, "caller", /hello from the server/u),
+  eviction: async (podwright) => {
+    const order = await podwright.succeed("evict", "--preview", "--signal", "memory.available");
+    const places = ["besteffort", "burstable", "guaranteed"].map((name) => order.indexOf(`default/${name}`));
+    assert.ok(
+      places.every((place) => place >= 0),
+      order,
+    );
+    assert.ok((places[0] ?? 0) < (places[2] ?? 0), order);
+  },
+};
+
+test("each example shows what it is there for", { concurrency: true }, async (context) => {
+  await withPodwright(async (podwright) => {
+    const names = Object.keys(shows);
+    await podwright.succeed("run", "--detach", "--evict", "--wait", "none", ...names.map(example));
+    await podwright.waitFor(
+      "all have started",
+      (pods) =>
+        pods.length >= names.length &&
+        pods.every(({ containers }) => containers.some(({ startedAt }) => startedAt !== undefined)),
+    );
+    await Promise.all(Object.entries(shows).map(([name, shown]) => context.test(name, () => shown(podwright))));
+    const pods = (await podwright.pods()).map(({ name }) => name);
+    await podwright.succeed("stop", "--grace", "0", ...pods);
+  });
+});
