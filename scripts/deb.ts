@@ -1,0 +1,207 @@
+/**
+ * Builds the Debian package, the same bytes each time of the same sources.
+ *
+ *   deb.ts [--out DIRECTORY] [--node PROGRAM]
+ *
+ * --out: where podwright_VERSION_ARCHITECTURE.deb goes (default: the working directory). --node: the Node.js that is packed, by default
+ * the one of the set-up. SOURCE_DATE_EPOCH is the time of all files, by default that of the last commit.
+ */
+import { execFile } from "node:child_process";
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+  lutimes,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { parseArgs, promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { version } from "../src/base/version.ts";
+import { fileListName, packageListName } from "./launch.ts";
+
+const root = dirname(import.meta.dirname);
+const run = promisify(execFile);
+const output = async (program: string, ...words: string[]): Promise<string> =>
+  (await run(program, words, { cwd: root })).stdout.trim();
+
+const { values } = parseArgs({ options: { out: { type: "string" }, node: { type: "string" } } });
+const outDirectory = resolve(values.out ?? ".");
+const node = resolve(values.node ?? join(root, "node_modules/node/bin/node"));
+
+/** What the program needs: the C library's versions are those that the official Node.js is built for. */
+const dependencies = [
+  "libc6 (>= 2.28)",
+  "libgcc-s1",
+  "libstdc++6 (>= 8)",
+  "busybox-static",
+  "catatonit",
+  "containerd (>= 1.6) | containerd.io",
+  "containernetworking-plugins",
+  "iptables",
+  "runc | containerd.io",
+];
+
+const maintainer = "podwright developers <podwright@users.noreply.github.com>";
+
+function controlFile(architecture: string, installedKibibytes: number): string {
+  return `Package: podwright
+Version: ${version}
+Architecture: ${architecture}
+Maintainer: ${maintainer}
+Installed-Size: ${installedKibibytes}
+Depends: ${dependencies.join(", ")}
+Suggests: systemd
+Section: admin
+Priority: optional
+Description: kubelet that explains everything it does
+ podwright runs Kubernetes pods on this machine through a container runtime
+ (CRI), from manifest files without a cluster, or as a node of a cluster. It
+ records every observation, decision and action, and explains the state of
+ any pod from them. It brings its own Node.js, and starts nothing by itself.
+`;
+}
+
+/** Node.js is one program with its libraries inside, as its project releases it. */
+const overrides = `# Node.js is built by its project as one program with its libraries inside.
+podwright: embedded-library
+podwright: hardening-no-pie
+podwright: hardening-no-fortify-functions
+podwright: spelling-error-in-binary
+podwright: executable-stack-in-shared-library
+# V8's compiled code and the program itself.
+podwright: package-contains-documentation-outside-usr-share-doc
+`;
+
+function copyright(licences: string, ofNode: string): string {
+  const indented = (text: string): string =>
+    text
+      .split("\n")
+      .map((line) => (line.trim() === "" ? " ." : ` ${line.trimEnd()}`))
+      .join("\n");
+  return `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: podwright
+
+Files: *
+Copyright: podwright's contributors
+License: Apache-2.0
+ On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
+Comment:
+${indented(licences)}
+
+Files: usr/lib/podwright/node_modules/node/*
+Copyright: Node.js contributors and those named below
+License: Node.js
+${indented(ofNode)}
+`;
+}
+
+async function stage(tree: string, epoch: number): Promise<void> {
+  const lib = join(tree, "usr/lib/podwright");
+  const share = join(tree, "usr/share");
+  const doc = join(share, "doc/podwright");
+  const put = async (path: string, data: string | Uint8Array): Promise<void> => {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, data);
+  };
+  const unpacked = new Set([fileListName, packageListName]);
+  await cp(join(root, "dist"), join(lib, "dist"), {
+    recursive: true,
+    filter: (path) => !unpacked.has(path.slice(path.lastIndexOf("/") + 1)),
+  });
+  await cp(join(root, "examples"), join(lib, "examples"), { recursive: true });
+  for (const script of ["bin/podwright", "scripts/node.sh"]) {
+    await put(join(lib, script), await readFile(join(root, script)));
+    await chmod(join(lib, script), 0o755);
+  }
+  const packedNode = join(lib, "node_modules/node/bin/node");
+  await mkdir(dirname(packedNode), { recursive: true });
+  await run("strip", ["--strip-unneeded", "-o", packedNode, node]);
+  await chmod(packedNode, 0o755);
+  await mkdir(join(tree, "usr/bin"), { recursive: true });
+  await symlink("../lib/podwright/bin/podwright", join(tree, "usr/bin/podwright"));
+  await mkdir(doc, { recursive: true });
+  await symlink("../../../lib/podwright/examples", join(doc, "examples"));
+  const man = await readFile(join(root, "share/man/podwright.1"));
+  await put(join(share, "man/man1/podwright.1.gz"), gzipSync(man, { level: 9 }));
+  const completions = join(root, "share/completions");
+  await put(join(share, "bash-completion/completions/podwright"), await readFile(join(completions, "podwright.bash")));
+  await put(join(share, "zsh/vendor-completions/_podwright"), await readFile(join(completions, "_podwright")));
+  await put(
+    join(share, "fish/vendor_completions.d/podwright.fish"),
+    await readFile(join(completions, "podwright.fish")),
+  );
+  const licences = await readFile(join(root, "share/licenses.txt"), "utf8");
+  await put(join(doc, "copyright"), copyright(licences, await nodeLicence()));
+  await put(join(doc, "changelog.gz"), gzipSync(debianChangelog(epoch), { level: 9 }));
+  await put(join(share, "lintian/overrides/podwright"), overrides);
+}
+
+async function nodeLicence(): Promise<string> {
+  const [name] = (await readdir(join(root, "node_modules/node/node_modules"))).filter((entry) =>
+    entry.startsWith("node-linux-"),
+  );
+  return await readFile(join(root, "node_modules/node/node_modules", name ?? "", "LICENSE"), "utf8");
+}
+
+function debianChangelog(epoch: number): string {
+  const date = new Date(epoch * 1000).toUTCString().replace("GMT", "+0000");
+  return `podwright (${version}) unstable; urgency=medium
+
+  * See CHANGELOG.md of the sources.
+
+ -- ${maintainer}  ${date}
+`;
+}
+
+/** Files that are not to be changed by hand, with one time for all, and what umask and checkout may have made otherwise. */
+async function settle(path: string, epoch: number): Promise<number> {
+  const info = await lstat(path);
+  let bytes = 0;
+  if (info.isSymbolicLink()) {
+    await lutimes(path, epoch, epoch);
+    return 0;
+  }
+  if (info.isDirectory()) {
+    for (const name of await readdir(path)) bytes += await settle(join(path, name), epoch);
+    await chmod(path, 0o755);
+  } else {
+    await chmod(path, (info.mode & 0o111) === 0 ? 0o644 : 0o755);
+    bytes = info.size;
+  }
+  await utimes(path, epoch, epoch);
+  return bytes;
+}
+
+const epoch = Number(process.env["SOURCE_DATE_EPOCH"] ?? (await output("git", "log", "-1", "--format=%ct")));
+await run(process.execPath, [join(root, "scripts/package.ts")], { cwd: root });
+const tree = await mkdtemp(join(tmpdir(), "podwright-deb-"));
+try {
+  await stage(tree, epoch);
+  const kibibytes = Math.ceil((await settle(tree, epoch)) / 1024);
+  const architecture = await output("dpkg", "--print-architecture");
+  const control = join(tree, "DEBIAN");
+  await mkdir(control);
+  await writeFile(join(control, "control"), controlFile(architecture, kibibytes));
+  for (const script of ["postinst", "prerm", "postrm"]) {
+    await writeFile(join(control, script), await readFile(join(root, "scripts/deb", script)));
+    await chmod(join(control, script), 0o755);
+  }
+  await settle(control, epoch);
+  await utimes(tree, epoch, epoch);
+  await mkdir(outDirectory, { recursive: true });
+  const file = join(outDirectory, `podwright_${version}_${architecture}.deb`);
+  const env = { ...process.env, SOURCE_DATE_EPOCH: String(epoch) };
+  await run("dpkg-deb", ["--root-owner-group", "-Zxz", "-z3", "--threads-max=1", "--build", tree, file], { env });
+  console.log(file);
+} finally {
+  await rm(tree, { recursive: true });
+}

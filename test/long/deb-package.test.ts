@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { version } from "../../src/base/version.ts";
+import { engineUnit, unitMark } from "../../src/cli/service-units.ts";
+
+const root = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+let directory = "";
+let file = "";
+
+/** A package with a small program in the place of Node.js, which takes a minute to pack. */
+async function build(out: string): Promise<string> {
+  const words = [join(root, "scripts/deb.ts"), "--out", join(directory, out), "--node", "/bin/true"];
+  const env = { ...process.env, SOURCE_DATE_EPOCH: "1800000000" };
+  return (await run(process.execPath, words, { cwd: directory, env })).stdout.trim();
+}
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "podwright-deb-test-"));
+  file = await build("one");
+});
+
+after(async () => rm(directory, { recursive: true, force: true }));
+
+test("the same sources make the same bytes", async () => {
+  const again = await build("two");
+  assert.ok((await readFile(file)).equals(await readFile(again)));
+});
+
+test("it holds the program, its own Node.js, the man page and completions, all of root, and depends on a runtime", async () => {
+  const { stdout: contents } = await run("dpkg-deb", ["--contents", file]);
+  for (const path of [
+    "./usr/bin/podwright -> ../lib/podwright/bin/podwright",
+    "./usr/lib/podwright/dist/podwright.js",
+    "./usr/lib/podwright/node_modules/node/bin/node",
+    "./usr/lib/podwright/examples/hello.yaml",
+    "./usr/share/man/man1/podwright.1.gz",
+    "./usr/share/bash-completion/completions/podwright",
+    "./usr/share/doc/podwright/copyright",
+  ]) {
+    assert.ok(contents.includes(`${path}\n`), path);
+  }
+  const lines = contents.trim().split("\n");
+  assert.deepEqual(
+    lines.filter((line) => !/^[dl-][rwx-]{9} root\/root /u.test(line)),
+    [],
+  );
+  assert.doesNotMatch(contents, /\.\/(?:etc|var)\/|\.service\b|dist\/(?:files\.txt|packages\.json)/u);
+  const { stdout: depends } = await run("dpkg-deb", ["--field", file, "Depends"]);
+  for (const name of ["containerd", "runc", "containernetworking-plugins", "iptables", "catatonit", "busybox-static"]) {
+    assert.match(depends, new RegExp(`\\b${name}\\b`, "u"));
+  }
+});
+
+/** dpkg on a root directory of its own, whose scripts know that by DPKG_ROOT. */
+async function dpkg(words: readonly string[]): Promise<void> {
+  const admin = join(directory, "root/var/lib/dpkg");
+  if (!existsSync(admin)) {
+    for (const name of ["info", "updates", "triggers"]) await mkdir(join(admin, name), { recursive: true });
+    await writeFile(join(admin, "status"), "");
+  }
+  const force = ["--force-script-chrootless", "--force-depends", `--log=${join(directory, "dpkg.log")}`];
+  await run("dpkg", [`--root=${join(directory, "root")}`, ...force, ...words]);
+}
+
+test("installed it starts nothing, removed it leaves state and units, purged nothing of its own and all of others", async () => {
+  const inRoot = (path: string): string => join(directory, "root", path);
+  await dpkg(["--install", file]);
+  assert.ok(existsSync(inRoot("usr/lib/podwright/dist/podwright.js")));
+  assert.equal(existsSync(inRoot("etc/systemd/system")), false);
+  const places = {
+    manifests: "/etc/podwright/manifests",
+    units: "",
+    booted: "",
+    launcher: "/usr/lib/podwright/bin/podwright",
+  };
+  const made: Readonly<Record<string, string>> = {
+    "etc/systemd/system/podwright.service": `${unitMark}\n${engineUnit(places, "/var/lib/podwright")}`,
+    "etc/systemd/system/podwright-kubelet.service": "[Service]\nExecStart=/opt/mine\n",
+    "etc/podwright/manifests/web.yaml": "kind: Pod\n",
+    "var/lib/podwright/journal/journal-1.jsonl": "{}\n",
+    "var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
+    // What Node.js compiles while it runs.
+    "usr/lib/podwright/dist/compile-cache/new": "",
+  };
+  for (const [path, text] of Object.entries(made)) {
+    await mkdir(join(inRoot(path), ".."), { recursive: true });
+    await writeFile(inRoot(path), text);
+  }
+  await dpkg(["--remove", "podwright"]);
+  assert.equal(existsSync(inRoot("usr/lib/podwright")), false);
+  for (const path of Object.keys(made)) if (!path.startsWith("usr/")) assert.ok(existsSync(inRoot(path)), path);
+  await dpkg(["--purge", "podwright"]);
+  const left = Object.keys(made).filter((path) => existsSync(inRoot(path)));
+  assert.deepEqual(left, ["etc/systemd/system/podwright-kubelet.service", "var/lib/kubelet/config.yaml"]);
+  assert.equal(existsSync(inRoot("etc/podwright")), false);
+  assert.equal(existsSync(inRoot("var/lib/podwright")), false);
+});
+
+test("what is unpacked runs with the Node.js that it holds", async () => {
+  const unpacked = join(directory, "unpacked");
+  await run("dpkg-deb", ["--extract", file, unpacked]);
+  const node = join(unpacked, "usr/lib/podwright/node_modules/node/bin/node");
+  await copyFile(process.execPath, node);
+  await chmod(node, 0o755);
+  const env = { PATH: "/usr/bin:/bin" };
+  const { stdout } = await run(join(unpacked, "usr/bin/podwright"), ["--version"], { env });
+  assert.equal(stdout, `podwright ${version}\n`);
+});
