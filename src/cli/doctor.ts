@@ -13,6 +13,8 @@ import type { Painter } from "./terminal.ts";
 export interface DoctorOptions {
   readonly json?: true;
   readonly runtimeEndpoint?: string;
+  /** What would be different if podwright were this machine's kubelet. */
+  readonly kubelet?: true;
 }
 
 /**
@@ -49,11 +51,11 @@ function engineChecks(health: Health): Check[] {
 
 const marks = { ok: "✓", warning: "!", failed: "✗" } as const;
 
-/** One line a finding, its remedy below it. */
+/** One line a finding, its remedy below it. @param stateDirectory undefined: no engine is meant */
 export function doctorLines(
   checks: readonly Check[],
   health: Health | undefined,
-  stateDirectory: string,
+  stateDirectory: string | undefined,
   paint: Painter,
 ): string[] {
   const paints = { ok: paint.good, warning: paint.caution, failed: paint.bad } as const;
@@ -65,10 +67,15 @@ export function doctorLines(
   });
   const engine =
     health === undefined
-      ? `no engine runs for ${stateDirectory}`
+      ? stateDirectory && `no engine runs for ${stateDirectory}`
       : `engine ${health.version}, process ${health.pid}, on ${printable(health.runtime)} (${health.runtimeEndpoint})`;
   const count = (ok: Check["ok"]): number => checks.filter((check) => check.ok === ok).length;
   const failed = count("failed");
   const verdict = failed > 0 ? paint.bad(`${failed} failed`) : paint.good("ready to run pods");
-  return [...lines, "", engine, `${verdict}, ${plural(count("warning"), "warning")}`];
+  return [
+    ...lines,
+    "",
+    ...(engine === undefined ? [] : [engine]),
+    `${verdict}, ${plural(count("warning"), "warning")}`,
+  ];
 }

@@ -304,9 +304,13 @@ function addDoctor(define: Define): void {
     )
     .addOption(jsonOption())
     .addOption(endpointOption("check this CRI runtime (unix://…)"))
+    .option("--kubelet", "instead: what would change if podwright were this machine's kubelet")
     .addOption(stateOption())
     .action(
       withMachine<DoctorOptions & StateOptions>(define, async (context, options) => {
+        if (options.kubelet === true) {
+          return (await import("./join.ts")).kubeletDoctor(context, options.json === true);
+        }
         return (await import("./doctor.ts")).doctorCommand(context, options);
       }),
     );

@@ -5,6 +5,9 @@ import { disableKubelet, enableKubelet } from "./enable-kubelet.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { systemPlaces } from "./service-units.ts";
 
+export { joinCommand, leaveCommand } from "./join.ts";
+export { systemPlaces } from "./service-units.ts";
+
 export interface EnableOptions extends StateOptions {
   /** The file of a KubeletConfiguration. */
   readonly kubelet?: string;

@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from "node:path/posix";
+import { ownFiles } from "./own-files.ts";
 
 /** Where the services of systemd and what they run are. */
 export interface ServicePlaces {
@@ -13,13 +13,11 @@ export interface ServicePlaces {
 }
 
 export function systemPlaces(): ServicePlaces {
-  const [, script = ""] = process.argv;
-  const root = script.endsWith("/src/cli/main.ts") ? resolve(script, "../../..") : dirname(dirname(script));
   return {
     manifests: "/etc/podwright/manifests",
     units: "/etc/systemd/system",
     booted: "/run/systemd/system",
-    launcher: join(root, "bin/podwright"),
+    launcher: ownFiles().launcher,
   };
 }
 
@@ -27,11 +25,11 @@ export const engineService = "podwright.service";
 export const kubeletService = "podwright-kubelet.service";
 
 /** The first line of units that podwright wrote, and may remove. */
-export const unitMark = "# Written by podwright; 'podwright disable' removes it.";
+export const unitMark = "# Written by podwright, which removes it again.";
 
 /** The unit of `podwright enable`. */
 export function engineUnit({ launcher, manifests }: ServicePlaces, stateDirectory: string): string {
-  return unit({
+  return unit(launcher, {
     description: `podwright, with the pods of ${manifests}`,
     command: `${launcher} engine --stay --state-dir ${stateDirectory} --manifests ${manifests}`,
     reload: "ExecReload=kill -HUP $MAINPID\n",
@@ -43,20 +41,41 @@ export function engineUnit({ launcher, manifests }: ServicePlaces, stateDirector
  * @param flags after `podwright kubelet`, as they would stand in a shell
  */
 export function kubeletUnit({ launcher }: ServicePlaces, flags: string): string {
-  return unit({
+  return unit(launcher, {
     description: "podwright as this machine's kubelet",
     command: `${launcher} kubelet ${flags}`,
     reload: "",
   });
 }
 
+/**
+ * Has the machine's kubelet.service start podwright, with the parameters that the unit has now.
+ * @param parameters with the unit's own variables
+ */
+export function kubeletDropIn({ launcher }: ServicePlaces, parameters: string): string {
+  return `[Service]
+ExecStart=
+ExecStart=${launcher} kubelet ${parameters}
+Type=notify
+NotifyAccess=main
+TimeoutStartSec=5min
+WatchdogSec=1min
+KillMode=process
+Delegate=yes
+`;
+}
+
 /** Pods and their runtime outlive each stop and restart: only the main process is ended, and the cgroup is left to it. */
-function unit(parts: { readonly description: string; readonly command: string; readonly reload: string }): string {
+function unit(
+  launcher: string,
+  parts: { readonly description: string; readonly command: string; readonly reload: string },
+): string {
   return `[Unit]
 Description=${parts.description}
 Documentation=man:podwright(1)
 Wants=network-online.target
 After=network-online.target containerd.service
+ConditionFileIsExecutable=${launcher}
 StartLimitIntervalSec=0
 
 [Service]

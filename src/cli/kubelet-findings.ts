@@ -1,0 +1,127 @@
+import { join } from "node:path/posix";
+import { PodwrightError } from "../base/errors.ts";
+import type { KubeletConfiguration } from "../config/defaults.ts";
+import { parseKubeletFlags } from "../config/flags.ts";
+import { loadConfiguration } from "../config/load.ts";
+import { connectCri } from "../cri/client.ts";
+import { socketEndpoint } from "../config/settings.ts";
+import type { Files } from "../ports/files.ts";
+import { type Check, failed, passed, warned } from "../private-runtime/preflight/check.ts";
+import { isManifestName, loadManifests } from "../sources/load.ts";
+import type { MachineContext } from "./machine-context.ts";
+import { checkRuntime } from "./runtime-check.ts";
+import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
+
+/** How the machine's kubelet is started. */
+export interface InstalledKubelet {
+  /** As its unit has them, with variables: what a drop-in repeats. */
+  readonly parameters: string;
+  /** As the program gets them. */
+  readonly words: readonly string[];
+}
+
+const unit = "kubelet.service";
+const maxFileBytes = 1024 * 1024;
+
+/** The machine's kubelet.service with its drop-ins and environment files; undefined when there is none. */
+export async function installedKubelet({
+  files,
+  processes,
+}: Pick<MachineContext, "files" | "processes">): Promise<InstalledKubelet | undefined> {
+  const { exitCode, stdout } = await processes.run("systemctl", ["cat", unit], { timeoutMs: 30_000 });
+  const command = exitCode === 0 ? unitCommand(stdout) : undefined;
+  if (command === undefined) return undefined;
+  const environment: Record<string, string> = { ...command.environment };
+  for (const { path, optional } of command.environmentFiles) {
+    if (optional && (await files.stat(path)) === undefined) continue;
+    Object.assign(environment, environmentIn(new TextDecoder().decode(await files.read(path, maxFileBytes))));
+  }
+  // One that podwright has joined already starts `podwright kubelet`.
+  const parameters = command.parameters.replace(/^kubelet(?:\s+|$)/u, "");
+  return { parameters, words: expanded(parameters, environment) };
+}
+
+/** What would be different on this node if podwright were its kubelet, from the node's own files. */
+export async function kubeletFindings(
+  context: MachineContext,
+  kubelet: InstalledKubelet,
+  cgroupVersion: 1 | 2,
+): Promise<readonly Check[]> {
+  const loaded = await configurationOf(context.files, kubelet, cgroupVersion);
+  if (!("configuration" in loaded)) return loaded.failures;
+  const { configuration, warnings, rootDirectory } = loaded;
+  return [
+    warnings.length === 0 ? passed("configuration", "all of it is honoured") : undefined,
+    ...warnings.map((warning) => warned("configuration", warning, "see docs/configuration.md")),
+    ...(await runtimeChecks(context, configuration)),
+    ...(await manifestChecks(context, configuration)),
+    ...(await pluginChecks(context.files, rootDirectory)),
+  ].filter((check) => check !== undefined);
+}
+
+async function configurationOf(
+  files: Files,
+  { words }: InstalledKubelet,
+  cgroupVersion: 1 | 2,
+): Promise<
+  | {
+      readonly configuration: KubeletConfiguration;
+      readonly warnings: readonly string[];
+      readonly rootDirectory: string;
+    }
+  | { readonly failures: readonly Check[] }
+> {
+  try {
+    const flags = parseKubeletFlags(words);
+    const { configuration, warnings } = await loadConfiguration({ files, workingDirectory: "/", cgroupVersion }, flags);
+    return { configuration, warnings, rootDirectory: flags.node.rootDir || "/var/lib/kubelet" };
+  } catch (error) {
+    if (!(error instanceof PodwrightError)) throw error;
+    const remedy = error.remedy ?? "change the field or the flag before podwright takes the node over";
+    return { failures: error.message.split("\n").map((line) => failed("configuration", line, remedy)) };
+  }
+}
+
+async function runtimeChecks(
+  { clock }: MachineContext,
+  { containerRuntimeEndpoint }: KubeletConfiguration,
+): Promise<readonly Check[]> {
+  const endpoint = socketEndpoint("containerRuntimeEndpoint", containerRuntimeEndpoint);
+  using cri = connectCri(endpoint, clock);
+  return await checkRuntime(cri, clock, endpoint);
+}
+
+/** Static pods that upstream runs and podwright rejects, and those that change hands under a UID of their own. */
+async function manifestChecks(
+  { clock, files, network }: MachineContext,
+  { staticPodPath = "" }: KubeletConfiguration,
+): Promise<readonly Check[]> {
+  if (staticPodPath === "") return [];
+  const names = (await files.list(staticPodPath)).map(({ name }) => name).filter(isManifestName);
+  const deps = { clock, files, network, workingDirectory: "/", readStandardInput: async () => new Uint8Array() };
+  const paths = names.map((name) => join(staticPodPath, name));
+  const { pods, errors } = await loadManifests(paths, deps, AbortSignal.any([]));
+  const rejected = errors.map(({ message }) => failed("static pods", message, "podwright would not run this pod"));
+  const without = pods.filter(({ metadata: { uid } }) => uid === undefined).length;
+  const understood = pods.length === 1 ? "1 manifest is" : `${pods.length} manifests are`;
+  const kept = `${understood} understood, ${without} without a UID: pods that run keep theirs`;
+  return [...rejected, passed("static pods", kept)];
+}
+
+const remedy = "keep the Go kubelet on nodes whose pods need another kind";
+
+/** What registers at a kubelet, and would find nobody. */
+async function pluginChecks(files: Files, rootDirectory: string): Promise<readonly Check[]> {
+  const socketsIn = async (directory: string): Promise<string[]> => {
+    const names = (await files.list(join(rootDirectory, directory)).catch(() => [])).map(({ name }) => name);
+    return names.filter((name) => name.endsWith(".sock") && name !== "kubelet.sock");
+  };
+  const plugins = await socketsIn("plugins_registry");
+  const devices = await socketsIn("device-plugins");
+  return [
+    ...plugins.map((name) =>
+      warned("plugins", `${name} is registered: of such plugins CSI drivers alone are supported`, remedy),
+    ),
+    ...devices.map((name) => warned("plugins", `${name} is registered: device plugins are not supported`, remedy)),
+  ];
+}
