@@ -10,6 +10,9 @@ export type Link =
   /** It does not let this page in. */
   | { readonly state: "refused"; readonly problem: string; readonly remedy: string };
 
+/** An answer, or why there is none. */
+export type Preview<T> = { readonly at: number; readonly view: T } | { readonly at: number; readonly problem: string };
+
 export interface Listener {
   hello(event: HelloEvent): void;
   change(event: ChangeEvent): void;
@@ -19,6 +22,8 @@ export interface Listener {
 
 /** Something comes every 2 s: after this the connection is dead. */
 const silenceMs = 12_000;
+/** The node may have to measure what pods store, and to list images. */
+const previewLimitMs = 60_000;
 const firstRetryMs = 500;
 const longestRetryMs = 5000;
 const sessionTries = 5;
@@ -56,6 +61,18 @@ export class Connection {
       return response.ok ? ((await response.json()) as LifeView) : undefined;
     } catch {
       return undefined;
+    }
+  }
+
+  /** What `api/<name>` previews, or why it can't be had. */
+  async preview<T>(name: "evictions" | "garbage"): Promise<Preview<T>> {
+    const at = Date.now();
+    try {
+      const response = await this.#get(`api/${name}`, AbortSignal.timeout(previewLimitMs));
+      const answer: unknown = await response.json();
+      return response.ok ? { at, view: answer as T } : { at, problem: (answer as { readonly error: string }).error };
+    } catch {
+      return { at, problem: "The node does not answer." };
     }
   }
 

@@ -1,6 +1,7 @@
 import type { NodeReading } from "../src/page/view.ts";
 import { type Child, h } from "./dom.ts";
 import * as format from "./format.ts";
+import { evictionPreview, garbagePreview } from "./previews.ts";
 import { meter, sparkline } from "./spark.ts";
 import type { State } from "./state.ts";
 
@@ -159,16 +160,20 @@ function spanOf(readings: readonly NodeReading[]): string {
   return first === undefined || last === undefined ? "" : format.age(last.time - first.time);
 }
 
-export function footer({ node }: State): Child {
+export function footer({ node, previews }: State): Child {
   if (node === undefined) return null;
-  return h(
-    "details",
-    {},
-    h("summary", {}, node.healthy ? "All parts of podwright are healthy" : "Some part of podwright is unhealthy"),
+  return [
     h(
-      "dl",
-      { class: "checks" },
-      node.checks.map(({ name, ok, detail }) => [h("dt", { class: ok ? "good" : "bad" }, name), h("dd", {}, detail)]),
+      "details",
+      { "data-key": "checks" },
+      h("summary", {}, node.healthy ? "All parts of podwright are healthy" : "Some part of podwright is unhealthy"),
+      h(
+        "dl",
+        { class: "checks" },
+        node.checks.map(({ name, ok, detail }) => [h("dt", { class: ok ? "good" : "bad" }, name), h("dd", {}, detail)]),
+      ),
     ),
-  );
+    evictionPreview(previews.evictions),
+    garbagePreview(previews.garbage),
+  ];
 }

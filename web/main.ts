@@ -1,4 +1,4 @@
-import type { PodDetail } from "../src/page/view.ts";
+import type { EvictionView, GarbageView, PodDetail } from "../src/page/view.ts";
 import { Connection } from "./connection.ts";
 import { byId, h, show } from "./dom.ts";
 import { hasMood, matchesText, type MoodChoice, moodChoices } from "./filter.ts";
@@ -163,6 +163,13 @@ function toggle(uid: string): void {
   drawNow();
 }
 
+/** What is unfolded at the page's end is asked for then, and shown as it was at that moment. */
+async function loadPreview(name: string | null): Promise<void> {
+  if (name === "evictions") state.previews.evictions = await connection.preview<EvictionView>(name);
+  else if (name === "garbage") state.previews.garbage = await connection.preview<GarbageView>(name);
+  draw();
+}
+
 function podOfHash(): string | undefined {
   try {
     return /^#[^=/]+\/[^=/]+$/.test(location.hash) ? decodeURIComponent(location.hash.slice(1)) : undefined;
@@ -198,6 +205,14 @@ document.addEventListener("click", ({ target }) => {
     filterText.focus();
   }
 });
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (target instanceof HTMLDetailsElement && target.open) void loadPreview(target.getAttribute("data-key"));
+  },
+  // The event does not bubble.
+  { capture: true },
+);
 filterText.addEventListener("input", () => {
   state.filter = { ...state.filter, text: filterText.value };
   draw();

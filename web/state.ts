@@ -1,4 +1,6 @@
 import type {
+  EvictionView,
+  GarbageView,
   GaugesEvent,
   HelloEvent,
   LifeView,
@@ -7,7 +9,7 @@ import type {
   PodDetail,
   PodReading,
 } from "../src/page/view.ts";
-import type { Link } from "./connection.ts";
+import type { Link, Preview } from "./connection.ts";
 import type { Filter } from "./filter.ts";
 
 /** An hour of readings each 10 s, and what is told of pods' at first. */
@@ -29,7 +31,14 @@ export interface State {
   /** UIDs of the pods that are unfolded. */
   readonly open: Set<string>;
   readonly lives: Map<string, LifeView>;
+  readonly previews: Previews;
   filter: Filter;
+}
+
+/** What is shown of each once it is unfolded. */
+export interface Previews {
+  evictions: Preview<EvictionView> | undefined;
+  garbage: Preview<GarbageView> | undefined;
 }
 
 export function emptyState(): State {
@@ -44,6 +53,7 @@ export function emptyState(): State {
     podReadings: new Map(),
     open: new Set(),
     lives: new Map(),
+    previews: { evictions: undefined, garbage: undefined },
     filter: { text: "", namespace: "", mood: "all" },
   };
 }

@@ -5,6 +5,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import { ProbeResults } from "../prober/probe-results.ts";
 import type { NodeGauges } from "./gauges.ts";
@@ -172,5 +173,30 @@ test("a pod's life is told by its UID; other paths are not found", async () => {
   assert.equal((await ask("/ui/", "POST"))[0], 405);
   assert.equal((await ask("/ui/api/events", "POST"))[0], 405);
   assert.equal(isDataPath("/ui/api/events"), true);
+  world.end();
+});
+
+test("a page previews evictions and garbage collection, what goes before what stays, and passes on why there is none", async () => {
+  const world = new World();
+  const routes = pageRoutes(world.page, async () => new Map());
+  const ask = async (path: string): Promise<{ readonly status: number; readonly body: unknown }> => {
+    const url = new URL(path, "http://page");
+    const request = { path: url.pathname, query: url.searchParams, body: async () => "" };
+    const { status, body } = await routes({ method: "GET", ...request, signal: world.signal });
+    return { status, body: JSON.parse(String(body)) };
+  };
+  world.engine.views.set("uid-web", podView({}));
+  const [pod] = world.engine.pods();
+  const ranked = { namespace: pod?.namespace, name: pod?.name, place: "uses 1Mi", evictable: true };
+  assert.deepEqual(await ask("/ui/api/evictions?signal=nodefs.available"), {
+    status: 200,
+    body: { signal: "nodefs.available", standing: "nodefs.available is 1Gi of 2Gi", pods: [ranked] },
+  });
+  const image = { kind: "image", name: "busybox:1.36", bytes: 4096 } as const;
+  const used = { kind: "image", name: "web:1", stays: "in use" } as const;
+  world.engine.garbage = { items: [{ ...used, id: "2" }, { ...image, id: "1" }], failures: [] };
+  assert.deepEqual(await ask("/ui/api/garbage"), { status: 200, body: { items: [image, used] } });
+  world.engine.evictionProblem = new PodwrightError(ExitCode.badInput, "this node evicts no pods");
+  assert.deepEqual(await ask("/ui/api/evictions"), { status: 400, body: { error: "this node evicts no pods" } });
   world.end();
 });

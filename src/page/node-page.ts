@@ -10,13 +10,23 @@ import type { LocalApi } from "../server/local-api.ts";
 import { GaugeHistory, gaugePeriodMs, type NodeGauges } from "./gauges.ts";
 import { lifeView } from "./life.ts";
 import { podDetail, type ProbeReports } from "./pod-detail.ts";
-import type { ChangeEvent, GaugesEvent, HelloEvent, LifeView, NodeView, PodDetail } from "./view.ts";
+import { evictionView, garbageView } from "./previews.ts";
+import type {
+  ChangeEvent,
+  EvictionView,
+  GarbageView,
+  GaugesEvent,
+  HelloEvent,
+  LifeView,
+  NodeView,
+  PodDetail,
+} from "./view.ts";
 
 export interface NodePageDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly nodeName: string;
-  readonly localApi: Pick<LocalApi, "health" | "pods" | "entries" | "follow">;
+  readonly localApi: Pick<LocalApi, "health" | "pods" | "entries" | "follow" | "evictionPreview" | "previewGarbage">;
   /** The engine's pods, with their specs. */
   readonly known: () => readonly { readonly pod: Pod; readonly status: PodStatus | undefined }[];
   readonly probes: ProbeReports;
@@ -92,6 +102,20 @@ export class NodePage {
   /** A pod's life; undefined when the journal has no such pod. */
   life(uid: PodUid): LifeView | undefined {
     return lifeView(this.#deps.localApi.entries({ uid }), uid, this.#deps.clock.now());
+  }
+
+  /**
+   * In what order pods would be evicted now.
+   * @param signal undefined: the signal that is most urgent
+   * @throws PodwrightError (bad input) for a node that evicts no pods, or a signal that does not exist
+   */
+  async evictions(signal: string | undefined): Promise<EvictionView> {
+    return evictionView(await this.#deps.localApi.evictionPreview(signal));
+  }
+
+  /** What garbage collection would remove now. */
+  async garbage(signal: AbortSignal): Promise<GarbageView> {
+    return garbageView(await this.#deps.localApi.previewGarbage(signal));
   }
 
   /**

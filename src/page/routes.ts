@@ -1,3 +1,4 @@
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
 import type { PageAssets } from "../ports/node-page.ts";
@@ -64,8 +65,12 @@ export function pageFiles(assets: () => Promise<PageAssets>): ApiHandler {
 const moved = { ...pageHeaders, Location: "ui/" };
 
 function pageData(page: NodePage): ApiHandler {
-  return async ({ method, path, signal }) => {
+  return async ({ method, path, query, signal }) => {
     if (method !== "GET") return problem(405, `${path} does not support ${method}`);
+    if (path === `${root}/api/evictions`) {
+      return await previewed(async () => await page.evictions(query.get("signal") ?? undefined));
+    }
+    if (path === `${root}/api/garbage`) return await previewed(async () => await page.garbage(signal));
     if (path === `${root}/api/events`) {
       if (page.isFull) return problem(503, "too many open pages of this node");
       // A proxy on the way shall pass events on as they come.
@@ -76,6 +81,15 @@ function pageData(page: NodePage): ApiHandler {
     if (life === undefined) return problem(404, `${path} not found`);
     return answer(200, "application/json", JSON.stringify(life));
   };
+}
+
+async function previewed(preview: () => Promise<unknown>): Promise<ApiResponse> {
+  try {
+    return answer(200, "application/json", JSON.stringify(await preview()));
+  } catch (error) {
+    const isRefused = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
+    return problem(isRefused ? 400 : 500, errorMessage(error));
+  }
 }
 
 const unbuffered = { ...pageHeaders, "X-Accel-Buffering": "no" };

@@ -195,3 +195,34 @@ export interface LifeView {
     readonly phases: readonly PhaseView[];
   };
 }
+
+/** In what order pods would be evicted, as in `podwright evict --preview`. */
+export interface EvictionView {
+  /** `memory.available` */
+  readonly signal: string;
+  readonly standing: string;
+  /** In eviction order. */
+  readonly pods: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    /** What decides its rank. */
+    readonly place: string;
+    /** False for a critical pod. */
+    readonly evictable: boolean;
+  }[];
+}
+
+/** What garbage collection would remove, as in `podwright gc --preview`. */
+export interface GarbageView {
+  readonly items: readonly {
+    readonly kind: "image" | "container" | "sandbox";
+    readonly name: string;
+    /** `default/web`; omitted for an image. */
+    readonly pod?: string;
+    readonly bytes?: number;
+    /** Why it stays; omitted: it would be removed. */
+    readonly stays?: string;
+  }[];
+  /** Why no image would be removed at all. */
+  readonly imagesStay?: string;
+}

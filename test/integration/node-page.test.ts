@@ -118,6 +118,16 @@ test("the node page waits for an engine, shows pods as they come and go, and not
     await page.waitFor("the filter to leave nothing", `document.body.innerText.includes("None of the 2 pods matches")`);
     await page.press("Escape");
     await page.waitFor("all pods to be back", "document.querySelectorAll('.pod').length === 2");
+    await page.evaluate(`document.querySelector('[data-key="garbage"] summary').click()`);
+    await page.waitFor(
+      "the preview of garbage collection",
+      `document.querySelector('[data-key="garbage"]').innerText.includes("in use")`,
+    );
+    await page.evaluate(`document.querySelector('[data-key="evictions"] summary').click()`);
+    await page.waitFor(
+      "the preview of evictions",
+      `document.querySelector('[data-key="evictions"]').innerText.includes("tools/probed")`,
+    );
     await assertFitsPhone(page);
 
     await podwright.succeed("stop", "probed");

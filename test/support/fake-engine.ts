@@ -88,8 +88,11 @@ export class FakeEngine implements LocalApi {
 
   /** Whether evictions were confirmed. */
   confirmed = false;
+  /** Why no evictions can be previewed. */
+  evictionProblem: PodwrightError | undefined;
 
   async evictionPreview(signal = "memory.available"): Promise<EvictionPreview> {
+    if (this.evictionProblem !== undefined) throw this.evictionProblem;
     const pods = this.pods().map(({ namespace, name, uid }) => ({
       namespace,
       name,
