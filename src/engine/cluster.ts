@@ -34,7 +34,7 @@ import type { Random } from "../ports/random.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import { ApiSource } from "../sources/api-source.ts";
 import type { PodMux } from "../sources/mux.ts";
-import type { SourceState } from "../sources/source.ts";
+import type { SourceChange, SourceState } from "../sources/source.ts";
 import { type IgnoredPodDependencies, IgnoredPods } from "../status/ignored-pods.ts";
 import { StatusSync } from "../status/status-sync.ts";
 import { takeUpWithoutServer, type WithoutServerDependencies } from "./without-server.ts";
@@ -74,7 +74,7 @@ export interface ClusterDependencies {
   readonly news: WatchNews;
   readonly cri: Cri;
   readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pods" | "workers" | "startUp">;
-  readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
+  readonly mux: Pick<PodMux, "statics" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
   /** Volumes that the Node's status lists. */
@@ -83,8 +83,10 @@ export interface ClusterDependencies {
   readonly problems: readonly NodeProblem[];
   /** The API server's pods among the running ones, from their checkpoints. */
   readonly lastKnown: (running: readonly PodUid[]) => Promise<readonly Pod[]>;
-  /** Takes what the API server wants of this node. */
+  /** Takes all that the API server wants of this node. */
   readonly deliver: (state: SourceState) => void;
+  /** Takes one change of it. */
+  readonly change: (change: SourceChange) => void;
 }
 
 /**
@@ -128,7 +130,7 @@ export class Cluster implements ClusterHooks {
       log,
       nodeName,
       nodeUid,
-      statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
+      statics: () => mux.statics(),
       own: () => kubelet.pods.statics(),
       allKnown: () => mux.allSourcesSeen() && kubelet.startUp.has("allKnown"),
     });

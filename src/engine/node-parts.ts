@@ -104,6 +104,10 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
         problems: (rooms ?? []).flatMap(({ node = [] }) => node),
         lastKnown,
         deliver: (state) => deliver("api", state),
+        change: (change) => {
+          mux.change("api", change);
+          link?.wantedChanged();
+        },
       },
       { ...place, onRegistered: registeredIn(place, rooms ?? []) },
     );

@@ -1,3 +1,4 @@
+import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -54,6 +55,8 @@ export class PodWorker {
   readonly #rivals: Rivals;
   readonly #evidence = new Map<string, number>();
   #pod: Pod | undefined;
+  /** Kept, as it is asked of all pods for each change of one. */
+  #isStatic: boolean;
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
   readonly #schedule: StepSchedule;
@@ -76,6 +79,7 @@ export class PodWorker {
     this.ref = ref;
     this.uid = ref.uid;
     this.#pod = pod;
+    this.#isStatic = pod !== undefined && isStaticPod(pod);
     this.#observer = new PodObserver(deps, ref, this.uid, after);
     this.#restarts = new RestartTimes(deps.effects.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.effects.journal, deps.effects.clock, ref, this.#failures);
@@ -115,6 +119,10 @@ export class PodWorker {
     return this.#pod;
   }
 
+  get isStatic(): boolean {
+    return this.#isStatic;
+  }
+
   /** The current knowledge of the pod, including changes after the latest step. */
   get view(): WorkerView {
     return this.#views.current(this);
@@ -128,6 +136,7 @@ export class PodWorker {
   update(pod: Pod, cause: Cause): void {
     this.#failures.updated(this.#pod, pod, this.#operations.busy.containers);
     this.#pod = pod;
+    this.#isStatic = isStaticPod(pod);
     this.wake(cause);
   }
 

@@ -95,7 +95,13 @@ describe("ApiSource", () => {
     readonly delivered: SourceState[] = [];
     readonly told: string[] = [];
     readonly source = new ApiSource(
-      { deliver: (state) => this.delivered.push(state) },
+      {
+        deliver: (state) => this.delivered.push(state),
+        change: ({ left, came, complete }) => {
+          const pods = (this.delivered.at(-1)?.pods ?? []).filter((each) => each !== left);
+          this.delivered.push({ pods: came === undefined ? pods : [...pods, came], complete });
+        },
+      },
       {
         podSeen: ({ metadata }) => this.told.push(`seen ${metadata.name}`),
         podGone: ({ metadata }) => this.told.push(`gone ${metadata.name}`),

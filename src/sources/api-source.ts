@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { ApiPod } from "./api-pod.ts";
-import type { SourceDependencies, SourcedPod } from "./source.ts";
+import type { SourceChange, SourcedPod, SourceState } from "./source.ts";
 
 /** Listeners for the API server's pods. They must not throw. */
 export interface ApiPodListener {
@@ -11,6 +11,13 @@ export interface ApiPodListener {
   podGone(pod: ApiPod): void;
   /** All pods of this node were delivered. */
   podsKnown(): void;
+}
+
+export interface ApiSourceDependencies {
+  /** Receives all pods, once they are listed. */
+  readonly deliver: (state: SourceState) => void;
+  /** Receives each change afterwards. */
+  readonly change: (change: SourceChange) => void;
 }
 
 interface Known {
@@ -23,14 +30,14 @@ interface Known {
  * they are not delivered. Nothing is delivered before all pods are known.
  */
 export class ApiSource {
-  readonly #deps: Pick<SourceDependencies, "deliver">;
+  readonly #deps: ApiSourceDependencies;
   readonly #listener: ApiPodListener;
   #pods = new Map<PodUid, Known>();
   #isKnown = false;
   /** UIDs of undecodable pods: their specs are unknown, which is no reason to stop them. */
   readonly #unread = new Set<PodUid>();
 
-  constructor(deps: Pick<SourceDependencies, "deliver">, listener: ApiPodListener) {
+  constructor(deps: ApiSourceDependencies, listener: ApiPodListener) {
     this.#deps = deps;
     this.#listener = listener;
   }
@@ -66,23 +73,36 @@ export class ApiSource {
     if (type === "DELETED") {
       if (!this.#pods.delete(uid)) return;
       this.#listener.podGone(pod);
-      this.#deliver();
+      this.#change(before, undefined);
       return;
     }
     const after = known(pod, before);
     this.#pods.set(uid, after);
     this.#listener.podSeen(pod);
-    if (before?.sourced !== after.sourced) this.#deliver();
+    if (before?.sourced !== after.sourced) this.#change(before, after);
   }
 
   unreadGone(uid: PodUid): void {
-    if (this.#unread.delete(uid)) this.#deliver();
+    if (this.#unread.delete(uid)) this.#change(undefined, undefined);
   }
 
   #deliver(): void {
-    const wanted = [...this.#pods.values()].filter(({ pod }) => !isMirrorPod(pod));
-    this.#deps.deliver({ pods: wanted.map(({ sourced }) => sourced), complete: this.#unread.size === 0 });
+    const pods = [...this.#pods.values()].flatMap((known) => wanted(known) ?? []);
+    this.#deps.deliver({ pods, complete: this.#isComplete });
   }
+
+  #change(before: Known | undefined, after: Known | undefined): void {
+    this.#deps.change({ left: before && wanted(before), came: after && wanted(after), complete: this.#isComplete });
+  }
+
+  get #isComplete(): boolean {
+    return this.#unread.size === 0;
+  }
+}
+
+/** Undefined for a mirror pod. */
+function wanted({ pod, sourced }: Known): SourcedPod | undefined {
+  return isMirrorPod(pod) ? undefined : sourced;
 }
 
 /** An unchanged spec keeps its object: most changes of a pod are of its status. */

@@ -1,10 +1,16 @@
 import { fullName } from "../api/full-name.ts";
 import type { PodUid } from "../base/ids.ts";
-import type { SourcedPod, SourceName } from "./source.ts";
+import type { SourceChange, SourcedPod, SourceName } from "./source.ts";
 
 /** A pod that a source wants. */
 export interface Candidate extends SourcedPod {
   readonly source: SourceName;
+}
+
+interface Placed {
+  readonly candidate: Candidate;
+  /** Orders the candidates of a source. */
+  readonly place: number;
 }
 
 /** A candidate that has lost its name or its UID to another. */
@@ -20,8 +26,8 @@ export interface Loss {
  */
 export class Candidates {
   readonly #sources: readonly SourceName[];
-  /** In the order in which the source has them. */
-  readonly #known = new Map<SourceName, ReadonlyMap<SourcedPod, Candidate>>();
+  readonly #known = new Map<SourceName, Map<SourcedPod, Placed>>();
+  #nextPlace = 0;
   readonly #sharing = new Map<string, Set<Candidate>>();
 
   /** @param sources in the order of their candidates */
@@ -31,32 +37,47 @@ export class Candidates {
 
   /** Takes all that a source wants in place of what it wanted before. @returns those that left, then those that came */
   set(source: SourceName, pods: readonly SourcedPod[]): Candidate[] {
-    const before = this.#known.get(source);
-    const after = new Map<SourcedPod, Candidate>();
+    const before = this.#known.get(source) ?? new Map<SourcedPod, Placed>();
+    const after = new Map<SourcedPod, Placed>();
     const came: Candidate[] = [];
     for (const sourced of pods) {
-      const known = before?.get(sourced);
+      const known = before.get(sourced)?.candidate;
       const candidate = known ?? { ...sourced, source };
-      after.set(sourced, candidate);
+      after.set(sourced, { candidate, place: this.#nextPlace++ });
       if (known === undefined) came.push(candidate);
     }
     const left: Candidate[] = [];
-    for (const [sourced, candidate] of before ?? []) if (!after.has(sourced)) left.push(candidate);
+    for (const [sourced, { candidate }] of before) if (!after.has(sourced)) left.push(candidate);
     this.#known.set(source, after);
     for (const candidate of left) this.#forget(candidate);
-    for (const candidate of came) {
-      for (const key of keysOf(candidate)) {
-        const sharing = this.#sharing.get(key);
-        if (sharing === undefined) this.#sharing.set(key, new Set([candidate]));
-        else sharing.add(candidate);
-      }
-    }
+    for (const candidate of came) this.#add(candidate);
     return [...left, ...came];
+  }
+
+  /** Takes one change of what a source wants; what replaces another has its place. @returns as {@link set} */
+  change(source: SourceName, { left, came }: Pick<SourceChange, "left" | "came">): Candidate[] {
+    const known = this.#known.get(source) ?? new Map<SourcedPod, Placed>();
+    this.#known.set(source, known);
+    const before = left && known.get(left);
+    if (left !== undefined) known.delete(left);
+    if (before !== undefined) this.#forget(before.candidate);
+    const changed = before === undefined ? [] : [before.candidate];
+    if (came === undefined) return changed;
+    const candidate = { ...came, source };
+    known.set(came, { candidate, place: before?.place ?? this.#nextPlace++ });
+    this.#add(candidate);
+    return [...changed, candidate];
+  }
+
+  /** Those of a source, in the order in which it has them. */
+  of(source: SourceName): Candidate[] {
+    const placed = [...(this.#known.get(source)?.values() ?? [])];
+    return placed.toSorted((a, b) => a.place - b.place).map(({ candidate }) => candidate);
   }
 
   /** In the order of the sources, and of each as it has them. */
   all(): Candidate[] {
-    return this.#sources.flatMap((source) => [...(this.#known.get(source)?.values() ?? [])]);
+    return this.#sources.flatMap((source) => this.of(source));
   }
 
   /** Those that share a name or a UID with one of these, or with another that does; in the order of {@link all}. */
@@ -71,6 +92,14 @@ export class Candidates {
       }
     }
     return found.size < 2 ? [...found] : this.all().filter((candidate) => found.has(candidate));
+  }
+
+  #add(candidate: Candidate): void {
+    for (const key of keysOf(candidate)) {
+      const sharing = this.#sharing.get(key);
+      if (sharing === undefined) this.#sharing.set(key, new Set([candidate]));
+      else sharing.add(candidate);
+    }
   }
 
   #forget(candidate: Candidate): void {

@@ -11,7 +11,7 @@ import type { Logger } from "../ports/log.ts";
 import { isBackupName } from "./backup-name.ts";
 import { type Candidate, Candidates, chooseAmong, type Loss } from "./candidates.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import type { PodUpdate, SourceName, SourceState } from "./source.ts";
+import type { PodUpdate, SourceChange, SourceName, SourceState } from "./source.ts";
 
 export interface MuxDependencies {
   readonly clock: Clock;
@@ -76,7 +76,8 @@ export class PodMux {
   readonly #deps: MuxDependencies;
   #peer: MuxPeer = { onUpdate: () => {}, isListed: () => false, startUp: new StartUp() };
   readonly #sources: readonly SourceName[];
-  readonly #states = new Map<SourceName, SourceState>();
+  /** By source: whether all that it has is known. */
+  readonly #complete = new Map<SourceName, boolean>();
   readonly #candidates: Candidates;
   /** The pods that are passed on, by UID and by full name. */
   readonly #running = new Map<PodUid, Running>();
@@ -108,12 +109,24 @@ export class PodMux {
 
   /** The same for one source. An unknown source counts as seen. */
   isSeen(source: string): boolean {
-    return !this.#sources.some((name) => name === source && this.#states.get(name)?.complete !== true);
+    return !this.#sources.some((name) => name === source && this.#complete.get(name) !== true);
   }
 
   /** Pods that are wanted now, as they were passed on. */
   pods(): readonly { readonly source: SourceName; readonly pod: Pod; readonly place: string }[] {
     return [...this.#running.values()];
+  }
+
+  /** Of these the static ones. */
+  statics(): Pod[] {
+    const found = new Set<Running>();
+    for (const source of ["file", "http"] as const) {
+      for (const { pod } of this.#candidates.of(source)) {
+        const running = this.#running.get(pod.metadata.uid);
+        if (running?.source === source) found.add(running);
+      }
+    }
+    return [...found].map(({ pod }) => pod);
   }
 
   /** Pods that are wanted, and wait until their names are free. */
@@ -130,11 +143,17 @@ export class PodMux {
 
   /** Takes all that a source wants now, in place of what it wanted before. What is the same is the same object. */
   set(source: SourceName, state: SourceState): void {
-    this.#states.set(source, state);
-    this.#apply(this.#candidates.set(source, state.pods), state);
+    this.#complete.set(source, state.complete);
+    this.#apply(this.#candidates.set(source, state.pods), state.graceSeconds);
   }
 
-  #apply(changed: readonly Candidate[], state?: SourceState): void {
+  /** Takes one change of what a source wants. */
+  change(source: SourceName, change: SourceChange): void {
+    this.#complete.set(source, change.complete);
+    this.#apply(this.#candidates.change(source, change));
+  }
+
+  #apply(changed: readonly Candidate[], graceSeconds?: SourceState["graceSeconds"]): void {
     // What runs keeps its name, whichever source speaks first.
     const isTakingUp = !this.#peer.startUp.has("sourcesSeen");
     const concerned = isTakingUp ? this.#candidates.all() : this.#candidates.related(changed);
@@ -147,7 +166,7 @@ export class PodMux {
       if (candidate !== undefined && fullName(candidate.pod.metadata) === fullName(running.pod.metadata)) continue;
       this.#running.delete(uid);
       this.#holders.delete(fullName(running.pod.metadata));
-      this.#remove(running, state?.graceSeconds?.get(uid));
+      this.#remove(running, graceSeconds?.get(uid));
     }
     const updated: Candidate[] = [];
     for (const [uid, candidate] of wanted) {
@@ -201,7 +220,7 @@ export class PodMux {
 
   /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
   #rememberFiles(wanted: ReadonlyMap<PodUid, Candidate>): void {
-    const files = new Set((this.#states.get("file")?.pods ?? []).map(({ pod }) => fullName(pod.metadata)));
+    const files = new Set(this.#candidates.of("file").map(({ pod }) => fullName(pod.metadata)));
     for (const name of this.#firstFiles.keys()) if (!files.has(name)) this.#firstFiles.delete(name);
     for (const { pod, source, place } of wanted.values()) {
       const name = fullName(pod.metadata);

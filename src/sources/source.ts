@@ -24,6 +24,16 @@ export interface SourceState {
   readonly graceSeconds?: ReadonlyMap<PodUid, number>;
 }
 
+/** One change of what a source has: many pods are not gone through for each. */
+export interface SourceChange {
+  /** What it no longer has. */
+  readonly left: SourcedPod | undefined;
+  /** What it has now, in place of what left or beside all others. */
+  readonly came: SourcedPod | undefined;
+  /** As in {@link SourceState}. */
+  readonly complete: boolean;
+}
+
 /** What sources need of their surroundings. */
 export interface SourceDependencies {
   readonly clock: Clock;
