@@ -7,6 +7,7 @@ import { PodCache } from "../pleg/pod-cache.ts";
 import { Pleg } from "../pleg/pleg.ts";
 import { Housekeeping } from "../pods/housekeeping.ts";
 import { PodLeftovers } from "../pods/leftovers.ts";
+import type { Ending } from "../pods/ending.ts";
 import { PodEndings } from "../pods/pod-endings.ts";
 import { PodKiller } from "../pods/pod-killer.ts";
 import { PodWorkers } from "../pods/pod-workers.ts";
@@ -188,6 +189,11 @@ function buildGarbage(
   { acting, gate, pods, workers }: Pick<Managers, "acting" | "gate" | "pods" | "workers">,
 ): NodeGarbage {
   const { effects, removal, collector, holdings } = acting;
+  /** The ending of a pod that has ended and whose last status the API server has; of others their containers alone tell it. */
+  const endingOf = (uid: PodUid): Ending | undefined => {
+    const { pod, state } = workers.get(uid) ?? {};
+    return state?.kind === "terminated" && pod !== undefined && isFromServer(pod) ? state.ending : undefined;
+  };
   return new NodeGarbage(
     {
       ...{ effects, removal, collector, holdings, node, logOwners },
@@ -195,11 +201,8 @@ function buildGarbage(
       pods: () => pods.observed(),
       pod: (uid) => pods.observedOf(uid),
       known: (uid) => pods.isKnown(uid),
-      isOver: (uid) => {
-        const { pod, state } = workers.get(uid) ?? {};
-        // The API server has its last status; of others the containers alone tell how they ended.
-        return state?.kind === "terminated" && pod !== undefined && isFromServer(pod);
-      },
+      isOver: (uid) => endingOf(uid) !== undefined,
+      isEvicted: (uid) => endingOf(uid)?.cause.code === "Evicted",
     },
     garbage,
   );

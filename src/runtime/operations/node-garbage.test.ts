@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { testContainer, testSandbox, testStatus } from "../../../test/support/observed.ts";
-import { containerId, podUid } from "../../base/ids.ts";
+import { containerId, podUid, sandboxId } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import { silentLog } from "../../sim/machine.ts";
@@ -27,6 +27,7 @@ class Scene {
   readonly known = new Set(["uid-1"]);
   readonly removed: string[] = [];
   readonly over = new Set<string>();
+  readonly evicted = new Set<string>();
   /** Pods of other nodes of the machine. */
   readonly owned = new Set(["uid-2"]);
   readonly garbage = new NodeGarbage(
@@ -44,6 +45,7 @@ class Scene {
         },
       },
       isOver: (uid) => this.over.has(uid),
+      isEvicted: (uid) => this.evicted.has(uid),
       logOwners: async () => ({ has: async (uid) => this.owned.has(uid) }),
       node: this.node,
       holdings: new PodHoldings([
@@ -199,4 +201,18 @@ test("what is of no use goes at once, and of a pod that has ended everything", a
   scene.pods = [{ ...status, containers: containers.slice(1), sandboxes: [testSandbox({ ready: false })] }];
   await scene.garbage.removeUnused(cause, signal);
   assert.deepEqual(scene.removed.length, 5, "four containers and their sandbox");
+});
+
+test("what an evicted pod has left goes with the next collection, and nothing of other pods that have ended", async () => {
+  const scene = new Scene();
+  for (const uid of ["uid-1", "uid-3"]) {
+    scene.known.add(uid);
+    scene.over.add(uid);
+    const id = sandboxId(`s-${uid}`);
+    const container = testContainer({ id: containerId(`c-${uid}`), state: "exited", sandboxId: id });
+    scene.pods.push({ ...testStatus([testSandbox({ id, ready: false })], [container]), uid: podUid(uid) });
+  }
+  scene.evicted.add("uid-3");
+  await scene.garbage.collect(signal);
+  assert.deepEqual(scene.removed, ["uid-3 c-uid-3", "uid-3 s-uid-3"]);
 });

@@ -39,6 +39,8 @@ export interface NodeGarbageDependencies {
   readonly known: (uid: PodUid) => boolean;
   /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
   readonly isOver: (uid: PodUid) => boolean;
+  /** Of those: evicted, so that nothing of it is to take room. */
+  readonly isEvicted: (uid: PodUid) => boolean;
   /**
    * Whose the logs of unknown pods are: asked once a collection. Undefined: they are never this node's to remove, be it
    * because its own go with its pods' directories.
@@ -87,6 +89,7 @@ export class NodeGarbage {
     let asked: Promise<LogOwners> | undefined;
     const owners = async (): Promise<LogOwners | undefined> => await (asked ??= logOwners?.());
     const steps = [
+      { step: async () => await this.#ofEvicted(signal), hasEvent: true },
       { step: async () => await this.#containers(signal), hasEvent: true },
       { step: async () => await this.#strayLogs(await owners(), signal), hasEvent: true },
       { step: async () => await this.#links(await owners()), hasEvent: true },
@@ -122,6 +125,18 @@ export class NodeGarbage {
     if (!this.#deps.ready()) return;
     for (const { status, parts } of this.unused()) {
       await this.#deps.collector.removeParts(refOf(status), parts, cause, signal);
+    }
+  }
+
+  /** Upstream removes all content of evicted pods, too, to free resources. */
+  async #ofEvicted(signal: AbortSignal): Promise<void> {
+    const { pods, isEvicted, collector, effects } = this.#deps;
+    const cause: Cause = { code: "ContainerGC", message: "its pod was evicted" };
+    for (const status of pods()) {
+      if (!isEvicted(status.uid)) continue;
+      const parts = unusedParts(status, this.#config, true, effects.clock.now());
+      if (parts.containers.length + parts.sandboxes.length === 0) continue;
+      await collector.removeParts(refOf(status), parts, cause, signal);
     }
   }
 
