@@ -35,8 +35,9 @@ export class Stops implements Rule {
 
   entry(entry: SimEntry): void {
     const { kind, what, pod, cause } = entry;
-    if (what === lifeStarted)
+    if (what === lifeStarted) {
       for (const known of [this.#ends, this.#hooked, this.#stopped, this.#killing]) known.clear();
+    }
     if (what === "PodTerminating") this.#terminating(entry);
     if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
     if (what === "Killing") this.#killed(entry);
