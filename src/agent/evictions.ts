@@ -34,7 +34,7 @@ export function buildEvictions(
   { asks, countsMemAvailable, ...config }: EvictionSettings,
 ): EvictionManager {
   const { clock, files, statsFiles } = ports;
-  const own = log.child({ room: "eviction" });
+  const own = log.child({ component: "eviction" });
   const observations = new MachineObservations({ clock, files: statsFiles, cri, node, countsMemAvailable });
   const directory = `${node.rootDirectory}/podwright`;
   const deps = {

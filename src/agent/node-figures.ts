@@ -32,7 +32,7 @@ export interface FiguresParts {
 export function buildStats(parts: FiguresParts, signal: AbortSignal): NodeStats {
   const { ports, cri, config, runtimeName, metrics } = parts;
   const { clock, processes, statsFiles: files } = ports;
-  const log = parts.log.child({ room: "stats" });
+  const log = parts.log.child({ component: "stats" });
   const volumeMeasured = (durationMs: number): void => metrics.volumeMeasured(durationMs);
   const deps = { clock, processes, files, cri, log, volumeMeasured };
   return new NodeStats(deps, config.node, runtimeName, statsSettings(parts.subject), signal);
@@ -55,7 +55,7 @@ export function buildFigures(parts: FiguresParts, stats: NodeStats, node: Node):
     features: featureStates(configuration.featureGates),
   };
   const imageRecords = async (): Promise<ImageRecordCounts> => await countImageRecords(ports.files, directory);
-  const log = parts.log.child({ room: "stats" });
+  const log = parts.log.child({ component: "stats" });
   return nodeFigures(
     { stats, metrics, node, files, log, ownPid: ports.processes.ownPid, imageRecords },
     { fileSystems: [directory], version: `podwright ${version}`, facts },

@@ -28,7 +28,7 @@ export function nodeRooms(
 ): readonly Room[] {
   const { clock, processes } = daemon.ports;
   const { makesUtilityChains, shutdownPeriods } = prepared.settings;
-  const log = daemon.log.child({ room: "firewall" });
+  const log = daemon.log.child({ component: "firewall" });
   return [
     setupRoom(daemon, prepared, config, journal),
     ...pluginRooms(daemon, prepared, journal, client),
@@ -71,7 +71,7 @@ function setupRoom(
   journal: Recorder,
 ): Room {
   const { clock, files, cgroups, processes } = ports;
-  const log = parent.child({ room: "node-setup" });
+  const log = parent.child({ component: "node-setup" });
   const protectsMemory = node.resources.memoryQos !== undefined;
   return new NodeSetup(
     { clock, files, cgroups, journal, log, ownPid: processes.ownPid },
@@ -85,7 +85,7 @@ function shutdownRoom(
   journal: Recorder,
 ): Room {
   const { clock, files } = ports;
-  const log = parent.child({ room: "shutdown" });
+  const log = parent.child({ component: "shutdown" });
   const login = systemLoginManager(clock, process.env["DBUS_SYSTEM_BUS_ADDRESS"]);
   const record = new ShutdownRecord(files, log, rootDirectory);
   return new ShutdownManager(

@@ -10,17 +10,17 @@ export interface EvictOptions {
   readonly json?: true;
 }
 
-/** `podwright evict --preview`: whom the node would evict, and why in that order. `--confirm`: allows what waits for it. */
+/** `podwright evict --preview`: the eviction order, with reasons. `--confirm`: allows evictions that wait for it. */
 export async function evictCommand(context: CommandContext, options: EvictOptions): Promise<ExitCode> {
   const { terminal, engine } = context;
   if ((options.preview === true) === (options.confirm === true)) {
-    throw new PodwrightError(ExitCode.badInput, "podwright evicts no pod by hand", {
-      remedy: "give --preview to see whom the node would evict, or --confirm to allow what waits for it",
+    throw new PodwrightError(ExitCode.badInput, "podwright evict needs --preview or --confirm", {
+      remedy: "--preview shows which pods the node would evict, --confirm allows evictions that wait for it",
     });
   }
   if (options.confirm === true) {
     await engine.confirmEvictions();
-    terminal.print("evictions by the thresholds of this start are allowed");
+    terminal.print("evictions by the current thresholds are allowed");
     return ExitCode.done;
   }
   const preview = await engine.evictionPreview(options.signal);

@@ -22,15 +22,15 @@ const report: GarbageReport = {
   failures: [],
 };
 
-test("what would go comes first, what stays says why, and both are summed up", () => {
+test("removals come first, kept items have reasons, and both are summed up", () => {
   assert.deepEqual(garbageLines(report, true, plainPainter), [
     "KIND        NAME                      SIZE      ",
-    "image       docker.io/library/old:1   1.5 KiB   would go",
-    "container   default/shop web #0       512 B     would go",
-    "sandbox     default/shop sandbox #0   -         would go",
+    "image       docker.io/library/old:1   1.5 KiB   would be removed",
+    "container   default/shop web #0       512 B     would be removed",
+    "sandbox     default/shop sandbox #0   -         would be removed",
     "image       docker.io/library/web:1   3.0 MiB   stays: in use by container web",
     "",
-    "1 image, 1 dead container, 1 sandbox would go: 2.0 KiB at most, as images share layers",
+    "1 image, 1 dead container, 1 sandbox would be removed: at most 2.0 KiB, because images share layers",
   ]);
 });
 

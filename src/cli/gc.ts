@@ -30,7 +30,7 @@ export function garbageLines(report: GarbageReport, isPreview: boolean, paint: P
     item.kind,
     printable(item.pod === undefined ? item.name : `${item.pod} ${item.name}`),
     item.bytes === undefined ? "-" : formatBytes(item.bytes),
-    item.stays === undefined ? (isPreview ? "would go" : "removed") : `stays: ${printable(item.stays)}`,
+    item.stays === undefined ? (isPreview ? "would be removed" : "removed") : `stays: ${printable(item.stays)}`,
   ]);
   const table = rows.length === 0 ? [] : [...formatTable([["KIND", "NAME", "SIZE", ""], ...rows], paint), ""];
   const note = report.imagesStay === undefined ? [] : [printable(report.imagesStay)];
@@ -45,7 +45,7 @@ function summary(goes: readonly GarbageItem[], { freedBytes }: GarbageReport, is
     plural(count("container"), "dead container"),
     plural(count("sandbox"), "sandbox").replace(/xs$/u, "xes"),
   ].join(", ");
-  if (isPreview) return `${parts} would go: ${formatBytes(bytes)} at most, as images share layers`;
+  if (isPreview) return `${parts} would be removed: at most ${formatBytes(bytes)}, because images share layers`;
   const freed = freedBytes === undefined ? "" : `; the image file system has ${formatBytes(freedBytes)} more`;
   return `${parts} removed${freed}`;
 }

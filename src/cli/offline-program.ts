@@ -6,7 +6,7 @@ import type { Terminal } from "./terminal.ts";
 export function addExplain(program: Command, terminal: Terminal, setExitCode: (code: number) => void): void {
   program
     .command("explain")
-    .summary("explain names of the journal, of statuses and of errors")
+    .summary("explain names in the journal, statuses and errors")
     .description("Shows what each name means and what to do about it. Works without an engine.")
     .argument("<name...>", "e.g. BackOff, ErrImagePull or CriError, in any case")
     .addOption(jsonOption())

@@ -16,7 +16,7 @@ function podLines(pod: PodPlan, now: number, paint: Painter): string[] {
   // What is still to get its UID has none to show.
   const id = change === "added" || change === "replaced" ? "" : `  ${paint.faint(`uid ${printable(uid)}`)}`;
   const lines = [
-    ...underWay.map((operation) => `under way: ${printable(operation)}`),
+    ...underWay.map((operation) => `in progress: ${printable(operation)}`),
     ...waits.flatMap((wait) => [paint.caution(stepText(wait, leftText(wait.until, now))), ...reasons(wait, paint)]),
     ...steps.flatMap((step) => [stepText(step, ""), ...reasons(step, paint)]),
     ...(note === "" ? [] : [printable(note)]),
@@ -46,7 +46,7 @@ function changeText(change: NonNullable<PodPlan["change"]>, paint: Painter): str
     case "added":
       return paint.good("would be added");
     case "replaced":
-      return paint.caution("would replace what is there");
+      return paint.caution("would replace the existing one");
     case "updated":
       return paint.caution("would be changed in place");
     case "unchanged":

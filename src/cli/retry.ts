@@ -11,6 +11,6 @@ export async function retryCommand(
   const pod = await engine.retry(selector);
   const { namespace, name, uid } = pod;
   if (options.json === true) terminal.print(JSON.stringify({ retried: { namespace, name, uid } }, undefined, 2));
-  else terminal.print(`${podLabel(pod)} is tried again at once; 'podwright why ${podLabel(pod)}' tells how that went`);
+  else terminal.print(`retrying ${podLabel(pod)}; 'podwright why ${podLabel(pod)}' shows the result`);
   return ExitCode.done;
 }

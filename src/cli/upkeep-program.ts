@@ -16,8 +16,7 @@ function addRetry({ program, run }: Define<CommandContext>): void {
     .command("retry")
     .summary("end a pod's back-offs and retry at once")
     .description(
-      "Ends the waits of a pod: crash-loop back-off, back-off of image pulls, the pause after a start that failed. What " +
-        "fails again waits longer than before.",
+      "Ends a pod's back-offs after crashes, failed image pulls and failed starts. Another failure waits longer than before.",
     )
     .addArgument(podArgument())
     .addOption(jsonOption())
@@ -33,12 +32,12 @@ function addRetry({ program, run }: Define<CommandContext>): void {
 function addGc({ program, run }: Define<CommandContext>): void {
   program
     .command("gc")
-    .summary("remove images and dead containers that are of no use")
+    .summary("remove unused images and dead containers")
     .description(
-      "Removes what the node would remove if it needed the room: images that no container uses and no pod wants, dead " +
-        "containers and sandboxes. --preview only tells, and of what stays why.",
+      "Removes what the node would collect when it needs room: images that no container and no pod uses, dead containers " +
+        "and sandboxes. --preview shows it, with the reason for everything that stays.",
     )
-    .option("--preview", "tell what would be removed, and remove nothing")
+    .option("--preview", "show what would be removed, and remove nothing")
     .addOption(jsonOption())
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright gc --preview\n  podwright gc --state-dir /var/lib/kubelet/podwright")
@@ -52,14 +51,14 @@ function addGc({ program, run }: Define<CommandContext>): void {
 function addEvict({ program, run }: Define<CommandContext>): void {
   program
     .command("evict")
-    .summary("tell whom the node would evict, or allow what waits for it")
+    .summary("show which pods the node would evict, or confirm evictions")
     .description(
-      "With --preview: in what order pods would be evicted, by what they use now, and why. With --confirm: allows " +
-        "evictions by thresholds that the last start did not have, where the kubelet runs with --confirm-evictions.",
+      "With --preview: the order in which pods would be evicted, by their current usage, with reasons. With --confirm: " +
+        "allows evictions by changed thresholds, if the kubelet runs with --confirm-evictions.",
     )
-    .option("--preview", "show the order; nothing is done")
-    .option("--confirm", "allow what waits to be confirmed")
-    .option("--signal <signal>", "what there would be too little of, e.g. memory.available or nodefs.available")
+    .option("--preview", "show the order, and evict nothing")
+    .option("--confirm", "allow evictions that wait for a confirmation")
+    .option("--signal <signal>", "the eviction signal, e.g. nodefs.available; default: the most urgent")
     .addOption(jsonOption())
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright evict --preview\n  podwright evict --preview --signal nodefs.available")

@@ -110,7 +110,7 @@ export class Cluster implements ClusterHooks {
   constructor(deps: ClusterDependencies, setup: ClusterSetup) {
     const { clock, random, journal, cri, kubelet, mux } = deps;
     const { client } = setup;
-    const log = deps.log.child({ room: "cluster" });
+    const log = deps.log.child({ component: "cluster" });
     const nodeName = setup.node.identity.name;
     this.#deps = { ...deps, log };
     this.#setup = setup;

@@ -30,7 +30,7 @@ export class ImageRoom implements Room {
   /** @param rootDirectory `/var/lib/kubelet` */
   constructor(parts: ImageRoomParts, config: ImageCollectorConfig, rootDirectory: string) {
     const { clock, files, disk, cri, journal } = parts;
-    const log = parts.log.child({ room: "images" });
+    const log = parts.log.child({ component: "images" });
     this.collector = new ImageCollector(
       {
         clock,

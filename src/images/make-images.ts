@@ -45,7 +45,7 @@ export function makeImages(
   deps: ImageDependencies,
   { images, node }: { readonly images: ImageConfig; readonly node: { readonly rootDirectory: string } },
 ): Images {
-  const own = { ...deps, log: deps.log.child({ room: "images" }) };
+  const own = { ...deps, log: deps.log.child({ component: "images" }) };
   const { credentialPlugins: plugins } = images;
   const shared = new SharedWork<PluginAnswer>();
   const providers = plugins && new CredentialProviders({ ...own, shared }, plugins.providers, plugins.directory);

@@ -72,7 +72,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const startUp = new StartUp();
   const cache = new PodCache(clock);
   const pleg = new Pleg(
-    { clock, cri, cache, startUp, journal, log: log.child({ room: "pleg" }), observer },
+    { clock, cri, cache, startUp, journal, log: log.child({ component: "pleg" }), observer },
     config.pleg,
   );
   const statuses = new StatusManager(journal);
@@ -148,7 +148,7 @@ function buildCgroups(
 ): Pick<PodCgroups, keyof PodCgroups> {
   if (cgroupRoot === undefined) return noPodCgroups;
   const { clock, processes, cgroups } = ports;
-  const log = parent.child({ room: "resources" });
+  const log = parent.child({ component: "resources" });
   const { hugePageSizes } = node.resources;
   const config = { ...settings, cgroupRoot, hugePageSizes };
   const memoryProtected = observer?.memoryProtected?.bind(observer);
@@ -221,7 +221,7 @@ function buildProbes(
     commands: cri.runtime,
     networkProbes,
     journal,
-    log: log.child({ room: "prober" }),
+    log: log.child({ component: "prober" }),
     node,
     objects,
     said: (uid) => statuses.get(uid),
@@ -240,7 +240,7 @@ function buildIdentity(
     cache,
     started: new StartedStaticPods(ports.files, log, `${node.rootDirectory}/podwright/static-pods`),
     journal,
-    log: log.child({ room: "pods" }),
+    log: log.child({ component: "pods" }),
     matchesRunning,
     observeLimitMs: worker.observeLimitMs,
   });

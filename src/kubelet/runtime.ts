@@ -84,7 +84,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const { cri, podCgroups, actuated, preStops } = own;
   const { node } = config;
   const { clock, stalls, random, files } = ports;
-  const log = deps.log.child({ room: "runtime" });
+  const log = deps.log.child({ component: "runtime" });
   const effects: Effects = { clock, random, cri, files, journal, log };
   const images = makeImages({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
   const volumes = makeVolumes(deps, node);
@@ -154,7 +154,7 @@ function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
     journal,
     objects,
     node,
-    log: log.child({ room: "volumes" }),
+    log: log.child({ component: "volumes" }),
     plugins: [...local, ...rooms.flatMap(({ volumePlugins = [] }) => volumePlugins)],
     cluster: deps.volumes,
     recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,

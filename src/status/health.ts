@@ -42,9 +42,9 @@ export function kubeletHealth(
     {
       name: "runtime",
       ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,
-      detail: call ?? "no call under way",
+      detail: call ?? "no call in progress",
     },
-    { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} under way` },
+    { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} in progress` },
     ...volumesHealth(volumesLeft),
   ];
 }
