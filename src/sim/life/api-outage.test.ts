@@ -9,7 +9,7 @@ import { drawApiPod } from "./pod-references.ts";
 
 const minuteMs = 60_000;
 
-/** With a token of its service account that expires during an outage. */
+/** With a service account token that expires during an outage. */
 function podWithToken(name: string): Pod {
   for (let seed = 1; ; seed++) {
     const drawn = drawApiPod(clusterPod(name), new SimRandom(seed));
@@ -17,7 +17,7 @@ function podWithToken(name: string): Pod {
   }
 }
 
-/** Whose restarts pull nothing: how long that takes is drawn. */
+/** Without pulls on restarts, whose duration is random. */
 function withItsImage(pod: Pod): Pod {
   const containers = pod.spec.containers.map((container) => ({
     ...container,
@@ -26,7 +26,7 @@ function withItsImage(pod: Pod): Pod {
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** How long it takes until a container of the pod that crashes now runs again. */
+/** Time until a crashing container of the pod runs again. */
 async function restartMs(world: ClusterScene, uid: string): Promise<number> {
   const { changes, clock } = world;
   const [since, beginMs] = [changes.length, clock.nowMs];
@@ -119,7 +119,7 @@ for (const restarted of [false, true]) {
       await world.pass(5000);
       world.node.start();
     }
-    // Longer than the token is good for. A start that waited for objects would wait five seconds.
+    // Longer than the token is valid. A start that waited for objects would take five seconds.
     await world.pass(20 * minuteMs);
     for (const uid of ["uid-calm", "uid-crashes"]) assert.ok((await restartMs(world, uid)) < 5000, uid);
   });

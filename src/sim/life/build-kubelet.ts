@@ -12,7 +12,7 @@ import { simClusterSetup } from "./cluster-setup.ts";
 import type { SimCluster } from "./cluster.ts";
 import { SimFollowers } from "./sim-journal.ts";
 
-/** What one life of podwright reaches the simulated machine by. */
+/** The connections of one run of podwright to the simulated machine. */
 export interface Surroundings extends Omit<KubeletDependencies, "journal" | "sourcesReady" | "cri"> {
   readonly cri: Cri;
   readonly record: Recorder["record"];
@@ -20,11 +20,11 @@ export interface Surroundings extends Omit<KubeletDependencies, "journal" | "sou
   readonly objects: ObjectLookup;
 }
 
-/** A kubelet with what is around it: nothing, or its place in a cluster. */
+/** A kubelet, standalone or with its cluster parts. */
 export interface Built {
   readonly kubelet: Kubelet;
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Undefined: standalone, and the kubelet gets its pods directly. */
+  /** Undefined: standalone, with pods added directly. */
   readonly deliverStatics?: () => void;
   readonly api?: SimKubeConnection;
   readonly followers?: SimFollowers;

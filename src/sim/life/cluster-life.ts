@@ -20,7 +20,7 @@ export function drawCluster(seed: number, clock: SimClock): SimCluster {
   return new SimCluster({ clock, skewMs, streamsLists, pageSize }, random.fork());
 }
 
-/** What is never quite right between the node, its manifests and the API server in the life of a seed. */
+/** The permanent faults between the node, its manifests and the API server in a seed's life. */
 export function clusterBase(seed: number): Partial<Faults> {
   const random = new SimRandom(seed ^ 0x00fa_0175);
   const manifestDelayMaxMs = random.chance(0.3) ? 20_000 : 0;
@@ -35,7 +35,7 @@ export function clusterBase(seed: number): Partial<Faults> {
   };
 }
 
-/** Podwright has learned what is wanted: from here on it has to act on that. */
+/** podwright has learned of the desired state, and has to act from here on. */
 export function tellReferee(referee: Referee, node: SimNode, { op, pod, source }: PodUpdate): void {
   const { uid, deletionGracePeriodSeconds } = pod.metadata;
   const isDeleted = pod.metadata.deletionTimestamp !== undefined;
@@ -46,11 +46,11 @@ export function tellReferee(referee: Referee, node: SimNode, { op, pod, source }
   if (source === "file" && op === "add") referee.wanted(pod);
   else referee.changed(pod);
   if (!isDeleted) return;
-  // What is being stopped already keeps the end of its grace, or gets an earlier one.
+  // A pod that is already being stopped keeps its deadline, or gets an earlier one.
   referee.unwanted(uid, op === "update" && node.isEnding(uid), deletionGracePeriodSeconds);
 }
 
-/** The stage of a node in a cluster: what is wanted is said to the API server, or in a static pod's manifest. */
+/** The stage of a node in a cluster: the desired state is at the API server, or in a static pod's manifest. */
 export function clusterStage(
   stage: Stage,
   cluster: SimCluster,
@@ -61,7 +61,7 @@ export function clusterStage(
     ...stage,
     newPod: (random, given, number = 0) => {
       const draws = random.fork();
-      // What takes the place of a static pod is one.
+      // A static pod is replaced by a static pod.
       const isStatic = given?.startsWith(staticPrefix) ?? draws.chance(wishes.always.has("static") ? 0.8 : 0.2);
       const name = given ?? `${isStatic ? staticPrefix : ""}pod${index}`;
       const pod = drawPod(name, stepUid(index, number), random, wishes);

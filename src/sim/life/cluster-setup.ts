@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { KubeTransport } from "../../ports/kube-api.ts";
 import { clusterNodeName } from "./cluster.ts";
 
-/** The place in its cluster of a node as most are, with upstream's defaults. */
+/** The cluster configuration of a typical node, with upstream's defaults. */
 export function simClusterSetup(transport: KubeTransport, clock: Clock): ClusterSetup {
   const requests = { perSecond: 50, burst: 100 };
   return {

@@ -1,8 +1,8 @@
 import type { Act } from "./stage.ts";
 
-/** What the cluster does to pods, beside what is done on every node. */
+/** The cluster's actions on pods, in addition to those on every node. */
 const workload = {
-  /** Deleted again, with a shorter grace. */
+  /** Deleted again, with a shorter grace period. */
   hurryPod: ({ cluster }, random) => {
     const uid = random.pickFrom(cluster?.ending() ?? []);
     if (uid !== undefined) cluster?.delete(uid, random.integer(1, 5));
@@ -21,7 +21,7 @@ const workload = {
     const uid = random.pickFrom([...node.desired.keys()]);
     if (uid !== undefined) cluster?.addEphemeral(uid, random);
   },
-  /** Somebody else writes into the status of a pod. */
+  /** Others write into the status of a pod. */
   writeCondition: ({ cluster, node }, random) => {
     const uid = random.pickFrom([...node.desired.keys()]);
     if (uid !== undefined) cluster?.writeCondition(uid, random.pick(["Ready", "example.com/gate"]));
@@ -29,7 +29,7 @@ const workload = {
   changeServices: ({ cluster }) => cluster?.changeServices(),
 } satisfies Record<string, Act>;
 
-/** What goes wrong between node and API server from now on, for a while. */
+/** Lasting faults between node and API server. */
 const windows = {
   apiDown: (stage, random) => {
     const { cluster } = stage;
@@ -45,7 +45,7 @@ const windows = {
     const compacted = random.chance(0.5);
     stage.clock.schedule("the API server to be back", forMs, () => cluster.server.comeUp(compacted));
   },
-  /** Its history is forgotten while clients are connected. */
+  /** The history is compacted while clients are connected. */
   apiCompacts: ({ cluster }) => cluster?.server.registry.store.compact(),
   apiCut: (stage) => {
     const { cluster } = stage;
@@ -77,7 +77,7 @@ export const clusterActs = { ...workload, ...windows };
 
 export type ClusterStepKind = keyof typeof clusterActs;
 
-/** How often each kind comes, compared with the others. */
+/** Relative frequency of each kind. */
 export const clusterWeights: Readonly<Record<ClusterStepKind, number>> = {
   hurryPod: 4,
   forcePod: 4,

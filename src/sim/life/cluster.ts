@@ -12,24 +12,24 @@ import type { SimObjects } from "./objects.ts";
 
 export const clusterNodeName = "sim";
 
-/** Controllers see what has happened a little later. */
+/** Controllers see events a little later. */
 const controllerMs = 200;
 const configHash = "kubernetes.io/config.hash";
 const configMirror = "kubernetes.io/config.mirror";
 
 /**
- * The cluster around a simulated node: an API server, and the controllers and users who create, change and delete pods
- * there. What they do reaches the server at once and always: faults are between the server and the node.
+ * The cluster of a simulated node: an API server, with the controllers and users who create, change and delete pods.
+ * Their requests always succeed at once: faults are only between the server and the node.
  */
 export class SimCluster {
   readonly server: SimApiServer;
-  /** Pods that are to run: those of the server that nobody deleted, and static ones. */
+  /** Pods that should run: undeleted ones of the server, and static ones. */
   readonly desired = new Map<string, Pod>();
-  /** The newest version that the node was told, in all of its lives. */
+  /** The newest version that the node has seen, in all of its runs. */
   readonly seen = { version: 0 };
   readonly #clock: SimClock;
   readonly #random: SimRandom;
-  /** Wanted under names that are taken still. */
+  /** Desired pods whose names are still taken. */
   readonly #waiting: Pod[] = [];
   readonly #used = new Set<string>();
   #services = 0;
@@ -54,14 +54,17 @@ export class SimCluster {
     watchNodeLife(this.server, this.#clock);
   }
 
-  /** A static pod's manifest, or a pod of the API server bound to the node; one whose name is taken comes when it is free. */
+  /**
+   * A static pod's manifest, or a pod of the API server bound to the node; a pod whose name is taken is added when it
+   * is free.
+   */
   want(pod: Pod): boolean {
     const { uid } = pod.metadata;
     if (isStaticPod(pod)) {
       this.desired.set(uid, pod);
       return true;
     }
-    // The API server gives no UID twice.
+    // The API server never reuses a UID.
     if (this.#used.has(uid)) return false;
     this.#used.add(uid);
     this.#waiting.push(pod);
@@ -83,7 +86,7 @@ export class SimCluster {
     this.#put(stored, { ...stored.value, metadata, spec });
   }
 
-  /** Deletes a pod of the API server, or removes a static one's manifest. */
+  /** Deletes a pod of the API server, or removes a static pod's manifest. */
   delete(uid: string, gracePeriodSeconds?: number): void {
     const pod = this.desired.get(uid);
     this.desired.delete(uid);
@@ -94,14 +97,14 @@ export class SimCluster {
     this.server.registry.delete(placeOf(stored), gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds });
   }
 
-  /** As the eviction API does it. */
+  /** Like the eviction API. */
   evict(uid: string): void {
     if (this.isStatic(uid)) return;
     this.#setCondition(uid, { type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI" });
     this.delete(uid);
   }
 
-  /** UIDs of pods that are created as soon as their names are free. */
+  /** UIDs of pods that are created once their names are free. */
   waiting(): string[] {
     return this.#waiting.map(({ metadata }) => metadata.uid);
   }
@@ -150,7 +153,7 @@ export class SimCluster {
     this.#setCondition(uid, { type, status: "False", reason: "SomebodyElse" });
   }
 
-  /** ConfigMaps and Secrets as `objects` has them now. */
+  /** Copies ConfigMaps and Secrets from `objects`. */
   writeObjects(objects: SimObjects): void {
     const settings = objects.configMap("default", "settings");
     const secret = objects.secret("default", "credentials");
@@ -219,7 +222,7 @@ export class SimCluster {
   }
 }
 
-/** A static pod as a source gives it: its UID stands in for the hash of its manifest. */
+/** A static pod as from a source: its UID replaces the hash of its manifest. */
 export function asStatic(pod: Pod): Pod {
   const { metadata } = pod;
   const annotations = { ...metadata.annotations, [configHash]: metadata.uid, "kubernetes.io/config.source": "file" };

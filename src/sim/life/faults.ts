@@ -3,24 +3,24 @@ import { type CriFaults, noFaults } from "../cri-faults.ts";
 import { type MachineFaults, soundMachine } from "../gate.ts";
 import type { SimClock } from "../clock.ts";
 
-/** Everything that may go on going wrong for a while. */
+/** All lasting faults. */
 export interface Faults extends CriFaults, MachineFaults, ApiFaults {
-  /** Probability that a container ends within a moment of being started, told to stop, or run a hook in. */
+  /** Probability that a container exits just after it was started, told to stop, or given a hook. */
   readonly worstMoments: number;
-  /** Manifests are read up to so much later, at a start and in a cluster also when they change. */
+  /** Maximum delay of reading manifests, at a start and, in a cluster, also after changes. */
   readonly manifestDelayMaxMs: number;
 }
 
 export const allIsWell: Faults = { ...noFaults, ...soundMachine, ...soundApi, worstMoments: 0, manifestDelayMaxMs: 0 };
 
-/** What goes wrong at this moment: a base, and faults that begin and end. Of two at a time the later one counts. */
+/** The current faults: a base, and windows of additional ones. The later of two overlapping windows counts. */
 export class FaultWindows {
   readonly #clock: SimClock;
   readonly #open = new Set<Partial<Faults>>();
   readonly #onChange: (faults: Faults) => void;
   #base: Partial<Faults>;
   #current: Faults;
-  /** Simulated ms at which the disk last was at fault. */
+  /** Simulated ms of the last disk fault. */
   #diskFaultEndedMs = Number.NEGATIVE_INFINITY;
   #hasEnded = false;
   #soundSinceMs = 0;
@@ -33,7 +33,7 @@ export class FaultWindows {
     this.#current = { ...allIsWell, ...base };
   }
 
-  /** True once {@link end} was called: nothing is done to the node any more either. */
+  /** True after {@link end}: no further steps affect the node. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -42,7 +42,7 @@ export class FaultWindows {
     return this.#current;
   }
 
-  /** Simulated ms at which the disk last was at fault; infinity while it is. */
+  /** Simulated ms of the last disk fault; infinity during one. */
   get diskFaultMs(): number {
     const { diskFull, diskErrors, diskDelayMaxMs } = this.#current;
     return diskFull || diskErrors + diskDelayMaxMs > 0 ? Number.POSITIVE_INFINITY : this.#diskFaultEndedMs;
@@ -52,7 +52,9 @@ export class FaultWindows {
     return this.#diskFaultEndedMs;
   }
 
-  /** Simulated ms since which calls, the disk and the machine do what they are asked, if slowly; infinity while not. */
+  /**
+   * Simulated ms since when calls, the disk and the machine have worked, possibly slowly; infinity while they do not.
+   */
   get soundSinceMs(): number {
     return isSound(this.#current) ? this.#soundSinceMs : Number.POSITIVE_INFINITY;
   }
@@ -62,7 +64,7 @@ export class FaultWindows {
     return isObedient(this.#current) ? this.#obedientSinceMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Something goes wrong from now on, for so long. */
+  /** Begins a fault for this time. */
   begin(fault: Partial<Faults>, forMs: number): void {
     this.#open.add(fault);
     this.#update();
@@ -71,7 +73,7 @@ export class FaultWindows {
     });
   }
 
-  /** Nothing goes wrong any more, except what `base` says. */
+  /** Ends all faults except those in `base`. */
   end(base: Partial<Faults>): void {
     this.#hasEnded = true;
     this.#open.clear();

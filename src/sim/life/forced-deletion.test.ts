@@ -4,7 +4,7 @@ import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scen
 import type { Pod } from "../../api/pod.ts";
 import { behaviourCommand } from "../behaviour.ts";
 
-/** A pod that takes an hour to end, unless it is killed. */
+/** A pod that takes an hour to stop, unless it is killed. */
 function stubborn(name: string): Pod {
   const pod = clusterPod(name);
   const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: true, unstartable: false });

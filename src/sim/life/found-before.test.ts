@@ -1,4 +1,4 @@
-/** What random lives found before their seeds were kept, played step by step: docs/simulator.md has the list. */
+/** Bugs that random lives found before seeds were kept, played step by step; docs/simulator.md lists them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
@@ -83,7 +83,7 @@ test("a resize that failed and then waits for a container is not asked for again
   await scene.pass(60_000);
   scene.node.update(withCpu("200m"));
   scene.faults.begin({ failBefore: 1 }, 8000);
-  // The clock ends a life that stands still.
+  // The clock ends a life that does not advance.
   await scene.pass(300_000);
   assert.equal(String(scene.world.running("uid-1", "a")?.resources?.cpuQuota), "20000");
 });
@@ -91,7 +91,7 @@ test("a resize that failed and then waits for a container is not asked for again
 test("a pod that comes back under its UID begins anew, whatever its predecessor had come to", async () => {
   const scene = new Scene();
   const { node, world } = scene;
-  // No event tells in time that the first one is gone.
+  // No event reports in time that the first one is gone.
   scene.faults.begin({ eventLost: 1 }, 60_000);
   const pod = podOf({ restartPolicy: "Never", containers: [ends("c", 1000, 1), runs("d")] });
   node.add(pod);
@@ -126,7 +126,7 @@ test("a pod that comes back under its UID while it is being stopped counts its r
   assert.equal(attempt(), 2);
   assert.equal(scene.status()?.containerStatuses?.[0]?.restartCount, 2);
 
-  // It does not come after all, as soon as what stays for it was left.
+  // It is dropped when its waiting period is over.
   node.remove("uid-1");
   node.add(pod);
   const left = world.onChange(({ type }) => {
@@ -151,7 +151,7 @@ test("directories of a pod that runs stay while the runtime can't be asked about
   node.remove("uid-1");
   const directory = "/var/lib/kubelet/pods/uid-1/volumes";
   const taken: string[] = [];
-  // The runtime has listed the pod long before it has answered how that is.
+  // The runtime has listed the pod long before it responds about its status.
   scene.faults.begin({ lookSlowness: 1000 }, 60_000);
   node.start();
   for (let second = 0; second < 120; second++) {

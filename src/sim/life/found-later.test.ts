@@ -1,4 +1,4 @@
-/** What random lives found wrong with podwright since, played step by step: docs/simulator.md has the list. */
+/** Later bugs that random lives found, played step by step; docs/simulator.md lists them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deaf, ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
@@ -14,7 +14,7 @@ const asking = (name: string, cpu: string): Pod => {
   return podOf({ terminationGracePeriodSeconds: 20, containers: [deaf(name, { resources })] }, name, name);
 };
 
-/** One pod goes, another waits for its room, and a third is to grow into that. */
+/** One pod is removed, another waits for its resources, and a third is to grow into them. */
 async function crowded(): Promise<Scene> {
   const scene = new Scene({ cpu: "1" });
   const { node } = scene;
@@ -47,7 +47,7 @@ test("a resize is granted as soon as nobody waits for its room any more", async 
   assert.equal(scene.entries("ResizeStarted").length, 1);
 });
 
-/** A pod goes and comes back under its UID, asking for that, while another is to grow. */
+/** A pod is removed and returns under its UID with this request, while another is to grow. */
 async function comesBack(cpu: string, again: string): Promise<Scene> {
   const scene = new Scene({ cpu: "1" });
   const { node } = scene;
@@ -111,7 +111,7 @@ test("a resize that waits is granted as soon as a pod has ended, though that sta
 
 const withUsers = (uid: string): Pod => podOf({ hostUsers: false, containers: [runs("c")] }, uid, uid);
 
-/** The ids that users of the pod's newest sandbox, and of the container that runs in it, have on the node. */
+/** The node IDs of the users of the pod's newest sandbox, and of its running container. */
 function idsOf({ world }: Scene, uid: string): unknown[] {
   const sandbox = [...world.sandboxes.values()].findLast(({ config, ready }) => ready && config.metadata?.uid === uid);
   return [sandbox, world.running(uid, "c")].map((made) =>
@@ -119,7 +119,7 @@ function idsOf({ world }: Scene, uid: string): unknown[] {
   );
 }
 
-/** A pod has come and gone, and what was asked for its sandbox makes the runtime make one all the same. */
+/** A pod is added and removed; the runtime creates its sandbox all the same. */
 async function madeLate(pod: Pod): Promise<Scene> {
   const scene = new Scene();
   const { node, world } = scene;
@@ -151,7 +151,7 @@ test("a pod that comes back to a sandbox which the runtime made late has its cgr
   const pod = podOf({ containers: [runs("c")] }, "back", "back");
   const scene = await madeLate(pod);
   const late = [...scene.world.sandboxes.keys()];
-  // Podwright has seen the sandbox when the pod comes, and so asks for none.
+  // podwright has seen the sandbox when the pod is added, and so requests none.
   await scene.pass(1500);
   scene.node.add(pod);
   await scene.pass(60_000);
@@ -183,7 +183,7 @@ test("a sandbox which the runtime made late, when its pod had ended, is stopped 
 test("a pod whose deadline comes while a container starts again has not ended before that container has", async () => {
   for (let durationMs = 500; durationMs <= 1500; durationMs += 50) {
     const scene = new Scene();
-    // What runs is known by looks alone, one each second.
+    // Without events, relists are each second.
     scene.faults.begin({ noEvents: true, eventLost: 1 }, 60_000);
     const postStart = { exec: { command: hookCommand({ kind: "postStart", exitCode: 1, durationMs }) } };
     const often = { activeDeadlineSeconds: 3, terminationGracePeriodSeconds: 1 };
@@ -197,7 +197,7 @@ test("a pod whose deadline comes while a container starts again has not ended be
   }
 });
 
-/** A pod makes room for a critical one, which takes its host port too, and podwright is started again. */
+/** A pod is preempted by a critical one, which also takes its host port, and podwright is restarted. */
 async function madeRoom(): Promise<Scene> {
   const scene = new Scene({ cpu: "1" });
   const { node } = scene;
@@ -242,7 +242,7 @@ test("a pod that made room for a critical one comes to life again when it is rem
   assert.equal(scene.status("yields")?.phase, "Running");
 });
 
-/** A pod is over; podwright is started again, and finds one that needs the room which that had. */
+/** A pod has ended; podwright is restarted with another pod that needs its resources. */
 async function overBefore(over: Pod["spec"], next: Pod): Promise<Scene> {
   const scene = new Scene({ cpu: "1" });
   const { node } = scene;
@@ -279,7 +279,7 @@ test("a pod is not over while a restart of its sidecar that is called off may st
   const scene = new Scene();
   const { node, world } = scene;
   const said: unknown[] = [];
-  // The main container fails when the sidecar's next instance is made, and about to be started.
+  // The main container fails between creation and start of the sidecar's next instance.
   using _watch = world.onChange(({ type, container }) => {
     if (container?.config.metadata?.name !== "side" || container.config.metadata.attempt !== 1) return;
     if (type === "started") said.push(scene.status()?.phase);

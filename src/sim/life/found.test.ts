@@ -1,6 +1,6 @@
 /**
- * What random lives found wrong with podwright, played step by step: docs/simulator.md has the list. What is wrong with
- * one file has its test beside that file.
+ * Bugs that random lives found, played step by step; docs/simulator.md lists them. Bugs of a single file are tested
+ * beside it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

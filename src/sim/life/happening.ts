@@ -1,30 +1,30 @@
 import { mayRun, nameOf, type WorldChange } from "../world-model.ts";
 import type { SimEntry } from "./node.ts";
 
-/** One thing in a life that is worth a line of its timeline. */
+/** A line of a life's timeline. */
 export interface Happening {
   /** Simulated time. */
   readonly atMs: number;
   /**
-   * A step of the plan, what it did, what goes wrong from here on, a fault that struck, what is true in the runtime, or
-   * what podwright says.
+   * A step of the plan, its effect, faults from here on, a fault that struck, a change in the runtime, or a journal
+   * entry.
    */
   readonly kind: "step" | "deed" | "fault" | "struck" | "runtime" | "journal";
   readonly text: string;
-  /** The pod that it is about; undefined: none, or all. */
+  /** The pod concerned; undefined: none, or all. */
   readonly podUid?: string | undefined;
-  /** Index of the step that it is, or that did it. */
+  /** Index of the step, or of the step that caused it. */
   readonly step?: number;
 }
 
-/** What podwright says it does, and why. */
+/** podwright's action and its cause. */
 export function entryText({ kind, what, message, pod, container, cause, result }: SimEntry): string {
   const about = [pod?.uid, container].filter((part) => part !== undefined).join("/");
   const why = cause === undefined ? "" : ` (because ${cause.message})`;
   return `${kind} ${what} ${about} ${message}${result === undefined ? "" : ` [${result}]`}${why}`;
 }
 
-/** What really happened, whatever podwright was told of it. */
+/** What really happened, whatever podwright was told. */
 export function changeText(change: WorldChange): string {
   const { type, podUid, sandbox, container, hook, probe, timeoutMs } = change;
   const id = container?.id ?? sandbox?.id ?? "";

@@ -10,7 +10,7 @@ import { usualConfig } from "./node-config.ts";
 /** As upstream's defaults. */
 const policy = { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 120_000, maxAgeMs: 0, onlyPulled: false };
 
-/** Collects the images of one simulated life. */
+/** Garbage collection of images in a simulated run. */
 export function imageRoom(
   { images }: RuntimeWorld,
   cri: Cri,

@@ -26,24 +26,24 @@ import { playWorstMoments } from "./worst-moments.ts";
 
 /** The part of a seed's life to play. */
 export interface LifeOptions {
-  /** Indices of the steps that are done; all without it. */
+  /** Indices of the steps to play; default: all. */
   readonly steps?: readonly number[];
-  /** Features that pods go without ({@link podFeatures}). */
+  /** Features that pods lack ({@link podFeatures}). */
   readonly without?: readonly string[];
   readonly recorder?: DecisionRecorder;
-  /** Told of everything that is worth a line of the life's timeline, in order. */
+  /** Called with every line of the life's timeline, in order. */
   readonly onHappening?: ((happening: Happening) => void) | undefined;
 }
 
-/** How one simulated life of a node and its pods went. */
+/** The result of a simulated life of a node and its pods. */
 export interface LifeResult {
   readonly seed: number;
-  /** The broken rule with which it ended, and what broke at the same moment; empty when all went well. */
+  /** The broken rule that ended it, and others broken at the same moment; empty if all went well. */
   readonly problems: readonly Problem[];
   readonly plan: readonly Step[];
   readonly entries: readonly SimEntry[];
   readonly simulatedMs: number;
-  /** How often each kind of step was taken, fault struck and action done, by name. */
+  /** Number of steps, faults and actions, by name. */
   readonly coverage: Coverage;
 }
 
@@ -57,19 +57,19 @@ export interface Coverage {
 
 const sourceAnnotation = "kubernetes.io/config.source";
 
-/** After the last fault everything has to be as wanted within this: the longest back-off and a few looks. */
+/** Time after the last fault until everything must be as desired: the longest back-off and a few inspections. */
 const settleMs = 20 * 60_000;
-/** And then it has to stay so. */
+/** How long it must then stay so. */
 const restMs = 3 * 60_000;
 const lookMs = 10_000;
-/** Also then manifests may be read late, which is nothing to disturb what runs. */
+/** Even then manifests may be read late, which must not disturb running pods. */
 const lateManifestsMs = 20_000;
-/** How long podwright, started again while all is well, is watched. */
+/** How long podwright is watched after a restart while all is well. */
 const calmRestartMs = 90_000;
 
 /**
- * One random life: pods come, change and go, everything around them fails, podwright is killed and started again; then
- * the faults end, and wanted and actual have to agree. Everything follows from the seed.
+ * One random life: pods are added, changed and removed, everything around them fails, podwright is killed and
+ * restarted; then the faults end, and the desired and actual state have to match. Determined by the seed.
  */
 export async function runLife(seed: number, options: LifeOptions = {}): Promise<LifeResult> {
   return await new Life(seed, options).run();
@@ -87,7 +87,7 @@ class Life {
   readonly #cluster: SimCluster | undefined;
   readonly #wishes: PodWishes;
   readonly #onHappening: LifeOptions["onHappening"];
-  /** The step that acts at this moment. */
+  /** The currently acting step. */
   #acting: number | undefined;
   readonly #isBroken = (): boolean => this.#referee.problems.length > 0;
   readonly #steps = new Map<string, number>();
@@ -132,7 +132,7 @@ class Life {
       onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
       onRequest: (what) => count(this.#actions, what),
     });
-    // Before the rules, so that what broke one is told.
+    // Before the rules, so that the offending event is reported.
     if (onHappening !== undefined) {
       this.#world.onChange((change) => this.#tell("runtime", changeText(change), { podUid: change.podUid }));
     }
@@ -176,7 +176,7 @@ class Life {
       async () => await this.#restart(),
       async () => await this.#end(),
     ];
-    // Whatever comes after the first broken rule may follow from that.
+    // Later violations may follow from the first broken rule.
     for (const part of rest) if (!this.#isBroken()) await part();
   }
 
@@ -210,7 +210,7 @@ class Life {
     this.#acting = undefined;
   }
 
-  /** Faults end; then everything has to come to be as wanted, and to stay so. */
+  /** Faults end; then the desired state must be reached, and persist. */
   async #calm(): Promise<void> {
     const manifestDelayMaxMs = this.#random.chance(0.3) ? lateManifestsMs : 0;
     this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
@@ -318,7 +318,7 @@ function fromSomewhere(pod: Pod, number: number): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
-/** What is never quite right in this life. */
+/** The permanent faults of this life. */
 function drawNoise(random: SimRandom, isQuiet: boolean): Partial<Faults> {
   const quiet = random.chance(0.4) || isQuiet;
   const upTo = (most: number): number => (quiet ? 0 : random.uniform() * most);

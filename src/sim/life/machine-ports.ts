@@ -12,7 +12,7 @@ import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
 import { SimVolumeFiles } from "../volume-files.ts";
 
-/** The parts of a simulated machine that outlive podwright's runs on it. */
+/** The parts of a simulated machine that outlive podwright's runs. */
 interface SimMachine {
   readonly files: MemoryFiles;
   readonly cgroups: SimCgroups;
@@ -29,7 +29,7 @@ interface SimLife {
   readonly stalls: PressureStall;
 }
 
-/** The machine as one life reaches it: through a gate at which the life may end, and calls may fail. */
+/** The machine's ports for one run: behind a gate that may end the run or fail calls. */
 export function portsOf(
   { files, cgroups, mounts, kernelLog }: SimMachine,
   { world, clock, gate, random, stalls }: SimLife,

@@ -2,15 +2,15 @@ import type { SimClock } from "../clock.ts";
 
 export interface ManifestReaderSettings {
   readonly clock: SimClock;
-  /** How long it takes at this moment, in ms. */
+  /** The current reading time in ms. */
   readonly delayMs: () => number;
-  /** False once the life is over that reads. */
+  /** False once the run that reads has ended. */
   readonly isAlive: () => boolean;
-  /** Takes what stands in the manifests now. */
+  /** Takes the current manifests. */
   readonly deliver: () => void;
 }
 
-/** Reads the manifests for one life of podwright: at its start and when they change, at once or a good while later. */
+/** Reads the manifests for one run of podwright: at its start and after changes, at once or with a delay. */
 export class ManifestReader {
   readonly #settings: ManifestReaderSettings;
   #isReading = false;
@@ -20,12 +20,12 @@ export class ManifestReader {
     this.#settings = settings;
   }
 
-  /** Whether podwright knows all that stands in them, or did before they changed. */
+  /** Whether podwright knows the current manifests, or did before they changed. */
   get isRead(): boolean {
     return this.#isRead;
   }
 
-  /** What changes until they have been read is read with the rest. */
+  /** Changes before the read are included. */
   read(): void {
     if (this.#isReading) return;
     const delayMs = this.#settings.delayMs();

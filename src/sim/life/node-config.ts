@@ -18,7 +18,7 @@ const resources = {
   allocatable: {},
 } as const;
 
-/** A node as most are. */
+/** A typical node. */
 export const usualConfig: KubeletConfig = {
   node: {
     nodeName: "sim",
@@ -68,22 +68,22 @@ export const usualConfig: KubeletConfig = {
   admission: { sysctls: sysctlAllowlist("6.8.0", []), appArmor: false, supplementalGroupsPolicy: false },
 };
 
-/** How the node of a life is. */
+/** Properties of a life's node. */
 export interface NodeManner {
-  /** It has little room. */
+  /** Few resources. */
   readonly isTight?: boolean;
-  /** Pods are looked at when there is a reason, and without one after an hour only. */
+  /** Without events, pods are synced only once an hour. */
   readonly isSeldomSynced?: boolean;
-  /** Pods with users of their own soon get ids that others have had. */
+  /** Pods with user namespaces soon reuse IDs of others. */
   readonly hasFewIds?: boolean;
 }
 
-/** More than there are pods at a time. */
+/** More than the concurrent pods. */
 const fewPods = 25;
 
 const little = { cpu: "1", memory: "512Mi" };
 
-/** A node's configuration: the usual one, with some of its limits small, large or as they are. */
+/** A node's configuration: the usual one, with some limits small or large. */
 export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletConfig {
   const maxPerPodContainer = random.pick([1, 1, 0, 3]);
   const maxContainers = random.pick([-1, -1, 5]);

@@ -2,12 +2,12 @@ import type { SimApiServer } from "../api-server/server.ts";
 import { fieldsAt, listAt, type Value } from "../api-server/values.ts";
 import type { SimClock } from "../clock.ts";
 
-/** As upstream's node lifecycle controller: how often it looks, and how old a lease may be. */
+/** Upstream's node lifecycle controller: its interval, and the grace period of a lease. */
 const lookMs = 5000;
 const graceMs = 40_000;
 
 /**
- * Says Unknown of a node whose lease was not renewed for too long, and that its pods are not ready (upstream's node
+ * Reports a node as Unknown whose lease was not renewed for too long, and its pods as not ready (upstream's node
  * lifecycle controller, without its evictions).
  */
 export function watchNodeLife(server: SimApiServer, clock: SimClock): void {
@@ -32,7 +32,7 @@ export function watchNodeLife(server: SimApiServer, clock: SimClock): void {
   look();
 }
 
-/** The status of a condition; undefined where there is none. */
+/** The status of a condition; undefined if there is none. */
 export function conditionOf(value: Value, wanted: string): unknown {
   return listAt(fieldsAt(value, "status"), "conditions").find(({ type }) => type === wanted)?.["status"];
 }

@@ -14,10 +14,10 @@ import type { SimCluster } from "./cluster.ts";
 import type { FaultWindows } from "./faults.ts";
 import { usualConfig } from "./node-config.ts";
 
-/** What rooms of a simulated node are made of. */
+/** The parts that rooms of a simulated node use. */
 export type RoomParts = Pick<Surroundings, "record" | "ports"> & { readonly isAlive: () => boolean };
 
-/** Without what may be left out all is well, and nobody watches. */
+/** Defaults: no faults, no observers. */
 export interface SimNodeSettings {
   readonly clock: SimClock;
   readonly world: RuntimeWorld;
@@ -25,21 +25,21 @@ export interface SimNodeSettings {
   readonly files?: MemoryFiles;
   readonly config?: KubeletConfig;
   readonly faults?: FaultWindows;
-  /** Told of each fault that strikes. */
+  /** Called with each fault. */
   readonly onFault?: (kind: string) => void;
-  /** Told of each entry of the journal. */
+  /** Called with each journal entry. */
   readonly onEntry?: (entry: JournalEntry & { readonly atMs: number }) => void;
   readonly recorder?: DecisionRecorder | undefined;
   readonly observer?: Observer | undefined;
-  /** Undefined: the node stands alone. */
+  /** Undefined: a standalone node. */
   readonly cluster?: SimCluster | undefined;
-  /** A node of a cluster: told of each change of what is wanted, when podwright learns of it. */
+  /** In a cluster: called when podwright learns of a changed pod. */
   readonly onUpdate?: (update: PodUpdate) => void;
-  /** Rooms that each of its lives has beyond what every kubelet has. */
+  /** Additional rooms of each run. */
   readonly makeRooms?: (parts: RoomParts) => readonly Room[];
-  /** When its pods are evicted; undefined: never. */
+  /** Undefined: no evictions. */
   readonly evictions?: EvictionConfig | undefined;
-  /** Told of each request to the API server. */
+  /** Called with each request to the API server. */
   readonly onRequest?: (what: string) => void;
 }
 

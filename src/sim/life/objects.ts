@@ -3,7 +3,7 @@ import type { ObjectLookup } from "../../runtime/config/environment.ts";
 
 /**
  * The simulated cluster's objects: ConfigMap `settings` and Secret `credentials`, whose key `revision` counts their
- * changes, and ConfigMap `late`, which is not there from the start.
+ * changes, and ConfigMap `late`, which is created later.
  */
 export class SimObjects implements ObjectLookup {
   #revision = 0;
@@ -42,7 +42,7 @@ function contentOf(revision: number): ConfigMapContent {
   return { data: new Map([["revision", String(revision)]]), binaryData: new Map() };
 }
 
-/** What no journal entry may ever show. */
+/** Must never appear in a journal entry. */
 export const secretMark = "hunter2";
 
 function secretOf(revision: number): SecretContent {

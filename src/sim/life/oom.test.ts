@@ -20,7 +20,7 @@ test("processes that the kernel kills for want of memory are told as Events of t
   const ofNode = scene.nodeEvents.filter((event) => event.includes("OOM"));
   assert.deepEqual(ofNode, ["Warning SystemOOM: System OOM encountered, victim process: cron, pid: 8"]);
   assert.ok(scene.runs("uid-web"), "its other processes go on");
-  // The next life doesn't tell of it again.
+  // The next run does not report it again.
   node.kill();
   node.start();
   await scene.pass(60_000);

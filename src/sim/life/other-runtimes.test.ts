@@ -1,4 +1,4 @@
-/** What a runtime does otherwise than containerd, or does when it is away for a while, played step by step. */
+/** Behaviour of runtimes other than containerd, or of an absent runtime, played step by step. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
@@ -89,7 +89,7 @@ test("a runtime that forgets resizes when it starts again changes nothing: what 
   await scene.pass(100_000);
   assert.deepEqual(scene.status()?.containerStatuses?.[0]?.resources, wanted, "after a restart of podwright");
   assert.equal(scene.entries("UpdateContainerResources").length, updates);
-  // Others may change a cgroup: that is told, too.
+  // Others may change a cgroup: that is reported, too.
   const container = scene.container("app");
   const present = container.resources;
   assert.ok(present);
@@ -176,7 +176,7 @@ test("a container of a request from before its pod was resized gets what the pod
   const createContainer = world.createContainer.bind(world);
   world.createContainer = (sandboxId, config) => {
     world.createContainer = createContainer;
-    // Made, when nobody waits any more.
+    // Created after the caller gave up.
     createContainer(sandboxId, config, true);
     throw new CriError("DeadlineExceeded", "CreateContainer", "context deadline exceeded");
   };

@@ -5,7 +5,7 @@ import { isUnderPressure, type PressureStepKind, pressureWeights } from "./press
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
 import { drawSubject, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
 
-/** One thing that is done to the node, its pods or its machine; what exactly follows from the step's own seed. */
+/** An action on the node, its pods or its machine; the details follow from the step's own seed. */
 export interface Step {
   readonly index: number;
   /** Simulated time. */
@@ -14,14 +14,14 @@ export interface Step {
   readonly seed: number;
 }
 
-/** The UID of a pod that a step brings, of several of one step the one of that number. */
+/** The UID of a pod that a step adds; several pods of one step are numbered. */
 export function stepUid(index: number, number: number): string {
   return number === 0 ? `uid-${index}` : `uid-${index}x${number}`;
 }
 
 /**
- * What is done in the life of a seed, by time. Each step stands for itself, so that any of them can be left out and the
- * others mean the same. Each life has some kinds of steps only: what goes wrong rarely shows where everything goes wrong.
+ * The steps of a seed's life, by time. Steps are independent, so that leaving one out does not change the others. Each
+ * life has only some kinds of steps, because rare problems do not show among too many faults.
  */
 export function drawPlan(seed: number): Step[] {
   const steps = drawNodeSteps(new SimRandom(seed), drawSubject(seed));
@@ -43,7 +43,7 @@ export function drawPlan(seed: number): Step[] {
   return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
 }
 
-/** Each stands alone in the life that has it, as it lasts. */
+/** Rare acts last, so each is the only one in its life. */
 function isRare(seed: number): boolean {
   return seed % 16 === 7;
 }
@@ -71,7 +71,7 @@ function drawNodeSteps(random: SimRandom, subject: Subject | undefined): Step[] 
   });
 }
 
-/** What happens beside these steps in a cluster. */
+/** Additional steps in a cluster. */
 function drawClusterSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
   const likely = random.pick([0.3, 1]);
   const all = Object.keys(clusterWeights) as ClusterStepKind[];
@@ -83,7 +83,7 @@ function drawClusterSteps(random: SimRandom, firstIndex: number, untilMs: number
   });
 }
 
-/** What pods and others do to the machine's resources meanwhile. */
+/** Additional actions on the machine's resources. */
 function drawPressureSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
   const drawKind = drawer(Object.keys(pressureWeights) as PressureStepKind[], pressureWeights, random);
   return Array.from({ length: random.integer(2, 12) }, (_, index) => {

@@ -1,4 +1,4 @@
-/** How pods begin anew and come to their end, played step by step. */
+/** How pods restart and end, played step by step. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
@@ -9,12 +9,12 @@ import { healthPath } from "../health.ts";
 
 const sidecar: Partial<Container> = { restartPolicy: "Always" };
 
-/** What the phase came to be, from the beginning. */
+/** The sequence of phases. */
 function phases(scene: Scene): unknown[] {
   return scene.entries("PodPhaseChanged").map(({ data }) => data?.["to"]);
 }
 
-/** A probe that is answered well for so long, and badly from then on. */
+/** A probe that succeeds for this time, and then fails. */
 function failingAfter(container: string, type: ProbeType, afterMs: number): Probe {
   const path = healthPath("uid-1", container, type, { afterMs, untilMs: 1e9, cycleMs: 1e9, manner: "errs" });
   return { httpGet: { port: 80, path }, periodSeconds: 1, failureThreshold: 1 };

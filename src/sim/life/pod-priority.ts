@@ -3,7 +3,7 @@ import { SimRandom } from "../random.ts";
 
 type Choices = readonly [Partial<Pod["spec"]>, ...Partial<Pod["spec"]>[]];
 
-/** As the API server fills them in for its two classes, and as somebody may have numbered classes of their own. */
+/** The API server's two critical classes, and custom priority classes. */
 const critical: Choices = [
   { priorityClassName: "system-node-critical", priority: 2_000_001_000 },
   { priorityClassName: "system-cluster-critical", priority: 2_000_000_000 },
@@ -15,7 +15,7 @@ const ordinary: Choices = [
   {},
 ];
 
-/** In some lives pods have priorities: a few of them are critical, and others have to make room for these. */
+/** In some lives pods have priorities: a few are critical, and may preempt others. */
 export function withPriority(pod: Pod, random: SimRandom, seed: number, always: boolean): Pod {
   if (!always && !SimRandom.named(seed, "priorities").chance(0.4)) return pod;
   return { ...pod, spec: { ...pod.spec, ...random.pick(random.chance(0.3) ? critical : ordinary) } };

@@ -4,7 +4,7 @@ import type { Probe, ProbeType } from "../../prober/probe-spec.ts";
 import { healthCommand, healthPath, isSickAtTimes, parseHealth, type Sickness } from "../health.ts";
 import type { SimRandom } from "../random.ts";
 
-/** Gives some of a pod's containers probes, some of them of servers that are sick now and then. */
+/** Adds probes to some of a pod's containers, some of them of servers that are periodically unhealthy. */
 export function withProbes(pod: Pod, random: SimRandom, always: boolean): Pod {
   const { uid } = pod.metadata;
   const drawProbe = (name: string, type: ProbeType): Probe => ({
@@ -43,7 +43,7 @@ function drawTarget(path: string, type: ProbeType, random: SimRandom): Probe {
   if (draw < 0.5) return { httpGet: { path, port: 80 } };
   if (draw < 0.75) return { exec: { command: healthCommand(path) } };
   if (draw < 0.9) return { grpc: { port: 80, service: path } };
-  // What a TCP server answers depends on nothing but its container.
+  // A TCP server's response depends only on its container.
   return type === "readiness" ? { tcpSocket: { port: 80 } } : { httpGet: { path, port: 80 } };
 }
 
@@ -58,7 +58,7 @@ function drawSickness(random: SimRandom): Sickness {
   };
 }
 
-/** The pod without probes of what is sick at times. */
+/** The pod without probes of periodically unhealthy servers. */
 export function withoutSickness(pod: Pod): Pod {
   const well = ({ startupProbe, livenessProbe, readinessProbe, ...container }: Container): Container => ({
     ...container,
@@ -71,18 +71,18 @@ export function withoutSickness(pod: Pod): Pod {
   return { ...pod, spec: { ...pod.spec, ...init, containers: containers.map(well) } };
 }
 
-/** True when a probe may get the container killed, now and then. */
+/** True when a probe may get the container killed, periodically. */
 export function mayBeKilled({ livenessProbe, startupProbe }: Container): boolean {
   return [livenessProbe, startupProbe].some((probe) => probe !== undefined && mayFail(probe));
 }
 
-/** True when a probe may make the container unready, or get it killed, now and then. */
+/** True when a probe may make the container unready, or get it killed, periodically. */
 export function mayTurnUnready(container: Container): boolean {
   const { readinessProbe } = container;
   return mayBeKilled(container) || (readinessProbe !== undefined && mayFail(readinessProbe));
 }
 
-/** True when the probe's target is sick at times. */
+/** True when the probe's target is periodically unhealthy. */
 export function mayFail({ httpGet, grpc, exec }: Probe): boolean {
   const health = parseHealth(httpGet?.path ?? grpc?.service ?? exec?.command?.[2] ?? "");
   return health !== undefined && isSickAtTimes(health);

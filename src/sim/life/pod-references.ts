@@ -2,8 +2,8 @@ import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 
 /**
- * A pod of the API server: many have a token of their service account, as every pod of a real cluster; some a class; a
- * few were put on the wrong node, which turns them away.
+ * A pod of the API server: many have a service account token, as in a real cluster; some a runtime class; a few are
+ * bound to the wrong node, which rejects them.
  */
 export function drawApiPod(pod: Pod, random: SimRandom): Pod {
   const hasToken = random.chance(0.4);
@@ -33,7 +33,7 @@ function withToken(pod: Pod, expirationSeconds: number): Pod {
   };
 }
 
-/** Static pods may not refer to objects of the API server. */
+/** Static pods may not refer to API objects. */
 export function withoutReferences(pod: Pod): Pod {
   const { spec } = pod;
   const volumes = (spec.volumes ?? []).filter(({ emptyDir, downwardAPI }) => (emptyDir ?? downwardAPI) !== undefined);

@@ -2,7 +2,7 @@ import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 
-/** Containers that ask for CPU and memory, with or without limits; some want a restart when they are resized. */
+/** CPU and memory requests, with or without limits; some containers restart for a resize. */
 export function withResources(pod: Pod, random: SimRandom, always: boolean): Pod {
   if (!random.chance(0.4) && !always) return pod;
   const mayRestart = pod.spec.restartPolicy !== "Never";
@@ -20,13 +20,13 @@ export function withResources(pod: Pod, random: SimRandom, always: boolean): Pod
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** The same pod with other amounts where it has any: what a resize can bring about. */
+/** The same pod with other amounts where it has any, as a resize allows. */
 export function resized(pod: Pod, random: SimRandom): Pod {
   const containers = pod.spec.containers.map((container): Container => {
     const { requests, limits } = container.resources ?? {};
     if (requests?.["cpu"] === undefined || random.chance(0.3)) return container;
     const changed = amounts(random);
-    // What is no CPU and no memory can't be resized.
+    // Only CPU and memory can be resized.
     const resources = { requests: { ...requests, ...changed }, ...(limits && { limits: { ...limits, ...changed } }) };
     return { ...container, resources };
   });

@@ -1,7 +1,7 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 
-/** What defaults say of nearly every pod. */
+/** Default values of nearly every pod. */
 const usual: Readonly<Record<string, unknown>> = {
   dnsPolicy: "ClusterFirst",
   schedulerName: "default-scheduler",
@@ -13,7 +13,7 @@ const usual: Readonly<Record<string, unknown>> = {
   defaultMode: 0o644,
 };
 
-/** A manifest without what nearly all have: a line on the pod, and one for each container. */
+/** A manifest without common defaults: a line for the pod, and one for each container. */
 export function podText({ metadata: { name, uid, annotations }, spec }: Pod): string {
   const { containers, initContainers = [], ephemeralContainers = [], ...rest } = spec;
   const about = fields({ ...rest, ...(annotations && { annotations }) });
@@ -27,13 +27,13 @@ export function podText({ metadata: { name, uid, annotations }, spec }: Pod): st
   ].join("\n");
 }
 
-/** What is different between two versions of a manifest: path, before, after. */
+/** The differences of two versions of a manifest: path, before, after. */
 export function podDifferences(before: Pod, after: Pod): string[] {
   const [old, young] = [before, after].map(({ metadata: { labels }, spec }) => ({ labels, ...spec }));
   return differences("", old, young);
 }
 
-/** Fields with what they were, where they are not what they were. */
+/** Changed fields with their previous values. */
 export function differences(path: string, before: unknown, after: unknown): string[] {
   if (isObject(before) && isObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

@@ -3,7 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import type { Volume } from "../../api/volume.ts";
 import type { SimRandom } from "../random.ts";
 
-/** Gives a pod volumes of some kinds, and each of its containers all of them, one by a part of it. */
+/** Adds volumes of some kinds to a pod, mounted in each of its containers, one by a subPath. */
 export function withVolumes(pod: Pod, random: SimRandom, always: boolean): Pod {
   const kinds: Volume[] = [
     { name: "disk", emptyDir: {} },

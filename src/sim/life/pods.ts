@@ -11,7 +11,7 @@ import { withVolumes } from "./pod-volumes.ts";
 
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
-/** What a pod may have beyond containers; each is drawn by itself, so that leaving one out changes nothing else. */
+/** Optional features of pods, drawn independently, so that leaving one out changes nothing else. */
 const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: boolean) => Pod>> = {
   init: withInitContainers,
   hooks: withHooks,
@@ -29,30 +29,30 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
   health: (pod, _random, always) => (always ? withoutSickness(pod) : pod),
 };
 
-/** Features that came later: each is drawn by the life's seed and the pod's UID, so that older lives stay as they are. */
+/** Features added later, drawn by the life's seed and the pod's UID, so that older lives stay the same. */
 const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishes: PodWishes) => Pod>> = {
   protocols: withProtocols,
   priority: (pod, random, { always, seed }) => withPriority(pod, random, seed, always.has("priority")),
 };
 
-/** Names of the features, for who wants pods without some of them. */
+/** Names of the features, for callers that exclude some. */
 export const podFeatures: readonly string[] = [...Object.keys(features), ...Object.keys(laterFeatures)];
 
-/** What is to be drawn, whatever the random numbers say. */
+/** Fixed choices, whatever the random numbers. */
 export interface PodWishes {
-  /** Features that are left out. */
+  /** Excluded features. */
   readonly without: ReadonlySet<string>;
   /**
-   * Features that each pod has, and manners of all its containers: `lasting` ones do not end and need no registry,
-   * `crashing` ones end soon, `enduring` ones after ten minutes, of `missing` ones many have no image, `steady` ones run
-   * and are well, `many` are three. Also: most pods are `static` where there is an API server, or `seldom restarted`.
+   * Features of each pod, and properties of all its containers: `lasting` ones do not exit and need no registry,
+   * `crashing` ones exit soon, `enduring` ones after ten minutes, many `missing` ones have no image, `steady` ones run
+   * and are healthy, `many` are three. Also: most pods are `static` if there is an API server, or `seldom restarted`.
    */
   readonly always: ReadonlySet<string>;
   /** Of the life. */
   readonly seed: number;
 }
 
-/** A random pod, valid and with its defaults; everything of it follows from the random numbers. */
+/** A random valid pod with defaults; determined by the random numbers. */
 export function drawPod(name: string, uid: string, random: SimRandom, wishes: PodWishes): Pod {
   const { without, always, seed } = wishes;
   const own = random.fork();
@@ -165,12 +165,12 @@ function withHooks(pod: Pod, random: SimRandom, always: boolean): Pod {
   return withSidecars === undefined ? hooked : withSpec(hooked, { initContainers: withSidecars });
 }
 
-/** A sleep has to be shorter than the grace. */
+/** A sleep must be shorter than the grace period. */
 function sleepWithin(seconds: number, graceSeconds: number): Handler {
   return graceSeconds < 1 ? { httpGet: { port: 80 } } : { sleep: { seconds: Math.min(seconds, graceSeconds - 1) } };
 }
 
-/** Few ports, so that pods contend for them. */
+/** Few different ports, so that pods conflict. */
 function withHostPorts(pod: Pod, random: SimRandom, always: boolean): Pod {
   if (!random.chance(always ? 0.6 : 0.15)) return pod;
   const containerPort = random.integer(8000, 8003);
@@ -179,7 +179,7 @@ function withHostPorts(pod: Pod, random: SimRandom, always: boolean): Pod {
   return first === undefined ? pod : withSpec(pod, { containers: [{ ...first, ports }, ...others] });
 }
 
-/** The same port of another protocol is another one. */
+/** The same port with another protocol does not conflict. */
 function withProtocols(pod: Pod, random: SimRandom): Pod {
   const protocol = random.pick(["TCP", "TCP", "UDP"]);
   return withContainers(pod, (container) => {
@@ -199,7 +199,7 @@ function withRestartRules(pod: Pod, random: SimRandom, always: boolean): Pod {
   });
 }
 
-/** Variables from ConfigMaps, of which one comes late or never. */
+/** Variables from ConfigMaps, one of which is created late or never. */
 function withEnvironment(pod: Pod, random: SimRandom): Pod {
   return withContainers(pod, (container) => {
     if (!random.chance(0.2)) return container;

@@ -8,16 +8,16 @@ import { SimRandom } from "../random.ts";
 import type { Act } from "./stage.ts";
 import { askCollection, askRetry } from "./user-requests.ts";
 
-/** Whether the machine of a seed's life may run out of something. */
+/** Whether the machine may run short of resources in a seed's life. */
 export function isUnderPressure(seed: number): boolean {
   return seed % 9 === 4;
 }
 
 const kinds = ["memory", "ephemeral-storage", "inodes", "pids"] as const satisfies readonly StarvedResource[];
-/** Of what there is in all. */
+/** Of the total capacity. */
 const limitBytes = 2 ** 30;
 
-/** By what pods are evicted in such a life. */
+/** The eviction configuration of such a life. */
 export function drawEvictions(seed: number): EvictionConfig | undefined {
   if (!isUnderPressure(seed)) return undefined;
   const random = SimRandom.named(seed, "evictions");
@@ -40,9 +40,9 @@ export function drawEvictions(seed: number): EvictionConfig | undefined {
   };
 }
 
-/** What pods and others do to the machine's resources. */
+/** Actions on the machine's resources. */
 export const pressureActs = {
-  /** Each pod that is wanted uses a part of a resource; together they may be more than there is. */
+  /** Each desired pod uses a share of a resource; the sum may exceed the capacity. */
   shareResource: ({ node }, random) => {
     const resource = random.pick([...kinds]);
     const pods = [...node.desired.keys()];
@@ -57,7 +57,7 @@ export const pressureActs = {
     const seconds = random.integer(2, 120);
     if (uid !== undefined) node.resources.use(uid, resource, random.uniform() * capacity * 0.5, capacity / seconds);
   },
-  /** Something that is no pod uses most of a resource for a while: evicting pods does not help. */
+  /** A process outside of pods uses most of a resource for a while: evicting pods does not help. */
   starveNode: ({ node, clock, strike }, random) => {
     const resource = random.pick([...kinds]);
     strike(`${resource} used up`);
@@ -66,7 +66,7 @@ export const pressureActs = {
       node.resources.useElsewhere(resource, 0);
     });
   },
-  /** A pod that passes its limit of ephemeral storage sooner or later. */
+  /** A pod that exceeds its ephemeral storage limit sooner or later. */
   addGreedyPod: ({ newPod, want, node }, random) => {
     const pod = withLimit(newPod(random));
     want(pod);
@@ -84,7 +84,7 @@ export const pressureActs = {
 
 export type PressureStepKind = keyof typeof pressureActs;
 
-/** How often each kind comes, compared with the others. */
+/** Relative frequency of each kind. */
 export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   shareResource: 5,
   leakResource: 5,

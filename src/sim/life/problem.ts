@@ -1,4 +1,4 @@
-/** A rule that was broken, and by what. */
+/** A broken rule with details. */
 export interface Problem {
   readonly rule: string;
   readonly detail: string;
@@ -6,7 +6,7 @@ export interface Problem {
   readonly atMs: number;
 }
 
-/** The rule that is broken by what is thrown in a life where nobody catches it. */
+/** The rule that an uncaught error breaks. */
 export const simulationGoesOn = "the simulation goes on";
 
 /** With the place where it was thrown. */

@@ -18,7 +18,7 @@ import type { RoomParts } from "./node-settings.ts";
 const directory = "/var/lib/kubelet/licences";
 const wantsLicence = (pod: Pod): boolean => pod.metadata.annotations?.["example.org/licence"] === "wanted";
 
-/** A room that only this test has: it lends a node's few licences to the pods that want one, and takes them back. */
+/** A room of this test: it lends a node's few licences to pods that request one, and takes them back. */
 class Licences implements Room {
   readonly #files: Files;
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ class Licences implements Room {
     this.#revoked = revoked;
   }
 
-  /** What an earlier life lent. */
+  /** Licences lent by an earlier run. */
   async load(): Promise<void> {
     for (const { name } of await this.#files.list(directory)) {
       const number = new TextDecoder().decode(await this.#files.read(`${directory}/${name}`, 10));
@@ -81,7 +81,7 @@ class Licences implements Room {
     },
   };
 
-  /** Keeps on the disk what is lent, and ends the pod whose licence was revoked. */
+  /** Stores the lent licences, and ends a pod whose licence was revoked. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       for (const [uid, number] of this.#lent) {

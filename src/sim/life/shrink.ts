@@ -1,18 +1,18 @@
-/** The part of a life that is played: steps by index, and features that its pods lack. */
+/** The part of a life to play: steps by index, and features that its pods lack. */
 interface SmallerLife {
   readonly steps: readonly number[];
   readonly without: readonly string[];
 }
 
-/** A smaller life that fails in the same way. */
+/** A smaller life that breaks the same rule. */
 export interface Shrunk extends SmallerLife {
-  /** Lives that were played to find it. */
+  /** Number of lives played to find it. */
   readonly tries: number;
 }
 
 /**
- * Makes a life that fails smaller: leaves out halves of its steps, quarters and so on down to single ones, then features
- * of pods, whatever still fails without.
+ * Shrinks a failing life: leaves out halves of its steps, quarters and so on down to single ones, then features of
+ * pods, as long as it still fails.
  * @param mayTry whether another life may be played after so many
  */
 export async function shrink(

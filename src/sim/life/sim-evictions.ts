@@ -11,7 +11,7 @@ interface SimEvictionParts {
   readonly rootDirectory: string;
 }
 
-/** What evicts pods in one life of podwright on the simulated machine. */
+/** The eviction manager of a simulated run. */
 export function simEvictions(
   { record, ports: { clock, files } }: Pick<Surroundings, "record" | "ports">,
   { resources, gate, rootDirectory }: SimEvictionParts,

@@ -5,7 +5,7 @@ import { Follower } from "../../journal/follower.ts";
 /** As the production journal has it. */
 const maxFollowerEntries = 1000;
 
-/** Tells the entries of one incarnation to whoever follows them. */
+/** Sends the entries of one incarnation to followers. */
 export class SimFollowers {
   readonly #followers = new Set<Follower>();
 

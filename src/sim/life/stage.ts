@@ -6,23 +6,23 @@ import type { FaultWindows } from "./faults.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { SimNode } from "./node.ts";
 
-/** What steps act on. */
+/** The objects that steps act on. */
 export interface Stage {
   readonly clock: SimClock;
   readonly world: RuntimeWorld;
   readonly node: SimNode;
-  /** Undefined: the node stands alone. */
+  /** Undefined: a standalone node. */
   readonly cluster: SimCluster | undefined;
   readonly faults: FaultWindows;
-  /** A random pod that was never there before; with a name it takes that. Of several of one step each has its number. */
+  /** A new random pod, optionally with a given name. Several pods of one step are numbered. */
   readonly newPod: (random: SimRandom, name?: string, number?: number) => Pod;
   readonly want: (pod: Pod) => void;
   readonly change: (pod: Pod) => void;
-  /** With a grace other than the pod's own. */
+  /** With a grace period other than the pod's own. */
   readonly unwant: (uid: string, graceSeconds?: number) => void;
-  /** Told when what the runtime knows of a pod is not what it was: nobody can tell any more how its containers ended. */
+  /** Called when the runtime's knowledge of a pod is destroyed: how its containers ended is unknown then. */
   readonly tamper: (uid: string) => void;
-  /** Noted for who wants to know what has gone wrong. */
+  /** Records a fault. */
   readonly strike: (fault: string) => void;
 }
 

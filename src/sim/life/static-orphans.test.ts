@@ -9,13 +9,13 @@ import { asStatic } from "./cluster.ts";
 
 const minuteMs = 60_000;
 
-/** The same pod by another manifest has another UID. */
+/** The same pod in another version of its manifest has another UID. */
 function version(name: string, uid: string): Pod {
   const pod = clusterPod(name);
   return asStatic({ ...pod, metadata: { ...pod.metadata, uid: podUid(uid) } });
 }
 
-/** Podwright is started anew without the API server, and manifests have changed meanwhile. */
+/** podwright is restarted without the API server, and manifests have changed meanwhile. */
 async function afterChange(change: (world: ClusterScene) => void): Promise<ClusterScene> {
   const world = new ClusterScene();
   const { cluster, node } = world;
@@ -115,7 +115,7 @@ test("a static pod waits for a pod of the API server that has its name, and says
   assert.deepEqual([world.runs("uid-taken"), world.runs("uid-static")], [false, true]);
 });
 
-/** A static pod came while there was no API server, and with that comes a pod of its name. */
+/** A static pod is added without the API server, which returns with a pod of the same name. */
 async function withTakenName(): Promise<ClusterScene> {
   const world = new ClusterScene();
   const { cluster, node } = world;

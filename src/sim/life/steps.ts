@@ -6,14 +6,14 @@ import { pressureActs } from "./pressure-steps.ts";
 import { resized } from "./pod-resources.ts";
 import type { Act, Stage } from "./stage.ts";
 
-/** What is done to the pods. */
+/** Actions on pods. */
 const workload = {
   addPod: ({ newPod, want }, random) => want(newPod(random)),
   removePod: (stage, random) => onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid)),
-  /** As `podwright stop --grace` asks for it. */
+  /** Like `podwright stop --grace`. */
   removePodSoon: (stage, random) =>
     onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid, random.integer(1, 5))),
-  /** As soon as it is being stopped for another reason, a deadline or its own end. */
+  /** While it is being stopped for another reason, such as a deadline or its own end. */
   removeEndingPod: (stage, random) =>
     onPod(stage, random, ({ metadata: { uid } }) => {
       const graceSeconds = random.pick([undefined, random.integer(1, 5)]);
@@ -24,7 +24,7 @@ const workload = {
       };
       look(400);
     }),
-  /** As soon as the runtime has made something of it: a container, or its sandbox; or a new one, before it has. */
+  /** As soon as the runtime has created something of it: a container, or its sandbox; or a new pod, before that. */
   removeStartingPod: (stage, random) => {
     if (random.chance(0.5)) return removeSoonAfter(stage, random);
     onPod(stage, random, ({ metadata: { uid } }) => {
@@ -39,13 +39,13 @@ const workload = {
       });
     });
   },
-  /** Another pod of the same name comes in the same breath, as when a manifest changes. */
+  /** Another pod of the same name is added at once, as when a manifest changes. */
   replacePod: (stage, random) => onPod(stage, random, (pod) => replace(stage, random, pod)),
-  /** Every pod gives way to another, as when all of a node's workloads are rolled out anew. */
+  /** Every pod is replaced, as in a rollout of all workloads. */
   replaceAll: (stage, random) => {
     for (const [number, pod] of [...stage.node.desired.values()].entries()) replace(stage, random, pod, number);
   },
-  /** Removed, and wanted again under the same UID before it is gone, or long after. */
+  /** Removed, and desired again under the same UID before it is gone, or long after. */
   returnPod: (stage, random) =>
     onPod(stage, random, (pod) => {
       stage.unwant(pod.metadata.uid);
@@ -61,7 +61,7 @@ const workload = {
       const labels = { version: String(random.integer(0, 1000)) };
       stage.change({ ...pod, metadata: { ...pod.metadata, labels } });
     }),
-  /** What all volumes show and then, while that is being written, each pod's image. */
+  /** Changes all volume contents and then, during the update, each pod's image. */
   changeAll: (stage, random) => {
     stage.node.changeObjects("settings");
     for (const uid of stage.node.desired.keys()) {
@@ -73,14 +73,14 @@ const workload = {
   },
   changeObjects: ({ node }) => node.changeObjects("settings"),
   lateObjects: ({ node }) => node.changeObjects("late"),
-  /** Objects change while there is no room for them. */
+  /** Objects change while the disk is full. */
   failingUpdate: ({ faults, node }, random) => {
     faults.begin({ diskFull: true }, random.integer(1000, 20_000));
     node.changeObjects("settings");
   },
 } satisfies Record<string, Act>;
 
-/** What is done to podwright, the runtime and the containers at a moment. */
+/** Momentary faults of podwright, the runtime and the containers. */
 const blows = {
   killNode: (stage, random) => {
     stage.strike("podwright killed");
@@ -91,7 +91,7 @@ const blows = {
   killNodeAtStep: ({ node }, random) => {
     node.killAfter(random.pick([random.integer(1, 20), random.integer(1, 400)]), random.integer(0, 5000));
   },
-  /** A pod goes, or gives way to another of its name, while podwright is away; it is found on a bad runtime. */
+  /** A pod is removed or replaced while podwright is down; it is found on a faulty runtime. */
   leaveOrphan: (stage, random) => {
     stage.strike("podwright killed");
     stage.node.kill();
@@ -107,7 +107,7 @@ const blows = {
       stage.node.start();
     });
   },
-  /** Podwright is started again, and its manifests are read a while after everything else was said to it. */
+  /** podwright is restarted, and its manifests are read after everything else. */
   lateManifests: (stage, random) => {
     stage.strike("podwright killed");
     stage.node.kill();
@@ -156,7 +156,7 @@ const blows = {
     stage.strike("sandbox killed");
     stage.world.stopSandbox(sandbox.id);
   },
-  /** Somebody else removes a container, dead or alive. */
+  /** A container, running or dead, is removed by others. */
   removeContainer: (stage, random) => {
     const containers = [...stage.world.containers.values()];
     const container = containers[random.integer(0, containers.length - 1)];
@@ -171,14 +171,14 @@ const blows = {
   },
 } satisfies Record<string, Act>;
 
-/** What goes wrong from now on, for a while. */
+/** Lasting faults. */
 const windows = {
   failingCalls: ({ faults }, random) => {
     const most = random.pick([0.05, 0.2, 0.9]);
     const [failBefore, failAfter] = [random.uniform() * most, random.uniform() * most];
     faults.begin({ failBefore, failAfter }, random.integer(1000, 60_000));
   },
-  /** A pod that goes meanwhile has to be told to stop more than once. */
+  /** A pod that is removed meanwhile needs more than one stop. */
   failingStops: ({ faults }, random) =>
     faults.begin({ stopFails: random.pick([0.5, 0.9, 1]) }, random.integer(1000, 60_000)),
   hangingCalls: ({ faults }, random) =>
@@ -198,7 +198,7 @@ const windows = {
     const pullFails = random.pick([0, 0.5, 1]);
     faults.begin({ pullFails, pullSlowness: random.pick([1, 10, 20]) }, random.integer(5000, 120_000));
   },
-  /** Something else fills the file system of images, or all but; their removal may fail. */
+  /** Other data fill the image file system, nearly or completely; image removals may fail. */
   fillImages: ({ clock, faults, world }, random) => {
     const [removalFails, removalLies] = [random.pick([0, 0, 0.5]), random.pick([0, 0, 0.5])];
     const forMs = random.integer(60_000, 900_000);
@@ -208,7 +208,7 @@ const windows = {
   },
   noAddress: ({ faults }, random) => faults.begin({ noAddress: 0.7 }, random.integer(1000, 30_000)),
   diskFull: ({ faults }, random) => faults.begin({ diskFull: true }, random.integer(1000, 60_000)),
-  /** From the next start of a container on, of which there is something to be written down. */
+  /** From the next start of a container, which has to be recorded. */
   diskFullAtStart: ({ faults, world }, random) => {
     const forMs = random.integer(5000, 40_000);
     const watch = world.onChange(({ type }) => {
@@ -225,9 +225,9 @@ const windows = {
   worstMoments: ({ faults }, random) => faults.begin({ worstMoments: 0.4 }, random.integer(5000, 120_000)),
 } satisfies Record<string, Act>;
 
-/** What few lives have: what is left on a node that ran the Go kubelet before. */
+/** Rare situations: remains of an earlier Go kubelet. */
 const rareActs = {
-  /** A driver's volume in the directory of a pod. The driver takes it away some time after the pod has gone. */
+  /** A driver's volume in a pod's directory. The driver removes it some time after the pod is gone. */
   foreignVolume: (stage, random) =>
     onPod(stage, random, ({ metadata: { uid } }) => {
       const { node, clock } = stage;
@@ -244,7 +244,7 @@ const rareActs = {
 const nodeActs = { ...workload, ...blows, ...windows };
 const acts = { ...nodeActs, ...clusterActs, ...pressureActs, ...machineActs, ...rareActs };
 
-/** What is done to every node. */
+/** Steps for every node. */
 export type NodeStepKind = keyof typeof nodeActs;
 export type RareStepKind = keyof typeof rareActs;
 export type StepKind = keyof typeof acts;
@@ -253,7 +253,7 @@ export const nodeStepKinds = Object.keys(nodeActs) as NodeStepKind[];
 export const rareStepKinds = Object.keys(rareActs) as RareStepKind[];
 export const stepKinds = Object.keys(acts) as StepKind[];
 
-/** How often each kind comes, compared with the others. */
+/** Relative frequency of each kind. */
 export const weights: Readonly<Record<NodeStepKind, number>> = {
   addPod: 20,
   removePod: 6,
@@ -303,7 +303,7 @@ export function act(kind: StepKind, stage: Stage, random: SimRandom): void {
 
 function changeImageOf(stage: Stage, random: SimRandom, pod: Pod): void {
   const chosen = random.integer(0, pod.spec.containers.length - 1);
-  // What may never run again ends its pod when it is stopped for that, and its phase with it.
+  // Stopping a container that may never restart ends its pod, and determines its phase.
   const policy = pod.spec.containers[chosen]?.restartPolicy ?? pod.spec.restartPolicy;
   if (policy === "Never") return;
   const image = random.pick(["busybox", "busybox:2", "pulled:2", "missing:2"]);
@@ -313,7 +313,7 @@ function changeImageOf(stage: Stage, random: SimRandom, pod: Pod): void {
   stage.change({ ...pod, spec: { ...pod.spec, containers } });
 }
 
-/** Sources name what is wanted in any order. */
+/** Sources deliver desired pods in any order. */
 function nameInAnotherOrder({ node, cluster }: Stage): void {
   if (cluster !== undefined) return;
   const pods = [...node.desired].toReversed();
@@ -321,7 +321,7 @@ function nameInAnotherOrder({ node, cluster }: Stage): void {
   for (const [uid, pod] of pods) node.desired.set(uid, pod);
 }
 
-/** A pod that is wanted for a moment only: it goes while its sandbox is being made, or its first container. */
+/** A pod that is removed while its sandbox or its first container is being created. */
 function removeSoonAfter(stage: Stage, random: SimRandom): void {
   const pod = stage.newPod(random);
   stage.want(pod);

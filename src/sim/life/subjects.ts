@@ -2,16 +2,16 @@ import { SimRandom } from "../random.ts";
 import type { NodeManner } from "./node-config.ts";
 import type { NodeStepKind } from "./steps.ts";
 
-/** What a life is about, so that things meet that hardly ever would by chance. */
+/** The subject of a life, which makes rare combinations frequent. */
 export interface Subject extends NodeManner {
   readonly name: string;
-  /** Kinds of steps that come in each life of the subject, and how often compared with all others. */
+  /** Kinds of steps in each life of the subject, with their relative frequency. */
   readonly weights: Readonly<Partial<Record<NodeStepKind, number>>>;
-  /** What every pod has ({@link podFeatures}), or all of its containers do. */
+  /** Features of every pod ({@link podFeatures}), or properties of all its containers. */
   readonly always: ReadonlySet<string>;
-  /** Nothing goes wrong but what steps bring about. */
+  /** No faults except those of steps. */
   readonly isQuiet?: boolean;
-  /** The longest pause between two steps; drawn where it is not given. */
+  /** The longest pause between two steps; drawn by default. */
   readonly pauseMs?: number;
 }
 
@@ -22,7 +22,7 @@ const resizes: Subject = {
   isTight: true,
 };
 
-/** A node with little room, on which critical pods come again and again. */
+/** A node with few resources, on which critical pods are added repeatedly. */
 const preemption: Subject = {
   name: "resizes and critical pods",
   weights: { ...resizes.weights, addPod: 60, removePod: 10 },
@@ -136,7 +136,7 @@ const staticPods: Subject = {
 };
 const clusterSubjects: readonly Subject[] = [...subjects, staticPods, staticPods, staticPods];
 
-/** The subject of a seed's life; undefined: nothing comes more often than usual. */
+/** The subject of a seed's life; undefined: none. */
 export function drawSubject(seed: number): Subject | undefined {
   const random = new SimRandom(seed ^ 0x5b_7ec7);
   return random.chance(0.7) ? random.pickFrom(isInCluster(seed) ? clusterSubjects : subjects) : undefined;

@@ -2,7 +2,7 @@ import type { Happening } from "./happening.ts";
 import type { Step } from "./plan.ts";
 import type { Problem } from "./problem.ts";
 
-/** Lines before a problem: what led to it is rarely further away. */
+/** Lines before a problem: its cause is rarely further away. */
 const shownLines = 100;
 
 const marks: Readonly<Record<Happening["kind"], string>> = {
@@ -15,9 +15,8 @@ const marks: Readonly<Record<Happening["kind"], string>> = {
 };
 
 /**
- * What happened in a life, one line each: steps of its plan (`----`) with what they did, faults that struck (`!!!!`),
- * what came to be true in the runtime (`true`), and between them the journal. With a problem: what led to it, of the pod
- * that it names when it names one.
+ * The events of a life, one line each: steps of its plan (`----`) with their effects, faults (`!!!!`), changes in the
+ * runtime (`true`), and the journal. For a problem: what led to it, of its pod if it names one.
  */
 export function timeline(
   seed: number,
@@ -39,17 +38,17 @@ export function timeline(
   ].join("\n");
 }
 
-/** Times are fractions where they were drawn, which tells nobody anything. */
+/** Rounds drawn times, whose fractions are irrelevant. */
 export function wholeMs(text: string): string {
   return text.replaceAll(/\b\d+\.\d+(?= ms\b)/g, (figure) => Number(figure).toFixed(0));
 }
 
-/** Lines after the first stand below it. */
+/** Indents continuation lines. */
 function hanging(text: string): string {
   return text.replaceAll("\n", `\n${" ".repeat(19)}`);
 }
 
-/** What each of these steps did, at once and later. */
+/** The effects of each step, immediate and later. */
 export function stepLines(plan: readonly Step[], happenings: readonly Happening[]): string[] {
   return plan.flatMap(({ index, atMs, kind }) => {
     const own = happenings.filter(({ step }) => step === index);
@@ -63,7 +62,7 @@ export function stepLines(plan: readonly Step[], happenings: readonly Happening[
   });
 }
 
-/** Which faults struck until the problem, how often, and when first and last. */
+/** The faults before the problem: how often, and when first and last. */
 export function faultLines(happenings: readonly Happening[], untilMs: number): string[] {
   const struck = happenings.filter(({ kind, atMs }) => kind === "struck" && atMs <= untilMs);
   return [...Map.groupBy(struck, ({ text }) => text)].map(([text, all]) => {

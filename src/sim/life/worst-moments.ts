@@ -4,7 +4,7 @@ import type { Faults } from "./faults.ts";
 
 const soonMs = 60;
 
-/** Lets containers end when it suits least: as soon as they run, while they are being stopped, under a hook. */
+/** Makes containers exit at the worst moments: just after their start, during a stop, under a hook. */
 export function playWorstMoments(
   world: RuntimeWorld,
   random: SimRandom,
