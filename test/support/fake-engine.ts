@@ -17,19 +17,19 @@ import type {
 import { noSuchPod } from "../../src/server/pod-selector.ts";
 import { containerView, podPlan, podView } from "./pod-views.ts";
 
-/** How pods of the fake engine live. */
+/** The behaviour of the fake engine's pods. */
 export interface FakeLife {
-  /** What becomes of a pod some time after it was applied. */
+  /** A pod's state some time after it was applied. */
   readonly becomes: "ready" | "succeeded" | "failed" | "stuck";
   readonly afterMs: number;
-  /** How long a stopped pod takes; it is killed at the end of its grace period. */
+  /** How long a pod takes to stop; it is killed at the end of its grace period. */
   readonly stopMs: number;
   readonly graceSeconds: number;
 }
 
 const defaultLife: FakeLife = { becomes: "ready", afterMs: 50, stopMs: 50, graceSeconds: 30 };
 
-/** An engine without a runtime: pods live as the test says, and the journal tells of it as the real one does. */
+/** An engine without a runtime: pods behave as the test says, with the real engine's journal entries. */
 export class FakeEngine implements LocalApi {
   life: FakeLife;
   readonly views = new Map<string, PodView>();
@@ -41,7 +41,7 @@ export class FakeEngine implements LocalApi {
   readonly journal: JournalEntry[] = [];
   knowsAllPods = true;
   runtimeEndpoint = "unix:///fake.sock";
-  /** When a pod shows a debug container that was added to it, and how. */
+  /** When and how a pod shows an added debug container. */
   debugged: { readonly afterMs: number; readonly view: Partial<ContainerView> } = { afterMs: 0, view: {} };
   readonly #followers = new Set<() => void>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
@@ -202,13 +202,13 @@ export class FakeEngine implements LocalApi {
     return seq;
   }
 
-  /** Replaces a part of a pod's view. */
+  /** Overrides a part of a pod's view. */
   change(uid: string, change: Partial<PodView>): void {
     const view = this.views.get(uid);
     if (view !== undefined) this.views.set(uid, { ...view, ...change });
   }
 
-  /** Cancels what was to come. */
+  /** Cancels pending changes. */
   end(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }

@@ -13,15 +13,12 @@ import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import type { RuntimeWays } from "../../src/sim/runtime-ways.ts";
 import { CriServer } from "./cri-server.ts";
 
-/** The simulated runtime's time passes with the real one, a step each so many ms. */
+/** The simulated time advances with the real one, in steps of this size in ms. */
 const stepMs = 2;
 
 type AnyCall = (request: object, options: RpcCallOptions) => Promise<object> | AsyncIterable<object>;
 
-/**
- * The simulated runtime behind a real socket: what it does otherwise than other runtimes, over the wire. Its time is the
- * real one.
- */
+/** The simulated runtime behind a real socket, with its runtime-specific behaviour. It runs in real time. */
 export class RuntimeServer implements AsyncDisposable {
   readonly clock = new SimClock(Date.now());
   readonly world: RuntimeWorld;
@@ -45,7 +42,7 @@ export class RuntimeServer implements AsyncDisposable {
     this.#connection.setFaults({ ...noFaults, ...faults });
   }
 
-  /** Ends and starts again; containers run on. */
+  /** Restarts it; containers keep running. */
   async restart(): Promise<void> {
     this.world.goDown();
     await this.wire.kill();
@@ -66,14 +63,14 @@ export class RuntimeServer implements AsyncDisposable {
   }
 }
 
-/** A simulated runtime with these ways on a socket of its own. */
+/** A simulated runtime with this behaviour on its own socket. */
 export async function startRuntimeServer(ways: RuntimeWays): Promise<RuntimeServer> {
   const server = new RuntimeServer(ways);
   await server.wire.start();
   return server;
 }
 
-/** A service of the port as handlers of a server. */
+/** Converts a port's service to handlers of a server. */
 function served<Service extends DescService>(service: Service, calls: object): Partial<ServiceImpl<Service>> {
   const handlers = service.methods.map((method) => {
     const call = (calls as Record<string, AnyCall>)[method.localName];
@@ -88,7 +85,7 @@ function served<Service extends DescService>(service: Service, calls: object): P
       codedStream(call?.(request, { signal }) as AsyncIterable<object>);
     return [method.localName, isUnary(method) ? unary : streaming];
   });
-  // By the very descriptor from which the type is computed; TypeScript can't follow the loop.
+  // The type is computed from this very descriptor; TypeScript can't follow the loop.
   return Object.fromEntries(handlers) as Partial<ServiceImpl<Service>>;
 }
 

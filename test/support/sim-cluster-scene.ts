@@ -15,18 +15,18 @@ import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import { nameOf, type WorldChange } from "../../src/sim/world-model.ts";
 import { withDefaults } from "../../src/sources/defaults.ts";
 
-/** A node of a cluster on which nothing goes wrong by itself. */
+/** A node of a cluster without faults by default. */
 export class ClusterScene {
   readonly clock = new SimClock(1_700_000_000_000);
   readonly runtime: RuntimeWorld;
   readonly cluster: SimCluster;
   readonly node: SimNode;
-  /** What goes wrong between the node and its runtime, while it does. */
+  /** Current faults between the node and its runtime. */
   readonly faults: FaultWindows;
   readonly changes: WorldChange[] = [];
   readonly deletions: string[] = [];
 
-  /** @param makeRooms what its node has beyond what every node has */
+  /** @param makeRooms additional rooms of its node */
   constructor(makeRooms: () => readonly Room[] = () => []) {
     const files = new MemoryFiles(this.clock.incarnation());
     this.runtime = new RuntimeWorld(this.clock, files);
@@ -47,7 +47,7 @@ export class ClusterScene {
     await this.clock.run(this.clock.nowMs + forMs);
   }
 
-  /** Ends a pod's container, as a crash does. */
+  /** Makes a pod's container crash. */
   crash(uid: string): void {
     const container = this.runtime.running(uid, "main");
     assert.ok(container, `${uid} runs`);
@@ -58,7 +58,7 @@ export class ClusterScene {
     return this.runtime.running(uid, "main") !== undefined;
   }
 
-  /** What the server says of a pod: its phase, readiness, and its container's restarts. */
+  /** A pod's status at the server: phase, readiness, and its container's restarts. */
   told(uid: string): readonly unknown[] {
     const { value } = this.cluster.pod(uid) ?? this.cluster.mirrors()[0] ?? {};
     assert.ok(value, `the server has ${uid}`);
@@ -67,12 +67,12 @@ export class ClusterScene {
     return [status["phase"], conditionOf(value, "Ready"), container?.["restartCount"]];
   }
 
-  /** What Events tell of a pod, as `Type Reason: message`, in their order. */
+  /** A pod's Events, as `Type Reason: message`, in order. */
   events(uid: string): string[] {
     return this.#told((about) => about["uid"] === uid);
   }
 
-  /** The same of the node. */
+  /** The node's Events. */
   get nodeEvents(): string[] {
     return this.#told((about) => about["kind"] === "Node");
   }
@@ -83,7 +83,7 @@ export class ClusterScene {
     return chosen.map(({ type, reason, message }) => `${String(type)} ${String(reason)}: ${String(message)}`);
   }
 
-  /** How the server has the states of a pod's containers. */
+  /** A pod's container states at the server. */
   containerStates(uid: string): Fields[] {
     const { value } = this.cluster.pod(uid) ?? {};
     return listAt(fieldsAt(value ?? {}, "status"), "containerStatuses").map((status) => fieldsAt(status, "state"));
@@ -95,7 +95,7 @@ export class ClusterScene {
     return node && conditionOf(node.value, "Ready");
   }
 
-  /** What was stopped by somebody since then. */
+  /** Containers stopped since then. */
   stopped(since: number): string[] {
     const stops = this.changes.slice(since).filter(({ type }) => type === "stopping" || type === "sandboxStopped");
     return stops.map(

@@ -19,7 +19,7 @@ import type { RuntimeWays } from "../../src/sim/runtime-ways.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import type { SimContainer } from "../../src/sim/world-model.ts";
 
-/** A container that runs until it is stopped, or ends by itself. */
+/** A container that runs until it is stopped, or exits by itself. */
 export function runs(name: string, more: Partial<Container> = {}): Container {
   const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false });
   return { name, image: "busybox", imagePullPolicy: "IfNotPresent", command, ...more };
@@ -43,22 +43,22 @@ export function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
   return { metadata: { name, namespace: "default", uid: podUid(uid) }, spec };
 }
 
-/** A node whose runtime works; what happens to its containers is written down as `what name`. */
+/** A node with a working runtime; events of its containers are recorded as `what name`. */
 export class Scene {
   readonly clock = new SimClock(1_700_000_000_000);
   readonly world: RuntimeWorld;
   readonly node: SimNode;
-  /** What goes wrong, while it does: nothing by itself. */
+  /** Current faults: none by default. */
   readonly faults: FaultWindows;
-  /** What the node counts of itself. */
+  /** The node's metrics. */
   readonly registry = new Registry();
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
   readonly #rules: Rule[] = [];
 
   /**
-   * @param allocatable what the node may give to pods, where that is limited
-   * @param ways of its runtime, which writes logs where they are given
-   * @param makeRooms what the node has beyond what every kubelet has; what they count goes into the registry
+   * @param allocatable limits of the node's resources
+   * @param ways of its runtime, which writes logs if they are given
+   * @param makeRooms additional rooms, whose metrics go into the registry
    */
   constructor(
     allocatable: Readonly<Record<string, string>> = {},
@@ -93,7 +93,7 @@ export class Scene {
     await this.clock.run(this.clock.nowMs + ms);
   }
 
-  /** What the rule finds broken from now on, as `rule: detail`. Nothing tells it of pods that go. */
+  /** Violations of the rule from now on, as `rule: detail`. It does not learn of removed pods. */
   judge(make: RuleMaker): readonly string[] {
     const { clock, world, node } = this;
     const broken: string[] = [];

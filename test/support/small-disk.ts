@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A file system of its own, in a file, mounted at a path until it is disposed of. */
+/** A file system in a file, mounted at a path until it is disposed of. */
 export class SmallDisk implements Disposable {
   readonly #directory: string;
   readonly #path: string;
@@ -19,7 +19,7 @@ export class SmallDisk implements Disposable {
     execFileSync("mount", ["-o", "loop", image, path]);
   }
 
-  /** Also what the kubelet has mounted there itself. */
+  /** Also unmounts what the kubelet has mounted there. */
   [Symbol.dispose](): void {
     for (let left = 8; left > 0; left--) {
       try {

@@ -12,7 +12,7 @@ import { machine } from "./machine.ts";
 const podLogs = "/var/log/pods";
 const logLinks = "/var/log/containers";
 
-/** Processes that were started for a state directory: by their arguments, or because they are in its pods' cgroup. */
+/** Processes of a state directory: by their arguments, or in its pods' cgroup. */
 export async function processesOf(layout: RuntimeLayout): Promise<{ pid: number; command: string }[]> {
   const inPods = new Set(await podProcesses(layout));
   const marks = new Set([layout.stateDirectory, layout.containerd.socket, layout.containerd.config]);
@@ -32,7 +32,7 @@ export async function mountsOf(layout: RuntimeLayout): Promise<string[]> {
   return targets.filter((target) => below.some((directory) => target.startsWith(directory)));
 }
 
-/** UIDs of all pods that the journal of a state directory tells of. */
+/** UIDs of all pods in a state directory's journal. */
 export async function journaledUids(layout: RuntimeLayout): Promise<ReadonlySet<string>> {
   const uids = new Set<string>();
   for (const name of await namesIn(layout.journal)) {
@@ -42,7 +42,7 @@ export async function journaledUids(layout: RuntimeLayout): Promise<ReadonlySet<
   return uids;
 }
 
-/** What a state directory, whose engine has ended, still has on this machine; each thing in a few words. */
+/** What is left on this machine of a state directory whose engine has exited; a few words each. */
 export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>): Promise<string[]> {
   const found: string[] = [];
   for (const { pid, command } of await processesOf(layout)) found.push(`process ${pid} ${command}`);
@@ -54,7 +54,7 @@ export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>)
   return found;
 }
 
-/** Rules in which CNI's plugins wrote the network's name, or, where they write none, an address of its pods. */
+/** Rules with the network's name, or, if CNI plugins write none, with an address of its pods. */
 async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
   const { stdout } = await systemProcesses.run("iptables-save", [], { timeoutMs: 30_000 });
   const subnet = (await readFile(layout.cni.subnetFile, "utf8").catch(() => "")).trim();
@@ -68,7 +68,7 @@ async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
   });
 }
 
-/** Locks stay: a lock's file is never removed. */
+/** Locks stay: a lock file is never removed. */
 const mayStay = new Set(["engine.lock"]);
 
 async function pathsLeft(layout: RuntimeLayout, uids: ReadonlySet<string>): Promise<string[]> {
@@ -94,7 +94,7 @@ async function addressesInUse(layout: RuntimeLayout): Promise<string[]> {
   return (await namesIn(directory)).filter((name) => /^[\d.]+$/.test(name)).map((name) => join(directory, name));
 }
 
-/** Links that log collectors follow, to logs of these pods. */
+/** Links for log collectors to logs of these pods. */
 async function logLinksOf(uids: ReadonlySet<string>): Promise<string[]> {
   const found: string[] = [];
   for (const name of await namesIn(logLinks)) {
@@ -106,7 +106,7 @@ async function logLinksOf(uids: ReadonlySet<string>): Promise<string[]> {
   return found;
 }
 
-/** Removes logs of pods and the links to them. */
+/** Removes pods' logs and the links to them. */
 export async function removeLogs(uids: ReadonlySet<string>): Promise<void> {
   for (const link of await logLinksOf(uids)) await rm(link, { force: true });
   for (const name of await namesIn(podLogs)) {
@@ -120,8 +120,8 @@ async function namesIn(directory: string): Promise<string[]> {
 }
 
 /**
- * Removes the directories that a node had to itself, and what outlasts it: the lock of its own runtime, and by what other
- * nodes know of its root directory.
+ * Removes a node's own directories and what outlasts it: the lock of its runtime, and the registration of its root
+ * directory.
  */
 export async function removeDirectories(layout: RuntimeLayout): Promise<void> {
   const { containerd, kubeletRoot, runDirectory, stateDirectory } = layout;
