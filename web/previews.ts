@@ -41,7 +41,11 @@ export function garbagePreview(preview: Preview<GarbageView> | undefined): Child
               h("strong", {}, kind),
               ` ${pod === undefined ? "" : `${pod} `}${name}`,
               bytes !== undefined && h("span", { class: "size" }, ` ${format.bytes(bytes)}`),
-              h("span", { class: stays === undefined ? "goes" : "kept" }, stays === undefined ? " would go" : ` ${stays}`),
+              h(
+                "span",
+                { class: stays === undefined ? "goes" : "kept" },
+                stays === undefined ? " would go" : ` ${stays}`,
+              ),
             ),
           ),
         ),

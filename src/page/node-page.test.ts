@@ -194,7 +194,13 @@ test("a page previews evictions and garbage collection, what goes before what st
   });
   const image = { kind: "image", name: "busybox:1.36", bytes: 4096 } as const;
   const used = { kind: "image", name: "web:1", stays: "in use" } as const;
-  world.engine.garbage = { items: [{ ...used, id: "2" }, { ...image, id: "1" }], failures: [] };
+  world.engine.garbage = {
+    items: [
+      { ...used, id: "2" },
+      { ...image, id: "1" },
+    ],
+    failures: [],
+  };
   assert.deepEqual(await ask("/ui/api/garbage"), { status: 200, body: { items: [image, used] } });
   world.engine.evictionProblem = new PodwrightError(ExitCode.badInput, "this node evicts no pods");
   assert.deepEqual(await ask("/ui/api/evictions"), { status: 400, body: { error: "this node evicts no pods" } });

@@ -33,7 +33,7 @@ import { SimObjects } from "./objects.ts";
 import type { AskedParts } from "./user-requests.ts";
 import { simEvictions } from "./sim-evictions.ts";
 
-/** A journal entry of a simulated life: with the simulated time at which it was written. */
+/** A journal entry with its simulated time. */
 export interface SimEntry extends JournalEntry {
   readonly atMs: number;
 }
@@ -48,12 +48,12 @@ interface Incarnation extends Built {
   readonly asked: AskedParts;
 }
 
-/** How long a supervisor waits before it starts podwright again that ended by itself. */
+/** Delay of a supervisor's restart after podwright has exited. */
 const supervisorMs = 5000;
 
 /**
  * A whole node on a simulated machine: the production managers behind simulated ports. The machine (files, cgroups,
- * runtime) outlives the node, which can be killed between any two steps and started again.
+ * runtime) outlives the node, which can be killed between any two steps and restarted.
  */
 export class SimNode {
   readonly files: MemoryFiles;
@@ -67,9 +67,9 @@ export class SimNode {
   readonly firewall: SimFirewall;
   readonly power: MachinePower;
   readonly entries: SimEntry[] = [];
-  /** What is wanted, as the sources would say it to a node that starts. */
+  /** The desired pods, as the sources deliver them to a starting node. */
   readonly desired: Map<string, Pod>;
-  /** How lives ended that should have gone on. */
+  /** Unexpected exits. */
   readonly crashes: string[] = [];
   readonly #settings: Required<SimNodeSettings>;
   #incarnation: Incarnation | undefined;
@@ -97,7 +97,7 @@ export class SimNode {
     settings.cluster?.writeObjects(this.objects);
   }
 
-  /** Undefined: the node stands alone. */
+  /** Undefined: a standalone node. */
   get cluster(): SimCluster | undefined {
     return this.#settings.cluster;
   }
@@ -106,12 +106,12 @@ export class SimNode {
     return this.#incarnation !== undefined;
   }
 
-  /** How many lives the node has had, this one included. */
+  /** The number of runs, including the current one. */
   get lives(): number {
     return this.#lives;
   }
 
-  /** When its pods are evicted; undefined: never. */
+  /** Undefined: no evictions. */
   get evictions(): EvictionConfig | undefined {
     return this.#settings.evictions;
   }
@@ -121,12 +121,12 @@ export class SimNode {
     return this.#incarnation?.evictions?.pressures ?? [];
   }
 
-  /** Names of what the living incarnation waits for. */
+  /** Names of the current incarnation's pending waits. */
   get waits(): string[] {
     return this.#incarnation?.clock.pending() ?? [];
   }
 
-  /** Starts a life of the node with what is wanted at this moment, unless one is going on. */
+  /** Starts a run of the node with the desired pods, unless one is in progress. */
   start(): void {
     if (this.#incarnation !== undefined || this.power.isOff) return;
     const incarnation = this.#build();
@@ -142,7 +142,7 @@ export class SimNode {
     });
   }
 
-  /** kill -9: nothing of this life has an effect any more. */
+  /** kill -9: nothing of this run has an effect any more. */
   kill(): void {
     const incarnation = this.#incarnation;
     if (incarnation === undefined) return;
@@ -152,13 +152,13 @@ export class SimNode {
     incarnation.connection.kill();
   }
 
-  /** Killed in the middle of what it does, after so many steps from now, and started again a while later. */
+  /** Kills the node after this many steps from now, and restarts it after a pause. */
   killAfter(steps: number, pauseMs: number): void {
     this.#fuse = steps;
     this.#pauseMs = pauseMs;
   }
 
-  /** Asks podwright to stop (SIGTERM): pods stay. Whatever it still waits for a minute later was leaked. */
+  /** Asks podwright to stop (SIGTERM), keeping pods. Waits that remain a minute later are leaks. */
   async stop(run: (forMs: number) => Promise<void>): Promise<string[]> {
     const incarnation = this.#incarnation;
     if (incarnation === undefined) return [];
@@ -169,7 +169,7 @@ export class SimNode {
     return waits;
   }
 
-  /** Simulated ms since which this life, the runtime and the machine do what they are asked; infinity while they do not. */
+  /** Simulated ms since when this run, the runtime and the machine have worked; infinity while they do not. */
   get soundSinceMs(): number {
     return this.#since(this.#settings.faults.soundSinceMs);
   }
@@ -179,7 +179,7 @@ export class SimNode {
     return this.#since(this.#settings.faults.obedientSinceMs);
   }
 
-  /** What the node may give to pods, where that is limited. */
+  /** The node's allocatable resources, where limited. */
   get allocatable(): Readonly<Record<string, string | number>> {
     return this.#settings.config.node.resources.allocatable;
   }
@@ -189,22 +189,22 @@ export class SimNode {
     return Number(this.#settings.config.cgroups.memoryBytes);
   }
 
-  /** Which dead containers it keeps. */
+  /** The policy for dead containers. */
   get garbage(): GarbagePolicy {
     return this.#settings.config.garbage;
   }
 
-  /** Simulated ms at which the disk last was at fault; infinity while it is. */
+  /** Simulated ms of the last disk fault; infinity during one. */
   get diskFaultMs(): number {
     return this.#settings.faults.diskFaultMs;
   }
 
-  /** The greatest slowness of calls so far: for so long one that is under way may still be carried out. */
+  /** The greatest slowness of calls so far: a call in progress may take effect that late. */
   get slowness(): number {
     return this.#slowness;
   }
 
-  /** False once a call could have an effect long after it was given up. */
+  /** False once a call could have an effect long after its caller gave up. */
   get callsAreTimely(): boolean {
     return !this.#everHung && this.#slowness === 1 && this.#settings.world.life === 1 && !this.#settings.world.down;
   }
@@ -232,7 +232,7 @@ export class SimNode {
     this.#handle("update", pod, "ManifestChanged", "a manifest was changed");
   }
 
-  /** @param graceSeconds less than the pod's own grace, when its removal says so */
+  /** @param graceSeconds if the removal asks for less than the pod's own grace period */
   remove(uid: string, graceSeconds?: number): void {
     const pod = this.desired.get(uid);
     if (pod === undefined) return;
@@ -240,7 +240,7 @@ export class SimNode {
     this.#handle("remove", pod, "ManifestRemoved", "its manifest was removed", graceSeconds);
   }
 
-  /** ConfigMaps and Secrets change, or come at last; told to the node when it lives. */
+  /** ConfigMaps and Secrets change, or are created; reported to a living node. */
   changeObjects(name: "settings" | "late"): void {
     if (name === "late") this.objects.letLateArrive();
     else this.objects.change();
@@ -257,7 +257,7 @@ export class SimNode {
     if (this.#incarnation !== undefined) request(this.#incarnation.asked, this.#incarnation.controller.signal);
   }
 
-  /** True when the pod is being stopped already, whatever for. */
+  /** True when the pod is already being stopped, for any reason. */
   isEnding(uid: string): boolean {
     return this.pods().some(({ view }) => view.ref.uid === uid && view.state.kind !== "syncing");
   }
@@ -266,17 +266,17 @@ export class SimNode {
     return this.#incarnation?.kubelet.pods.list() ?? [];
   }
 
-  /** What the living incarnation knows of its pods. */
+  /** The current incarnation's pods. */
   get statuses(): StatusManager | undefined {
     return this.#incarnation?.kubelet.statuses;
   }
 
-  /** Simulated ms at which something last was wrong between the node and the API server, 0: never. */
+  /** Simulated ms of the last fault between the node and the API server, 0: none. */
   get apiTroubleMs(): number {
     return this.cluster?.server.down === undefined ? this.#apiTroubleMs : this.#settings.clock.nowMs;
   }
 
-  /** Whether {@link pods} has what earlier lives left behind, and what is wanted by manifests. */
+  /** Whether {@link pods} includes those of earlier runs and of manifests. */
   get knowsAllPods(): boolean {
     return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.startUp.has("allKnown");
   }
@@ -329,7 +329,7 @@ export class SimNode {
     return { ...built, connection, clock, gate, controller: new AbortController(), manifests, evictions, asked };
   }
 
-  /** The way of one life to the API server. */
+  /** The connection of one run to the API server. */
   #api({ server, seen }: SimCluster, clock: Clock, gate: Gate): SimKubeConnection {
     const { faults, random, onRequest } = this.#settings;
     const onFault = (kind: string): void => {
@@ -370,7 +370,7 @@ export class SimNode {
   #crashed(error: unknown): void {
     const at = this.#settings.clock.nowMs;
     const message = `podwright ended by itself at ${at} ms: ${errorMessage(error)}`;
-    // A disk that can't be written to is a reason to end, and to be started again.
+    // podwright exits on an unwritable disk, and is restarted.
     const { current, diskFaultEndedMs } = this.#settings.faults;
     const isSound = !current.diskFull && current.diskErrors === 0 && at - diskFaultEndedMs > 60_000;
     if (isSound) this.crashes.push(message);
@@ -380,7 +380,7 @@ export class SimNode {
   }
 
   #handle(op: PodChange["op"], pod: Pod, code: CauseCode, message: string, graceSeconds?: number): void {
-    // What has not been read yet is read with all the rest.
+    // Unread changes are read with the rest.
     if (this.#incarnation?.manifests.isRead !== true) return;
     const grace = graceSeconds === undefined ? {} : { graceSeconds };
     this.#incarnation.kubelet.handle({ op, pod, cause: { code, message }, ...grace });

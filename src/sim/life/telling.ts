@@ -5,7 +5,7 @@ import type { Stage } from "./stage.ts";
 
 type Tell = (text: string, podUid?: string) => void;
 
-/** The stage, with all that is done to pods there told. */
+/** A stage that reports all actions on pods. */
 export function narratedStage(stage: Stage, tell: Tell): Stage {
   const { desired } = stage.node;
   return {
@@ -25,7 +25,7 @@ export function narratedStage(stage: Stage, tell: Tell): Stage {
   };
 }
 
-/** What came to be wanted otherwise, where nobody said so on the stage. */
+/** Reports changes of the desired state that no step reported. */
 export function tellDesired(before: ReadonlyMap<string, Pod>, after: ReadonlyMap<string, Pod>, tell: Tell): void {
   for (const [uid, pod] of after) {
     const old = before.get(uid);
@@ -34,7 +34,7 @@ export function tellDesired(before: ReadonlyMap<string, Pod>, after: ReadonlyMap
   for (const uid of before.keys()) if (!after.has(uid)) tell(`wants no longer ${uid}`, uid);
 }
 
-/** What goes wrong from here on, or no longer does. */
+/** Faults that begin or end here. */
 export function faultsText(before: Faults, after: Faults): string {
   return `what goes wrong: ${differences("", before, after).join(", ") || "as before"}`;
 }
