@@ -46,7 +46,7 @@ function pluginRooms(
 ): readonly Room[] {
   const { clock, files, volumeFiles } = ports;
   const plugins = pluginClient(clock);
-  const log = parent.child({ room: "csi" });
+  const log = parent.child({ component: "csi" });
   const called = metrics.csi.called.bind(metrics.csi);
   const csi = new CsiRoom(
     { ports, journal, log, plugins, called, client },
@@ -55,7 +55,7 @@ function pluginRooms(
   const registry = new PluginRegistry(
     {
       ...{ clock, files, volumeFiles, journal, plugins },
-      log: parent.child({ room: "plugins" }),
+      log: parent.child({ component: "plugins" }),
       handlers: [csi.handler],
       onSockets: (sockets) => metrics.csi.plugins(sockets),
     },
