@@ -10,7 +10,7 @@ import type { Room } from "../kubelet/room.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
-import type { PodUpdate, SourceName, SourceState } from "../sources/source.ts";
+import type { PodUpdate, SourceChange, SourceName, SourceState } from "../sources/source.ts";
 import type { ClusterVolumes } from "../volumes/volume-manager.ts";
 import { ClusterLink } from "./cluster-link.ts";
 import { ClusterObjects } from "./cluster-objects.ts";
@@ -48,6 +48,21 @@ export interface NodeParts {
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
+/** What sources hand over what they want to. */
+function receivers(mux: PodMux, link: ClusterLink | undefined) {
+  const changed = (): void => link?.wantedChanged();
+  return {
+    deliver: (source: SourceName, state: SourceState): void => {
+      mux.set(source, state);
+      changed();
+    },
+    change: (source: SourceName, change: SourceChange): void => {
+      mux.change(source, change);
+      changed();
+    },
+  };
+}
+
 /** Connects a kubelet, the merged sources and the cluster. */
 export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): NodeParts {
   const { ports, cri, journal, log, owns, features, pressure, logOwners, rooms, recorder, observer } = deps;
@@ -60,10 +75,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     place && new ClusterObjects({ client: place.client, clock, random, journal, log, news, files, servicesFile });
   const link = objects && new ClusterLink(objects);
   const volumes = new NodeVolumes();
-  const deliver = (source: SourceName, state: SourceState): void => {
-    mux.set(source, state);
-    link?.wantedChanged();
-  };
+  const { deliver, change } = receivers(mux, link);
   const sourcesReady = (source?: string): boolean => (source === undefined ? mux.allSourcesSeen() : mux.isSeen(source));
   const kubelet = new Kubelet(
     {
@@ -104,10 +116,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
         problems: (rooms ?? []).flatMap(({ node = [] }) => node),
         lastKnown,
         deliver: (state) => deliver("api", state),
-        change: (change) => {
-          mux.change("api", change);
-          link?.wantedChanged();
-        },
+        change: (one) => change("api", one),
       },
       { ...place, onRegistered: registeredIn(place, rooms ?? []) },
     );

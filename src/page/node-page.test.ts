@@ -183,7 +183,8 @@ test("a page previews evictions and garbage collection, what goes before what st
     const url = new URL(path, "http://page");
     const request = { path: url.pathname, query: url.searchParams, body: async () => "" };
     const { status, body } = await routes({ method: "GET", ...request, signal: world.signal });
-    return { status, body: JSON.parse(String(body)) };
+    assert.ok(typeof body === "string");
+    return { status, body: JSON.parse(body) };
   };
   world.engine.views.set("uid-web", podView({}));
   const [pod] = world.engine.pods();

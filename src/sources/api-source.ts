@@ -87,12 +87,12 @@ export class ApiSource {
   }
 
   #deliver(): void {
-    const pods = [...this.#pods.values()].flatMap((known) => wanted(known) ?? []);
+    const pods = [...this.#pods.values()].flatMap((each) => desired(each) ?? []);
     this.#deps.deliver({ pods, complete: this.#isComplete });
   }
 
   #change(before: Known | undefined, after: Known | undefined): void {
-    this.#deps.change({ left: before && wanted(before), came: after && wanted(after), complete: this.#isComplete });
+    this.#deps.change({ left: before && desired(before), came: after && desired(after), complete: this.#isComplete });
   }
 
   get #isComplete(): boolean {
@@ -101,7 +101,7 @@ export class ApiSource {
 }
 
 /** Undefined for a mirror pod. */
-function wanted({ pod, sourced }: Known): SourcedPod | undefined {
+function desired({ pod, sourced }: Known): SourcedPod | undefined {
   return isMirrorPod(pod) ? undefined : sourced;
 }
 
