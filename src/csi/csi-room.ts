@@ -63,6 +63,8 @@ export interface CsiRoomConfig {
 export interface CsiServices {
   readonly startUp: Pick<StartUp, "when">;
   readonly objects: Pick<ObjectLookup, "secret">;
+  /** Undefined without a cluster. */
+  readonly volumesInUse: UsedVolumes | undefined;
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "ask" | "known"> } | undefined;
 }
 
@@ -88,7 +90,6 @@ export class CsiRoom {
   readonly #publications = new Publications();
   #services: CsiServices | undefined;
   #calls: CallObjects | undefined;
-  readonly #inUse: UsedVolumes = { hold: () => {}, release: () => {} };
 
   constructor(deps: CsiRoomDependencies, { nodeName, rootDirectory, syncFrequencyMs }: CsiRoomConfig) {
     const { ports, journal, log, plugins, called, client } = deps;
@@ -98,7 +99,13 @@ export class CsiRoom {
     this.#objects = new CsiDriverObjects(clock);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, rootDirectory, nodeName);
-    this.#devices = new DeviceMounts({ clock, journal, log, drivers: this.#drivers, inUse: () => this.#inUse });
+    this.#devices = new DeviceMounts({
+      clock,
+      journal,
+      log,
+      drivers: this.#drivers,
+      inUse: () => this.#services?.volumesInUse,
+    });
     const own = { drivers: this.#drivers, objects: this.#objects };
     this.#refresh = new AllocatableRefresh({
       ...own,

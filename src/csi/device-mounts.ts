@@ -30,8 +30,8 @@ export interface StagedFiles {
 
 /** Says on the Node that volumes are in use: they must not be detached. */
 export interface UsedVolumes {
-  hold(volumeName: string, holder: string): void;
-  release(volumeName: string, holder: string): void;
+  use(volumeName: string, user: string): void;
+  release(volumeName: string, user: string): void;
 }
 
 export interface DeviceMountsDependencies {
@@ -39,8 +39,8 @@ export interface DeviceMountsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly drivers: DriverStore;
-  /** Known when the first volume is staged, or found. */
-  readonly inUse: () => UsedVolumes;
+  /** Undefined without a cluster: nobody would detach them. */
+  readonly inUse: () => UsedVolumes | undefined;
 }
 
 /**
@@ -98,7 +98,7 @@ export class DeviceMounts {
     const staging = this.#stagingOf(volume, files);
     if (staging.state === "absent") staging.state = "uncertain";
     staging.holders.add(holderOfFound);
-    this.#deps.inUse().hold(uniqueVolumeName(volume.driver, volume.handle), holderOfStaged);
+    this.#deps.inUse()?.use(uniqueVolumeName(volume.driver, volume.handle), holderOfStaged);
   }
 
   /** A pod's volume lies on the disk that is, or may be, published from it. */
@@ -124,7 +124,7 @@ export class DeviceMounts {
     const name = uniqueVolumeName(volume.driver, volume.handle);
     const staging = this.#stagingOf(volume, files);
     staging.holders.add(holder);
-    this.#deps.inUse().hold(name, holderOfStaged);
+    this.#deps.inUse()?.use(name, holderOfStaged);
     using _turn = await staging.turn.acquire(signal);
     if (staging.state === "staged") return;
     const before = staging.state;
@@ -219,7 +219,7 @@ export class DeviceMounts {
         if (staging.holders.size > 0) return undefined;
         const unique = uniqueVolumeName(driver, handle);
         this.#stagings.delete(unique);
-        inUse().release(unique, holderOfStaged);
+        inUse()?.release(unique, holderOfStaged);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();

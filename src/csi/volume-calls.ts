@@ -5,10 +5,11 @@ import type { Cause } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
 import type { AttachedVolume } from "../volumes/volume-plugin.ts";
 import { callSecrets, callTokens } from "./call-inputs.ts";
 import type { CsiClient } from "./csi-client.ts";
-import { clientProblem } from "./driver-store.ts";
+import { clientProblem, DriverMissingError } from "./driver-store.ts";
 import { podInfo, volumeCapability, type VolumeUse } from "./requests.ts";
 import { accessModeOf, type CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -53,7 +54,9 @@ export class VolumeCalls {
       return { client, driver: await objects.get(name, signal), attached, signal };
     } catch (error) {
       signal.throwIfAborted();
-      throw new VolumeError(clientProblem(operation, error), { cause: error });
+      const problem = clientProblem(operation, error);
+      if (!(error instanceof DriverMissingError)) throw new VolumeError(problem, { cause: error });
+      throw new AwaitedError(problem, drivers.registered(name), { cause: error });
     }
   }
 

@@ -8,7 +8,13 @@ import type { Managers } from "./managers.ts";
 export function connect(
   managers: Managers,
   rows: readonly Manager[],
-  { cluster, api, objects, rooms = [] }: Pick<KubeletDependencies, "cluster" | "api" | "objects" | "rooms">,
+  {
+    cluster,
+    api,
+    objects,
+    volumes,
+    rooms = [],
+  }: Pick<KubeletDependencies, "cluster" | "api" | "objects" | "volumes" | "rooms">,
 ): void {
   const { acting, allocations, gate, identity, killer, pods, probes, startUp, syncLoop, workers } = managers;
   identity.connect((change) => gate.handle(change));
@@ -38,6 +44,17 @@ export function connect(
     for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
   };
   const ready = (): boolean => gate.hasPassedAll();
-  const services = { pods, startUp, workers, ready, images: acting.images, killer, api, objects, restart };
+  const services = {
+    pods,
+    startUp,
+    workers,
+    ready,
+    images: acting.images,
+    killer,
+    api,
+    objects,
+    volumesInUse: volumes?.node,
+    restart,
+  };
   for (const room of rooms) room.connect?.(services);
 }

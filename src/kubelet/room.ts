@@ -5,6 +5,7 @@ import type { StartUp } from "../base/start-up.ts";
 import type { Images } from "../images/make-images.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
+import type { NodeVolumes } from "../node/node-volumes.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { ApiAccess } from "./api-access.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
@@ -57,6 +58,8 @@ export interface RoomServices {
   readonly api: ApiAccess | undefined;
   /** What pods refer to. */
   readonly objects: ObjectLookup;
+  /** Volumes that must not be detached; undefined: the node is in no cluster. */
+  readonly volumesInUse: Pick<NodeVolumes, "use" | "release"> | undefined;
   /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */
   readonly restart: (pod: Pod, cause: Cause) => void;
 }

@@ -141,6 +141,19 @@ const errorClasses = {
   },
   RegistrationError: { means: "A plugin of the node cannot be registered; it is retried.", remedy: seeMessage },
   NotifyError: { means: "A plugin did not take the answer to its registration; it is registered again." },
+  AttachLimitError: {
+    means: "The node has as many volumes of a driver as it can; the pod is rejected.",
+    remedy: "Run the pod on another node, or remove pods with volumes of that driver.",
+  },
+  AwaitedError: {
+    means: "A volume waits for something that is missing, e.g. its driver; it is retried.",
+    remedy: seeMessage,
+  },
+  ClaimError: {
+    means: "A claim cannot be used as the pod wants it, or not yet; it is looked at again.",
+    remedy: seeMessage,
+  },
+  StorageLookupError: { means: "A claim or its volume cannot be read from the API server; it is retried." },
   VolumeOperationError: { means: "A step of a volume's set-up failed; it is retried.", remedy: seeMessage },
   VolumeError: {
     means: "A volume of the pod cannot be set up; it is retried.",

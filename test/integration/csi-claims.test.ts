@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
+import type { Fields } from "../apiserver/objects.ts";
+import { boundPod } from "../support/bound-pod.ts";
+import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
+import { CsiDriver } from "../support/csi-driver.ts";
+import { until } from "../support/podwright.ts";
+
+/** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
+function makeClaim({ server }: ClusterNode, name: string, driver: string): void {
+  const claimRef = { namespace: "default", name, uid: "" };
+  const spec = { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" } };
+  const claim = server.admin.create({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name, namespace: "default", finalizers: ["kubernetes.io/pvc-protection"] },
+    spec: { accessModes: spec.accessModes, resources: { requests: spec.capacity }, volumeName: `pv-${name}` },
+  });
+  server.admin.create({
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: `pv-${name}` },
+    spec: {
+      ...spec,
+      volumeMode: "Filesystem",
+      mountOptions: ["noatime"],
+      claimRef: { ...claimRef, uid: claim.metadata.uid },
+      csi: { driver, volumeHandle: `handle-${name}`, volumeAttributes: { a: "b" } },
+    },
+  });
+  const status = { phase: "Bound", accessModes: spec.accessModes, capacity: spec.capacity };
+  server.admin.patch("persistentvolumeclaims", `default/${name}`, { status }, { subresource: "status" });
+}
+
+function claimPod(name: string, claim: string, mount: Fields = {}, spec: Fields = {}): Fields {
+  const container = { image: DEMO_IMAGE, volumeMounts: [{ name: "d", mountPath: "/data", ...mount }] };
+  return boundPod(name, container, { volumes: [{ name: "d", persistentVolumeClaim: { claimName: claim } }], ...spec });
+}
+
+async function deleted({ server }: ClusterNode, pod: string): Promise<void> {
+  server.admin.delete("pods", `default/${pod}`);
+  await server.admin.until("pods", `default/${pod}`, (object) => object === undefined, 30_000);
+}
+
+function volumesInUse({ server }: ClusterNode): unknown {
+  return (server.admin.get("nodes", "node1") as { status?: { volumesInUse?: unknown } }).status?.volumesInUse;
+}
+
+test("a claim's volume is staged once for all its pods, survives restarts, and is taken back after the last", async () => {
+  await withClusterNode(async (cluster, kubelet) => {
+    const { server, node } = cluster;
+    await cluster.nodeReady();
+    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    const root = node.podwright.layout.kubeletRoot;
+    await using driver = new CsiDriver({ root, directory });
+    server.admin.create({
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: driver.name },
+      spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
+    });
+    await driver.start();
+    makeClaim(cluster, "c", driver.name);
+
+    server.admin.create(claimPod("a", "c", { subPath: "s/t" }, { securityContext: { fsGroup: 2000 } }));
+    await cluster.ready("a");
+    server.admin.create(claimPod("b", "c"));
+    await cluster.ready("b");
+    assert.deepEqual(driver.effects, ["NodeStageVolume", "NodePublishVolume", "NodePublishVolume"]);
+    const [stage] = driver.callsOf("NodeStageVolume");
+    const staging = String(stage?.request["stagingTargetPath"]);
+    assert.match(staging, new RegExp(`^${root}/plugins/kubernetes.io/csi/${driver.name}/[0-9a-f]{64}/globalmount$`));
+    assert.deepEqual(stage?.request["volumeContext"], { a: "b" });
+    assert.deepEqual(JSON.parse(readFileSync(join(staging, "../vol_data.json"), "utf8")), {
+      driverName: driver.name,
+      volumeHandle: "handle-c",
+    });
+    const content = driver.volumes.content("handle-c");
+    const { gid, mode } = statSync(content);
+    assert.deepEqual([gid, mode & 0o7777], [2000, 0o2777 & (mode & 0o7777)]);
+    assert.ok(existsSync(join(content, "s/t")));
+    writeFileSync(join(content, "kept"), "data");
+    await until(
+      "volumesInUse",
+      async () => JSON.stringify(volumesInUse(cluster)) === `["kubernetes.io/csi/${driver.name}^handle-c"]`,
+    );
+
+    // Killed: what an earlier life left is taken back by what lies on the disk, once no pod uses it.
+    kubelet.child.kill("SIGKILL");
+    await kubelet.ended;
+    server.admin.delete("pods", "default/b");
+    await cluster.start();
+    await server.admin.until("pods", "default/b", (object) => object === undefined, 30_000);
+    assert.equal(driver.callsOf("NodeUnpublishVolume").length, 1);
+    assert.ok(!driver.effects.includes("NodeUnstageVolume"), "the other pod uses it");
+
+    driver.fail("NodeUnpublishVolume", "Internal", { times: 2 });
+    await deleted(cluster, "a");
+    await until("the volume to be unstaged", async () => driver.volumes.isIdle);
+    await until("its directory to go", async () => !existsSync(join(staging, "..")));
+    assert.equal(driver.callsOf("NodeUnpublishVolume").length, 4);
+    await until(
+      "volumesInUse",
+      async () => volumesInUse(cluster) === undefined || JSON.stringify(volumesInUse(cluster)) === "[]",
+    );
+    assert.equal(readFileSync(join(content, "kept"), "utf8"), "data");
+
+    // A stage of unknown outcome is taken back, a final one is not.
+    const unstaged = driver.callsOf("NodeUnstageVolume").length;
+    driver.fail("NodeStageVolume", "DeadlineExceeded", { times: 100, afterwards: true });
+    server.admin.create(claimPod("u", "c"));
+    await until("a stage", async () => driver.volumes.isStaged("handle-c"));
+    await deleted(cluster, "u");
+    await until("the volume to be unstaged", async () => driver.volumes.isIdle);
+    assert.equal(driver.callsOf("NodeUnstageVolume").length, unstaged + 1);
+    assert.deepEqual(driver.violations, []);
+    assert.equal(readFileSync(join(content, "kept"), "utf8"), "data");
+    rmSync(directory, { recursive: true });
+  }, DEMO_IMAGE);
+});
