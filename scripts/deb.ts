@@ -81,7 +81,7 @@ podwright: executable-stack-in-shared-library
 podwright: package-contains-documentation-outside-usr-share-doc
 `;
 
-function copyright(licences: string, ofNode: string): string {
+function copyright(licences: string): string {
   const indented = (text: string): string =>
     text
       .split("\n")
@@ -100,7 +100,7 @@ ${indented(licences)}
 Files: usr/lib/podwright/node_modules/node/*
 Copyright: Node.js contributors and those named below
 License: Node.js
-${indented(ofNode)}
+ The licences of Node.js and of what is in it are in /usr/share/doc/podwright/nodejs-notices.txt.gz.
 `;
 }
 
@@ -140,7 +140,8 @@ async function stage(tree: string, epoch: number): Promise<void> {
     await readFile(join(completions, "podwright.fish")),
   );
   const licences = await readFile(join(root, "share/licenses.txt"), "utf8");
-  await put(join(doc, "copyright"), copyright(licences, await nodeLicence()));
+  await put(join(doc, "copyright"), copyright(licences));
+  await put(join(doc, "nodejs-notices.txt.gz"), gzipSync(await nodeLicence(), { level: 9 }));
   await put(join(doc, "changelog.gz"), gzipSync(debianChangelog(epoch), { level: 9 }));
   await put(join(share, "lintian/overrides/podwright"), overrides);
 }
