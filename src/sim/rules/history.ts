@@ -11,7 +11,13 @@ type Stage = "created" | "startAsked" | "running" | "stopAsked" | "ended" | "rem
 /** The entries allowed at each stage, with the next stage. `created` may be skipped. */
 const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = {
   StartContainer: { created: "startAsked" },
-  ContainerStarted: { created: "running", startAsked: "running", stopAsked: "stopAsked" },
+  ContainerStarted: {
+    created: "running",
+    startAsked: "running",
+    stopAsked: "stopAsked",
+    // A start that was called off may have its effect while the container is being removed.
+    removedUnseen: "removedUnseen",
+  },
   StopContainer: {
     created: "created",
     startAsked: "stopAsked",
