@@ -52,6 +52,8 @@ export class PluginRegistry {
   readonly #backOff = new BackOff(firstRetryMs, longestRetryMs);
   /** Sockets that were taken away since the last look, whether or not another one is there now. */
   readonly #removed = new Set<string>();
+  /** Sockets that were found replaced before the watch reported that the earlier ones were taken away. */
+  readonly #announced = new Set<string>();
 
   /** @param directory `<root>/plugins_registry` */
   constructor(deps: PluginRegistryDependencies, directory: string) {
@@ -101,8 +103,15 @@ export class PluginRegistry {
     if (this.#watches.set(directories)) this.#wait.wake();
     const found = new Map(sockets.map((socket) => [socket.path, socket]));
     for (const [path, registration] of this.#registrations) {
-      const { identity } = registration.socket;
-      if (removed.has(path) || found.get(path)?.identity !== identity) this.#end(registration);
+      const now = found.get(path)?.identity;
+      if (now !== registration.socket.identity) {
+        this.#end(registration);
+        if (now === undefined || removed.has(path)) this.#announced.delete(path);
+        else this.#announced.add(path);
+      } else if (removed.has(path) && !this.#announced.delete(path)) {
+        // Another one took its place so soon that the two look alike.
+        this.#end(registration);
+      }
     }
     const nowMs = this.#deps.clock.monotonic();
     for (const socket of sockets) {

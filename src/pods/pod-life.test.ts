@@ -11,7 +11,7 @@ describe("the start of a pod", () => {
     const spec: PodSpec = {
       volumes: [{ name: "v", emptyDir: {} }],
       initContainers: [ends("i1", 3000, 0), runs("side", { restartPolicy: "Always" }), ends("i2", 3000, 0)],
-      containers: [runs("b"), runs("a")],
+      containers: [runs("b", { volumeMounts: [{ name: "v", mountPath: "/v" }] }), runs("a")],
     };
     scene.node.add(podOf(spec));
     await scene.pass(30_000);

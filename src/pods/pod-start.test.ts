@@ -7,7 +7,7 @@ describe("a start", () => {
   test("makes no sandbox for a pod whose volumes can't be had", async () => {
     const scene = new Scene();
     const volumes = [{ name: "v", configMap: { name: "nope" } }];
-    scene.node.add(podOf({ volumes, containers: [runs("c")] }));
+    scene.node.add(podOf({ volumes, containers: [runs("c", { volumeMounts: [{ name: "v", mountPath: "/v" }] })] }));
     await scene.pass(30_000);
     assert.ok(scene.entries("MountVolume").length > 0);
     assert.deepEqual(scene.entries("RunPodSandbox"), []);
