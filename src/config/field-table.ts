@@ -110,7 +110,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   mergeDefaultEvictionSettings: honoured,
   podsPerCore: honoured,
   enableControllerAttachDetach: as(
-    "sets the Node's annotation for the attach-detach controller; podwright attaches no volumes yet",
+    "sets the Node's annotation for the attach-detach controller; false: volumes that must be attached are an error",
   ),
   protectKernelDefaults: as(
     "false: kernel settings that differ from the kubelet's are changed; never by `podwright run`",

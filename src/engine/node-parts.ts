@@ -98,7 +98,6 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     },
     config,
   );
-  const lastKnown = async (running: readonly PodUid[]) => await lastKnownPods(files, config.node, running);
   const cluster =
     place &&
     new Cluster(
@@ -114,7 +113,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
         pressure,
         volumes,
         problems: (rooms ?? []).flatMap(({ node = [] }) => node),
-        lastKnown,
+        lastKnown: (running) => lastKnownPods(files, config.node, running),
         deliver: (state) => deliver("api", state),
         change: (one) => change("api", one),
       },

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { refused } from "../pods/rejection.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
 import type { Manager } from "./manager.ts";
 import type { Managers } from "./managers.ts";
@@ -40,6 +41,7 @@ export function connect(
     ready: () => gate.hasPassedAll(),
     changed: (uid, cause) => workers.wake(uid, cause),
   });
+  acting.volumes.connect((pod, rejection, entry) => void killer.kill(pod, refused(rejection, entry)));
   const restart = (pod: Pod, cause: Cause): void => {
     for (const op of ["remove", "add"] as const) syncLoop.handle({ op, pod, cause });
   };

@@ -3,6 +3,7 @@ import { beforeEach, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { onAbort } from "../base/abort.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
@@ -50,6 +51,8 @@ class AttachedPlugin implements VolumePlugin {
   readonly name = "example.org~attached";
   readonly followsObjects = false;
   readonly setUps: unknown[] = [];
+  /** The signals of upkeeps, which end with them. */
+  readonly kept: AbortSignal[] = [];
 
   owns({ persistentVolume }: VolumeSpec): boolean {
     return persistentVolume?.spec.csi !== undefined;
@@ -65,6 +68,15 @@ class AttachedPlugin implements VolumePlugin {
       ...{ name, type: "csi", hostPath: `/csi/${name}`, readOnly: false, own: true },
       isSetUp: async () => false,
       setUp: async (_signal, attached) => void this.setUps.push(attached),
+      upkeep: {
+        isDue: () => true,
+        run: async (upkeep) => {
+          this.kept.push(upkeep);
+          const ended = Promise.withResolvers<void>();
+          using _abort = onAbort(upkeep, ended.resolve);
+          await ended.promise;
+        },
+      },
     };
   }
 
@@ -78,6 +90,7 @@ class Fixture extends VolumesUnderTest {
   readonly storage = new Storage();
   readonly node = new NodeVolumes();
   readonly driver = new AttachedPlugin();
+  readonly rejected: unknown[] = [];
   labels: Readonly<Record<string, string>> = { "kubernetes.io/hostname": "n1" };
 
   constructor() {
@@ -94,6 +107,7 @@ class Fixture extends VolumesUnderTest {
   begin(byController = true): void {
     const { storage, node } = this;
     this.restart({ cluster: { storage, node, byController, labels: () => this.labels } }, [this.driver]);
+    this.manager.connect((_pod, rejection) => this.rejected.push(rejection));
   }
 
   /** A claim `ns/<name>` that is bound to a volume of the node's directory `/disks/<name>`. */
@@ -319,6 +333,8 @@ test("a pod whose volume exceeds its driver's limit fails as soon as that is kno
   await fixture.clock.advance(1000);
   const text = "unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: too many";
   await assert.rejects(mounted, { name: "AttachLimitError", message: text });
+  const message = `Pod was rejected: Node has reached its volume attachment limit, rejecting pod. ${text}`;
+  assert.deepEqual(fixture.rejected, [{ reason: "VolumeAttachmentLimitExceeded", message }]);
 });
 
 test("without the attach-detach controller nothing waits for it", async () => {
@@ -328,4 +344,20 @@ test("without the attach-detach controller nothing waits for it", async () => {
   await fixture.clock.advance(123_000);
   const reason = "attaching volumes from the kubelet is not supported (enableControllerAttachDetach is false)";
   await assert.rejects(mounted, (error: Error) => error.message.endsWith(reason));
+});
+
+test("a running pod's volume is looked after beside its steps, and no longer once its volumes go", async () => {
+  await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
+  const { node, storage, driver } = fixture;
+  const name = "kubernetes.io/csi/d^h";
+  node.seen({ volumesInUse: [name], volumesAttached: [{ name }] });
+  storage.attachments.set("csi-h", { metadata: { name: "csi-h" }, status: { attached: true } });
+  assert.equal(await fixture.manager.refresh(pod, cause, signal), true);
+  await fixture.clock.advance(0);
+  assert.equal(driver.kept.length, 1, "a pod of an earlier life, too");
+  await fixture.manager.refresh(pod, cause, signal);
+  await fixture.clock.advance(0);
+  assert.equal(driver.kept.length, 1, "one at a time");
+  await fixture.manager.release(podRef(pod), { cause }, signal);
+  assert.equal(driver.kept[0]?.aborted, true);
 });

@@ -22,6 +22,7 @@ import type { VolumeProvider } from "../runtime/providers.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
 import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtime/config/environment.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
+import { type Rejection, rejection } from "../pods/rejection.ts";
 import type { PodHolding, Release } from "../runtime/pod-holdings.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { AttachLimitError, Attachments } from "./attachments.ts";
@@ -35,6 +36,7 @@ import { VolumeOperationError } from "./volume-operation-error.ts";
 import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
 import { isExternal, type MountingPod, setUpProblem, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
+import { VolumeUpkeeps } from "./volume-upkeeps.ts";
 import { VolumeSpecs } from "./volume-specs.ts";
 import { type VolumeUse, volumeUse } from "./volume-use.ts";
 import { type UnownedVolume, type VolumesOfPod, VolumesOnDisk } from "./volumes-on-disk.ts";
@@ -95,6 +97,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   readonly #unowned: UnownedVolumes;
   readonly #setUp: VolumeSetUp;
   readonly #exclusive: ExclusiveVolumes;
+  readonly #upkeeps: VolumeUpkeeps;
+  #reject: ((pod: Pod, rejection: Rejection, entry: number) => void) | undefined;
   /** The real path of the node's root directory, constant while podwright runs. */
   #root: string | undefined;
 
@@ -114,6 +118,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       attachments: cluster && new Attachments({ clock, ...cluster }),
       nodeLabels: () => cluster?.labels(),
     });
+    this.#upkeeps = new VolumeUpkeeps(deps.log, this.#setUp);
   }
 
   async mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
@@ -135,10 +140,24 @@ export class VolumeManager implements VolumeProvider, PodHolding {
         return await this.#mountAll({ pod, use, paths, cause, progress, memory }, limited);
       });
     } catch (error) {
+      if (error instanceof AttachLimitError) this.#exceedsLimit(pod, error, cause);
       if (!(error instanceof DeadlineError)) throw error;
       const because = progress.problems.length > 0 ? progress.problems.join("; ") : error.message;
       throw new VolumeError(`unable to attach or mount volumes: ${progress.text(because)}`);
     }
+  }
+
+  /** @param reject ends a pod that the node cannot run after all */
+  connect(reject: (pod: Pod, rejection: Rejection, entry: number) => void): void {
+    this.#reject = reject;
+  }
+
+  #exceedsLimit(pod: Pod, error: AttachLimitError, cause: Cause): void {
+    const what = "VolumeAttachmentLimitExceeded";
+    const refusal = rejection(what, `Node has reached its volume attachment limit, rejecting pod. ${error.message}`);
+    const { message } = refusal;
+    const entry = this.#deps.journal.record({ kind: "decision", what, message, pod: podRef(pod), cause });
+    this.#reject?.(pod, refusal, entry);
   }
 
   async readFile(volume: MountedVolume, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
@@ -159,18 +178,21 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean> {
-    const volumes = (pod.spec.volumes ?? []).filter(
-      (volume) => this.#setUp.pluginOf(inlineSpec(volume))?.followsObjects === true,
-    );
-    if (volumes.length === 0) return true;
+    const use = volumeUse(pod);
+    const used = usedVolumes(pod, use);
+    const following = used.filter((volume) => this.#setUp.pluginOf(inlineSpec(volume))?.followsObjects === true);
+    const external = used.filter(isExternal);
+    if (following.length + external.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
     // Volumes being set up get the current objects; containers start afterwards, and the change is then synced.
     if (memory.turn.load.held > 0) return true;
+    const paths = await this.#pathsOf(pod.metadata.uid);
+    this.#upkeeps.begin({ pod, use, paths, memory }, external);
+    if (following.length === 0) return true;
     this.#deps.objects.renew?.(pod);
     using _turn = await memory.turn.acquire(signal);
-    const paths = await this.#pathsOf(pod.metadata.uid);
     let isFresh = true;
-    for (const volume of volumes) {
+    for (const volume of following) {
       try {
         await this.#refreshVolume(pod, this.#setUp.prepare(pod, inlineSpec(volume), paths), memory, cause);
       } catch (error) {
@@ -189,6 +211,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   /** Tears down the pod's volumes as found on the node; those that no plugin owns stay, and are reported. */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
+    await this.#upkeeps.stop(pod.uid);
     using _turn = await memory.turn.acquire(signal);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);

@@ -41,14 +41,18 @@ export interface VolumeSetUpDependencies {
   readonly nodeLabels: () => Readonly<Record<string, string>> | undefined;
 }
 
-/** A pod whose volumes are set up for a start. */
-export interface MountingPod {
+/** A pod with volumes. */
+export interface KeptPod {
   readonly pod: Pod;
   readonly use: VolumeUse;
   readonly paths: VolumePaths;
+  readonly memory: VolumeMemory;
+}
+
+/** A pod whose volumes are set up for a start. */
+export interface MountingPod extends KeptPod {
   readonly cause: Cause;
   readonly progress: MountProgress;
-  readonly memory: VolumeMemory;
 }
 
 /** What is remembered of a pod's volumes, by their names in the pod. */
@@ -102,6 +106,22 @@ export class VolumeSetUp {
         await this.#pause(volume, error, tries, signal);
       }
     }
+  }
+
+  /**
+   * Does what is due for a volume of a running pod.
+   * @throws VolumeError, or the signal's reason
+   */
+  async keepUp(kept: KeptPod, volume: Volume, signal: AbortSignal): Promise<void> {
+    const { pod, use, paths, memory } = kept;
+    const spec = memory.specs.get(volume.name) ?? (await this.#deps.specs.of(pod, volume, use, signal));
+    memory.specs.set(volume.name, spec);
+    const { upkeep } = this.prepare(pod, spec, paths);
+    if (upkeep?.isDue() !== true) return;
+    const request = await this.#plugin(spec).attachment?.(spec, signal);
+    const waiting = (): void => {};
+    const attached = request && (await this.#deps.attachments?.attached(request, pod.metadata.uid, waiting, signal));
+    await upkeep.run(signal, attached);
   }
 
   /** Nobody else tries again while the pod waits for something outside. */

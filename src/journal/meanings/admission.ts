@@ -27,6 +27,10 @@ export const admissionMeanings = {
     means: "The pod was rejected: the node has too little allocatable memory left.",
     remedy: lowerRequests,
   },
+  VolumeAttachmentLimitExceeded: {
+    means: "The pod was rejected: no more of the driver's volumes can be attached to the node.",
+    remedy: "Move pods with volumes of that driver to other nodes.",
+  },
   OutOfpods: {
     means: "The pod was rejected: the node already runs maxPods pods.",
     remedy: "Raise maxPods, or stop pods.",

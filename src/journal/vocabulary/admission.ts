@@ -19,6 +19,7 @@ export const admissionTerms = {
   SupplementalGroupsPolicyNotSupported: refused,
   SysctlForbidden: refused,
   UnexpectedAdmissionError: refused,
+  VolumeAttachmentLimitExceeded: refused,
   NodeAffinity: refusedUncounted,
   NodeName: refusedUncounted,
   NodePorts: refusedUncounted,
