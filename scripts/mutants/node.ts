@@ -9,22 +9,10 @@ export const nodeMutants: readonly Mutant[] = [
     to: "!assigned.has(pod.metadata.uid) && groupOf(this.#periods, pod) >= index,",
   },
   {
-    name: "shutdown-gives-pods-all-their-grace",
-    file: "src/shutdown/periods.ts",
-    from: "return Math.min(gracePeriodSeconds(pod), graceSeconds);",
-    to: "return Math.max(gracePeriodSeconds(pod), graceSeconds);",
-  },
-  {
     name: "shutdown-takes-new-pods",
     file: "src/shutdown/shutdown-manager.ts",
     from: "(this.#shutdown === undefined ? undefined : refusal)",
     to: "(this.#shutdown === undefined || this.#shutdown !== undefined ? undefined : refusal)",
-  },
-  {
-    name: "shutdown-forgotten-by-next-life",
-    file: "src/shutdown/shutdown-manager.ts",
-    from: "if (await session.isPreparingForShutdown(limit.signal)) this.#announced();",
-    to: "await session.isPreparingForShutdown(limit.signal);",
   },
   {
     name: "shutdown-holds-the-lock",
