@@ -147,8 +147,8 @@ describe("evictions", { concurrency: 2 }, () => {
       const limits = `memory.available<${Math.trunc(bytes / 2 ** 20) - spareMebibytes}Mi,pid.available<${number(processes) - spareProcesses}`;
       await cluster.start("--eviction-hard", limits, "--eviction-pressure-transition-period", "1s");
       await cluster.nodeReady();
-      // tail keeps what it reads until a line ends.
-      const hog = script("(head -c 1200m /dev/zero; sleep 36000) | tail -n 1");
+      // dd keeps its buffer until somebody reads the pipe.
+      const hog = script("dd if=/dev/zero bs=1200M count=1 | sleep 36000");
       admin.create(boundPod("hog", { ...hog, resources: { requests: { memory: "64Mi" } } }));
       const byMemory = await evictedPod(cluster, "hog");
       assert.match(
