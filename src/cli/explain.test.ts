@@ -56,3 +56,9 @@ test("an unknown name is an error with the nearest one, or with where all are", 
   assert.equal(remedyFor("CrashLoopBackof"), "did you mean CrashLoopBackOff?");
   assert.equal(remedyFor("zzzzzzzzzzzzzzzzzz"), "docs/messages.md lists all names");
 });
+
+test("names that are known are explained though another is unknown", () => {
+  const { terminal, output } = fakeTerminal();
+  assert.throws(() => explainCommand(terminal, ["PodAdded", "zzzzzzzzzzzzzzzzzz"], {}), PodwrightError);
+  assert.match(output(), /^PodAdded /u);
+});

@@ -7,20 +7,21 @@ import type { Terminal } from "./terminal.ts";
 /**
  * `podwright explain NAME…`: what names in the journal, in statuses and in errors mean, and what to do about them. Needs no
  * engine.
- * @throws PodwrightError (bad input) for an unknown name
+ * @throws PodwrightError (bad input) for an unknown name, once the others are explained
  */
 export function explainCommand(
   terminal: Terminal,
   names: readonly string[],
   options: { readonly json?: true },
 ): ExitCode {
-  const entries = names.flatMap((name) => {
-    const found = entriesOf(name);
-    if (found.length === 0) throw unknownName(name);
-    return found;
-  });
+  const found = names.map((name) => ({ name, entries: entriesOf(name) }));
+  const entries = found.flatMap((each) => each.entries);
   if (options.json === true) terminal.print(JSON.stringify(entries, undefined, 2));
-  else terminal.print(entries.map((entry) => explainText(entry, terminal.paint, terminal.columns)).join("\n\n"));
+  else if (entries.length > 0) {
+    terminal.print(entries.map((entry) => explainText(entry, terminal.paint, terminal.columns)).join("\n\n"));
+  }
+  const unknown = found.find((each) => each.entries.length === 0);
+  if (unknown !== undefined) throw unknownName(unknown.name);
   return ExitCode.done;
 }
 
