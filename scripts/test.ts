@@ -1,6 +1,6 @@
 /**
- * The test runner. Small unit tests share a process, every other file has one of its own. Unit tests run two at a time,
- * integration tests three, the others one after the other.
+ * The test runner. Small unit tests share a process, every other file has one of its own. Unit and integration tests run two
+ * at a time, the others one after the other.
  *
  *   test.ts [--unit] [--long] [--vm] [--again] [PATH…]
  *
@@ -69,7 +69,7 @@ function plan(options: {
     groups.push({ files: find("test/sim/*.test.ts"), atOnce: 1, timeoutMs: 20 * minuteMs, needsRoot: false });
     // Mostly idle waits; each has its own node.
     const files = find("test/integration/**/*.test.ts");
-    groups.push({ files, atOnce: 3, timeoutMs: 10 * minuteMs, needsRoot: true });
+    groups.push({ files, atOnce: 2, timeoutMs: 10 * minuteMs, needsRoot: true });
   }
   if (options.long) {
     groups.push({ files: find("test/long/**/*.test.ts"), atOnce: 1, timeoutMs: 60 * minuteMs, needsRoot: true });
