@@ -3,6 +3,7 @@ import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { testDirectory } from "../../src/linux/processes/testing.ts";
+import type { PodView } from "../../src/server/local-api.ts";
 import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
 import { podObject, politeSleep } from "../support/manifests.ts";
 import { until } from "../support/podwright.ts";
@@ -52,11 +53,15 @@ test(
 
       bus.announce(true);
       await until("the lock to be released", async () => bus.locks === 0, 30_000);
-      // One that outlasts its group's time is not waited for, and ends a little later.
-      await podwright.waitFor("all containers to end", (pods) => {
-        const containers = pods.flatMap((pod) => pod.containers);
-        return containers.length === 3 && containers.every(({ state }) => state === "terminated");
-      });
+      const inOrder = (pods: readonly PodView[]): string[] =>
+        names.flatMap((name) => {
+          const pod = pods.find((each) => each.name === `${name}-node1`);
+          return (pod?.containers ?? []).map(({ state }) => `${name} ${state}`);
+        });
+      const [low, , high] = inOrder(await podwright.pods());
+      assert.deepEqual([low, high], ["low terminated", "high terminated"]);
+      // It outlasted its group's time, so that nobody waited for it.
+      await podwright.waitFor("the overdue pod to end", (pods) => inOrder(pods)[1] === "middle terminated", 10_000);
       const groups = [
         ...kubelet.stderr.matchAll(/all pods of the shutdown group have ended|is over before its pods have/gu),
       ];
