@@ -102,7 +102,7 @@ async function passOtherEngines(
 async function anotherEngineLives({ processes, layout }: MachineContext): Promise<boolean> {
   return (await processes.list()).some(({ arguments: words }) => {
     const flag = words.indexOf("--state-dir");
-    return flag > 0 && words[flag - 1] === "engine" && words[flag + 1] === layout.stateDirectory;
+    return words.slice(0, Math.max(flag, 0)).includes("engine") && words[flag + 1] === layout.stateDirectory;
   });
 }
 
