@@ -18,14 +18,16 @@ export interface Preflight {
   readonly facts: MachineFacts | undefined;
 }
 
-/** Makes a check and takes its finding; false when it has failed. */
-type Add = (name: string, check: () => Check | Promise<Check>) => Promise<boolean>;
+type Finding = Check | readonly Check[];
+
+/** Makes a check and takes what it finds; false when something of it has failed. */
+type Add = (name: string, check: () => Finding | Promise<Finding>) => Promise<boolean>;
 
 function into(checks: Check[]): Add {
   return async (name, check) => {
-    const result = await settle(name, check);
-    checks.push(result);
-    return result.ok !== "failed";
+    const found = [await settle(name, check)].flat();
+    checks.push(...found);
+    return found.every(({ ok }) => ok !== "failed");
   };
 }
 
@@ -61,7 +63,7 @@ export async function preflight(context: CheckContext): Promise<Preflight> {
   const isAble = isRoot && (await add("capabilities", () => checkCapabilities(status)));
   await add("control groups", () => checkCgroups(context));
   const found = await findPrograms(context.files, context.searchPath);
-  for (const check of await checkPrograms(context, found)) await add("programs", () => check);
+  await add("programs", () => checkPrograms(context, found));
   if (!isAble) return { checks, facts: undefined };
 
   if (await add("state directory", () => checkStateDirectory(context))) {
@@ -93,7 +95,7 @@ export function requireReady({ checks, facts }: Preflight): MachineFacts {
 }
 
 /** A check that throws has failed. */
-async function settle(name: string, check: () => Check | Promise<Check>): Promise<Check> {
+async function settle(name: string, check: () => Finding | Promise<Finding>): Promise<Finding> {
   try {
     return await check();
   } catch (error) {
