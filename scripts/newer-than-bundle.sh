@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname -- "$0")/.."
 if [ -f dist/podwright.js ]; then
-  find src web package.json package-lock.json scripts/build.ts scripts/launch.ts scripts/warm-up.ts \
+  find src web package.json package-lock.json scripts/build.ts scripts/bundled-packages.ts scripts/launch.ts \
+    scripts/warm-up.ts \
     ! -name '*.test.ts' -newer dist/podwright.js | head -n 1
 else
   echo "all of it: there is no bundle"
