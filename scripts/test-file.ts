@@ -35,7 +35,6 @@ const graceMs = 10_000;
 const outputLimit = 64 * 1024;
 
 const togetherEntry = "scripts/test-together.ts";
-const holdsNoTest = "holds no test";
 
 interface Exit {
   readonly code: number | null;
@@ -113,7 +112,7 @@ function explainCrash(exit: Exit, tests: readonly TestOutcome[], timeoutMs: numb
   const failed = tests.some((test) => test.outcome === "failed");
   if (exit.code !== 0 && !failed) return `exited with code ${exit.code} though no test failed`;
   if (exit.code !== 0 && exit.code !== 1) return `exited with code ${exit.code}`;
-  if (tests.length === 0) return holdsNoTest;
+  if (tests.length === 0) return "holds no test";
   return undefined;
 }
 

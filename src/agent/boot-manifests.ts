@@ -8,7 +8,8 @@ import type { Logger } from "../ports/log.ts";
 import type { Network } from "../ports/network.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 import type { AppliedPod, ApplyRequest, LocalApi } from "../server/local-api.ts";
-import { isManifestName, loadManifests } from "../sources/load.ts";
+import { loadManifests, manifestNames } from "../sources/load.ts";
+import { tell } from "./supervision.ts";
 
 /** The watch may miss a change. */
 const periodMs = 60_000;
@@ -62,7 +63,7 @@ export class BootManifests {
 
   /** Until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { files, log } = this.#deps;
+    const { clock, files, log, serviceManager: manager } = this.#deps;
     const { directory } = this.#places;
     let watch: Disposable | undefined;
     while (!signal.aborted) {
@@ -77,12 +78,16 @@ export class BootManifests {
       this.#reloads = false;
       if (reloads) {
         this.#last = undefined;
-        await this.#tell(["RELOADING=1", `MONOTONIC_USEC=${Math.round(this.#deps.clock.monotonic() * 1000)}`]);
+        await tell(
+          { clock, log, manager },
+          ["RELOADING=1", `MONOTONIC_USEC=${Math.round(clock.monotonic() * 1000)}`],
+          signal,
+        );
       }
       await this.#look(signal).catch((error: unknown) => {
         if (!signal.aborted) log.error("cannot apply the manifests", { directory, error: errorMessage(error) });
       });
-      if (reloads) await this.#tell(["READY=1"]);
+      if (reloads) await tell({ clock, log, manager }, ["READY=1"], signal);
       await this.#wait.for(periodMs, signal);
     }
     watch?.[Symbol.dispose]();
@@ -107,8 +112,7 @@ export class BootManifests {
 
   async #read(signal: AbortSignal): Promise<Seen> {
     const { directory } = this.#places;
-    const names = (await this.#deps.files.list(directory)).map(({ name }) => name).filter(isManifestName);
-    const paths = names.toSorted().map((name) => `${directory}/${name}`);
+    const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
     const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: async () => new Uint8Array() };
     const { pods, configMaps, secrets, errors } = await loadManifests(paths, deps, signal);
     return { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) };
@@ -131,13 +135,6 @@ export class BootManifests {
 
   async #remember(names: readonly string[]): Promise<void> {
     await this.#deps.files.writeAtomic(this.#places.memory, `${JSON.stringify(names)}\n`, 0o600);
-  }
-
-  async #tell(assignments: readonly string[]): Promise<void> {
-    const { serviceManager, log } = this.#deps;
-    await serviceManager?.notify(assignments).catch((error: unknown) => {
-      log.error("cannot notify the service manager", { assignments, error: errorMessage(error) });
-    });
   }
 }
 

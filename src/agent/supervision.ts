@@ -38,13 +38,13 @@ export async function supervise(deps: SupervisionDependencies, node: Supervised,
   const { watchdogMs } = manager;
   const periodMs = Math.min(watchdogMs === undefined ? statusPeriodMs : watchdogMs / 2, statusPeriodMs);
   if (watchdogMs !== undefined) log.info("systemd watchdog started", { periodMs });
-  let told = statusOf(node);
+  let told = statusOf(node, failingOf(node));
   await tell(deps, ["READY=1", told], signal);
   for (;;) {
     await clock.sleep("next word to the service manager", periodMs, signal).catch(() => {});
     if (signal.aborted) break;
-    const status = statusOf(node);
-    const failing = node.health().find(({ ok }) => !ok);
+    const failing = failingOf(node);
+    const status = statusOf(node, failing);
     if (failing !== undefined && watchdogMs !== undefined) {
       log.error("systemd watchdog not notified, node is unhealthy", { check: failing.name, detail: failing.detail });
     }
@@ -55,8 +55,13 @@ export async function supervise(deps: SupervisionDependencies, node: Supervised,
   await tell(deps, ["STOPPING=1"], signal);
 }
 
-function statusOf(node: Supervised): string {
-  const failing = node.health().find(({ ok }) => !ok);
+type Failing = Health["checks"][number] | undefined;
+
+function failingOf(node: Supervised): Failing {
+  return node.health().find(({ ok }) => !ok);
+}
+
+function statusOf(node: Supervised, failing: Failing): string {
   if (failing !== undefined) return `STATUS=unhealthy: ${failing.name}: ${failing.detail}`.replaceAll("\n", " ");
   const pods = node.nodePods().filter(({ ended }) => !ended);
   const ready = pods.filter(({ status }) => {
@@ -65,8 +70,8 @@ function statusOf(node: Supervised): string {
   return `STATUS=${pods.length} ${pods.length === 1 ? "pod" : "pods"}, ${ready.length} ready`;
 }
 
-/** False when it could not be told. */
-async function tell(
+/** Tells the service manager, if there is one, with retries. False when it could not be told. */
+export async function tell(
   { clock, log, manager }: SupervisionDependencies,
   assignments: readonly string[],
   signal: AbortSignal,

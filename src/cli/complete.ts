@@ -1,6 +1,4 @@
 import type { Command, Option } from "commander";
-import { kubeletHelp } from "../config/flags.ts";
-import { catalogue } from "../journal/catalogue.ts";
 import type { PodView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 
@@ -37,7 +35,7 @@ export async function complete(
     const named = commands.map((command) => ({ text: command.name(), about: command.summary() }));
     return startingWith(current, current.startsWith("-") ? optionNames(help.visibleOptions(program)) : named);
   }
-  if (name === "kubelet") return startingWith(current, kubeletFlags());
+  if (name === "kubelet") return startingWith(current, await kubeletFlags());
   const command = commands.find((candidate) => candidate.name() === name);
   if (command === undefined || rest.includes("--")) return [];
   const position: Position = { command, words: rest };
@@ -58,7 +56,9 @@ function optionNames(options: readonly Option[]): Candidate[] {
   );
 }
 
-function kubeletFlags(): Candidate[] {
+async function kubeletFlags(): Promise<Candidate[]> {
+  // As the catalogue: only who asks for it loads it.
+  const { kubeletHelp } = await import("../config/flags.ts");
   return [...kubeletHelp().matchAll(/^ {2}(--[\w-]+) +(.*)$/gmu)].map(([, text = "", about]) => ({ text, about }));
 }
 
@@ -95,8 +95,10 @@ async function operandsOf(
       return (await podsFor(words, pods)).map((pod) => ({ text: podLabel(pod), about: pod.phase }));
     case "container":
       return containersOf(await podsFor(words, pods), given[0]);
-    case "name":
+    case "name": {
+      const { catalogue } = await import("../journal/catalogue.ts");
       return catalogue().map(({ name, kind }) => ({ text: name, about: kind }));
+    }
     default:
       return [];
   }

@@ -5,7 +5,8 @@ import { preflight, requireReady } from "../private-runtime/preflight/preflight.
 import type { ApplyRequest } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { maxManifestBytes } from "../sources/decode.ts";
-import { isManifestName } from "../sources/load.ts";
+import { isManifestName, manifestNames } from "../sources/load.ts";
+import { objectKey } from "../sources/run-objects.ts";
 import { findEngine, searchPath } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";
 import { printError, printWarning } from "./error-output.ts";
@@ -69,8 +70,7 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
     }
     const path = resolve(process.cwd(), operand);
     if ((await typeOf({ files }, path)) === "directory") {
-      const names = (await files.list(path)).map(({ name }) => name).filter(isManifestName);
-      for (const name of names.toSorted()) add(join(path, name));
+      for (const name of await manifestNames(files, path)) add(join(path, name));
     } else if (isManifestName(basename(path))) {
       add(path);
     } else {
@@ -125,7 +125,7 @@ export async function disableCommand(
 ): Promise<ExitCode> {
   const { terminal, files } = context;
   using interrupts = new Interrupts(process, terminal.closed);
-  const present = (await files.list(places.manifests)).map(({ name }) => name).filter(isManifestName);
+  const present = await manifestNames(files, places.manifests);
   const names = operands.length === 0 ? present : operands.map((operand) => basename(operand));
   const unknown = names.find((name) => !present.includes(name));
   if (unknown !== undefined || names.length === 0) {
@@ -133,8 +133,7 @@ export async function disableCommand(
       ExitCode.badInput,
       unknown === undefined ? "nothing is enabled" : `${unknown} is not enabled`,
       {
-        remedy:
-          present.length === 0 ? `${places.manifests} has no manifests` : `enabled: ${present.toSorted().join(", ")}`,
+        remedy: present.length === 0 ? `${places.manifests} has no manifests` : `enabled: ${present.join(", ")}`,
       },
     );
   }
@@ -152,11 +151,9 @@ export async function disableCommand(
 async function stopPods(context: MachineContext, request: ApplyRequest, signal: AbortSignal): Promise<void> {
   if ((await findEngine(context)) === undefined) return;
   const session = new EngineSession(context, {}, signal);
-  const wanted = new Set(
-    request.pods.map(({ metadata: { namespace, name } }) => `${namespace || "default"}/${name ?? ""}`),
-  );
+  const wanted = new Set(request.pods.map(({ metadata }) => objectKey(metadata)));
   const views = await session.call((engine) => engine.pods());
-  const pods: readonly PodRef[] = views.filter(({ namespace, name }) => wanted.has(`${namespace}/${name}`));
+  const pods: readonly PodRef[] = views.filter(({ namespace, name }) => wanted.has(objectKey({ namespace, name })));
   await requestStop(session, pods, undefined);
   await waitUntilGone(context, session, pods, { quiet: false, signal });
 }

@@ -4,8 +4,8 @@ import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import { doctorLines } from "./doctor.ts";
 import { installedKubelet, kubeletFindings } from "./kubelet-findings.ts";
 import type { MachineContext } from "./machine-context.ts";
-import { requireSystemd, systemctl, writeUnit } from "./services.ts";
-import { kubeletDropIn, type ServicePlaces, unitMark } from "./service-units.ts";
+import { isOurs, requireSystemd, systemctl, writeUnit } from "./services.ts";
+import { kubeletDropIn, type ServicePlaces } from "./service-units.ts";
 
 export interface JoinOptions {
   readonly fromKubeadm?: true;
@@ -56,8 +56,7 @@ export async function leaveCommand(context: MachineContext, places: ServicePlace
       remedy: `${path} is missing`,
     });
   }
-  const text = new TextDecoder().decode(await files.read(path, 64 * 1024));
-  if (!text.startsWith(unitMark)) throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`);
+  if (!(await isOurs(files, path))) throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`);
   await files.remove(path);
   await systemctl(processes, ["daemon-reload"]);
   await systemctl(processes, ["restart", kubeletService]);

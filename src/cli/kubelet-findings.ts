@@ -7,7 +7,7 @@ import { connectCri } from "../cri/client.ts";
 import { socketEndpoint } from "../config/settings.ts";
 import type { Files } from "../ports/files.ts";
 import { type Check, failed, passed, warned } from "../private-runtime/preflight/check.ts";
-import { isManifestName, loadManifests } from "../sources/load.ts";
+import { loadManifests, manifestNames } from "../sources/load.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { checkRuntime } from "./runtime-check.ts";
 import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
@@ -97,9 +97,8 @@ async function manifestChecks(
   { staticPodPath = "" }: KubeletConfiguration,
 ): Promise<readonly Check[]> {
   if (staticPodPath === "") return [];
-  const names = (await files.list(staticPodPath)).map(({ name }) => name).filter(isManifestName);
   const deps = { clock, files, network, workingDirectory: "/", readStandardInput: async () => new Uint8Array() };
-  const paths = names.map((name) => join(staticPodPath, name));
+  const paths = (await manifestNames(files, staticPodPath)).map((name) => join(staticPodPath, name));
   const { pods, errors } = await loadManifests(paths, deps, AbortSignal.any([]));
   const rejected = errors.map(({ message }) => failed("static pods", message, "podwright would not run this pod"));
   const without = pods.filter(({ metadata: { uid } }) => uid === undefined).length;

@@ -48,7 +48,8 @@ export async function removeUnit(
   return true;
 }
 
-async function isOurs(files: Files, path: string): Promise<boolean> {
+/** Whether podwright wrote the unit, or its drop-in. */
+export async function isOurs(files: Files, path: string): Promise<boolean> {
   return new TextDecoder().decode(await files.read(path, 64 * 1024)).startsWith(unitMark);
 }
 

@@ -32,6 +32,15 @@ export interface LoadedManifests {
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
+/** Names of the manifests in a directory, sorted. */
+export async function manifestNames(files: Pick<Files, "list">, directory: string): Promise<string[]> {
+  const entries = await files.list(directory);
+  return entries
+    .map(({ name }) => name)
+    .filter(isManifestName)
+    .toSorted();
+}
+
 /**
  * Reads the manifests that a command was given: files, directories (their .yaml, .yml and .json files, not those in
  * directories below), http and https URLs, and `-` for standard input. Whatever has an error is left out and reported;
@@ -139,14 +148,13 @@ async function* readPath(
   if (type instanceof ManifestError) {
     yield type;
   } else if (type === "directory") {
-    const entries = await attempt(path, () => files.list(absolute));
-    if (entries instanceof ManifestError) {
-      yield entries;
+    const names = await attempt(path, () => manifestNames(files, absolute));
+    if (names instanceof ManifestError) {
+      yield names;
       return;
     }
-    const names = entries.map((entry) => entry.name).filter(isManifestName);
     if (names.length === 0) yield new ManifestError({ file: path }, "holds no .yaml, .yml or .json file");
-    for (const name of names.toSorted()) yield await read(join(path, name), join(absolute, name));
+    for (const name of names) yield await read(join(path, name), join(absolute, name));
   } else {
     yield await read(path, absolute);
   }

@@ -35,7 +35,7 @@ export function createLogger(options: LoggerOptions): AdjustableLogger {
   const least = { level: options.level };
   const human = options.human ?? (stream === undefined && process.stderr.isTTY);
   const prioritised = options.prioritised ?? (stream === undefined && isJournal());
-  const lines = stream ?? standardError();
+  const lines = (): DestinationStream => stream ?? standardError();
   const log = pino(
     {
       level: "debug",
@@ -43,7 +43,7 @@ export function createLogger(options: LoggerOptions): AdjustableLogger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    human ? humanStream(stream ?? process.stderr) : prioritised ? journalStream(lines) : lines,
+    human ? humanStream(stream ?? process.stderr) : prioritised ? journalStream(lines()) : lines(),
   );
   return {
     ...wrap(log, least),

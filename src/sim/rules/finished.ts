@@ -1,8 +1,8 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { CauseCode, EntryName } from "../../journal/vocabulary.ts";
 import type { SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
-import { runsAgain } from "./shutdown.ts";
 
 /** More than recording state on the disk takes. */
 const writtenMs = 60_000;
@@ -58,10 +58,13 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
     },
     entry: ({ kind, what, pod, seq, of = 0, cause }) => {
       if (what === lifeStarted) for (const known of [gone, asked]) known.clear();
-      // The machine has started again, or goes on.
+      // The machine has started again, or goes on: static pods run again, whatever became of them in the shutdown.
       if (node.power.boots !== boots || what === "ShutdownCancelled") {
         boots = node.power.boots;
-        for (const uid of over.keys()) if (runsAgain(pods.get(uid))) over.delete(uid);
+        for (const uid of over.keys()) {
+          const ended = pods.get(uid);
+          if (ended !== undefined && isStaticPod(ended)) over.delete(uid);
+        }
       }
       asked.delete(of);
       if (pod === undefined) return;

@@ -1,4 +1,3 @@
-import { isStaticPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { graceWithin, groupOf } from "../../shutdown/periods.ts";
@@ -111,9 +110,4 @@ export class Shutdowns implements Rule {
     const { node, clock } = this.#scene;
     return node.callsAreTimely && node.soundSinceMs + recoveredMs < clock.nowMs;
   }
-}
-
-/** What became of pods in a shutdown is forgotten by these: they run again. */
-export function runsAgain(pod: Pod | undefined): boolean {
-  return pod !== undefined && isStaticPod(pod);
 }
