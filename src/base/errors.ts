@@ -32,3 +32,11 @@ export type PodwrightErrorOptions = ErrorOptions & {
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The first of that kind among an error and its causes. */
+export function causeOf<T extends Error>(error: unknown, kind: abstract new (...args: never[]) => T): T | undefined {
+  for (let link = error; link instanceof Error && link.cause !== link; link = link.cause) {
+    if (link instanceof kind) return link;
+  }
+  return undefined;
+}

@@ -15,6 +15,8 @@ import { MemoryFiles } from "../sim/files.ts";
 import { SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 import type { AttachmentRequest, PreparedVolume, VolumePlugin } from "./volume-plugin.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import { AwaitedError } from "./awaited-error.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 
 const signal = new AbortController().signal;
@@ -51,6 +53,8 @@ class AttachedPlugin implements VolumePlugin {
   readonly name = "example.org~attached";
   readonly followsObjects = false;
   readonly setUps: unknown[] = [];
+  /** Why volumes cannot be set up. */
+  problem: Error | undefined;
   /** The signals of upkeeps, which end with them. */
   readonly kept: AbortSignal[] = [];
 
@@ -67,7 +71,10 @@ class AttachedPlugin implements VolumePlugin {
     return {
       ...{ name, type: "csi", hostPath: `/csi/${name}`, readOnly: false, own: true },
       isSetUp: async () => false,
-      setUp: async (_signal, attached) => void this.setUps.push(attached),
+      setUp: async (_signal, attached) => {
+        if (this.problem !== undefined) throw this.problem;
+        this.setUps.push(attached);
+      },
       upkeep: {
         isDue: () => true,
         run: async (upkeep) => {
@@ -323,6 +330,26 @@ test("an attachable volume is in use before it is waited for, and set up with th
   ]);
   await fixture.manager.release(podRef(pod), { cause }, signal);
   assert.deepEqual(node.used, []);
+});
+
+test("a volume that waits for its driver is set up as soon as that is there", async () => {
+  await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
+  const { node, storage, driver } = fixture;
+  const name = "kubernetes.io/csi/d^h";
+  node.seen({ volumesInUse: [name], volumesAttached: [{ name }] });
+  storage.attachments.set("csi-h", { metadata: { name: "csi-h" }, status: { attached: true } });
+  const registered = Promise.withResolvers<void>();
+  const problem = new AwaitedError("no driver", registered.promise, { cause: new VolumeError("not in the list") });
+  driver.problem = problem;
+  const { mounted } = await fixture.begins(pod);
+  await fixture.clock.advance(40_000);
+  const { setUps } = driver;
+  assert.deepEqual(setUps, []);
+  driver.problem = undefined;
+  registered.resolve();
+  await fixture.clock.advance(0);
+  await mounted;
+  assert.equal(setUps.length, 1);
 });
 
 test("a pod whose volume exceeds its driver's limit fails as soon as that is known", async () => {

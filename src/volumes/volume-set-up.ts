@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import { errorMessage } from "../base/errors.ts";
+import { causeOf, errorMessage } from "../base/errors.ts";
 import { onAbort } from "../base/abort.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
@@ -271,13 +271,12 @@ export class VolumeSetUp {
   }
 
   async #pause(volume: Volume, error: unknown, tries: number, signal: AbortSignal): Promise<void> {
-    const cause = error instanceof Error ? rootOf(error) : undefined;
     const isLookedAt = error instanceof ClaimError || !isExternal(volume);
     const longestMs = isLookedAt ? longestLookMs : longestRetryMs;
-    const pauseMs = cause instanceof StorageLookupError ? cause.pauseMs : 0;
+    const pauseMs = causeOf(error, StorageLookupError)?.pauseMs ?? 0;
     const delayMs = Math.max(pauseMs, Math.min(firstRetryMs * 2 ** tries, longestMs));
     const until = Promise.withResolvers<void>();
-    if (cause instanceof AwaitedError) void cause.until.then(until.resolve);
+    void causeOf(error, AwaitedError)?.until.then(until.resolve);
     using _timer = this.#deps.clock.timer(`another try to set up volume ${volume.name}`, delayMs, until.resolve);
     using _abort = onAbort(signal, until.resolve);
     await until.promise;
@@ -311,8 +310,4 @@ export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unk
 
 function step({ mode }: VolumeSpec): string {
   return mode === "Block" ? "MapVolume" : "MountVolume";
-}
-
-function rootOf(error: Error): Error {
-  return error.cause instanceof Error ? rootOf(error.cause) : error;
 }
