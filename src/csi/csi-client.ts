@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { orAborted } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Node,
@@ -60,7 +61,8 @@ export class CsiClient implements Disposable {
   readonly accessModes: AccessModes;
   readonly #parts: CsiClientParts;
   readonly #outstanding = new Set<OutstandingCsiCall>();
-  /** Of the driver's node service; they hold for as long as it is registered. */
+  readonly #closed = new AbortController();
+  /** Of the driver's node service; they hold for as long as it is registered. Asked for all who wait, whoever was first. */
   #capabilities: Promise<ReadonlySet<number>> | undefined;
 
   constructor(parts: CsiClientParts) {
@@ -76,17 +78,21 @@ export class CsiClient implements Disposable {
 
   /** Calls that are under way end as canceled. */
   [Symbol.dispose](): void {
+    this.#closed.abort(new Error(`CSI driver ${this.name} is deregistered`));
     this.#parts.calls[Symbol.dispose]();
   }
 
   async supports(which: keyof typeof capability, options: CsiCallOptions): Promise<boolean> {
-    this.#capabilities ??= this.#askCapabilities(options);
-    try {
-      return (await this.#capabilities).has(capability[which]);
-    } catch (error) {
-      this.#capabilities = undefined;
-      throw error;
-    }
+    const asked = (this.#capabilities ??= this.#askCapabilities({ ...options, signal: this.#closed.signal }));
+    const ended = asked.then(
+      () => {},
+      () => {
+        if (this.#capabilities === asked) this.#capabilities = undefined;
+      },
+    );
+    await orAborted(ended, options.signal);
+    options.signal.throwIfAborted();
+    return (await asked).has(capability[which]);
   }
 
   async nodeInfo(signal: AbortSignal): Promise<DriverOnNode> {

@@ -47,6 +47,8 @@ export class CsiNodePublisher implements NodeProblem {
   readonly #removed = new Set<string>();
   /** Waiting for what is wanted to be published. */
   #waiting: PromiseWithResolvers<void>[] = [];
+  /** Why drivers were not taken. */
+  readonly #collisions = new WeakMap<DriverOnNode, string>();
   readonly #node = Promise.withResolvers<NodeObject>();
   #problem: string | undefined = "CSINode is not yet initialized";
   #isInitialized = false;
@@ -87,7 +89,7 @@ export class CsiNodePublisher implements NodeProblem {
     using _limit = clock.timer(`CSI driver ${driver.name} to be published`, installLimitMs, () => done.resolve());
     await done.promise;
     if (this.#installed.get(driver.name) === driver) return;
-    throw new CollisionError(`CSI driver ${driver.name} contradicts the labels of the node`);
+    throw new CollisionError(this.#collisions.get(driver) ?? `CSI driver ${driver.name} is gone again`);
   }
 
   /** Says no longer that the node has the driver. */
@@ -129,10 +131,6 @@ export class CsiNodePublisher implements NodeProblem {
       return this.#isDirty ? 0 : Number.POSITIVE_INFINITY;
     } catch (error) {
       this.#isDirty = true;
-      if (error instanceof CollisionError) {
-        for (const { reject } of waiting) reject(error);
-        return 0;
-      }
       for (const { resolve } of waiting) resolve();
       return signal.aborted ? 0 : this.#failed(error);
     }
@@ -185,9 +183,9 @@ export class CsiNodePublisher implements NodeProblem {
     for (const driver of this.#installed.values()) {
       const collision = topologyCollision(node, driver);
       if (collision === undefined) continue;
+      // The others are published all the same.
       this.#installed.delete(driver.name);
-      const message = `error updating Node object with CSI driver node info: ${collision}`;
-      throw new CollisionError(message);
+      this.#collisions.set(driver, `error updating Node object with CSI driver node info: ${collision}`);
     }
     const patch = nodePatch(node, this.#wanted(""));
     if (patch === undefined) return;

@@ -1,5 +1,4 @@
 import { errorMessage } from "../base/errors.ts";
-import { Emitter } from "../base/emitter.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PluginClient } from "../ports/plugin-client.ts";
@@ -24,8 +23,8 @@ export class DriverMissingError extends VolumeError {}
 export class DriverStore {
   readonly #deps: DriverStoreDependencies;
   readonly #drivers = new Map<string, RegisteredDriver>();
-  /** Told the name of a driver that was registered. */
-  readonly #registered = new Emitter<string>();
+  /** By driver: who waits for its registration. */
+  readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(deps: DriverStoreDependencies) {
     this.#deps = deps;
@@ -65,7 +64,8 @@ export class DriverStore {
     const client = new CsiClient({ clock, name, calls, accessModes, called });
     this.#drivers.get(name)?.client[Symbol.dispose]();
     this.#drivers.set(name, { client, endpoint, version });
-    this.#registered.emit(name);
+    this.#awaited.get(name)?.resolve();
+    this.#awaited.delete(name);
     return client;
   }
 
@@ -78,9 +78,9 @@ export class DriverStore {
   /** Resolves once the driver is registered; it may be at once. */
   async registered(name: string): Promise<void> {
     if (this.has(name)) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _listening = this.#registered.on((registered) => registered === name && resolve());
-    await promise;
+    const awaited = this.#awaited.get(name) ?? Promise.withResolvers<void>();
+    this.#awaited.set(name, awaited);
+    await awaited.promise;
   }
 
   close(): void {
