@@ -1,6 +1,6 @@
 import type { ApiClient } from "../api-client/client.ts";
 import type { NodeObject } from "../api/node.ts";
-import { onAbort } from "../base/abort.ts";
+import { orAborted } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -64,7 +64,7 @@ export interface CsiServices {
   readonly startUp: Pick<StartUp, "when">;
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
-  readonly volumesInUse: UsedVolumes | undefined;
+  readonly volumesInUse: (UsedVolumes & { complete(): void }) | undefined;
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "ask" | "known"> } | undefined;
 }
 
@@ -208,12 +208,11 @@ export class CsiRoom {
 
   /** What no pod has taken up by then, no pod wants. */
   async #tidy(signal: AbortSignal): Promise<void> {
-    if (this.#devices.volumes.length === 0) return;
-    const stopped = Promise.withResolvers<void>();
-    using _stop = onAbort(signal, stopped.resolve);
-    await Promise.race([this.#services?.startUp.when("allKnown"), stopped.promise]);
+    if (this.#services !== undefined) await orAborted(this.#services.startUp.when("allKnown"), signal);
     const wait = "pods to take up what an earlier run staged";
     await this.#deps.ports.clock.sleep(wait, takeUpMs, signal).catch(() => {});
-    if (!signal.aborted) this.#devices.tidy();
+    if (signal.aborted) return;
+    this.#devices.tidy();
+    this.#services?.volumesInUse?.complete();
   }
 }

@@ -298,9 +298,10 @@ export class Cluster implements ClusterHooks {
     const addresses = await this.#setup.addresses.look(signal);
     const { facts: cloud } = this.#cloud ?? {};
     const runtime = this.#runtime.facts;
-    const { used: volumesInUse } = this.#deps.volumes;
+    const { used: volumesInUse, isComplete } = this.#deps.volumes;
     const { pressures } = pressure ?? {};
-    return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures, volumesInUse };
+    const volumes = { volumesInUse, keepsVolumesInUse: !isComplete };
+    return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures, ...volumes };
   }
 }
 

@@ -59,7 +59,7 @@ export interface RoomServices {
   /** What pods refer to. */
   readonly objects: ObjectLookup;
   /** Volumes that must not be detached; undefined: the node is in no cluster. */
-  readonly volumesInUse: Pick<NodeVolumes, "use" | "release"> | undefined;
+  readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "complete"> | undefined;
   /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */
   readonly restart: (pod: Pod, cause: Cause) => void;
 }

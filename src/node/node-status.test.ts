@@ -193,3 +193,12 @@ describe("a node of a cloud", () => {
     assert.deepEqual(addresses(identity, written), own, "without a cloud nobody else knows them");
   });
 });
+
+test("volumes in use are those of an earlier run too, until its pods have taken up theirs", () => {
+  const earlier = { ...recorded.status, volumesInUse: ["b", "c"] };
+  const inUse = (observed: Partial<NodeObservation>): unknown =>
+    nodeStatus(identity, { ...well, ...observed }, earlier)["volumesInUse"];
+  assert.deepEqual(inUse({ volumesInUse: ["a", "b"], keepsVolumesInUse: true }), ["a", "b", "c"]);
+  assert.deepEqual(inUse({ volumesInUse: ["a", "b"], keepsVolumesInUse: false }), ["a", "b"]);
+  assert.deepEqual(inUse({ volumesInUse: [] }), []);
+});

@@ -56,6 +56,8 @@ export interface NodeObservation {
   readonly cloud?: CloudFacts | undefined;
   /** Attachable volumes that must not be detached. */
   readonly volumesInUse: readonly string[];
+  /** Pods of an earlier run may not have taken up theirs yet: what it listed counts too. */
+  readonly keepsVolumesInUse?: boolean;
 }
 
 /** NodeStatus lists that the server merges; addresses may repeat their key, so they are replaced. */
@@ -99,7 +101,10 @@ export function nodeStatus(
   previous: WrittenStatus = {},
 ): NodeStatus {
   const { facts } = identity;
-  const { runtime, volumesInUse } = observed;
+  const { runtime } = observed;
+  const earlier = previous.volumesInUse ?? [];
+  const volumesInUse =
+    observed.keepsVolumesInUse === true ? union(observed.volumesInUse, earlier) : observed.volumesInUse;
   const capacity = nodeCapacity(facts, identity.capacity);
   return {
     addresses: nodeAddresses(identity, observed.addresses, observed.cloud, previous.addresses),
@@ -128,8 +133,12 @@ export function nodeStatus(
     features: { supplementalGroupsPolicy: runtime.supplementalGroupsPolicy },
     declaredFeatures,
     // An empty list is not stored: it is sent only to clear another.
-    ...([...volumesInUse, ...(previous.volumesInUse ?? [])].length > 0 && { volumesInUse }),
+    ...(volumesInUse.length + earlier.length > 0 && { volumesInUse }),
   };
+}
+
+function union(some: readonly string[], others: readonly string[]): readonly string[] {
+  return [...new Set([...some, ...others])].toSorted();
 }
 
 /** Declared features of this node (KEP-5328), sorted. */

@@ -11,11 +11,24 @@ export class NodeVolumes {
   readonly #usedChanged = new Emitter();
   readonly #news = new Emitter();
   #written: ReadonlySet<string> = new Set();
+  #isComplete = false;
   #attached: ReadonlyMap<string, string> = new Map();
 
   /** What the Node's `volumesInUse` should be, sorted. */
   get used(): readonly string[] {
     return [...this.#users.keys()].toSorted();
+  }
+
+  /** Whether all that pods of an earlier run use is in {@link used}. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /** Pods of an earlier run have taken up what they use. */
+  complete(): void {
+    if (this.#isComplete) return;
+    this.#isComplete = true;
+    this.#usedChanged.emit();
   }
 
   /**
