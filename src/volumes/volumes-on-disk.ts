@@ -1,4 +1,5 @@
 import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
+import { settleAll } from "../base/side-by-side.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
@@ -87,7 +88,11 @@ export class VolumesOnDisk {
     // subPaths are mounted after these, and later mounts may be on top of earlier ones.
     for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);
     if (subPaths.isThere) await this.#files.removeTree(paths.subPaths, { isUnmounted: true });
-    for (const { volume } of owned) await volume.tearDown(signal);
+    // One whose driver is away holds up no other.
+    await settleAll(
+      "volumes",
+      owned.map(async ({ volume }) => await volume.tearDown(signal)),
+    );
     for (const { place, isEmpty } of unowned) if (isEmpty) await this.#removeEmptyTree(`${paths.pod}/${place}`);
     for (const path of memories) await this.#files.removeTree(path, { isUnmounted: true });
     for (const path of parents) await removeEmpty(this.#files, path);
