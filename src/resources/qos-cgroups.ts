@@ -100,10 +100,12 @@ export class QosCgroups {
       await this.#wait.for(Math.max(0, inMs), signal);
       if (signal.aborted || this.#retryAtMs === undefined || this.#retryAtMs > clock.monotonic()) continue;
       this.#retryAtMs = undefined;
+      const isOverLimit = this.#isOverLimit;
       try {
         if (this.#isRefused) await this.#enforce();
         if (this.#isOverLimit) await this.#applyClasses();
       } catch (error) {
+        this.#isOverLimit ||= isOverLimit;
         log.warn("cannot limit the cgroups of all pods", { error: errorMessage(error) });
         this.#retryLater();
       }
@@ -134,17 +136,17 @@ export class QosCgroups {
     const path = this.#paths.kubepods;
     const wanted = kubepodsResources(this.#config);
     await this.#warnOfUse(path, wanted);
-    this.#isRefused = false;
     try {
       await cgroups.apply(path, wanted);
+      this.#isRefused = false;
       const message = "Updated Node Allocatable limit across pods";
       if (enforced) journal.record({ kind: "note", what: "NodeAllocatableEnforced", message });
     } catch (error) {
       const message = `Failed to update Node Allocatable Limits "${path}": ${errorMessage(error)}`;
       if (enforced) journal.record({ kind: "note", what: "FailedNodeAllocatableEnforcement", message });
       else log.warn("cannot limit the cgroup of all pods", { path, error: errorMessage(error) });
-      if (!(await cgroups.exists(path))) throw error;
       this.#isRefused = true;
+      if (!(await cgroups.exists(path))) throw error;
       this.#retryLater();
     }
   }
