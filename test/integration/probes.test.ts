@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { Container } from "../../src/api/container.ts";
 import { startHealthServer } from "../support/health-server.ts";
 import { podObject, type PodOptions, politeSleep } from "../support/manifests.ts";
-import { type Podwright, sleep, withPodwright } from "../support/podwright.ts";
+import { type Podwright, sleep, until, withPodwright } from "../support/podwright.ts";
 
 type Probes = Pick<Container, "livenessProbe" | "readinessProbe" | "startupProbe">;
 
@@ -119,6 +119,11 @@ test("gRPC health makes a pod ready or not, and a restart of podwright flips not
     server.serving = true;
     await isReady(true);
     const { uid } = await podwright.pod("grpc");
+    // What is not on disk yet would be lost with the process: the pod would be as it was before.
+    await until("the journal on disk to say that the pod is ready", async () => {
+      const states = (await podwright.journalOnDisk()).filter(({ what }) => what === "ContainerStateChanged");
+      return states.at(-1)?.message === "container app is running and ready";
+    });
 
     await podwright.kill(await podwright.enginePid());
     const before = (await podwright.journal()).length;

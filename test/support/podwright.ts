@@ -155,7 +155,7 @@ export class Podwright {
         });
       }
     }
-    return this.#journalOnDisk();
+    return this.journalOnDisk();
   }
 
   /** The number of the newest journal entry; 0 without entries. */
@@ -163,7 +163,8 @@ export class Podwright {
     return (await this.journal()).at(-1)?.seq ?? 0;
   }
 
-  async #journalOnDisk(): Promise<readonly JournalEntry[]> {
+  /** The entries that a kill of the engine would leave. */
+  async journalOnDisk(): Promise<readonly JournalEntry[]> {
     if (!existsSync(this.layout.journal)) return [];
     const log = new SegmentLog(systemFiles, this.layout.journal, defaultJournalLimits);
     return (await log.open(defaultJournalLimits.maxEntries)).entries;
@@ -263,7 +264,7 @@ export class Podwright {
       const text = await readFile(path, "utf8").catch(() => "");
       return text === "" ? "" : `--- ${path}\n${text.slice(-3000)}`;
     };
-    const entries = (await this.#journalOnDisk()).slice(-40);
+    const entries = (await this.journalOnDisk()).slice(-40);
     const lines = entries.map(({ time, what, pod, container = "", message }) => {
       return `${new Date(time).toISOString().slice(11, 23)} ${pod?.name ?? ""} ${container} ${what}: ${message}`;
     });

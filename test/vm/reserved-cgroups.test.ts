@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, afterEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { until } from "../support/podwright.ts";
 import { KubeletService } from "./kubelet-service.ts";
-import { cgroupValues, containerScope, podSlice, podWithResources as limited, run } from "./machine.ts";
+import { cgroupValues, containerScope, patienceMs, podSlice, podWithResources as limited, run } from "./machine.ts";
 
 const mi = 2 ** 20;
 const memoryQos = "featureGates: { MemoryQoS: true }\nmemoryReservationPolicy: TieredReservation";
@@ -15,6 +17,14 @@ after(async () => {
   await node[Symbol.asyncDispose]();
   run("systemctl", ["stop", "podsystem.slice", "podkube.slice"]);
 });
+
+/** Waits until `read` gives what is wanted, and a second more: systemd, too, writes to the cgroups of its units. */
+async function becomes(what: string, read: () => unknown, wanted: unknown): Promise<void> {
+  const isSo = async (): Promise<boolean> => isDeepStrictEqual(read(), wanted);
+  await until(what, isSo, patienceMs).catch(() => assert.deepEqual(read(), wanted, what));
+  await sleep(1000);
+  assert.deepEqual(read(), wanted, what);
+}
 
 test("memory of pods is protected and throttled, also after a resize", async () => {
   const half = { cpu: "100m", memory: "64Mi" };
@@ -37,31 +47,24 @@ test("memory of pods is protected and throttled, also after a resize", async () 
     String(32 * mi),
     high,
   ]);
-  const check = (low: number): void => {
-    const min = (path: string): string => cgroupValues(path, "memory.min")["memory.min"];
-    const lowOf = (path: string): string => cgroupValues(path, "memory.low")["memory.low"];
-    assert.equal(min(podSlice(guaranteed, ["kubepods"])), String(64 * mi));
-    assert.equal(lowOf(podSlice(burstable, ["kubepods", "burstable"])), String(low));
-    assert.equal(min("kubepods.slice"), String(64 * mi + low));
-    assert.equal(lowOf("kubepods.slice/kubepods-burstable.slice"), String(low));
+  const protection = (): readonly string[] => [
+    cgroupValues(podSlice(guaranteed, ["kubepods"]), "memory.min")["memory.min"],
+    cgroupValues(podSlice(burstable, ["kubepods", "burstable"]), "memory.low")["memory.low"],
+    cgroupValues("kubepods.slice", "memory.min")["memory.min"],
+    cgroupValues("kubepods.slice/kubepods-burstable.slice", "memory.low")["memory.low"],
+  ];
+  const isProtected = async (low: number): Promise<void> => {
+    await becomes("memory to be protected", protection, [64 * mi, low, 64 * mi + low, low].map(String));
   };
-  check(32 * mi);
+  await isProtected(32 * mi);
   run("systemctl", ["daemon-reload"]);
-  check(32 * mi);
+  await isProtected(32 * mi);
   writeBurstable("48Mi");
   const scope = scopeOf(burstable, "burstable");
-  const isResized = async (): Promise<boolean> => cgroupValues(scope, "memory.low")["memory.low"] === String(48 * mi);
-  await until("the container to be resized", isResized, 60_000);
-  await until(
-    "the pod's cgroup to follow",
-    async () => {
-      return (
-        cgroupValues(podSlice(burstable, ["kubepods", "burstable"]), "memory.low")["memory.low"] === String(48 * mi)
-      );
-    },
-    60_000,
-  );
-  check(48 * mi);
+  await becomes("the container to be resized", () => cgroupValues(scope, "memory.low"), {
+    "memory.low": String(48 * mi),
+  });
+  await isProtected(48 * mi);
   assert.equal(cgroupValues(scope, "memory.high")["memory.high"], String(Math.floor((62.4 * mi) / 4096) * 4096));
 });
 
@@ -72,23 +75,17 @@ systemReserved: { cpu: 500m, memory: 256Mi, pid: "1000" }
 kubeReserved: { cpu: 250m, memory: 128Mi }
 systemReservedCgroup: /podsystem.slice
 kubeReservedCgroup: /podkube.slice`);
-  const check = (): void => {
-    const system = cgroupValues("podsystem.slice", "cpu.weight", "memory.max", "memory.min", "pids.max");
-    const wanted = {
-      "cpu.weight": "20",
-      "memory.max": String(256 * mi),
-      "memory.min": String(256 * mi),
-      "pids.max": "1000",
-    };
-    assert.deepEqual(system, wanted);
-    assert.deepEqual(cgroupValues("podkube.slice", "cpu.weight", "memory.max"), {
-      "cpu.weight": "10",
-      "memory.max": "max",
-    });
-  };
-  check();
+  const limits = (): readonly object[] => [
+    cgroupValues("podsystem.slice", "cpu.weight", "memory.max", "memory.min", "pids.max"),
+    cgroupValues("podkube.slice", "cpu.weight", "memory.max"),
+  ];
+  const wanted = [
+    { "cpu.weight": "20", "memory.max": String(256 * mi), "memory.min": String(256 * mi), "pids.max": "1000" },
+    { "cpu.weight": "10", "memory.max": "max" },
+  ];
+  await becomes("the reserved cgroups to be limited", limits, wanted);
   run("systemctl", ["daemon-reload"]);
-  check();
+  await becomes("the limits to last", limits, wanted);
 });
 
 test("processes of the root cgroup are moved, and kernel settings set", async () => {
@@ -98,7 +95,7 @@ test("processes of the root cgroup are moved, and kernel settings set", async ()
   await node.restart(`cgroupRoot: /\nsystemCgroups: /podstray\nkubeletCgroups: /podkubelet`);
   const placeOf = (pid: number): string => readFileSync(`/proc/${pid}/cgroup`, "utf8").trim();
   await until("the process to be moved", async () => placeOf(sleeper) === "0::/podstray", 60_000);
-  assert.equal(placeOf(node.pid()), "0::/podkubelet");
+  await becomes("the kubelet to be moved", () => placeOf(node.pid()), "0::/podkubelet");
   assert.equal(placeOf(1).includes("podstray"), false);
   assert.equal(readFileSync("/proc/sys/kernel/panic", "utf8").trim(), "10");
   run("kill", [`${sleeper}`]);

@@ -58,9 +58,11 @@ make_project_disk() {
   mkdir -p "$project/node_modules"
   cp -r bin scripts src test package.json "$project/"
   sh scripts/node.sh scripts/build.ts "$project/dist" >&2
-  npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s#^$root/##p" | while read -r package; do
-    mkdir -p "$project/$(dirname "$package")"
-    cp -r "$package" "$project/$(dirname "$package")/"
+  # What the bundle is made of, which the tests import from its sources, and the tests' own.
+  bundled=$(sed -n 's/^ *"name": "\(.*\)",$/\1/p' "$project/dist/packages.json")
+  for package in node fast-check pure-rand $bundled; do
+    mkdir -p "$project/node_modules/$(dirname "$package")"
+    cp -r "node_modules/$package" "$project/node_modules/$package"
   done
   printf '%s\n' "$@" >"$project/test-arguments"
   mke2fs -q -t ext4 -L podwright -d "$project" "$work/project.img" 1G
