@@ -30,7 +30,12 @@ function screenLines(session: string): string[] {
     for (let erased = 1; erased < parts.length; erased++) lines.pop();
     lines.push(parts.at(-1) ?? "");
   }
-  return lines.join("\n").trim().split("\n");
+  // A line starts without a style: one that is set at the end of the line before moves to the line that it is for.
+  return lines
+    .join("\n")
+    .trim()
+    .replaceAll(/(\u001B\[\d+m)\n/g, "\n$1")
+    .split("\n");
 }
 
 function styledLine(line: string): string {
