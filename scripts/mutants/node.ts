@@ -17,8 +17,8 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "shutdown-holds-the-lock",
     file: "src/shutdown/shutdown-manager.ts",
-    from: 'log.info("the pods of the node have ended: it may shut down");\n    this.#release();',
-    to: 'log.info("the pods of the node have ended: it may shut down");',
+    from: 'log.info("all pods have ended; the node may shut down");\n    this.#release();',
+    to: 'log.info("all pods have ended; the node may shut down");',
   },
   {
     name: "shutdown-verdict-not-kept",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cloudOptions } from "./cloud-options.ts";
 
-test("a node's cloud is none, somebody else's business, or a metadata service", () => {
+test("a node has no cloud, an external cloud provider, or a metadata service", () => {
   assert.equal(cloudOptions({}), undefined);
   assert.deepEqual(cloudOptions({ cloudProvider: "external" }), { kind: "external" });
   const url = "http://169.254.169.254";
@@ -11,7 +11,7 @@ test("a node's cloud is none, somebody else's business, or a metadata service", 
   assert.deepEqual(own, { kind: "metadata", service: "ec2", url: "http://127.0.0.1:81" });
 });
 
-test("what means nothing, or contradicts itself, keeps the kubelet from starting", () => {
+test("invalid and conflicting cloud flags are errors", () => {
   assert.throws(() => cloudOptions({ cloudProvider: "aws" }), /cloud provider "aws" was specified, but built-in/u);
   assert.throws(() => cloudOptions({ cloudMetadata: "mine" }), /bad --cloud-metadata "mine"/u);
   assert.throws(() => cloudOptions({ cloudMetadataUrl: "http://a" }), /requires --cloud-metadata/u);

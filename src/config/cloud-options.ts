@@ -4,13 +4,13 @@ import type { NodeFlagValues } from "./flags.ts";
 const metadataServices = ["ec2", "gce", "azure"] as const;
 const linkLocalUrl = "http://169.254.169.254";
 
-/** Who knows what the node is in its cloud; undefined: there is none. */
+/** Where the node's cloud properties come from; undefined: no cloud. */
 export type CloudOptions =
   | { readonly kind: "external" }
   | { readonly kind: "metadata"; readonly service: (typeof metadataServices)[number]; readonly url: string }
   | undefined;
 
-/** @throws PodwrightError (bad input) for values that mean nothing, or that contradict one another */
+/** @throws PodwrightError (bad input) for invalid or conflicting values */
 export function cloudOptions(flags: NodeFlagValues): CloudOptions {
   const { cloudProvider = "", cloudMetadata = "", cloudMetadataUrl = "" } = flags;
   if (cloudProvider !== "" && cloudProvider !== "external") {

@@ -15,7 +15,7 @@ function decode(providers: unknown, more: object = {}, path = "/p.yaml") {
   return decodeCredentialProviders([{ path, bytes: new TextEncoder().encode(JSON.stringify(config)) }]);
 }
 
-test("providers of several files are taken in their order, with all that they say", () => {
+test("providers of several files keep their order and all fields", () => {
   const text = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: CredentialProviderConfig
 providers:
@@ -120,7 +120,7 @@ const wrong: readonly (readonly [what: string, providers: unknown, message: RegE
 ];
 
 for (const [what, providers, message] of wrong) {
-  test(`${what} makes no provider`, () => {
+  test(`${what} is rejected`, () => {
     assert.throws(
       () => decode(providers),
       (error: Error) => {
@@ -132,7 +132,7 @@ for (const [what, providers, message] of wrong) {
   });
 }
 
-test("what is no CredentialProviderConfig is told with its file", () => {
+test("an invalid CredentialProviderConfig is reported with its file", () => {
   assert.throws(() => decode([good], { kind: "Pod" }), /error decoding config "\/p\.yaml": kind: invalid value/u);
   assert.throws(() => decode([good], { apiVersion: "v1" }), /apiVersion must be one of kubelet\.config\.k8s\.io\/v1,/u);
   const old = { apiVersion: "kubelet.config.k8s.io/v1beta1" };

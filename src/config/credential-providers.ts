@@ -41,8 +41,8 @@ export interface ProviderFile {
 }
 
 /**
- * The providers of all files, in their order. Decoding is strict, as upstream's.
- * @throws PodwrightError (bad input) with all that is wrong, in upstream's words
+ * The providers of all files, in their order. Strict, like upstream.
+ * @throws PodwrightError (bad input) with all problems, in upstream's words
  */
 export function decodeCredentialProviders(files: readonly ProviderFile[]): CredentialProvider[] {
   const providers = files.flatMap(decodeFile);
@@ -68,7 +68,7 @@ function decodeFile({ path, bytes }: ProviderFile): Provider[] {
   if (document === undefined || documents.length > 1) throw failed("it is not a single CredentialProviderConfig");
   const result = Config.safeParse(goValues(Config, document.value));
   if (!result.success) {
-    // What is wrong is named by its field: values of env may be secrets.
+    // Only fields are named: values of env may be secrets.
     const issues = result.error.issues.map((issue) => {
       const keys = issue.code === "unrecognized_keys" ? ` ${issue.keys.join(", ")}` : "";
       return `${issue.path.join(".") || "the file"}: ${issue.code.replaceAll("_", " ")}${keys}`;
@@ -146,7 +146,7 @@ function* tokenProblems({ apiVersion, tokenAttributes }: Provider): Iterable<str
   }
 }
 
-/** Of a provider in which nothing is wrong. */
+/** Expects a valid provider. */
 function settingsOf(provider: Provider): CredentialProvider {
   const { name = "", matchImages, defaultCacheDuration, apiVersion = "", args, env, tokenAttributes } = provider;
   return {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createSecureContext } from "node:tls";
 import { openSslCurves } from "./curves.ts";
 
-test("tlsCurvePreferences name key exchanges by Go's numbers, whose order counts for nothing", () => {
+test("tlsCurvePreferences name key exchanges by Go's numbers; their order has no effect", () => {
   assert.equal(openSslCurves([]), undefined);
   assert.equal(openSslCurves([23, 29]), "X25519:P-256");
   const all = openSslCurves([23, 24, 25, 29, 4587, 4588, 4589]);
@@ -11,7 +11,7 @@ test("tlsCurvePreferences name key exchanges by Go's numbers, whose order counts
   assert.ok(createSecureContext({ ecdhCurve: all }), "OpenSSL knows them all");
 });
 
-test("what is no key exchange is refused in upstream's words", () => {
+test("an unknown key exchange is rejected in upstream's words", () => {
   assert.throws(
     () => openSslCurves([0]),
     /tlsCurvePreferences: curve preference 0 is out of range \(must be 1-65535\)/u,

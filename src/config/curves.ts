@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 
-/** Key exchanges by Go's tls.CurveID (the IANA's numbers), in the order in which Go prefers them, with OpenSSL's names. */
+/** OpenSSL's names by Go's tls.CurveID (IANA numbers), in Go's order of preference. */
 const curves: ReadonlyMap<number, string> = new Map([
   [4588, "X25519MLKEM768"],
   [4587, "SecP256r1MLKEM768"],
@@ -13,8 +13,8 @@ const curves: ReadonlyMap<number, string> = new Map([
 const mostId = 65_535;
 
 /**
- * OpenSSL's names of tlsCurvePreferences, joined by colons; their order counts for nothing, as in Go. Undefined: none are
- * named, and OpenSSL chooses.
+ * OpenSSL's names of tlsCurvePreferences, joined by colons. As in Go, their order has no effect. Undefined: OpenSSL's
+ * defaults.
  * @throws PodwrightError (bad input) in upstream's words
  */
 export function openSslCurves(ids: readonly number[]): string | undefined {

@@ -11,19 +11,19 @@ import { kubeletConfigurationSchema, type PartialConfiguration } from "./schema.
 const apiVersion = "kubelet.config.k8s.io/v1beta1";
 const kind = "KubeletConfiguration";
 
-/** What one file says. */
+/** One file's configuration. */
 export interface DecodedConfiguration {
   readonly configuration: PartialConfiguration;
-  /** The same with its nulls, as a merge patch for what came before (RFC 7386). */
+  /** With its nulls: a merge patch (RFC 7386) for the preceding layers. */
   readonly patch: JsonMap;
-  /** What strict decoding would have refused: unknown and repeated fields. */
+  /** Problems that strict decoding would reject: unknown and duplicate fields. */
   readonly warnings: readonly string[];
   readonly origin: Origin;
 }
 
 /**
- * Decodes a KubeletConfiguration from YAML or JSON. Unknown and repeated fields are warnings, as upstream falls back
- * from strict to lenient decoding for v1beta1; wrong types are errors, reported together with file, line and field.
+ * Decodes a KubeletConfiguration from YAML or JSON. Unknown and duplicate fields are warnings, because upstream falls
+ * back to lenient decoding for v1beta1; wrong types are errors, reported together with file, line and field.
  * @throws PodwrightError (bad input)
  */
 export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedConfiguration {
@@ -51,7 +51,7 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   return { configuration: lenient(goValues(kubeletConfigurationSchema, known)), patch: known, warnings, origin };
 }
 
-/** A value that fits the schema but for unknown fields. */
+/** Expects a value that matches the schema except for unknown fields. */
 function lenient(value: unknown): PartialConfiguration {
   return value as PartialConfiguration;
 }
@@ -71,7 +71,7 @@ function onlyDocument(bytes: Uint8Array, file: string, warnings: string[]): { va
   const { documents, errors } = parseDocuments(text, file, { onRepeatedKey: warn, onLaterError: warn });
   if (errors.length > 0) throw badInput(errors);
   const [document, ...others] = documents;
-  // No configuration is an error: a file that was cut off must not mean the defaults.
+  // A truncated file must not mean the defaults.
   if (document === undefined) {
     throw new PodwrightError(ExitCode.badInput, `kubelet config file ${quote(file)} was empty`);
   }

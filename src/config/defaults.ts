@@ -2,7 +2,7 @@ import { featureGates, type FeatureGates } from "./feature-gates.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
 import type { PartialConfiguration } from "./schema.ts";
 
-/** Hard eviction thresholds of a configuration that comes from a `--config` file and names none. */
+/** Hard eviction thresholds of a `--config` file without any. */
 export const defaultEvictionHard: Readonly<Record<string, string>> = {
   "memory.available": "100Mi",
   "nodefs.available": "10%",
@@ -11,14 +11,14 @@ export const defaultEvictionHard: Readonly<Record<string, string>> = {
   "imagefs.inodesFree": "5%",
 };
 
-/** KubeletConfiguration with upstream's defaults where it says nothing. */
+/** KubeletConfiguration with upstream's defaults for unset fields. */
 export type KubeletConfiguration = ReturnType<typeof defaulted>;
 
 /**
- * Fills in the defaults (pkg/kubelet/apis/config/v1beta1/defaults.go of Kubernetes 1.36). Where upstream cannot
- * distinguish an empty text, a zero or a zero duration from a missing field, those mean the default too. Pure.
- * @param flagGates feature gates of the command line, which take precedence over the configuration's: two defaults
- * depend on gates
+ * Sets defaults (pkg/kubelet/apis/config/v1beta1/defaults.go of Kubernetes 1.36). An empty text, a zero or a zero
+ * duration means the default where upstream cannot distinguish it from a missing field. Pure.
+ * @param flagGates the command line's feature gates, which take precedence over the file's: two defaults depend on
+ * gates
  */
 export function withDefaults(
   given: PartialConfiguration,
@@ -27,7 +27,7 @@ export function withDefaults(
   return defaulted(given, featureGates({ ...given.featureGates, ...flagGates }));
 }
 
-/** The zero value of these fields means that they are not set. */
+/** For fields whose zero value means unset. */
 const isUnset = (value: unknown): boolean => {
   return (
     value === undefined || value === "" || value === 0 || (typeof value === "string" && parseGoDuration(value) === 0)
@@ -75,7 +75,7 @@ function defaulted(given: PartialConfiguration, gates: FeatureGates) {
     contentType: given.contentType || "application/vnd.kubernetes.protobuf",
     kubeAPIQPS: given.kubeAPIQPS ?? 50,
     kubeAPIBurst: unlessZero(given.kubeAPIBurst, 100),
-    // Who allows several pulls at a time need not say twice that they are not one after the other.
+    // Parallel pulls imply that pulls are not serialized.
     serializeImagePulls: given.serializeImagePulls ?? (given.maxParallelImagePulls ?? 0) < 2,
     mergeDefaultEvictionSettings: given.mergeDefaultEvictionSettings ?? false,
     enableControllerAttachDetach: given.enableControllerAttachDetach ?? true,
@@ -109,7 +109,7 @@ function defaulted(given: PartialConfiguration, gates: FeatureGates) {
   };
 }
 
-/** Durations that are zero unless set. */
+/** Durations whose default is zero. */
 function frequencies(given: PartialConfiguration) {
   return {
     syncFrequency: unlessZero(given.syncFrequency, "1m0s"),
@@ -117,7 +117,7 @@ function frequencies(given: PartialConfiguration) {
     httpCheckFrequency: unlessZero(given.httpCheckFrequency, "20s"),
     streamingConnectionIdleTimeout: unlessZero(given.streamingConnectionIdleTimeout, "4h0m0s"),
     nodeStatusUpdateFrequency: unlessZero(given.nodeStatusUpdateFrequency, "10s"),
-    // Defaults to the other period if that is set: older releases had only one field.
+    // Defaults to the other period: older releases had only one field.
     nodeStatusReportFrequency: unlessZero(
       given.nodeStatusReportFrequency,
       unlessZero(given.nodeStatusUpdateFrequency, "5m0s"),
@@ -173,10 +173,7 @@ function crashLoopBackOff(
   return { maxContainerRestartPeriod: "5m0s" };
 }
 
-/**
- * What upstream's kubelet starts from when it is given flags only, neither a file nor drop-ins: the permissive settings
- * of its early releases.
- */
+/** Upstream's defaults without a file or drop-ins: the permissive settings of its early releases. */
 export function withLegacyDefaults(configuration: KubeletConfiguration): KubeletConfiguration {
   const { authentication, authorization } = configuration;
   return {

@@ -5,8 +5,8 @@ import { decodeConfiguration } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 
 /**
- * What Kubernetes 1.36.2's own decoder, SetDefaults_KubeletConfiguration and validation make of a KubeletConfiguration with
- * one empty text.
+ * Recorded from Kubernetes 1.36.2's decoder, SetDefaults_KubeletConfiguration and validation, for a
+ * KubeletConfiguration with one empty text.
  */
 const rows = vectorText("empty-configuration-texts.tsv")
   .trimEnd()
@@ -19,7 +19,7 @@ function read(fields: object): ReturnType<typeof withDefaults> {
   return withDefaults(decodeConfiguration(bytes, "kubelet.json").configuration);
 }
 
-/** Without what says nothing: a text that is empty and a map without entries. */
+/** Without empty texts and empty maps. */
 function said(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const fields = Object.entries(value)
@@ -28,7 +28,7 @@ function said(value: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-test("an empty text means the default, but where it is a value or can't be one", () => {
+test("an empty text means the default, except where it is a valid value or an error", () => {
   const none = said(read({}));
   for (const [place = "", means] of rows) {
     const fields = place.split(".").reduceRight<unknown>((inner, name) => ({ [name]: inner }), "") as object;

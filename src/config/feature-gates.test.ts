@@ -15,8 +15,8 @@ test("every gate of the 1.36 kubelet is known", () => {
   assert.deepEqual(known.get("GitRepoVolumeDriver"), { stage: "deprecated", enabled: false, locked: true });
 });
 
-test("gates have the stages and defaults of upstream, and what is set changes what is told of them", () => {
-  // Recorded from Kubernetes 1.36.2's own registry of gates, as kubernetes_feature_enabled is made from it.
+test("gates have upstream's stages and defaults, and their state reflects the settings", () => {
+  // Recorded from Kubernetes 1.36.2's registry of gates, the source of kubernetes_feature_enabled.
   const recorded = vectorText("feature-gates.tsv").trimEnd().split("\n");
   assert.deepEqual(
     featureStates().map(({ name, stage, enabled }) => `${name}\t${stage}\t${enabled}`),
@@ -29,14 +29,14 @@ test("gates have the stages and defaults of upstream, and what is set changes wh
   ]);
 });
 
-test("an unknown gate and a change of a locked one are errors in upstream's words", () => {
+test("unknown gates and changed locked gates are errors in upstream's words", () => {
   assert.deepEqual(errorsOf({ PodPriorities: true, NodeSwap: false, ImageVolume: true }), [
     "unrecognized feature gate: PodPriorities",
     "cannot set feature gate NodeSwap to false, feature is locked to true: delete it",
   ]);
 });
 
-test("a gate that is gone is told with the version after which it went, one that has another name with that", () => {
+test("a removed gate is reported with its last version, a renamed one with its new name", () => {
   assert.deepEqual(
     errorsOf({
       TopologyManager: true,
@@ -53,7 +53,7 @@ test("a gate that is gone is told with the version after which it went, one that
   );
 });
 
-test("no gate that is known is told to be gone", () => {
+test("no known gate is reported as removed", () => {
   const known = knownFeatureGates();
   assert.ok(removedGates().length > 150);
   assert.deepEqual(
@@ -62,14 +62,14 @@ test("no gate that is known is told to be gone", () => {
   );
 });
 
-test("a gate that changes nothing here is told, one at its default is not", () => {
+test("a changed gate without effect is a warning, an unchanged one is not", () => {
   const gates = featureGates({ EventedPLEG: true, ContainerCheckpoint: true, CustomCPUCFSQuotaPeriod: false });
   assert.deepEqual(gates.warnings, ["feature gate EventedPLEG=true has no effect in podwright"]);
   assert.equal(gates.enabled("CustomCPUCFSQuotaPeriod"), false);
   assert.deepEqual(gates.errors, []);
 });
 
-test("AllAlpha and AllBeta set what is not named itself and not locked", () => {
+test("AllAlpha and AllBeta set gates that are neither named nor locked", () => {
   const gates = featureGates({ AllAlpha: true, AllBeta: false, EventedPLEG: false, KubeletCrashLoopBackOffMax: true });
   assert.equal(gates.enabled("MemoryQoS"), true);
   assert.equal(gates.enabled("EventedPLEG"), false);
@@ -79,7 +79,7 @@ test("AllAlpha and AllBeta set what is not named itself and not locked", () => {
   assert.equal(gates.enabled("NoSuchGate"), false);
 });
 
-test("AllAlpha and AllBeta are told with the gates that podwright looks at, and only where they change some", () => {
+test("AllAlpha and AllBeta are warnings, with the supported gates that they change", () => {
   const warningsOf = (settings: Readonly<Record<string, boolean>>): string => featureGates(settings).warnings.join();
   assert.equal(
     warningsOf({ AllAlpha: true }),
@@ -92,7 +92,7 @@ test("AllAlpha and AllBeta are told with the gates that podwright looks at, and 
   assert.equal(warningsOf({ AllAlpha: false }), "");
 });
 
-test("gates that 1.36 locks can't be changed", () => {
+test("gates that are locked in 1.36 cannot be changed", () => {
   const settings = {
     SidecarContainers: false,
     CustomResourceFieldSelectors: false,
@@ -107,7 +107,7 @@ test("gates that 1.36 locks can't be changed", () => {
   );
 });
 
-test("a gate that is on needs those it depends on", () => {
+test("an enabled gate requires its dependencies", () => {
   assert.deepEqual(errorsOf({ GracefulNodeShutdown: false }), [
     "GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",
     "WindowsGracefulNodeShutdown is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",

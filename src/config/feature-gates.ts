@@ -1,21 +1,20 @@
 import { didYouMean } from "../base/did-you-mean.ts";
 import { removedGate } from "./removed-gates.ts";
 
-/** How far a feature has come; `AllAlpha` and `AllBeta` set every gate of their stage. */
+/** A feature's maturity; `AllAlpha` and `AllBeta` set every gate of their stage. */
 type Stage = "alpha" | "beta" | "ga" | "deprecated";
 
 interface GateGroup {
   readonly stage: Stage;
-  /** Whether the feature is on unless it is turned off. */
+  /** The default. */
   readonly enabled: boolean;
-  /** A locked gate can be named but not changed. */
+  /** Locked gates may only be set to their default. */
   readonly locked: boolean;
   readonly names: string;
 }
 
 /**
- * The feature gates that the kubelet of Kubernetes 1.36 takes, those of its libraries included (pkg/features,
- * component-base, client-go).
+ * The feature gates of the kubelet of Kubernetes 1.36 and of its libraries (pkg/features, component-base, client-go).
  */
 const groups: readonly GateGroup[] = [
   {
@@ -157,7 +156,7 @@ const gates: ReadonlyMap<string, Gate> = new Map(
 );
 
 /**
- * What gates can't do without (upstream's defaultKubernetesFeatureGateDependencies), less what is locked and there anyway.
+ * Dependencies of gates (upstream's defaultKubernetesFeatureGateDependencies), without locked gates that are always on.
  */
 const dependencies: Readonly<Record<string, readonly string[]>> = {
   ClusterTrustBundleProjection: ["ClusterTrustBundle"],
@@ -187,10 +186,10 @@ const dependencies: Readonly<Record<string, readonly string[]>> = {
   WorkloadWithJob: ["GenericWorkload"],
 };
 
-/** Set every alpha or beta gate that is not named itself. */
+/** They set every alpha or beta gate that is not named. */
 const wholeStages: Readonly<Record<string, Stage>> = { AllAlpha: "alpha", AllBeta: "beta" };
 
-/** The gates that this version of podwright looks at; every other one has no effect here. */
+/** The gates that have an effect in podwright. */
 const honoured = new Set([
   "AllowDNSOnlyNodeCSR",
   "ComponentFlagz",
@@ -208,24 +207,24 @@ const honoured = new Set([
   "RotateKubeletServerCertificate",
 ]);
 
-/** What is wrong with the setting of a gate, in upstream's words. */
+/** An invalid gate setting, in upstream's words. */
 export interface GateError {
   readonly gate: string;
   readonly problem: string;
 }
 
-/** Feature gates as a configuration sets them. */
+/** A configuration's feature gates. */
 export interface FeatureGates {
-  /** Whether the feature is on; false for an unknown one. */
+  /** Whether the feature is enabled; false if unknown. */
   enabled(name: string): boolean;
   readonly errors: readonly GateError[];
-  /** Of settings that change gates to which podwright pays no attention: alone, or among those that it looks at. */
+  /** For settings that change gates without effect in podwright, including whole stages. */
   readonly warnings: readonly string[];
 }
 
 type Settings = Readonly<Record<string, boolean>>;
 
-/** Judges the settings of `featureGates` and `--feature-gates`. Pure. */
+/** Evaluates `featureGates` and `--feature-gates`. Pure. */
 export function featureGates(settings: Settings = {}): FeatureGates {
   const enabled = (name: string): boolean => isEnabled(settings, name);
   const errors = Object.entries(settings).flatMap(([name, value]) => settingProblem(name, value));
@@ -284,17 +283,16 @@ function settingWarning(settings: Settings, name: string, value: boolean): strin
   return [looked.length === 0 ? without : `${without} beyond ${looked.join(", ")}`];
 }
 
-/** A configured gate. */
 export interface FeatureState {
   readonly name: string;
-  /** As upstream's metrics spell it: nothing for what is generally available. */
+  /** As in upstream's metrics, where general availability is empty. */
   readonly stage: "ALPHA" | "BETA" | "" | "DEPRECATED";
   readonly enabled: boolean;
 }
 
 const stageWords = { alpha: "ALPHA", beta: "BETA", ga: "", deprecated: "DEPRECATED" } as const;
 
-/** Every gate with those settings, by name; AllAlpha and AllBeta among them. Pure. */
+/** Every gate, ordered by name, including AllAlpha and AllBeta. Pure. */
 export function featureStates(settings: Settings = {}): FeatureState[] {
   const whole = Object.entries(wholeStages).map(([name, stage]) => {
     return { name, stage: stageWords[stage], enabled: settings[name] ?? false };

@@ -4,7 +4,7 @@ import { configurationFlags } from "./flag-table.ts";
 import { nodeFlags } from "./node-flag-table.ts";
 import { removedFlag } from "./removed-flags.ts";
 
-/** What to do about an unknown field of KubeletConfiguration that is called as a flag is, or was. */
+/** The hint for an unknown field of KubeletConfiguration that has the name of a present or removed flag. */
 export function fieldHint(path: FieldPath, field: string): ReturnType<FieldHint> {
   if (path.length > 0) return undefined;
   const flag = field.replaceAll(/([a-z\d])([A-Z])/gu, "$1-$2").toLowerCase();

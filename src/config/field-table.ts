@@ -1,8 +1,8 @@
-/** What this version of podwright makes of a field of KubeletConfiguration. */
+/** How podwright treats a field of KubeletConfiguration. */
 export type FieldSupport =
-  /** `how` where it is not simply what the field's own documentation says. */
+  /** `how`: what differs from, or adds to, upstream's documentation of the field. */
   | { readonly kind: "honoured"; readonly how?: string }
-  /** Set to anything but what podwright does anyway (`unless`), it is warned of. Completes "not honoured: podwright …". */
+  /** Completes "not honoured: podwright …". No warning for a value of `unless`, which is podwright's own behaviour. */
   | { readonly kind: "ignored"; readonly because: string; readonly unless?: readonly unknown[] };
 
 const honoured: FieldSupport = { kind: "honoured" };
@@ -21,8 +21,8 @@ const noTopology = "does not align resources with the machine's topology yet";
 const noCpuManager = "does not assign exclusive CPUs to containers yet";
 
 /**
- * Every field of KubeletConfiguration, a structure by its parts where they differ: docs/configuration.md shows this
- * table, and nothing that is set is ignored in silence.
+ * Every field of KubeletConfiguration, or its parts where they differ. docs/configuration.md shows this table; no set
+ * field is silently ignored.
  */
 export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   enableServer: honoured,

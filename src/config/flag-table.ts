@@ -1,12 +1,12 @@
 /**
- * How the text of a flag becomes a value. Lists and maps, but for taints, add up when a flag is repeated; the first one replaces what a
- * file says.
+ * How a flag's text is parsed. Repeated flags of lists and maps add up, except taints; the first occurrence replaces
+ * the file's value.
  */
 export type FlagKind =
   | "bool"
-  /** Of 32 bits. */
+  /** 32 bits. */
   | "int"
-  /** Of 64 bits. */
+  /** 64 bits. */
   | "long"
   | "duration"
   | "string"
@@ -16,17 +16,17 @@ export type FlagKind =
   | "list"
   /** `key=value,…` */
   | "map"
-  /** `key=value,…`; a key alone has an empty value. */
+  /** `key=value,…`; a single key has an empty value. */
   | "labels"
-  /** One `key=value` a flag; the value may hold commas. */
+  /** One `key=value` per flag; the value may contain commas. */
   | "pair"
   /** `key<value,…` */
   | "thresholds"
   /** `key=true,…` */
   | "booleans"
-  /** `key:value,…`, several values a key. */
+  /** `key:value,…`, several values per key. */
   | "headers"
-  /** `key=value:Effect,…`; a later one replaces what came before. */
+  /** `key=value:Effect,…`; a later flag replaces earlier ones. */
   | "taints"
   /** `node:type=quantity,…` */
   | "reservedMemory"
@@ -42,7 +42,7 @@ export interface ConfigurationFlag {
   readonly field: string;
 }
 
-/** Upstream's flags for fields of KubeletConfiguration, each `[kind, field]` by its name. */
+/** Upstream's flags for fields of KubeletConfiguration: `[kind, field]` by flag name. */
 const table: Readonly<Record<string, readonly [FlagKind, string]>> = {
   address: ["ip", "address"],
   "allowed-unsafe-sysctls": ["list", "allowedUnsafeSysctls"],
@@ -157,7 +157,7 @@ export const configurationFlags: ReadonlyMap<string, ConfigurationFlag> = new Ma
   Object.entries(table).map(([name, [kind, field]]) => [name, { kind, field }]),
 );
 
-/** The configuration flags that upstream means to keep; of every other one it warns that it is deprecated. */
+/** Upstream deprecates every other configuration flag. */
 export const lastingFlags: ReadonlySet<string> = new Set([
   "fail-cgroupv1",
   "log-flush-frequency",

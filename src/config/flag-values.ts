@@ -4,13 +4,13 @@ import { durationProblem, parseGoDuration } from "../base/go-duration.ts";
 import { isJsonMap } from "./json.ts";
 import { type VersionFlag, versionFlag } from "./version-flag.ts";
 
-/** A text that a flag does not take; the message completes `invalid argument "x" for "--flag": `. */
+/** An invalid value; the message completes `invalid argument "x" for "--flag": `. */
 class FlagValueError extends Error {}
 
 /**
- * The JSON value of a flag of the kind.
+ * Parses a flag's text to a JSON value.
  * @param before the value of the flag's earlier occurrence: lists and maps are merged
- * @returns undefined for no change: an empty text leaves an address, or reserved memory, as it was
+ * @returns undefined for no change: an empty text keeps an address or reserved memory
  * @throws FlagValueError
  */
 export function flagValue(kind: FlagKind, text: string, before: unknown): unknown {
@@ -63,16 +63,16 @@ function parseBool(text: string): boolean {
   throw new FlagValueError("expected true or false");
 }
 
-/** Longer texts only begin with many zeros. */
+/** Longer valid texts would only have more leading zeros. */
 const longestNumber = 200;
 const wholeNumber = /^([+-]?)(0x(?:_?[\da-f])+|0b(?:_?[01])+|0o?(?:_?[0-7])+|0|[1-9](?:_?\d)*)$/iu;
 
-/** As Go's strconv.ParseInt with base 0 reads it. Beyond what a number says exactly, the nearest that it can. */
+/** Go's strconv.ParseInt with base 0. Integers that a number cannot represent are rounded. */
 function whole(text: string, bits: bigint): number {
   const match = text.length > longestNumber ? null : wholeNumber.exec(text);
   if (match === null) throw new FlagValueError("expected a whole number");
   const [, sign, digits = ""] = match;
-  // A zero in front alone means octal too.
+  // A single leading zero means octal, too.
   const amount = BigInt(digits.replaceAll("_", "").replace(/^0(?=\d)/u, "0o"));
   const value = sign === "-" ? -amount : amount;
   const beyond = 1n << (bits - 1n);
@@ -119,7 +119,7 @@ function headers(text: string, before: Readonly<Record<string, unknown>>): Recor
   const all: Record<string, unknown> = { ...before };
   for (const part of items(text)) {
     const at = part.indexOf(":");
-    // The value may be a secret: the message does without it.
+    // The value may be a secret, so the message omits it.
     if (at < 0) throw new FlagValueError("malformed pair, expect key:value");
     const key = part.slice(0, at).trim();
     all[key] = [...listOf(all[key]), part.slice(at + 1).trim()];

@@ -9,7 +9,7 @@ import { kubeletConfigurationSchema } from "./schema.ts";
 
 const fieldsOf = (...words: readonly string[]): object => flagLayer(parseKubeletFlags(words).fields);
 
-test("flags are read as pflag reads them", () => {
+test("flags are parsed like pflag's", () => {
   assert.deepEqual(
     fieldsOf("--port=1", "--port", "2", "--healthz_port", "3", "-v4", "--fail-swap-on", "--enable-server=F"),
     {
@@ -60,7 +60,7 @@ test("lists and maps add up over repeated flags", () => {
   });
 });
 
-/** A value that a flag of each kind takes. */
+/** A valid value for each kind of flag. */
 const sampleValues = {
   bool: "true",
   int: "7",
@@ -81,7 +81,7 @@ const sampleValues = {
   version: "raw",
 } as const;
 
-test("every configuration flag gives its field a value of the field's type", () => {
+test("every configuration flag sets its field to a value of the field's type", () => {
   for (const [name, { kind, field }] of configurationFlags) {
     const layer = fieldsOf(`--${name}=${sampleValues[kind]}`);
     const result = kubeletConfigurationSchema.safeParse(layer);
@@ -117,7 +117,7 @@ for (const [words, message] of refused) {
 
 test("a bare -- ends the flags", () => assert.deepEqual(fieldsOf("--port=1", "--"), { port: 1 }));
 
-test("an empty text leaves an address and reserved memory as they were, and takes taints away", () => {
+test("an empty text keeps an address and reserved memory, and removes taints", () => {
   const words = ["--address=10.0.0.7", "--reserved-memory=0:memory=1Gi", "--register-with-taints=a:NoSchedule"];
   assert.deepEqual(fieldsOf("--address=", "--reserved-memory="), {});
   assert.deepEqual(fieldsOf(...words, "--address=", "--reserved-memory=", "--register-with-taints="), {
@@ -127,7 +127,7 @@ test("an empty text leaves an address and reserved memory as they were, and take
   });
 });
 
-test("repeated taints replace those before", () => {
+test("repeated taints replace earlier ones", () => {
   assert.deepEqual(fieldsOf("--register-with-taints=a=b:NoSchedule", "--register-with-taints=c:NoExecute"), {
     registerWithTaints: [{ key: "c", value: "", effect: "NoExecute" }],
   });
@@ -138,14 +138,14 @@ test("a label without a value has an empty one", () => {
   assert.deepEqual(node.nodeLabels, { a: "", b: "c", d: "e" });
 });
 
-test("numbers of 64 bits are taken whole or as near as they can be", () => {
+test("64-bit integers are exact, or rounded to the nearest number", () => {
   assert.deepEqual(fieldsOf("--pod-max-pids=9223372036854775807", "--max-open-files=+5"), {
     podPidsLimit: 2 ** 63,
     maxOpenFiles: 5,
   });
 });
 
-test("numbers are read as Go reads them: also hexadecimal, octal and binary, with underscores between digits", () => {
+test("integers are parsed like Go's: also hexadecimal, octal and binary, with underscores between digits", () => {
   const read = (text: string): unknown => Object.values(fieldsOf(`--max-pods=${text}`))[0];
   assert.deepEqual(
     ["0x10", "0X1f", "0b1", "0o7", "010", "0_7", "1_0", "-0x1", "0"].map(read),
@@ -156,7 +156,7 @@ test("numbers are read as Go reads them: also hexadecimal, octal and binary, wit
   }
 });
 
-test("flags without a field are kept, those of no effect are warned of, harmless values are not", () => {
+test("flags without a field are kept, and those without effect are warnings unless their value is harmless", () => {
   const { node, warnings } = parseKubeletFlags([
     ...["--root-dir=/r", "--node-labels=a=b,c=d", "--exit-on-lock-contention", "--hostname-override", "n"],
     ...[
@@ -179,12 +179,12 @@ test("flags without a field are kept, those of no effect are warned of, harmless
   ]);
 });
 
-test("help is asked for by --help and -h, and lists every flag", () => {
+test("--help and -h list every flag", () => {
   assert.equal(parseKubeletFlags(["--port=1", "-h", "--nonsense"]).help, true);
   for (const name of configurationFlags.keys()) assert.ok(kubeletHelp().includes(`--${name} `), name);
 });
 
-test("flags of earlier kubelets are told all at once, with what became of them", () => {
+test("all removed flags are reported at once, each with its remedy", () => {
   const words = [
     ...["--container-runtime=remote", "--network-plugin", "cni", "--allow-privileged", "--logtostderr=true"],
     ...["--port=x", "--experimental_bootstrap_kubeconfig=/a"],
@@ -203,7 +203,7 @@ test("flags of earlier kubelets are told all at once, with what became of them",
   });
 });
 
-test("no flag that there is counts as removed", () => {
+test("no present flag is reported as removed", () => {
   for (const name of [...configurationFlags.keys(), ...Object.keys(nodeFlags)]) {
     assert.equal(removedFlag(name), undefined, name);
   }

@@ -7,18 +7,18 @@ import { nodeFlags } from "./node-flag-table.ts";
 import { removedFlag, withoutExperimental } from "./removed-flags.ts";
 import type { VersionFlag } from "./version-flag.ts";
 
-/** The command line of `podwright kubelet`, understood. */
+/** The parsed command line of `podwright kubelet`. */
 export interface KubeletFlags {
   readonly help: boolean;
-  /** Values of fields of KubeletConfiguration by their dotted path. */
+  /** Values by dotted path of the KubeletConfiguration field. */
   readonly fields: ReadonlyMap<string, unknown>;
-  /** Values of the other flags by name. */
+  /** The other flags. */
   readonly node: NodeFlagValues;
-  /** Flags that are deprecated, refused nowhere and yet of no effect, in words for the log. */
+  /** For the log: deprecated flags, and flags without effect. */
   readonly warnings: readonly string[];
 }
 
-/** Flags without a field, those that podwright honours. */
+/** Honoured flags without a field of KubeletConfiguration. */
 export interface NodeFlagValues {
   readonly config?: string;
   readonly kubeconfig?: string;
@@ -52,9 +52,9 @@ export interface NodeFlagValues {
 }
 
 /**
- * Reads flags as upstream's do (pflag): `--name value` or `--name=value`, `_` for `-`, a bare boolean is true, of
- * repeated ones the last counts unless they hold lists or maps; a bare `--` ends them. Pure.
- * @throws PodwrightError (bad input) for all that earlier kubelets had, else for the first that is wrong
+ * Parses flags like upstream (pflag): `--name value` or `--name=value`, `_` for `-`; a bare boolean is true; the last
+ * of repeated flags wins, except for lists and maps; a bare `--` ends them. Pure.
+ * @throws PodwrightError (bad input) for all removed flags, else for the first invalid one
  */
 export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
   const fields = new Map<string, unknown>();
@@ -97,7 +97,7 @@ export function flagLayer(fields: KubeletFlags["fields"]): JsonMap {
 }
 
 function flagOf(word: string): { name: string; kind: FlagKind; given: string | undefined } {
-  // -v is the only flag with a short form: -v4, -v=4, -v 4.
+  // The only short flag with a value: -v4, -v=4, -v 4.
   const short = /^-v=?(.*)$/su.exec(word);
   if (short !== null) return { name: "v", kind: "int", given: short[1] === "" ? undefined : short[1] };
   const match = /^--([^=]+)(?:=(.*))?$/su.exec(word);
@@ -114,7 +114,7 @@ function flagOf(word: string): { name: string; kind: FlagKind; given: string | u
   throw badFlag(`unknown flag: --${name}${meant === undefined ? "" : `; did you mean --${meant}?`}`);
 }
 
-/** What to do about a flag that only earlier kubelets had. */
+/** The remedy for a removed flag. */
 function removedFlagProblem(word: string): string | undefined {
   const name = /^--([^=]+)/u.exec(word)?.[1]?.replaceAll("_", "-");
   const problem = name === undefined ? undefined : removedFlag(name);
@@ -131,7 +131,6 @@ function parsed(name: string, kind: FlagKind, text: string, before: unknown): un
   }
 }
 
-/** What is to be said of a flag. */
 function warningsOf(name: string, text: string): string[] {
   if (configurationFlags.has(name)) {
     if (lastingFlags.has(name)) return [];

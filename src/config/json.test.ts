@@ -24,7 +24,7 @@ const examples: readonly (readonly [target: unknown, patch: unknown, result: unk
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
 ];
 
-test("a merge patch does what RFC 7386 shows, and changes neither side", () => {
+test("a merge patch gives the results of RFC 7386, and changes neither argument", () => {
   for (const [target, patch, result] of examples) {
     const before = JSON.stringify([target, patch]);
     assert.deepEqual(mergePatch(target, patch), result);

@@ -1,4 +1,4 @@
-/** JSON values on their way from files and flags to a configuration. Nothing here changes its arguments. */
+/** JSON operations for merging files and flags. None changes its arguments. */
 
 export type JsonMap = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** The value at a dotted path (`logging.verbosity`); undefined when something on the way is missing. */
+/** The value at a dotted path (`logging.verbosity`); undefined if it or a parent is missing. */
 export function valueAt(root: unknown, path: string): unknown {
   let value = root;
   for (const part of path.split(".")) {
@@ -27,7 +27,7 @@ export function valueAt(root: unknown, path: string): unknown {
   return value;
 }
 
-/** The map with the value at a dotted path replaced as a whole. */
+/** A copy with the value at a dotted path replaced. */
 export function withValueAt(root: JsonMap, path: string, value: unknown): JsonMap {
   const [first = "", ...rest] = path.split(".");
   if (rest.length === 0) return { ...root, [first]: value };
@@ -35,7 +35,7 @@ export function withValueAt(root: JsonMap, path: string, value: unknown): JsonMa
   return { ...root, [first]: withValueAt(isJsonMap(inner) ? inner : {}, rest.join("."), value) };
 }
 
-/** The map without what is at a path; what is below a list stays. */
+/** A copy without the value at a path; values below a list stay. */
 export function withoutPath(root: JsonMap, path: readonly string[]): JsonMap {
   const [first = "", ...rest] = path;
   const { [first]: inner, ...others } = root;

@@ -23,12 +23,11 @@ async function load(
   return loadConfiguration({ files, workingDirectory: "/cwd", cgroupVersion }, parseKubeletFlags(arguments_));
 }
 
-/** A configuration from one file. */
 async function loadText(fields: string, ...arguments_: readonly string[]): Promise<LoadedConfiguration> {
   return load(["--config", "/etc/kubelet.yaml", ...arguments_], { "/etc/kubelet.yaml": header + fields });
 }
 
-test("a file without fields gives upstream's defaults with eviction thresholds, and no warning", async () => {
+test("a file without fields gives upstream's defaults with eviction thresholds, without a warning", async () => {
   const { configuration, warnings } = await loadText("");
   const { evictionHard, ...rest } = configuration;
   assert.deepEqual(rest, withDefaults({}));
@@ -36,7 +35,7 @@ test("a file without fields gives upstream's defaults with eviction thresholds, 
   assert.deepEqual(warnings, []);
 });
 
-test("what is wrong is told with the fields that were left out: a misspelled one may be the cause", async () => {
+test("an error lists the unknown fields, too: a misspelled one may be its cause", async () => {
   const contents = { "/etc/kubelet.yaml": `${header}failCgroupv1: false\n` };
   await assert.rejects(load(["--config", "/etc/kubelet.yaml"], contents, 1), {
     message: new RegExp(
@@ -47,7 +46,7 @@ test("what is wrong is told with the fields that were left out: a misspelled one
   });
 });
 
-test("flags alone start from the permissive settings of early releases, a file does not", async () => {
+test("without a file the defaults are the permissive ones of early releases", async () => {
   const alone = (await load([])).configuration;
   assert.equal(alone.authentication.anonymous.enabled, true);
   assert.equal(alone.authentication.webhook.enabled, false);
@@ -60,7 +59,7 @@ test("flags alone start from the permissive settings of early releases, a file d
   assert.equal(configuration.readOnlyPort, undefined);
 });
 
-test("the command line wins over drop-ins, drop-ins over the file, later ones over earlier ones", async () => {
+test("the command line takes precedence over drop-ins, later drop-ins over earlier ones, and drop-ins over the file", async () => {
   const { configuration } = await load(
     [
       "--config",
@@ -86,7 +85,7 @@ test("the command line wins over drop-ins, drop-ins over the file, later ones ov
   assert.deepEqual(configuration.enforceNodeAllocatable, ["none"]);
 });
 
-test("maps of drop-ins are merged into what the file and the defaults gave", async () => {
+test("maps of drop-ins are merged into those of the file and the defaults", async () => {
   const { configuration } = await load(["--config", "/f", "--config-dir", "/d"], {
     "/f": header,
     "/d/a.conf": `${header}evictionHard: {memory.available: 200Mi, imagefs.available: null}\nlogging: {verbosity: 2}`,
@@ -100,14 +99,14 @@ test("maps of drop-ins are merged into what the file and the defaults gave", asy
   assert.deepEqual(configuration.logging, { format: "text", flushFrequency: "5s", verbosity: 2 });
 });
 
-test("thresholds of a file stand alone unless it wants the defaults beside them", async () => {
+test("thresholds of a file replace the defaults, unless mergeDefaultEvictionSettings is set", async () => {
   const alone = await loadText("evictionHard: {memory.available: 1Gi}");
   assert.deepEqual(alone.configuration.evictionHard, { "memory.available": "1Gi" });
   const merged = await loadText("evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true");
   assert.equal(merged.configuration.evictionHard?.["nodefs.available"], "10%");
 });
 
-test("feature gates of files and of the command line are merged, and the command line wins", async () => {
+test("feature gates of files and command line are merged; the command line takes precedence", async () => {
   const { configuration, warnings } = await loadText(
     "featureGates: {EventedPLEG: true, MemoryQoS: true}",
     "--feature-gates=MemoryQoS=false,KubeletCrashLoopBackOffMax=true",
@@ -124,7 +123,7 @@ test("feature gates of files and of the command line are merged, and the command
   );
 });
 
-test("defaults behind feature gates ask the gates of file and command line, whole stages included", async () => {
+test("defaults behind feature gates depend on the gates of file and command line, including whole stages", async () => {
   const off = {
     crashLoopBackOff: { maxContainerRestartPeriod: undefined },
     imagePullCredentialsVerificationPolicy: "",
@@ -145,7 +144,7 @@ test("defaults behind feature gates ask the gates of file and command line, whol
   );
 });
 
-test("all files that are wrong are told, not just the first", async () => {
+test("all invalid files are reported, not just the first", async () => {
   const contents = {
     "/f": `${header}maxPods: x`,
     "/d/a.conf": `${header}port: x`,
@@ -166,7 +165,7 @@ test("a --config-dir that is a file is bad input, with a remedy", async () => {
   });
 });
 
-test("relative paths of a file start at its directory, those of drop-ins and flags where podwright was started", async () => {
+test("relative paths start at the file's directory, those of drop-ins and flags at the working directory", async () => {
   const { configuration } = await loadText(
     "staticPodPath: manifests\nresolvConf: ../run/resolv.conf\npodLogsDir: logs\nauthentication: {x509: {clientCAFile: ca.crt}}",
     "--volume-plugin-dir=plugins",
@@ -180,7 +179,7 @@ test("relative paths of a file start at its directory, those of drop-ins and fla
   assert.equal((await load(["--config-dir", "/d"], dropIn)).configuration.staticPodPath, "/cwd/manifests");
 });
 
-test("unknown and repeated fields are warnings with their place, wrong types are errors", async () => {
+test("unknown and duplicate fields are warnings with their place, wrong types are errors", async () => {
   const { configuration, warnings } = await loadText(
     "maxPods: 5\nmaxPods: 6\nclusterDns: [10.0.0.1]\nlogging: {level: 3}\n" +
       "podManifestPath: /m\nnodeIP: 10.0.0.2\ncontainerRuntime: remote",
@@ -206,7 +205,7 @@ test("unknown and repeated fields are warnings with their place, wrong types are
   });
 });
 
-test("null in a list is an empty text, and what is no number stays a text", async () => {
+test("null in a list is an empty text, and unparsable numbers stay texts", async () => {
   const { configuration } = await loadText(
     "tlsCipherSuites: [null, ~]\nproviderID: e2\nfailSwapOn: off\nmaxPods: 0o17",
   );
@@ -214,7 +213,7 @@ test("null in a list is an empty text, and what is no number stays a text", asyn
   assert.deepEqual([tlsCipherSuites, providerID, failSwapOn, maxPods], [["", ""], "e2", false, 15]);
 });
 
-test("a problem of a value is told with file and line, and with the command line where that sets it", async () => {
+test("an invalid value is reported with file and line, or with the command line", async () => {
   const text = "maxPods: -1\nfeatureGates: {TopologyManager: true}";
   await assert.rejects(loadText(text, "--registry-burst=-2"), (error: Error) => {
     const lines = new Set(error.message.split("\n").map((line) => line.trim()));
@@ -238,7 +237,7 @@ test("a problem of a value is told with file and line, and with the command line
   });
 });
 
-test("a duration without a unit is told with one", async () => {
+test("the error for a duration without a unit suggests one", async () => {
   for (const [text, wanted] of [
     ["syncFrequency: 60", "needs a unit, as 60s"],
     ['syncFrequency: "1.5"', "needs a unit, as 1.5s"],
@@ -250,7 +249,7 @@ test("a duration without a unit is told with one", async () => {
   }
 });
 
-test("numbers have to fit their type; of 64 bits every one is taken", async () => {
+test("integers must fit their type; every 64-bit integer is accepted", async () => {
   const { configuration } = await loadText("podPidsLimit: 9223372036854775807\nmaxOpenFiles: 9223372036854775807");
   assert.equal(configuration.podPidsLimit, Number.MAX_SAFE_INTEGER);
   assert.equal(kubeletSettings(configuration).podPidsLimit, 4_194_304, "the kernel takes no more");
@@ -265,7 +264,7 @@ test("numbers have to fit their type; of 64 bits every one is taken", async () =
   });
 });
 
-test("only the first document counts, and what is wrong with later ones is a warning", async () => {
+test("only the first document counts, and problems of later ones are warnings", async () => {
   const { configuration, warnings } = await loadText("maxPods: 7\n---\nmaxPods: *x\n");
   assert.equal(configuration.maxPods, 7);
   assert.match(warnings.join("\n"), /^\/etc\/kubelet\.yaml:5:10: maxPods: an alias without an anchor above it/u);
@@ -286,7 +285,7 @@ test("a file that is empty, missing, of another kind or version is an error that
   );
 });
 
-test("what is set and not honoured is warned of with its place, empty values of generated files are not", async () => {
+test("unsupported fields are warnings with their place, except empty values of generated files", async () => {
   const { warnings } = await loadText(
     "maxPods: 10\nevictionMaxPodGracePeriod: 0\nvolumePluginDir: /drivers\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
       "readOnlyPort: 0\ncpuManagerReconcilePeriod: 0s\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: '0'}}}",
@@ -310,7 +309,7 @@ test("on a cgroup v1 host the configuration must allow it, in upstream's words",
   assert.ok(await load(["--fail-cgroupv1=false"], {}, 1));
 });
 
-test("--seccomp-default and the field turn each other on", async () => {
+test("--seccomp-default and the field each enable it", async () => {
   assert.equal((await loadText("seccompDefault: true")).configuration.seccompDefault, true);
   assert.equal((await loadText("seccompDefault: false", "--seccomp-default")).configuration.seccompDefault, true);
 });

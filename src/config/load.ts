@@ -14,7 +14,7 @@ import { validateConfiguration } from "./validate.ts";
 
 export interface LoadDependencies {
   readonly files: Pick<Files, "read" | "list" | "stat">;
-  /** Absolute: what relative paths of flags and drop-ins start at. */
+  /** Absolute: the base of relative paths in flags and drop-ins. */
   readonly workingDirectory: string;
   readonly cgroupVersion: 1 | 2;
 }
@@ -22,19 +22,19 @@ export interface LoadDependencies {
 /** A configuration that is valid on this machine. */
 export interface LoadedConfiguration {
   readonly configuration: KubeletConfiguration;
-  /** What the owner of the node should know: lenient decoding, fields and gates without effect. */
+  /** For the node's owner: lenient decoding, fields and gates without effect. */
   readonly warnings: readonly string[];
-  /** Whether a file, a drop-in or a flag gives the field (dotted path) a value; otherwise what it has is a default. */
+  /** Whether a file, a drop-in or a flag sets the field (dotted path); otherwise it has its default. */
   readonly isWritten: (field: string) => boolean;
 }
 
-/** As much as anybody writes by hand, many times over. */
+/** Many times a handwritten file. */
 const maxConfigurationBytes = 1024 * 1024;
 
 /**
- * Puts the kubelet's configuration together, as upstream does: defaults, `--config`, the drop-ins of `--config-dir` in
- * lexical order (each a JSON merge patch), and the command line on top. Feature gates of files and flags are merged.
- * @throws PodwrightError (bad input) naming everything that is wrong
+ * Loads the kubelet's configuration, like upstream: defaults, `--config`, the drop-ins of `--config-dir` in lexical
+ * order (JSON merge patches), then the command line. Feature gates of files and flags are merged.
+ * @throws PodwrightError (bad input) with all problems
  */
 export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFlags): Promise<LoadedConfiguration> {
   const { config, configDir } = flags.node;
@@ -82,7 +82,7 @@ interface DecodedFile extends DecodedConfiguration {
   readonly place: string;
 }
 
-/** @throws PodwrightError (bad input) for all files that can't be used, not just for the first */
+/** @throws PodwrightError (bad input) for all unusable files, not just the first */
 async function readFiles(
   { files, workingDirectory }: LoadDependencies,
   config: string | undefined,
@@ -138,7 +138,7 @@ async function decodeFile(files: LoadDependencies["files"], path: string): Promi
   return decodeConfiguration(bytes, path);
 }
 
-/** The `.conf` files in the directory and below it, in lexical order. */
+/** The `.conf` files in and below the directory, in lexical order. */
 async function dropInPaths(files: LoadDependencies["files"], directory: string): Promise<string[]> {
   const paths: string[] = [];
   for (const { name, type } of (await listed(files, directory)).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -165,7 +165,7 @@ async function listed(files: LoadDependencies["files"], directory: string): Prom
   }
 }
 
-/** The command line over a configuration. Gates that it does not name stay as they are. */
+/** Applies the command line. Gates that it does not name keep their value. */
 function withFlags(configuration: KubeletConfiguration, { fields }: KubeletFlags): KubeletConfiguration {
   let values: JsonMap = configuration;
   for (const [field, value] of fields) {
@@ -201,7 +201,7 @@ function withAbsolutePaths(
   return values as KubeletConfiguration & PartialConfiguration;
 }
 
-/** @param warnings of what was left out: a field whose name is misspelled may be what is missing */
+/** @param warnings about unknown fields: a misspelled one may be the missing one */
 function refuse(problems: readonly string[], warnings: readonly string[]): void {
   if (problems.length === 0) return;
   const leftOut = warnings.map((warning) => `warning: ${warning}`);

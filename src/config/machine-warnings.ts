@@ -1,12 +1,12 @@
 import type { KubeletConfiguration } from "./defaults.ts";
 import { featureGates } from "./feature-gates.ts";
 
-/** The kernel from which on memory.high does not lead to livelocks, as upstream. */
+/** The first kernel without livelocks at memory.high, as upstream. */
 const [sureMajor, sureMinor] = [5, 9];
 
 /**
- * Settings that have no effect on this machine, or that are a risk on it. Pure.
- * @param kernelRelease as `uname -r` says
+ * Warnings for settings that have no effect or are risky on this machine. Pure.
+ * @param kernelRelease output of `uname -r`
  */
 export function machineWarnings(
   configuration: KubeletConfiguration,

@@ -1,12 +1,12 @@
 import type { FlagKind } from "./flag-table.ts";
 
-/** A flag of the kubelet that no field of KubeletConfiguration stands for. */
+/** A flag of the kubelet without a field of KubeletConfiguration. */
 export interface NodeFlag {
   readonly kind: FlagKind;
   readonly support: "honoured" | "ignored";
-  /** What it means to podwright; for one that is not honoured, why not: completes "podwright …". */
+  /** For an honoured flag its help; otherwise the reason, which completes "podwright …". */
   readonly text: string;
-  /** Values that ask for nothing: with them a flag that is not honoured passes without a word. */
+  /** Values without a warning, because they request nothing. */
   readonly harmless?: readonly string[];
 }
 

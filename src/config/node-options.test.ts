@@ -8,7 +8,7 @@ test("the node's name is the override or the hostname, trimmed and in lower case
   assert.throws(() => nodeNameOf("  ", "host"), /empty hostname is invalid/);
 });
 
-test("--node-ip is an address, one of each family, or the family of one that is found", () => {
+test("--node-ip is an address, one of each family, or the family to detect one of", () => {
   assert.deepEqual(nodeIpsOf(undefined), { given: [], prefersV6: false });
   assert.deepEqual(nodeIpsOf("0.0.0.0"), { given: [], prefersV6: false });
   assert.deepEqual(nodeIpsOf("::"), { given: [], prefersV6: true });
@@ -17,7 +17,7 @@ test("--node-ip is an address, one of each family, or the family of one that is 
   assert.deepEqual(nodeIpsOf(" 192.0.2.9 , 2001:db8::9 ").given, ["192.0.2.9", "2001:db8::9"], "spaces are trimmed");
 });
 
-test("a --node-ip that is no address, no dual-stack pair or half unspecified is refused", () => {
+test("a --node-ip that is neither an address nor a dual-stack pair is rejected", () => {
   for (const bad of ["host", "192.0.2.1,192.0.2.2", "192.0.2.1,::", "192.0.2.1,2001:db8::1,192.0.2.2"]) {
     assert.throws(() => nodeIpsOf(bad), { exitCode: 2, message: /bad --node-ip/ }, bad);
   }

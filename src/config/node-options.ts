@@ -4,8 +4,8 @@ import type { NodeIps } from "../node/host-address.ts";
 import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../base/formats.ts";
 
 /**
- * The node's name: the override or the host's name, without spaces around it and in lower case, as upstream's
- * GetHostname. @throws PodwrightError when nothing is left
+ * The node's name: the override or the hostname, trimmed and in lower case (upstream's GetHostname). @throws
+ * PodwrightError if it is empty
  */
 export function nodeNameOf(override: string | undefined, hostname: string): string {
   const name = (override || hostname).trim().toLowerCase();
@@ -15,7 +15,7 @@ export function nodeNameOf(override: string | undefined, hostname: string): stri
 
 /**
  * Parses `--node-ip`.
- * @param nodeIp an address, two of different families with a comma, or `::` or `0.0.0.0` for a family
+ * @param nodeIp an address, two of different families separated by a comma, or `::` or `0.0.0.0` for a family
  * @throws PodwrightError (bad input) for anything else
  */
 export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
@@ -39,7 +39,7 @@ function badNodeIp(nodeIp: string | undefined, problem: string): PodwrightError 
   return new PodwrightError(ExitCode.badInput, `bad --node-ip ${JSON.stringify(nodeIp)}: ${problem}`);
 }
 
-/** Labels of Kubernetes' own namespaces that a kubelet may give its node (well_known_labels.go). */
+/** Labels of Kubernetes' namespaces that a kubelet may set on its node (well_known_labels.go). */
 const kubeletLabels = new Set([
   "kubernetes.io/hostname",
   "kubernetes.io/os",
@@ -55,7 +55,7 @@ const kubeletLabels = new Set([
 ]);
 const kubeletNamespaces = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
-/** What is wrong with `--node-labels`, in upstream's words. */
+/** Problems of `--node-labels`, in upstream's words. */
 export function nodeLabelProblems(labels: Readonly<Record<string, string>>): string[] {
   const unknown = Object.keys(labels).filter((key) => isKubernetesLabel(key) && !isKubeletLabel(key));
   if (unknown.length > 0) {

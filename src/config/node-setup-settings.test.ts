@@ -7,7 +7,7 @@ import { kubeletSettings } from "./settings.ts";
 
 const settings = (given: PartialConfiguration) => kubeletSettings(withDefaults(given));
 
-test("reserved cgroups come in upstream's order, each with its list", () => {
+test("reserved cgroups are in upstream's order, each with its list", () => {
   const { reservedCgroups } = settings({
     enforceNodeAllocatable: ["kube-reserved-compressible", "pods", "system-reserved"],
     systemReserved: { cpu: "1" },
@@ -33,7 +33,7 @@ test("without cgroupsPerQOS pods have no cgroups", () => {
   assert.equal(settings({ cgroupsPerQOS: false, enforceNodeAllocatable: [] }).cgroupRoot, undefined);
 });
 
-test("memory is protected and kept for better classes behind feature gates alone", () => {
+test("memory is protected and reserved for better classes only behind feature gates", () => {
   const given = {
     memoryReservationPolicy: "TieredReservation",
     memoryThrottlingFactor: 0.5,
@@ -45,7 +45,7 @@ test("memory is protected and kept for better classes behind feature gates alone
   assert.equal(on.qosReservedMemoryPercent, 50);
 });
 
-test("settings without effect on this machine are warned of", () => {
+test("settings without effect on this machine are warnings", () => {
   const qos = withDefaults({ featureGates: { MemoryQoS: true } });
   assert.deepEqual(machineWarnings(qos, 1, "6.8.0"), ["MemoryQoS has no effect on cgroup v1"]);
   assert.deepEqual(machineWarnings(qos, 2, "5.8.0-1"), ["MemoryQoS may cause livelocks with kernels before 5.9"]);

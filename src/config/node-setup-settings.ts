@@ -6,8 +6,8 @@ import type { KubeletConfiguration } from "./defaults.ts";
 import { featureGates } from "./feature-gates.ts";
 
 /**
- * What a valid configuration makes of the machine.
- * @throws PodwrightError (bad input) for a cgroup that no process can be moved to
+ * Expects a valid configuration.
+ * @throws PodwrightError (bad input) for an unusable cgroup
  */
 export function nodeSetupSettings(configuration: KubeletConfiguration): NodeSetupSettings {
   const { protectKernelDefaults = false, systemCgroups = "", kubeletCgroups = "" } = configuration;
@@ -19,7 +19,7 @@ export function nodeSetupSettings(configuration: KubeletConfiguration): NodeSetu
   };
 }
 
-/** In upstream's order; a valid configuration names a cgroup for each. */
+/** In upstream's order. A valid configuration has a cgroup for each. */
 function reservedCgroups(configuration: KubeletConfiguration): ReservedCgroup[] {
   const { systemReservedCgroup = "", kubeReservedCgroup = "", systemReserved = {}, kubeReserved = {} } = configuration;
   const system = { kind: "System", cgroup: systemReservedCgroup, reserved: systemReserved } as const;
@@ -33,7 +33,7 @@ function reservedCgroups(configuration: KubeletConfiguration): ReservedCgroup[] 
   return all.filter(([name]) => configuration.enforceNodeAllocatable.includes(name)).map(([, cgroup]) => cgroup);
 }
 
-/** What leads from one cgroup to the next, without `.` and `..`. @throws PodwrightError (bad input) */
+/** Normalizes a cgroup path. @throws PodwrightError (bad input) if it contains `.` or `..` */
 export function plainPath(field: string, path: string): string {
   const parts = path.split("/").filter((part) => part !== "");
   if (!parts.includes("..") && !parts.includes(".")) return `/${parts.join("/")}`;
@@ -56,7 +56,7 @@ export function memoryQos(configuration: KubeletConfiguration): MemoryQos | unde
   return { policy, throttlingFactor: memoryThrottlingFactor };
 }
 
-/** The percentage of memory that qosReserved keeps from worse classes; undefined: none, or not its feature gate. */
+/** The percentage of memory that qosReserved withholds from lower QoS classes; undefined: none, or the gate is off. */
 export function qosReservedMemoryPercent(configuration: KubeletConfiguration): number | undefined {
   const text = configuration.qosReserved?.["memory"];
   if (text === undefined || !featureGates(configuration.featureGates).enabled("QOSReserved")) return undefined;

@@ -8,7 +8,7 @@ const layer = (place: string, values: object, line?: number): ConfigurationLayer
   ...(line !== undefined && { origin: { file: place, locate: (path) => ({ line, column: path.length }) } }),
 });
 
-test("a problem is told with where the field that it names is set", () => {
+test("a problem is prefixed with the place that sets its field", () => {
   const layers = [
     layer("/a.yaml", { maxPods: -1, port: 0, crashLoopBackOff: { maxContainerRestartPeriod: "1h" } }, 7),
     layer("/b.conf", { maxPods: -2, logging: { format: "x" } }, 3),
@@ -22,7 +22,7 @@ test("a problem is told with where the field that it names is set", () => {
   assert.equal(placeOf("CrashLoopBackOff.MaxContainerRestartPeriod (got: 3600 seconds) must be set"), "/a.yaml:7:2");
 });
 
-test("a word that only looks like a field has no place, nor has one that nobody sets", () => {
+test("a word that only looks like a field has no place, nor does an unset field", () => {
   const layers = [layer("/a.yaml", { port: 1, address: "x" }, 7)];
   assert.equal(placed("something about a port", layers), "something about a port");
   assert.equal(placed("maxPods must not be negative", layers), "maxPods must not be negative");

@@ -2,29 +2,29 @@ import type { FieldPath, Origin } from "../yaml/manifest-error.ts";
 import { configurationFlags } from "./flag-table.ts";
 import { isJsonMap, type JsonMap } from "./json.ts";
 
-/** What one file or the command line sets. */
+/** The settings of one file or of the command line. */
 export interface ConfigurationLayer {
   /** Path of the file, or `the command line`. */
   readonly place: string;
   readonly values: JsonMap;
-  /** Where in the file things stand. */
+  /** Positions in the file. */
   readonly origin?: Origin;
 }
 
-/** `/etc/kubelet.yaml:7:3` of the layer that decides the field; undefined when none names it. */
+/** `/etc/kubelet.yaml:7:3` of the layer that decides the field; undefined if none sets it. */
 export function placeOfField(layers: readonly ConfigurationLayer[], path: FieldPath): string | undefined {
   const layer = layers.findLast(({ values }) => has(values, path));
   return layer && placeIn(layer, path);
 }
 
-/** The same of one layer. */
+/** The same for one layer. */
 export function placeIn({ place, origin }: ConfigurationLayer, path: FieldPath): string {
   if (origin === undefined) return place;
   const { line, column } = origin.locate(path);
   return `${place}:${line}:${column}`;
 }
 
-/** A problem in upstream's words, with where the field that it names is set in front of it. */
+/** A problem in upstream's words, prefixed with the place that sets its field. */
 export function placed(problem: string, layers: readonly ConfigurationLayer[]): string {
   for (const path of namedFields(problem)) {
     const place = placeOfField(layers, path);
@@ -33,7 +33,7 @@ export function placed(problem: string, layers: readonly ConfigurationLayer[]): 
   return problem;
 }
 
-/** Of words that might be anything only the first is taken for a field; `(--flag)` stands for its field. */
+/** Only the first of the words that may be fields is taken; `(--flag)` stands for its field. */
 function* namedFields(problem: string): Iterable<FieldPath> {
   const text = problem.replace(/^invalid configuration: /u, "");
   for (const [index, [word]] of [...text.matchAll(/(?:--)?[A-Za-z][\w.-]*/gu)].entries()) {

@@ -1,4 +1,4 @@
-/** Flags of earlier kubelets: `[removed in, what to do instead, names]`. The version is empty where it is not known. */
+/** Removed flags: `[version of the removal, remedy, names]`. The version is empty if unknown. */
 const table: readonly (readonly [since: string, instead: string, names: string])[] = [
   ["1.35", "delete it; the sandbox image is set in the runtime's own configuration", "pod-infra-container-image"],
   ["1.34", "delete it; the cloud controller manager reads that file (--cloud-provider=external)", "cloud-config"],
@@ -78,12 +78,12 @@ const removed: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Of a flag that earlier kubelets had: `removed in Kubernetes 1.27: delete it; …`. */
+/** For a removed flag: `removed in Kubernetes 1.27: delete it; …`. */
 export function removedFlag(name: string): string | undefined {
   return removed.get(name);
 }
 
-/** The name that a flag has, now that it is no experiment any more. */
+/** The name without its experimental prefix. */
 export function withoutExperimental(name: string): string {
   return name.replace(/^experimental-/u, "");
 }

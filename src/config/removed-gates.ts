@@ -1,6 +1,6 @@
 /**
- * Feature gates of earlier kubelets, by the last version of Kubernetes that is sure to have known them
- * (kubernetes.io, "Feature Gates (removed)", and the list of gates of 1.32).
+ * Removed feature gates, with the last version of Kubernetes that certainly had them (kubernetes.io, "Feature Gates
+ * (removed)", and the gates of 1.32).
  */
 const lastKnown: Readonly<Record<string, string>> = {
   "1.16": `CSIPersistentVolume CustomPodDNS ExperimentalCriticalPodAnnotation GCERegionalPersistentDisk HugePages
@@ -53,7 +53,7 @@ const lastKnown: Readonly<Record<string, string>> = {
     "CSIMigrationPortworx HonorPVReclaimPolicy InTreePluginPortworxUnregister WatchFromStorageWithoutResourceVersion",
 };
 
-/** Gates that go by another name now. */
+/** Renamed gates. */
 const renamed: Readonly<Record<string, string>> = {
   CPUCFSQuotaPeriod: "CustomCPUCFSQuotaPeriod",
   PodHasNetworkCondition: "PodReadyToStartContainersCondition",
@@ -65,7 +65,7 @@ const removed: ReadonlyMap<string, string> = new Map(
   Object.entries(lastKnown).flatMap(([version, names]) => names.split(/\s+/u).map((name) => [name, version] as const)),
 );
 
-/** Of a gate that earlier kubelets had: `removed after Kubernetes 1.28: delete it`. */
+/** For a removed gate: `removed after Kubernetes 1.28: delete it`. */
 export function removedGate(name: string): string | undefined {
   const version = removed.get(name);
   const now = Object.hasOwn(renamed, name) ? renamed[name] : undefined;
@@ -73,7 +73,7 @@ export function removedGate(name: string): string | undefined {
   return `removed after Kubernetes ${version}: ${now === undefined ? "delete it" : `renamed to ${now}`}`;
 }
 
-/** Every gate that is gone, for tests. */
+/** For tests. */
 export function removedGates(): readonly string[] {
   return [...removed.keys()];
 }

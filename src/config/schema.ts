@@ -182,5 +182,5 @@ export const kubeletConfigurationSchema = z.strictObject({
   userNamespaces: z.strictObject({ idsPerPod: z.int().optional() }).optional(),
 });
 
-/** What a file, a drop-in or the command line says: any part of a configuration. */
+/** Any part of a configuration: a file, a drop-in or the command line. */
 export type PartialConfiguration = z.infer<typeof kubeletConfigurationSchema>;

@@ -4,7 +4,7 @@ import { createSecureContext } from "node:tls";
 import { withDefaults } from "./defaults.ts";
 import { servingSettings } from "./serving.ts";
 
-test("the defaults serve on 10250 to those whom an API server lets in", () => {
+test("by default port 10250 serves clients that the API server authorizes", () => {
   const settings = servingSettings(withDefaults({}));
   assert.equal(settings?.port, 10250);
   assert.equal(settings.host, "0.0.0.0");
@@ -15,7 +15,7 @@ test("the defaults serve on 10250 to those whom an API server lets in", () => {
   assert.equal(servingSettings(withDefaults({ enableServer: false })), undefined);
 });
 
-test("without cipher suites those of Go are served, each with forward secrecy", () => {
+test("the default cipher suites are Go's, each with forward secrecy", () => {
   const names = servingSettings(withDefaults({}))?.ciphers.split(":") ?? [];
   const older = names.filter((name) => !name.startsWith("TLS_"));
   assert.deepEqual([names.length, older.length], [13, 10]);
@@ -26,14 +26,14 @@ test("without cipher suites those of Go are served, each with forward secrecy", 
   assert.ok(context, "OpenSSL knows them");
 });
 
-test("cipher suites have their names in OpenSSL, those of TLS 1.3 stay", () => {
+test("cipher suites get OpenSSL's names, and those of TLS 1.3 stay enabled", () => {
   const tlsCipherSuites = ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"];
   const { ciphers } = servingSettings(withDefaults({ tlsCipherSuites })) ?? {};
   const modern = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
   assert.equal(ciphers, `${modern}:ECDHE-RSA-AES128-GCM-SHA256`);
 });
 
-test("versions, suites and half a key pair that can't be meant are named", () => {
+test("invalid versions and suites and half a key pair are named in the error", () => {
   assert.throws(() => servingSettings(withDefaults({ tlsMinVersion: "TLS12" })), /unknown tls version "TLS12"/);
   assert.throws(
     () => servingSettings(withDefaults({ tlsCipherSuites: ["NULL"] })),
@@ -42,7 +42,7 @@ test("versions, suites and half a key pair that can't be meant are named", () =>
   assert.throws(() => servingSettings(withDefaults({ tlsCertFile: "/a" })), /must be set together/);
 });
 
-test("an address and an authorization mode that are none are named", () => {
+test("an invalid address or authorization mode is named in the error", () => {
   assert.throws(
     () => servingSettings(withDefaults({ address: "300.1.1.1" })),
     /address "300.1.1.1" is not an IP address/,
@@ -53,6 +53,6 @@ test("an address and an authorization mode that are none are named", () => {
   assert.ok(modeOf("AlwaysAllow"));
 });
 
-test("streams are never ended for a timeout of less than nothing", () => {
+test("a negative idle timeout never closes streams", () => {
   assert.equal(servingSettings(withDefaults({ streamingConnectionIdleTimeout: "-1s" }))?.streamingIdleMs, 0);
 });

@@ -4,7 +4,7 @@ import { openSslCurves } from "./curves.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { milliseconds } from "./settings.ts";
 
-/** How the kubelet's API is served on a port, and to whom. */
+/** How the kubelet's API is served on a port, and who may use it. */
 export interface ServingSettings {
   readonly host: string;
   readonly port: number;
@@ -13,11 +13,11 @@ export interface ServingSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's names, joined by colons. */
   readonly ciphers: string;
-  /** The same of key exchanges; undefined: OpenSSL's own choice. */
+  /** Key exchanges in the same format; undefined: OpenSSL's defaults. */
   readonly curves: string | undefined;
-  /** Undefined: one is made. */
+  /** Undefined: a self-signed one is created. */
   readonly serving: { readonly certificateFile: string; readonly keyFile: string } | undefined;
-  /** Undefined: client certificates count for nothing. */
+  /** Undefined: client certificates are ignored. */
   readonly clientAuthoritiesFile: string | undefined;
   readonly anonymous: boolean;
   /** Bearer tokens are reviewed by the API server, with this cache lifetime; undefined: not accepted. */
@@ -92,7 +92,7 @@ export function servingSettings(
   };
 }
 
-/** After which a stream on which nothing passes is ended; 0: never, which a negative duration means too. */
+/** When an idle stream is closed; 0: never. A negative duration means never, too. */
 export function streamingIdleMs({ streamingConnectionIdleTimeout }: KubeletConfiguration): number {
   return Math.max(0, milliseconds(streamingConnectionIdleTimeout));
 }
@@ -106,10 +106,10 @@ function minVersion(name: string): ServingSettings["minVersion"] {
   });
 }
 
-/** Of TLS 1.3: not configurable in Go, always on. */
+/** TLS 1.3: always on and not configurable, as in Go. */
 const modernSuites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 
-/** Of TLS 1.2 with their names in OpenSSL: those of Go that are safe, and those that it takes with a warning. */
+/** TLS 1.2, with OpenSSL's names: Go's safe suites, and those that upstream accepts with a warning. */
 const suites: Readonly<Record<string, string>> = {
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
   TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { withDefaults } from "./defaults.ts";
 import { kubeletSettings, socketEndpoint, uselessNameServers } from "./settings.ts";
 
-test("the defaults mean what upstream's kubelet does", () => {
+test("the defaults give upstream's behaviour", () => {
   const settings = kubeletSettings(withDefaults({}));
   assert.equal(settings.cgroupRoot, "/");
   assert.equal(withDefaults({}).oomScoreAdj, -999);
@@ -22,7 +22,7 @@ test("the defaults mean what upstream's kubelet does", () => {
   });
 });
 
-test("fields become settings in the units that a kubelet works with", () => {
+test("fields become settings in internal units", () => {
   const settings = kubeletSettings(
     withDefaults({
       cgroupRoot: "/a//b/",
@@ -53,12 +53,12 @@ test("fields become settings in the units that a kubelet works with", () => {
   assert.equal(settings.podPidsLimit, 100);
 });
 
-test("pulls without a limit are possible, and a limit needs no second word", () => {
+test("pulls may be unlimited, and a limit implies parallel pulls", () => {
   assert.equal(kubeletSettings(withDefaults({ serializeImagePulls: false })).images.maxParallelImagePulls, undefined);
   assert.equal(kubeletSettings(withDefaults({ maxParallelImagePulls: 1 })).images.maxParallelImagePulls, 1);
 });
 
-test("what upstream does not validate and can't work is refused", () => {
+test("values that upstream does not validate and that cannot work are rejected", () => {
   assert.throws(
     () => kubeletSettings(withDefaults({ cgroupDriver: "other" })),
     /"other" must be "cgroupfs" or "systemd"/,
@@ -68,7 +68,7 @@ test("what upstream does not validate and can't work is refused", () => {
   assert.equal(socketEndpoint("containerRuntimeEndpoint", "/run/x.sock"), "unix:///run/x.sock");
 });
 
-test("flags say which dead containers stay", () => {
+test("flags set which dead containers are kept", () => {
   const of = (flags: Parameters<typeof kubeletSettings>[1]) => kubeletSettings(withDefaults({}), flags).garbage;
   assert.deepEqual(of({}), { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 });
   const given = {

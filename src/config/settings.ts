@@ -23,7 +23,7 @@ import { memoryQos, nodeSetupSettings, plainPath, qosReservedMemoryPercent } fro
 import { parseGoDuration } from "../base/go-duration.ts";
 import { type ShutdownPeriod, shutdownPeriods } from "../shutdown/periods.ts";
 
-/** When pods are evicted, as the configuration has it. */
+/** The configuration's eviction fields. */
 export interface EvictionFields {
   readonly thresholds: readonly Threshold[];
   /** evictionPressureTransitionPeriod. */
@@ -44,7 +44,7 @@ export interface KubeletSettings {
   /** Empty: none. */
   readonly resolvConf: string;
   readonly seccompDefault: boolean;
-  /** Names of sysctls, and beginnings of names with `*` behind. */
+  /** Names of sysctls, or prefixes followed by `*`. */
   readonly allowedUnsafeSysctls: readonly string[];
   /** Undefined: true on cgroup v1, false on v2. */
   readonly singleProcessOomKill: boolean | undefined;
@@ -54,16 +54,16 @@ export interface KubeletSettings {
   readonly podPidsLimit: number;
   readonly reservations: Reservations;
   readonly eviction: EvictionFields;
-  /** Whether pods' storage on the node's disk is counted (localStorageCapacityIsolation). */
+  /** Whether pods' local storage is accounted for (localStorageCapacityIsolation). */
   readonly countsStorage: boolean;
   /** Whether containers may use swap (memorySwap.swapBehavior LimitedSwap). */
   readonly limitedSwap: boolean;
   /** `/` for none; undefined: pods have no cgroups of their own (cgroupsPerQOS is false). */
   readonly cgroupRoot: string | undefined;
-  /** Used when the runtime does not name its own. */
+  /** For runtimes that do not report theirs. */
   readonly cgroupDriver: CgroupDriver;
   readonly maxPods: number;
-  /** 0: no limit by processors. */
+  /** 0: no limit per CPU. */
   readonly podsPerCore: number;
   /** Number of IDs for a pod with a user namespace. */
   readonly idsPerPod: number;
@@ -72,28 +72,27 @@ export interface KubeletSettings {
   readonly runtimeRequestTimeoutMs: number;
   readonly images: ImageManagerLimits;
   readonly imageGarbage: ImageGarbagePolicy;
-  /** Which dead containers stay. */
   readonly garbage: GarbagePolicy;
   readonly imageVerification: VerificationPolicy;
   readonly logRotation: LogRotationConfig;
-  /** Whether the node has the iptables chains that others expect of a kubelet. */
+  /** makeIPTablesUtilChains. */
   readonly makesUtilityChains: boolean;
   readonly nodeSetup: NodeSetupSettings;
-  /** Undefined: memory is neither protected nor throttled. */
+  /** Undefined: no memory protection or throttling. */
   readonly memoryQos: MemoryQos | undefined;
-  /** Undefined: none of what pods ask for is kept from pods of worse classes. */
+  /** Undefined: no memory is withheld from lower QoS classes. */
   readonly qosReservedMemoryPercent: number | undefined;
-  /** How long pods have when the node shuts down; none: that is not waited for. */
+  /** The pods' grace periods at a node shutdown; empty: shutdowns are not delayed. */
   readonly shutdownPeriods: readonly ShutdownPeriod[];
 }
 
-/** Linux has no more (PID_MAX_LIMIT), and takes no higher limit. */
+/** PID_MAX_LIMIT: the kernel rejects a higher limit. */
 const mostProcesses = 4_194_304;
 const defaultIdsPerPod = 65_536;
 /** The default of crashLoopBackOff.maxContainerRestartPeriod while its feature gate is off. */
 const defaultRestartPeriod = "5m0s";
 
-/** Flags that no field of the configuration stands for. */
+/** Flags without a field of KubeletConfiguration. */
 type SettingFlags = Pick<
   NodeFlagValues,
   | "experimentalAllocatableIgnoreEviction"
@@ -104,7 +103,7 @@ type SettingFlags = Pick<
 
 /**
  * The settings of a valid configuration.
- * @throws PodwrightError (bad input) for values that upstream does not validate and podwright can't use
+ * @throws PodwrightError (bad input) for unusable values that upstream does not validate
  */
 export function kubeletSettings(configuration: KubeletConfiguration, flags: SettingFlags = {}): KubeletSettings {
   const restartPeriod = configuration.crashLoopBackOff.maxContainerRestartPeriod ?? defaultRestartPeriod;
@@ -199,12 +198,12 @@ function thresholdStatements(configuration: KubeletConfiguration): ThresholdStat
   };
 }
 
-/** Thresholds that are taken and mean nothing. */
+/** Accepted thresholds without effect. */
 export function uselessThresholds(configuration: KubeletConfiguration): string[] {
   return uselessStatements(thresholdStatements(configuration));
 }
 
-/** As upstream, which does not start with thresholds that are none. */
+/** Invalid thresholds prevent the start, as upstream. */
 function thresholds(statements: ThresholdStatements): Threshold[] {
   try {
     return parseThresholds(statements, parseGoDuration);
@@ -222,7 +221,7 @@ function evictionReserve(statements: ThresholdStatements): EvictionReserve {
   return { memory: of("memory.available"), ephemeralStorage: of("nodefs.available") };
 }
 
-/** As upstream, which does not start with a negative age. */
+/** A negative age prevents the start, as upstream. */
 function garbagePolicy(flags: SettingFlags): GarbagePolicy {
   const { minimumContainerTtlDuration: age = "0s" } = flags;
   const minAgeMs = milliseconds(age);
@@ -239,7 +238,7 @@ function garbagePolicy(flags: SettingFlags): GarbagePolicy {
   };
 }
 
-/** Known to be one of those, or empty while the feature gate is off. */
+/** Already validated; empty while the feature gate is off. */
 function imageVerification(configuration: KubeletConfiguration): VerificationPolicy {
   const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist = [] } = configuration;
   return {
@@ -248,7 +247,7 @@ function imageVerification(configuration: KubeletConfiguration): VerificationPol
   };
 }
 
-/** Upstream finds this one wrong only when it makes its log manager, and does not start either. */
+/** Upstream fails in its log manager instead, and does not start either. */
 function logSize(text: string): number {
   try {
     return Number(parseQuantity(text).nanos / 1_000_000_000n);
@@ -260,17 +259,17 @@ function logSize(text: string): number {
   }
 }
 
-/** A duration of a configuration, which is known to be one. */
+/** Expects a valid duration. */
 export function milliseconds(duration: string): number {
   return parseGoDuration(duration) ?? 0;
 }
 
-/** Name servers that are no IP addresses: upstream passes them over with a warning. */
+/** Name servers that are not IP addresses: ignored with a warning, as upstream. */
 export function uselessNameServers({ clusterDNS = [] }: KubeletConfiguration): string[] {
   return clusterDNS.filter((address) => !isIpAddress(address));
 }
 
-/** A CRI endpoint as the field says it: a Unix socket, as URL or (deprecated upstream) as bare path. */
+/** The Unix socket of a CRI endpoint: a URL or (deprecated upstream) a bare path. */
 export function socketEndpoint(field: string, endpoint: string): string {
   const url = endpoint.startsWith("/") ? `unix://${endpoint}` : endpoint;
   if (/^unix:\/\/\/./u.test(url)) return url;

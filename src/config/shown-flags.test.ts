@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { withDefaults } from "./defaults.ts";
 import { shownConfiguration, shownFlags } from "./shown-flags.ts";
 
-test("flags are shown with the values that count, and without secrets", () => {
+test("flags are shown with their effective values, and without secrets", () => {
   const configuration = withDefaults({
     staticPodURL: "https://me:s3cret@host/pods",
     staticPodURLHeader: { Authorization: ["Bearer s3cret"] },

@@ -4,10 +4,10 @@ import type { KubeletConfiguration } from "./defaults.ts";
 import { isJsonMap, valueAt } from "./json.ts";
 import { nodeFlags } from "./node-flag-table.ts";
 
-/** Values of headers are credentials as often as not. */
+/** Header values are often credentials. */
 const masked = "<masked>";
 
-/** The configuration as others may see it. */
+/** The configuration without secrets. */
 export function shownConfiguration(configuration: KubeletConfiguration): object {
   const { staticPodURL, staticPodURLHeader } = configuration;
   return {
@@ -39,7 +39,7 @@ function withoutPassword(url: string): string {
   return url.replace(/^(\w+:\/\/)[^/@]*@/, `$1${masked}@`);
 }
 
-/** As flags are written: lists and maps with commas, nothing for what is not set. */
+/** Flag syntax: lists and maps with commas; empty if unset. */
 function textOf(value: unknown): string {
   if (value === undefined) return "";
   if (typeof value === "string") return value;

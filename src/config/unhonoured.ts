@@ -5,7 +5,7 @@ import { parseGoDuration } from "../base/go-duration.ts";
 import { isJsonMap, valueAt, withValueAt } from "./json.ts";
 import { placeIn, type ConfigurationLayer } from "./places.ts";
 
-/** A field that is set although podwright does not honour it. */
+/** A set field that podwright does not honour. */
 export interface UnhonouredField {
   readonly field: string;
   readonly place: string;
@@ -13,9 +13,9 @@ export interface UnhonouredField {
 }
 
 /**
- * The fields that are set to something that this version does not do. A field counts as set when the layer that decides
- * it gives it a value that is not empty or zero: generated files name every field. Pure.
- * @param layers in the order in which they were laid over one another
+ * The set fields that podwright does not honour. An empty or zero value counts as unset, because generated files
+ * contain every field. Pure.
+ * @param layers in increasing precedence
  */
 export function unhonouredFields(layers: readonly ConfigurationLayer[]): UnhonouredField[] {
   return Object.entries(fieldTable).flatMap(([field, support]) => {
@@ -28,7 +28,7 @@ export function unhonouredFields(layers: readonly ConfigurationLayer[]): Unhonou
   });
 }
 
-/** Generated files name fields that are not set, with an empty or zero value that means the default. */
+/** Generated files contain unset fields with an empty or zero value, which means the default. */
 function isSet(field: string, value: unknown): boolean {
   if (!isEmpty(value)) return true;
   const fallback = valueAt(withDefaults({}), field);
@@ -36,7 +36,7 @@ function isSet(field: string, value: unknown): boolean {
   return fallback !== undefined && value !== null && !isDeepStrictEqual(effective, fallback);
 }
 
-/** Empty or zero in all its parts. */
+/** Recursively empty or zero. */
 function isEmpty(value: unknown): boolean {
   if (value === null || value === 0) return true;
   if (typeof value === "string") return value === "" || parseGoDuration(value) === 0;

@@ -12,7 +12,7 @@ const enforcements = [
 ];
 const option = "enforceNodeAllocatable (--enforce-node-allocatable)";
 
-/** What is wrong with what the configuration says of reserving resources, without `invalid configuration: `. */
+/** Problems of reserved resources, without the prefix `invalid configuration: `. */
 export function* validateAllocation(configuration: KubeletConfiguration): Iterable<string> {
   yield* enforcement(configuration);
   yield* reservedProcessors(configuration);

@@ -1,13 +1,13 @@
 import type { KubeletConfiguration } from "./defaults.ts";
 import { durationProblem, formatGoDuration, parseGoDuration } from "../base/go-duration.ts";
 
-/** Of which hidden metrics may be shown to the kubelet of 1.36. */
+/** The only version whose hidden metrics the kubelet of 1.36 can show. */
 const previousMinor = "1.35";
 const mostSamples = 1_000_000;
 
 /**
- * What upstream refuses of fields that podwright does not honour, in its words and without `invalid configuration: `: a
- * node that podwright starts on is one that upstream's kubelet starts on.
+ * Upstream's validation of fields that podwright does not honour, without the prefix `invalid configuration: `: a
+ * configuration that podwright accepts must also start upstream's kubelet.
  */
 export function* validateIgnored(configuration: KubeletConfiguration): Iterable<string> {
   const { showHiddenMetricsForVersion: version = "" } = configuration;
@@ -61,7 +61,7 @@ function* logging({ logging: given }: KubeletConfiguration): Iterable<string> {
   }
 }
 
-/** Upstream finds these out when it makes what works by them. */
+/** Upstream reports these later, when it creates the managers. */
 function* policies(configuration: KubeletConfiguration): Iterable<string> {
   const { cpuManagerPolicy, memoryManagerPolicy, configMapAndSecretChangeDetectionStrategy: strategy } = configuration;
   if (!["none", "static"].includes(cpuManagerPolicy)) {

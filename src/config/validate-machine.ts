@@ -3,7 +3,7 @@ import type { KubeletConfiguration } from "./defaults.ts";
 const idsUnit = 65_536;
 const mostIds = 2 ** 32 - 1;
 
-/** Conflicts of the configuration with the machine, in upstream's words; only the first one, as upstream. */
+/** Conflicts with the machine, in upstream's words; only the first, as upstream. */
 export function validateMachine(
   configuration: KubeletConfiguration,
   { cgroupVersion }: { readonly cgroupVersion: 1 | 2 },

@@ -11,7 +11,7 @@ function problems(given: PartialConfiguration, cgroupVersion: 1 | 2 = 2): string
 
 test("the defaults are valid", () => assert.deepEqual(problems({}), []));
 
-/** What upstream says of each. */
+/** Upstream's messages. */
 const samples: readonly (readonly [PartialConfiguration, ...messages: string[]])[] = [
   [{ nodeLeaseDurationSeconds: -1 }, "nodeLeaseDurationSeconds must be greater than 0"],
   [{ eventBurst: -1 }, "eventBurst (--event-burst) -1 must not be a negative number"],
@@ -162,7 +162,7 @@ const samples: readonly (readonly [PartialConfiguration, ...messages: string[]])
 ];
 
 for (const [given, ...messages] of samples) {
-  test(`upstream refuses ${JSON.stringify(given)}`, () => {
+  test(`upstream rejects ${JSON.stringify(given)}`, () => {
     assert.deepEqual(
       problems(given),
       messages.map((message) => `invalid configuration: ${message}`),
@@ -170,7 +170,7 @@ for (const [given, ...messages] of samples) {
   });
 }
 
-test("what upstream takes of fields that podwright does not honour is taken", () => {
+test("values that upstream accepts are accepted for unsupported fields, too", () => {
   const given: PartialConfiguration = {
     showHiddenMetricsForVersion: "1.35",
     logging: { flushFrequency: 1_000_000, vmodule: [{ filePattern: "pod*", verbosity: 3 }] },
@@ -189,7 +189,7 @@ test("what upstream takes of fields that podwright does not honour is taken", ()
   }
 });
 
-test("durations after which something is done again, or given up, are more than nothing", () => {
+test("intervals and timeouts must be positive", () => {
   const periods = [
     ...["syncFrequency", "fileCheckFrequency", "httpCheckFrequency", "nodeStatusUpdateFrequency"],
     ...["nodeStatusReportFrequency", "runtimeRequestTimeout"],
@@ -206,7 +206,7 @@ test("durations after which something is done again, or given up, are more than 
   assert.deepEqual(problems({ volumeStatsAggPeriod: "-1s", streamingConnectionIdleTimeout: "-1s" }), []);
 });
 
-test("two taints of one key and effect are refused, of which the API server would register neither", () => {
+test("two taints with the same key and effect are rejected, because the API server would reject the node", () => {
   const taint = { key: "a", effect: "NoSchedule" };
   assert.deepEqual(problems({ registerWithTaints: [taint, { ...taint, effect: "NoExecute" }] }), []);
   assert.deepEqual(problems({ registerWithTaints: [taint, { ...taint, value: "b" }] }), [
@@ -214,11 +214,11 @@ test("two taints of one key and effect are refused, of which the API server woul
   ]);
 });
 
-test("all problems are told at once", () => {
+test("all problems are reported at once", () => {
   assert.equal(problems({ maxPods: -1, eventBurst: -1 }).length, 2);
 });
 
-test("a cgroup v1 host has to be allowed, and kills processes one by one", () => {
+test("a cgroup v1 host must be allowed, and cannot set singleProcessOOMKill to false", () => {
   assert.match(problems({}, 1).join(), /^kubelet is configured to not run on a host using cgroup v1/);
   assert.deepEqual(problems({ failCgroupV1: false }, 1), []);
   assert.deepEqual(problems({ failCgroupV1: false, singleProcessOOMKill: false }, 1), [

@@ -8,9 +8,8 @@ import { validateIgnored } from "./validate-ignored.ts";
 import { validateMachine } from "./validate-machine.ts";
 
 /**
- * What upstream's ValidateKubeletConfiguration (1.36) finds wrong with a configuration, in its words;
- * {@link FeatureGates.errors} come on top.
- * @param machine what the values are for
+ * Upstream's ValidateKubeletConfiguration (1.36), in its words, without {@link FeatureGates.errors}.
+ * @param machine the node's own
  */
 export function validateConfiguration(
   configuration: KubeletConfiguration,
@@ -41,7 +40,7 @@ function quoted(value: string): string {
   return JSON.stringify(value);
 }
 
-/** Numbers that may not be below zero, with the flag that sets each. */
+/** Numbers that must not be negative, with their flags. */
 const notNegative = [
   ["eventBurst", "event-burst"],
   ["eventRecordQPS", "event-qps"],
@@ -54,7 +53,7 @@ const notNegative = [
   ["registryPullQPS", "registry-qps"],
 ] as const;
 
-/** Numbers with a least and a greatest value. */
+/** Numbers with a minimum and a maximum. */
 const ranges = [
   ["healthzPort", "healthz-port", 0, 65_535, "1"],
   ["imageGCHighThresholdPercent", "image-gc-high-threshold", 0, 100, "0"],
@@ -132,8 +131,8 @@ function* pulls(configuration: KubeletConfiguration, gates: FeatureGates): Itera
 }
 
 /**
- * Upstream takes these as they are; zero or less would have podwright do without end, or never, what it is to do every so
- * often. From a file zero means the default: what is zero here comes from the command line.
+ * Upstream accepts zero and negative values, with which a periodic task would loop without pause, or never run. A zero
+ * here comes from the command line: in a file it means the default.
  */
 const positive = {
   syncFrequency: "sync-frequency",
@@ -250,7 +249,7 @@ function* taints(configuration: KubeletConfiguration): Iterable<string> {
       qualifiedNameProblem(key) === undefined && labelValueProblem(value) === undefined && taintEffects.has(effect);
     if (!isGood) yield `invalid taint: ${key}=${value}:${effect}`;
     if (timeAdded !== undefined) yield "taint.TimeAdded is not nil";
-    // Upstream says so of its flag alone; of a file's the API server does, to each registration.
+    // Upstream checks only the flag; with a file, the API server rejects each registration.
     const identity = `${key}:${effect}`;
     if (seen.has(identity)) yield `duplicated taints with the same key and effect: ${key}=${value}:${effect}`;
     seen.add(identity);
@@ -279,7 +278,7 @@ function* logHandling(configuration: KubeletConfiguration): Iterable<string> {
   }
 }
 
-/** As Go's filepath.Clean would leave it. */
+/** Unchanged by Go's filepath.Clean. */
 function isNormalized(path: string): boolean {
   const parts = path.replace(/^\//u, "").split("/");
   return path === "/" || parts.every((part) => part !== "" && part !== "." && part !== "..");

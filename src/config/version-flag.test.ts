@@ -7,7 +7,7 @@ function printed(...flags: readonly string[]): string | undefined {
   return versionText(parseKubeletFlags(flags).node.version, "linux/amd64");
 }
 
-test("--version prints what kubeadm reads, raw the parts of it, and false nothing", () => {
+test("--version prints the line that kubeadm parses, =raw its parts, =false nothing", () => {
   for (const flag of ["--version", "--version=true", "--version=1"]) assert.equal(printed(flag), "Kubernetes v1.36.2");
   for (const flags of [[], ["--version=false"], ["--version", "--version=0"]]) {
     assert.equal(printed(...flags), undefined);
@@ -16,18 +16,18 @@ test("--version prints what kubeadm reads, raw the parts of it, and false nothin
     printed("--version=raw") ?? "",
     /^version\.Info\{Major:"1", Minor:"36", EmulationMajor:"", .*GitVersion:"v1\.36\.2", .*Platform:"linux\/amd64"\}$/u,
   );
-  // The line is what kubeadm's own expression takes.
+  // kubeadm's own pattern.
   assert.match(
     printed("--version") ?? "",
     /^\s*Kubernetes v((0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-\w.+]*)?)\s*$/u,
   );
 });
 
-test("the word behind --version is no value of it", () => {
+test("the word after --version is not its value", () => {
   assert.throws(() => parseKubeletFlags(["--version", "raw"]), /unknown command "raw"/u);
 });
 
-test("--version=vX.Y.Z… is the version to report, when it is of the same release", () => {
+test("--version=vX.Y.Z… sets the reported version, within the same release", () => {
   const { version } = parseKubeletFlags(["--version=v1.36.2-gke.100", "--version=false"]).node;
   assert.equal(reportedVersion(version, "0.1.0"), "v1.36.2-gke.100");
   assert.equal(reportedVersion(undefined, "0.1.0"), "v1.36.2+podwright.0.1.0");

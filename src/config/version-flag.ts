@@ -1,9 +1,9 @@
-/** The release of Kubernetes whose kubelet podwright stands in for; what podwright is comes behind it. */
+/** The Kubernetes release that podwright implements; its own version is appended. */
 export const kubernetesVersion = "v1.36.2";
 
-/** The value of `--version`, as component-base's flag of that name. */
+/** The value of `--version`, like component-base's flag. */
 export interface VersionFlag {
-  /** Print it, in one line or with all that it is made of, and end. */
+  /** Print the version as a line or in parts, and exit. */
   readonly print: "no" | "line" | "raw";
   /** The version to report instead of podwright's own. */
   readonly reported?: string;
@@ -12,9 +12,9 @@ export interface VersionFlag {
 const semantic = /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/u;
 
 /**
- * `true`, `raw`, or a version to report, which may differ from the release in what comes behind it; a version that was given
- * before stays.
- * @throws Error with what is wrong; it completes `invalid argument "x" for "--version": `
+ * `true`, `raw`, or a version to report, which may differ from the release only in its suffix. An earlier flag's
+ * version is kept.
+ * @throws Error whose message completes `invalid argument "x" for "--version": `
  */
 export function versionFlag(
   text: string,
@@ -32,7 +32,7 @@ export function versionFlag(
   return { print: "no", reported: text };
 }
 
-/** The version of the Node and the metrics. @param own podwright's */
+/** The version that the Node and the metrics report. @param own podwright's */
 export function reportedVersion(flag: VersionFlag | undefined, own: string): string {
   return flag?.reported ?? `${kubernetesVersion}+podwright.${own}`;
 }

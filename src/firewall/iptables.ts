@@ -37,7 +37,7 @@ export class Iptables {
   /** Keeps an existing chain. */
   async ensureChain(chain: Chain, signal: AbortSignal): Promise<void> {
     if (await this.#ask(chain.table, ["-N", chain.chain], signal)) return;
-    if (!(await this.has(chain, signal))) throw new Error(`${this.program} does not make chain ${chain.chain}`);
+    if (!(await this.has(chain, signal))) throw new Error(`${this.program} did not create chain ${chain.chain}`);
   }
 
   /** Keeps an existing rule in its position. */

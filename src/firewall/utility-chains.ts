@@ -53,7 +53,7 @@ export class UtilityChains {
         const stand = wereMade && (await iptables.has(canary, signal));
         if (!stand) {
           await make(family, iptables, signal);
-          log.info(wereMade ? "restored iptables rules that were gone" : "initialized iptables rules", fields);
+          log.info(wereMade ? "recreated missing iptables rules" : "initialized iptables rules", fields);
         }
         [wereMade, isFailing] = [true, false];
       } catch (error) {
@@ -61,7 +61,7 @@ export class UtilityChains {
         if (!isFailing) log.warn("cannot create iptables rules", { ...fields, error: errorMessage(error) });
         isFailing = true;
       }
-      await clock.sleep("the next look at iptables rules", periodMs, signal);
+      await clock.sleep("next check of iptables rules", periodMs, signal);
     }
   }
 }

@@ -16,7 +16,7 @@ function kernel(changed: Readonly<Record<string, number>> = {}) {
   return { files, log: silentLog, written };
 }
 
-test("settings that differ are changed, the others left alone", async () => {
+test("only settings that differ are written", async () => {
   const machine = kernel({ "kernel/panic": 0, "vm/overcommit_memory": 0 });
   await ensureKernelSettings(machine, false);
   assert.deepEqual(machine.written, ["/proc/sys/vm/overcommit_memory 1", "/proc/sys/kernel/panic 10"]);
@@ -25,7 +25,7 @@ test("settings that differ are changed, the others left alone", async () => {
   assert.deepEqual(right.written, []);
 });
 
-test("protected ones that differ end the start, all at once and in upstream's words, and nothing is written", async () => {
+test("protected settings that differ prevent the start, all in one error in upstream's words, and nothing is written", async () => {
   const machine = kernel({ "kernel/panic": 0, "vm/panic_on_oom": 1 });
   await assert.rejects(ensureKernelSettings(machine, true), {
     message:
@@ -37,7 +37,7 @@ test("protected ones that differ end the start, all at once and in upstream's wo
   await ensureKernelSettings(kernel(), true);
 });
 
-test("one that can't be written ends the start", async () => {
+test("a setting that cannot be written prevents the start", async () => {
   const machine = kernel({ "kernel/panic": 0 });
   const refuse = async (path: string): Promise<void> => {
     throw new FileError("EROFS", path, "EROFS: read-only file system");

@@ -2,7 +2,7 @@ import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 
-/** What a kubelet expects of the kernel, as upstream (setupKernelTunables), below /proc/sys. */
+/** Required kernel settings by path below /proc/sys (upstream: setupKernelTunables). */
 export const kernelSettings: Readonly<Record<string, number>> = {
   "vm/overcommit_memory": 1,
   "vm/panic_on_oom": 0,
@@ -20,8 +20,8 @@ export interface KernelSettingsDependencies {
 const maxBytes = 64;
 
 /**
- * Sets the kernel's settings that a kubelet expects, or checks them (KubeletConfiguration's protectKernelDefaults).
- * @throws PodwrightError (environment) for settings that differ and are protected, or that can't be read or written
+ * Sets the required kernel settings, or only checks them (protectKernelDefaults).
+ * @throws PodwrightError (environment) for protected settings that differ, and settings that cannot be read or written
  */
 export async function ensureKernelSettings(deps: KernelSettingsDependencies, isProtected: boolean): Promise<void> {
   const problems: string[] = [];

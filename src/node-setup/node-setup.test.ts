@@ -55,7 +55,7 @@ async function setUp(settings: Partial<NodeSetupSettings>, cgroups = new Process
   return { clock, cgroups, setup, told, end };
 }
 
-test("processes of the root cgroup are moved but for process 1 and kernel threads, and those that come later a minute later", async () => {
+test("processes of the root cgroup except process 1 and kernel threads are moved, new ones within a minute", async () => {
   const { clock, cgroups, setup, end } = await setUp({ systemCgroups: "/system" });
   const running = setup.run(end.signal);
   await clock.run(1000);
@@ -69,7 +69,7 @@ test("processes of the root cgroup are moved but for process 1 and kernel thread
   await running;
 });
 
-test("a process that can't be moved stays, and the others are moved", async () => {
+test("a process that cannot be moved does not keep others from being moved", async () => {
   const cgroups = new Processes();
   cgroups.root = [1, 666, 31];
   const { clock, setup, told, end } = await setUp({ systemCgroups: "/system" }, cgroups);
@@ -81,7 +81,7 @@ test("a process that can't be moved stays, and the others are moved", async () =
   await running;
 });
 
-test("the kubelet is moved into kubeletCgroups, unless it is there", async () => {
+test("the kubelet is moved into kubeletCgroups, unless it is already there", async () => {
   for (const [own, moved] of [
     ["0::/\n", ["30 /podruntime"]],
     ["0::/podruntime\n", []],
@@ -95,13 +95,13 @@ test("the kubelet is moved into kubeletCgroups, unless it is there", async () =>
   }
 });
 
-test("without either nothing waits", async () => {
+test("without either there is nothing to wait for", async () => {
   const { clock, setup, end } = await setUp({});
   await setup.run(end.signal);
   assert.deepEqual(clock.incarnation().pending(), []);
 });
 
-test("a reserved cgroup that is missing ends the start, after its event had time to be sent", async () => {
+test("a missing reserved cgroup prevents the start, after its event was sent", async () => {
   const cgroup = { kind: "Kube", cgroup: "/kube", reserved: { cpu: "1" }, onlyCompressible: false } as const;
   const { clock, setup, told } = await setUp({ reservedCgroups: [cgroup] });
   const failing = assert.rejects(setup.load(), /Failed to enforce Kube Reserved Cgroup Limits on "\/kube"/);

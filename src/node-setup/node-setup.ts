@@ -8,7 +8,6 @@ import { ensureKernelSettings } from "./kernel-settings.ts";
 import { limitReservedCgroups, type ReservedCgroup } from "./reserved-cgroups.ts";
 import { moveKubelet, moveSystemProcesses } from "./system-processes.ts";
 
-/** What a kubelet makes of its machine. */
 export interface NodeSetupSettings {
   /** KubeletConfiguration's protectKernelDefaults. */
   readonly protectsKernelDefaults: boolean;
@@ -35,12 +34,12 @@ export interface NodeSetupDependencies {
 
 /** As upstream. */
 const periodMs = 60_000;
-/** What is recorded of a start that fails reaches the API server meanwhile. */
+/** Gives the Events of a failed start time to reach the API server. */
 const farewellMs = 1000;
 
 /**
- * Prepares the machine for pods (upstream: the container manager's setupNode): kernel settings, limits of the cgroups that
- * resources are reserved for, and processes that belong into cgroups of their own.
+ * Prepares the machine for pods (upstream: the container manager's setupNode): kernel settings, limits of reserved
+ * cgroups, and cgroups of the kubelet and of system processes.
  */
 export class NodeSetup {
   readonly #deps: NodeSetupDependencies;
@@ -51,7 +50,7 @@ export class NodeSetup {
     this.#config = config;
   }
 
-  /** @throws PodwrightError (environment) when the machine does not allow it: the kubelet does not start */
+  /** @throws PodwrightError (environment) if the machine does not permit it: the kubelet does not start */
   async load(): Promise<void> {
     const { clock } = this.#deps;
     const { protectsKernelDefaults, reservedCgroups, cgroupDriver, protectsMemory } = this.#config;
@@ -59,12 +58,12 @@ export class NodeSetup {
       await ensureKernelSettings(this.#deps, protectsKernelDefaults);
       await limitReservedCgroups(this.#deps, { cgroups: reservedCgroups, driver: cgroupDriver, protectsMemory });
     } catch (error) {
-      await clock.sleep("what is recorded to be sent", farewellMs);
+      await clock.sleep("events of the failed start to be sent", farewellMs);
       throw error;
     }
   }
 
-  /** Looks each minute for processes that belong elsewhere, until the signal aborts. Never rejects. */
+  /** Moves misplaced processes each minute, until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, ownPid } = this.#deps;
     const { systemCgroups, kubeletCgroups } = this.#config;
@@ -72,7 +71,7 @@ export class NodeSetup {
     while (!signal.aborted) {
       if (systemCgroups !== "") await moveSystemProcesses(this.#deps, systemCgroups);
       if (kubeletCgroups !== "") await moveKubelet(this.#deps, ownPid, kubeletCgroups);
-      await clock.sleep("the next look at processes of the system", periodMs, signal).catch(() => {});
+      await clock.sleep("next check of system processes", periodMs, signal).catch(() => {});
     }
   }
 }

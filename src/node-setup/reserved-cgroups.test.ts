@@ -22,7 +22,7 @@ async function limit(cgroups: SimCgroups, all: readonly ReservedCgroup[], driver
   return { told, error };
 }
 
-test("a reserved cgroup is limited to what is reserved for it; of compressible resources alone where that is said", () => {
+test("a reserved cgroup is limited to its reservation, or only in its CPU weight", () => {
   const limits = { cpuShares: 512, memoryLimitBytes: 100 * mi, pidsLimit: 1000 };
   assert.deepEqual(reservedLimits(system, false), limits);
   assert.deepEqual(reservedLimits(system, true), { ...limits, memoryMinBytes: 100 * mi });
@@ -30,7 +30,7 @@ test("a reserved cgroup is limited to what is reserved for it; of compressible r
   assert.deepEqual(reservedLimits({ ...system, reserved: { memory: "1" } }, false), { memoryLimitBytes: 1 });
 });
 
-test("limits are set in order and told in upstream's words, under either driver", async () => {
+test("limits are set in order and reported in upstream's words, with either cgroup driver", async () => {
   const machine = new SimCgroups();
   await machine.apply("/system", {});
   await machine.apply("/kube.slice/kube-reserved.slice", {});
@@ -47,7 +47,7 @@ test("limits are set in order and told in upstream's words, under either driver"
   assert.deepEqual(machine.applied.get("/kube.slice/kube-reserved.slice"), { cpuShares: 512 });
 });
 
-test("a missing cgroup, a missing controller, nothing reserved and a refusal end the start with a remedy", async () => {
+test("a missing cgroup or controller, an empty reservation and a refused limit prevent the start, with a remedy", async () => {
   const there = async (more: object): Promise<SimCgroups> => {
     const machine = new SimCgroups();
     await machine.apply("/system", {});
@@ -81,10 +81,10 @@ test("a missing cgroup, a missing controller, nothing reserved and a refusal end
   }
 });
 
-test("a limit below what is used is warned of before it is set, and may be refused", async () => {
+test("a limit below the usage is a warning before it is set, and may be refused", async () => {
   const machine = new SimCgroups();
   await machine.apply("/system", {});
   const { told } = await limit(machine, [{ ...system, reserved: { memory: "1Ki" } }]);
-  assert.equal(told[0], "memory limit of a cgroup is below its use");
+  assert.equal(told[0], "memory limit of a cgroup is below its usage");
   assert.match(told[1] ?? "", /^FailedNodeAllocatableEnforcement: .*EBUSY/);
 });

@@ -12,21 +12,21 @@ import {
 import { milliCpuToShares } from "../resources/cpu.ts";
 import { parseList } from "../resources/pod-totals.ts";
 
-/** A cgroup of the machine that is to be held to what is reserved for it. */
+/** A cgroup that is limited to its reservation. */
 export interface ReservedCgroup {
   readonly kind: "System" | "Kube";
-  /** KubeletConfiguration's systemReservedCgroup or kubeReservedCgroup. */
+  /** systemReservedCgroup or kubeReservedCgroup. */
   readonly cgroup: string;
-  /** KubeletConfiguration's systemReserved or kubeReserved. */
+  /** systemReserved or kubeReserved. */
   readonly reserved: Readonly<Record<string, string>>;
-  /** Its CPU weight alone is set. */
+  /** Only its CPU weight is set. */
   readonly onlyCompressible: boolean;
 }
 
 export interface ReservedCgroupsConfig {
   readonly cgroups: readonly ReservedCgroup[];
   readonly driver: CgroupDriver;
-  /** Its memory is protected, too: feature gate MemoryQoS on cgroup v2. */
+  /** Whether its memory is protected: feature gate MemoryQoS on cgroup v2. */
   readonly protectsMemory: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ReservedCgroupsDependencies {
   readonly log: Logger;
 }
 
-/** The limits of a reserved cgroup; undefined: nothing is reserved for it. Pure. */
+/** The limits of a reserved cgroup; undefined: no reservation. Pure. */
 export function reservedLimits(
   { reserved, onlyCompressible }: ReservedCgroup,
   protectsMemory: boolean,
@@ -56,8 +56,8 @@ export function reservedLimits(
 }
 
 /**
- * Holds the cgroups of the system and of the kubelet to what is reserved for them (upstream: enforceNodeAllocatableCgroups).
- * @throws PodwrightError (environment) when one is missing, lacks a controller, or takes no limit
+ * Limits the system's and the kubelet's cgroups to their reservations (upstream: enforceNodeAllocatableCgroups).
+ * @throws PodwrightError (environment) if one is missing, lacks a controller, or refuses a limit
  */
 export async function limitReservedCgroups(
   deps: ReservedCgroupsDependencies,
@@ -98,7 +98,7 @@ async function limitOne(
   if (memoryLimitBytes !== undefined) {
     const { memoryUsageBytes: usedBytes } = await cgroups.read(path);
     if (usedBytes > memoryLimitBytes) {
-      log.warn("memory limit of a cgroup is below its use", { path, memoryLimitBytes, usedBytes });
+      log.warn("memory limit of a cgroup is below its usage", { path, memoryLimitBytes, usedBytes });
     }
   }
   await cgroups.apply(path, limits);
@@ -111,7 +111,7 @@ function nameOf(cgroup: string, driver: CgroupDriver): CgroupName {
 function remedyFor({ kind, cgroup, reserved, onlyCompressible }: ReservedCgroup): string {
   const name = kind.toLowerCase();
   const enforcement = `${name}-reserved${onlyCompressible ? "-compressible" : ""}`;
-  const less = `take ${enforcement} out of enforceNodeAllocatable`;
+  const less = `remove ${enforcement} from enforceNodeAllocatable`;
   return Object.keys(reserved).length === 0
     ? `set ${name}Reserved, or ${less}`
     : `create ${cgroup} with all controllers before the kubelet starts, reserve more than it uses, or ${less}`;

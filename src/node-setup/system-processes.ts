@@ -11,13 +11,13 @@ export interface SystemProcessesDependencies {
 }
 
 const init = 1;
-/** Processes start others meanwhile. */
+/** New processes may start during a pass. */
 const passes = 11;
 const maxBytes = 64 * 1024;
 
 /**
- * Moves every process of the root cgroup, kernel threads and process 1 aside, into the cgroup (KubeletConfiguration's systemCgroups;
- * upstream: ensureSystemCgroups). What can't be moved stays.
+ * Moves the root cgroup's processes except process 1 and kernel threads to the cgroup (systemCgroups; upstream:
+ * ensureSystemCgroups). Skips processes that cannot be moved.
  */
 export async function moveSystemProcesses(deps: SystemProcessesDependencies, cgroup: string): Promise<void> {
   const { cgroups, log } = deps;
@@ -39,7 +39,7 @@ async function movable({ files }: SystemProcessesDependencies, pids: readonly nu
   return pids.filter((_, index) => isUsers[index]);
 }
 
-/** A kernel thread has no program; nor has a process that is gone. */
+/** Kernel threads have no executable; neither do ended processes. */
 async function isKernelThread(files: Pick<Files, "readLink">, pid: number): Promise<boolean> {
   try {
     await files.readLink(`/proc/${pid}/exe`);
@@ -49,7 +49,7 @@ async function isKernelThread(files: Pick<Files, "readLink">, pid: number): Prom
   }
 }
 
-/** Moves the kubelet into the cgroup (KubeletConfiguration's kubeletCgroups), unless it is there. */
+/** Moves the kubelet to the cgroup (kubeletCgroups), unless it is already there. */
 export async function moveKubelet(
   { cgroups, files, log }: SystemProcessesDependencies,
   pid: number,

@@ -14,7 +14,7 @@ export interface OomRecordDependencies {
   readonly directory: string;
 }
 
-/** Up to which message of the kernel's kills have been told, so that a restart neither repeats nor loses any. */
+/** The last kernel message whose kill was reported, so that a restart neither repeats nor loses one. */
 export class OomRecord {
   readonly #deps: OomRecordDependencies;
   #boot = "";

@@ -8,7 +8,7 @@ const read = (lines: readonly string[]): unknown[] => {
 };
 
 test("a report of a cgroup at its limit names the process and its cgroup", () => {
-  // As Linux 6.18 wrote it.
+  // Recorded from Linux 6.18.
   const victims = read([
     "tail invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
     "memory: usage 8192kB, limit 8192kB, failcnt 13",
@@ -20,7 +20,7 @@ test("a report of a cgroup at its limit names the process and its cgroup", () =>
   assert.deepEqual(victims, [{ pid: 4736, name: "tail", ofMachine: false, cgroup: "/a/b" }]);
 });
 
-test("a report of a machine without memory says so, whichever cgroup the process was in", () => {
+test("a report of a machine out of memory says so, whichever cgroup the process was in", () => {
   const victims = read([
     "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=cri-containerd-1.scope,mems_allowed=0-1,global_oom,task_memcg=/system.slice/sshd.service,task=sshd,pid=77,uid=0",
     "Out of memory: Killed process 77 (sshd) total-vm:1kB, anon-rss:1kB, file-rss:1kB, shmem-rss:0kB, UID:0 pgtables:56kB oom_score_adj:0",
@@ -32,7 +32,7 @@ test("a report of a machine without memory says so, whichever cgroup the process
   ]);
 });
 
-test("all processes of a cgroup that ends as one are told, by the cgroup that was named before", () => {
+test("all processes of a cgroup that is killed as a whole are reported, with that cgroup", () => {
   const victims = read([
     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=one,pid=1001,uid=0",
     "Memory cgroup out of memory: Killed process 1001 (one) total-vm:1kB, anon-rss:1kB",
@@ -45,7 +45,7 @@ test("all processes of a cgroup that ends as one are told, by the cgroup that wa
   ]);
 });
 
-test("a process can't make itself more than a name", () => {
+test("a process name cannot forge a report", () => {
   const victims = read([
     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=,task_memcg=/b,pid=5,uid=0",
     "Memory cgroup out of memory: Killed process 5 (Out of memory: ) total-vm:1kB, anon-rss:1kB",
@@ -62,7 +62,7 @@ test("a process can't make itself more than a name", () => {
   );
 });
 
-test("nothing else is a report", () => {
+test("no other line is a report", () => {
   const lines = [
     "Killed process 5 (x) total-vm:1kB",
     "podw: Out of memory: Killed process 5 (x) total-vm:1kB",

@@ -16,7 +16,7 @@ const web = {
 } as unknown as PodStatus;
 const below = "/kubepods/burstable/poduid-1";
 
-/** Resolves once what the kernel has said is told. */
+/** Resolves once the kernel's messages are reported. */
 type Told = () => Promise<void>;
 
 async function withWatcher(
@@ -36,7 +36,7 @@ interface Machine {
   readonly journal: MemoryRecorder;
 }
 
-/** One life of the watcher on a machine; after the work it goes on for a second. */
+/** One run of the watcher on a machine. It ends a second after the work. */
 async function liveOnce({ clock, kernelLog, files, journal }: Machine, work: () => Promise<void>): Promise<void> {
   const stop = new AbortController();
   const record = new OomRecord({ files, log: silentLog, directory: "/d" });
@@ -49,7 +49,7 @@ async function liveOnce({ clock, kernelLog, files, journal }: Machine, work: () 
   await watching;
 }
 
-test("a restart neither repeats kills nor loses those that came meanwhile; a reboot begins anew", async () => {
+test("a restart neither repeats kills nor loses those during downtime; a reboot starts over", async () => {
   const clock = new ManualClock();
   const machine = {
     clock,
@@ -80,7 +80,7 @@ test("a restart neither repeats kills nor loses those that came meanwhile; a reb
   assert.deepEqual(told(), ["first", "second", "meanwhile", "early"]);
 });
 
-test("a process of a container is told with its pod, whichever driver named the cgroup; other services' are not", async () => {
+test("a kill in a container is reported with its pod, with either cgroup driver; one in another service is not", async () => {
   await withWatcher(async (kernelLog, journal, told) => {
     const scope = "/kubepods.slice/kubepods-poduid_1.slice/cri-containerd-c0ffee.scope/inner";
     for (const cgroup of [`${below}/c0ffee`, scope, `${below}/sandbox`, "/system.slice/db.service"]) {
@@ -99,7 +99,7 @@ test("a process of a container is told with its pod, whichever driver named the 
   });
 });
 
-test("of a machine without memory every process is told, of pods with the pod", async () => {
+test("on a machine out of memory every kill is reported, those in pods with the pod", async () => {
   await withWatcher(async (kernelLog, journal, told) => {
     kernelLog.killed({ pid: 7, name: "db", cgroup: "/system.slice/db.service", machine: true });
     kernelLog.killed({ pid: 8, name: "tail", cgroup: `${below}/c0ffee`, machine: true });
@@ -118,7 +118,7 @@ test("of a machine without memory every process is told, of pods with the pod", 
   });
 });
 
-test("where the kernel's messages can't be read that is said once, and all else goes on", async () => {
+test("if the kernel log cannot be read, that is logged once, and nothing else fails", async () => {
   const warnings: unknown[][] = [];
   const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
   const kernelLog = {

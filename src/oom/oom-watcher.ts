@@ -8,7 +8,7 @@ import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { OomRecord } from "./oom-record.ts";
 import { OomReader, type OomVictim } from "./oom-report.ts";
 
-/** An entry of the journal is written after 50 ms. */
+/** Journal entries are written after 50 ms. */
 const journaledMs = 200;
 
 export interface OomWatcherDependencies {
@@ -40,15 +40,15 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
   try {
     const after = await record.load();
     for await (const { sequence, text } of kernelLog.follow(after, signal)) {
-      // Marks where this run begins.
+      // Marks the start of this run.
       if (text === "" && after === undefined) await record.save(sequence);
       const victim = reader.read(text);
       if (victim === undefined) continue;
       tell(deps, victim, sequence);
-      // Not before the journal has it: killed in between, podwright repeats it rather than lose it.
+      // After the journal, so that a crash in between repeats a report instead of losing it.
       const isFirst = reported === undefined;
       reported = sequence;
-      if (isFirst) due = clock.timer("the journal to have an OOM kill", journaledMs, () => void save());
+      if (isFirst) due = clock.timer("an OOM kill to be journaled", journaledMs, () => void save());
     }
     await save();
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { Files } from "../ports/files.ts";
 
-/** Watches of directories that come and go; a failed one is begun anew when the directories are set again. */
+/** Watches of a changing set of directories. A failed watch is restarted by the next {@link set}. */
 export class DirectoryWatches implements Disposable {
   readonly #files: Pick<Files, "watchEntries">;
   readonly #onChange: (removed: readonly string[]) => void;
@@ -12,7 +12,7 @@ export class DirectoryWatches implements Disposable {
     this.#onChange = onChange;
   }
 
-  /** Watches these and no others; true: some were not watched before. */
+  /** Watches exactly these; true if some were not watched before. */
   set(directories: readonly string[]): boolean {
     for (const [directory, watch] of this.#watches) {
       if (directories.includes(directory)) continue;

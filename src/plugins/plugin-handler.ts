@@ -1,20 +1,20 @@
-/** What a plugin says of itself. */
+/** A plugin's own description. */
 export interface PluginInfo {
   /** `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. */
   readonly type: string;
   readonly name: string;
-  /** The socket to work with, absolute. */
+  /** Absolute path of the plugin's socket. */
   readonly endpoint: string;
   readonly versions: readonly string[];
 }
 
-/** Works with the plugins of one type (upstream's PluginHandler). */
+/** Handles plugins of one type (upstream's PluginHandler). */
 export interface PluginHandler {
   readonly type: string;
-  /** Why the plugin is refused, in upstream's words; undefined: it is taken. */
+  /** Why the plugin is refused, in upstream's words; undefined: accepted. */
   validate(plugin: PluginInfo): string | undefined;
-  /** Takes the plugin up. Rejects with why it can't be: the plugin is told, and tried again. */
+  /** Rejects with the reason for a failure, which the plugin receives; the registration is retried. */
   register(plugin: PluginInfo, signal: AbortSignal): Promise<void>;
-  /** The plugin's socket is gone, or another one took its place. */
+  /** The plugin's socket was removed or replaced. */
   deregister(plugin: PluginInfo): void;
 }

@@ -13,14 +13,14 @@ import { silentLog } from "../sim/machine.ts";
 import type { PluginHandler, PluginInfo } from "./plugin-handler.ts";
 import { PluginRegistry } from "./plugin-registry.ts";
 
-/** A registry on a directory of its own, with a handler that writes down what it is told. */
+/** A registry on its own directory, with a recording handler. */
 class Scene implements AsyncDisposable {
   readonly root = mkdtempSync(join(tmpdir(), "podwright-plugins-"));
   readonly seen: string[] = [];
   readonly entries: string[] = [];
-  /** Why the handler refuses plugins. */
+  /** The handler's reason to refuse plugins. */
   refusal: string | undefined;
-  /** Why it can't take them up. */
+  /** The handler's error of registrations. */
   failure: string | undefined;
   readonly registry: PluginRegistry;
   readonly #stop = new AbortController();
@@ -69,7 +69,7 @@ class Scene implements AsyncDisposable {
   }
 }
 
-test("a plugin is registered when its socket appears, told so, and deregistered when it vanishes", async () => {
+test("a plugin is registered and notified when its socket appears, and deregistered when it disappears", async () => {
   await using scene = new Scene();
   await using driver = scene.driver();
   await driver.register();
@@ -82,7 +82,7 @@ test("a plugin is registered when its socket appears, told so, and deregistered 
   assert.deepEqual(scene.registry.sockets, []);
 });
 
-test("a socket that another one replaces is registered anew", async () => {
+test("a replaced socket is registered again", async () => {
   await using scene = new Scene();
   await using driver = scene.driver();
   await driver.register();
@@ -93,7 +93,7 @@ test("a socket that another one replaces is registered anew", async () => {
   await scene.sees("register d.example.org 1.0.0", "deregister d.example.org", "register d.example.org 1.1.0");
 });
 
-test("a socket that is moved over another one is registered anew", async () => {
+test("a socket that is moved over another one is registered again", async () => {
   await using scene = new Scene();
   await using driver = scene.driver();
   await driver.register();
@@ -111,7 +111,7 @@ test("a socket that is moved over another one is registered anew", async () => {
   ]);
 });
 
-test("a refused plugin is told why in upstream's words, and tried again", async () => {
+test("a refused plugin receives the reason in upstream's words, and is retried", async () => {
   await using scene = new Scene();
   scene.refusal = "it is not wanted";
   await using driver = scene.driver();
@@ -125,7 +125,7 @@ test("a refused plugin is told why in upstream's words, and tried again", async 
   await scene.sees("register d.example.org 1.0.0");
 });
 
-test("a plugin that can't be taken up is told why, and what was taken is given up", async () => {
+test("a plugin whose registration fails receives the reason, and is deregistered", async () => {
   await using scene = new Scene();
   scene.failure = "no answer";
   await using driver = scene.driver();
@@ -135,7 +135,7 @@ test("a plugin that can't be taken up is told why, and what was taken is given u
   assert.equal(scene.seen[0], "deregister d.example.org");
 });
 
-test("a plugin of an unknown type is told so", async () => {
+test("a plugin of an unknown type receives that error", async () => {
   await using scene = new Scene();
   await using driver = scene.driver({ type: "DevicePlugin" });
   await driver.register();
@@ -143,7 +143,7 @@ test("a plugin of an unknown type is told so", async () => {
   assert.match(driver.notified[0]?.error ?? "", /no handler registered for plugin type: DevicePlugin at socket/);
 });
 
-test("sockets in directories are found, files, dead sockets and names with a dot are not plugins", async () => {
+test("sockets in subdirectories are found; files, dead sockets and names with a dot are not", async () => {
   await using scene = new Scene();
   const registry = join(scene.root, "plugins_registry");
   await using driver = scene.driver();
@@ -162,7 +162,7 @@ test("sockets in directories are found, files, dead sockets and names with a dot
   await scene.sees("register d.example.org 1.0.0", "register e.example.org 1.0.0", "deregister e.example.org");
 });
 
-test("a plugin that does not answer keeps no other one from registering", async () => {
+test("a hanging plugin does not keep others from registering", async () => {
   await using scene = new Scene();
   await using silent = scene.driver({ name: "silent.example.org" });
   using _hang = silent.hang("GetInfo");

@@ -18,30 +18,30 @@ export interface PluginRegistryDependencies extends SocketFiles {
   readonly log: Logger;
   readonly plugins: PluginClient;
   readonly handlers: readonly PluginHandler[];
-  /** Told which sockets there are when one comes, goes or is registered. */
+  /** Receives all sockets when one appears, disappears or is registered. */
   readonly onSockets: (sockets: PluginRegistry["sockets"]) => void;
 }
 
-/** Changes are seen at once; this is for those that the watch missed. */
+/** The watch reports changes at once; this is for those that it missed. */
 const rescanMs = 60_000;
-/** As upstream's reconciler: what failed is tried again after 500 ms, each time twice as long, up to 2 min 2 s. */
+/** Exponential back-off of upstream's reconciler: 500 ms to 2 min 2 s. */
 const [firstRetryMs, longestRetryMs] = [500, 122_000];
 
-/** A socket that is there, and what became of its registration. */
+/** A present socket and the state of its registration. */
 interface Registration {
   readonly socket: RegistrationSocket;
   readonly abort: AbortController;
-  /** The plugin that is registered by it. */
+  /** The registered plugin. */
   plugin?: { readonly info: PluginInfo; readonly handler: PluginHandler };
-  /** Under way. */
+  /** In progress. */
   work?: Promise<void> | undefined;
   retryAtMs: number;
 }
 
 /**
- * Registers the plugins whose sockets appear below a directory (upstream's plugin manager): each is asked what it is, handed to
- * the handler of its type, and told the outcome. A socket that vanishes, or that another one replaces, ends its plugin's
- * registration. Each socket has a task of its own: a plugin that hangs holds up no other.
+ * Registers plugins whose sockets appear below a directory (upstream's plugin manager): requests each plugin's
+ * description, passes it to the handler of its type, and notifies the plugin of the result. Deregisters a plugin whose
+ * socket was removed or replaced. Each socket has its own task, so a hanging plugin delays no other.
  */
 export class PluginRegistry {
   readonly #deps: PluginRegistryDependencies;
@@ -50,9 +50,9 @@ export class PluginRegistry {
   readonly #wait: WakeableWait;
   readonly #watches: DirectoryWatches;
   readonly #backOff = new BackOff(firstRetryMs, longestRetryMs);
-  /** Sockets that were taken away since the last look, whether or not another one is there now. */
+  /** Sockets removed since the last scan, whether or not they exist again. */
   readonly #removed = new Set<string>();
-  /** Sockets that were found replaced before the watch reported that the earlier ones were taken away. */
+  /** Sockets that a scan found replaced before the watch reported the removal. */
   readonly #announced = new Set<string>();
 
   /** @param directory `<root>/plugins_registry` */
@@ -66,14 +66,14 @@ export class PluginRegistry {
     });
   }
 
-  /** Sockets that are there, and whether their plugins are registered. */
+  /** Present sockets, and whether their plugins are registered. */
   get sockets(): readonly { readonly path: string; readonly isRegistered: boolean }[] {
     return [...this.#registrations.values()].map(({ socket: { path }, plugin }) => {
       return { path, isRegistered: plugin !== undefined };
     });
   }
 
-  /** Watches the directory until the signal aborts. Never rejects but for a defect. */
+  /** Watches the directory until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, files } = this.#deps;
     try {
@@ -99,7 +99,7 @@ export class PluginRegistry {
     this.#removed.clear();
     const { sockets, directories } = await findSockets(this.#deps, this.#directory);
     if (signal.aborted) return;
-    // A directory that was not watched yet may have got a socket since it was read.
+    // A new directory may have got a socket before its watch started.
     if (this.#watches.set(directories)) this.#wait.wake();
     const found = new Map(sockets.map((socket) => [socket.path, socket]));
     for (const [path, registration] of this.#registrations) {
@@ -109,7 +109,7 @@ export class PluginRegistry {
         if (now === undefined || removed.has(path)) this.#announced.delete(path);
         else this.#announced.add(path);
       } else if (removed.has(path) && !this.#announced.delete(path)) {
-        // Another one took its place so soon that the two look alike.
+        // Replaced so fast that both have the same identity.
         this.#end(registration);
       }
     }
@@ -141,14 +141,14 @@ export class PluginRegistry {
         registration.plugin = taken;
       });
       const { type, name, endpoint } = plugin.info;
-      const message = `plugin ${name} (${type}) registered by ${socket.path}`;
+      const message = `plugin ${name} (${type}) registered at ${socket.path}`;
       journal.record({ kind: "note", what: "PluginRegistered", message, data: { type, name, endpoint } });
       log.info("plugin registered", { type, name, endpoint, socket: socket.path });
     } catch (error) {
       const taken = registration.plugin;
       delete registration.plugin;
       taken?.handler.deregister(taken.info);
-      // The socket is gone, and so is the plugin.
+      // The socket was removed meanwhile.
       if (abort.signal.aborted) return;
       this.#failed(registration, errorMessage(error));
     }
@@ -169,12 +169,12 @@ export class PluginRegistry {
     const { journal, log } = this.#deps;
     const { socket, abort, plugin, work } = registration;
     this.#registrations.delete(socket.path);
-    abort.abort(new Error(`the socket ${socket.path} is gone`));
+    abort.abort(new Error(`the socket ${socket.path} was removed or replaced`));
     if (plugin === undefined) return;
     const { type, name } = plugin.info;
-    // While it is being registered, that task takes it back.
+    // A registration in progress deregisters it itself.
     if (work === undefined) plugin.handler.deregister(plugin.info);
-    const message = `plugin ${name} (${type}) is gone with ${socket.path}`;
+    const message = `plugin ${name} (${type}) deregistered: socket ${socket.path} was removed or replaced`;
     journal.record({ kind: "note", what: "PluginGone", message, data: { type, name } });
     log.info("plugin deregistered", { type, name, socket: socket.path });
   }

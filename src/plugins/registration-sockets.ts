@@ -1,31 +1,30 @@
 import type { DirectoryEntry, Files } from "../ports/files.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 
-/** Where sockets are looked for. */
 export interface SocketFiles {
   readonly files: Pick<Files, "list" | "stat" | "realPath">;
   readonly volumeFiles: Pick<VolumeFiles, "kind">;
 }
 
-/** A socket by which a plugin registers. */
+/** A plugin's registration socket. */
 export interface RegistrationSocket {
   readonly path: string;
-  /** Tells one socket from the next of its name. */
+  /** Distinguishes successive sockets with the same name. */
   readonly identity: string;
 }
 
 export interface FoundSockets {
   readonly sockets: readonly RegistrationSocket[];
-  /** Every directory below, the top one included: each is to be watched. */
+  /** All directories to watch, including the top one. */
   readonly directories: readonly string[];
 }
 
-/** How deep plugins' directories are looked through, and how many there may be: nobody needs more. */
+/** Limits of depth and number of plugins' directories, far above real ones. */
 const [deepest, most] = [4, 200];
 
 /**
- * The sockets in a directory and those below it, as upstream's watcher finds them: names that begin with a dot are passed
- * over, links to sockets are followed, links to directories are not.
+ * The sockets in and below a directory, like upstream's watcher: ignores names that begin with a dot, follows links to
+ * sockets, but not to directories.
  */
 export async function findSockets({ files, volumeFiles }: SocketFiles, top: string): Promise<FoundSockets> {
   const sockets: RegistrationSocket[] = [];
@@ -45,7 +44,7 @@ export async function findSockets({ files, volumeFiles }: SocketFiles, top: stri
 }
 
 async function entriesOf(files: Pick<Files, "list">, directory: string): Promise<readonly DirectoryEntry[]> {
-  // One that is gone, or replaced by something else, meanwhile.
+  // Removed or replaced meanwhile.
   const entries = await files.list(directory).catch(() => []);
   return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -58,7 +57,7 @@ async function socketAt({ files, volumeFiles }: SocketFiles, path: string): Prom
     if (found === undefined) return [];
     return [{ path, identity: `${target} ${found.device} ${found.inode} ${found.modified}` }];
   } catch {
-    // Gone meanwhile, or a link that leads nowhere.
+    // Removed meanwhile, or a dangling link.
     return [];
   }
 }

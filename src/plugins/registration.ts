@@ -16,12 +16,12 @@ export interface IntroducedPlugin {
   readonly handler: PluginHandler;
 }
 
-/** As upstream: so long a plugin may take to say what it is, and to take its answer. */
+/** Deadlines of GetInfo and NotifyRegistrationStatus, as upstream. */
 const [infoLimitMs, notifyLimitMs] = [1000, 5000];
 /** `sockaddr_un` has room for 108 bytes with the final NUL (unix(7)). */
 const longestPathBytes = 107;
 
-/** A plugin that can't be registered; its message is upstream's, and what the plugin is told. */
+/** A failed registration; the plugin receives the message, which is upstream's. */
 export class RegistrationError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(`RegisterPlugin error -- ${message}`, options);
@@ -30,8 +30,9 @@ export class RegistrationError extends Error {
 }
 
 /**
- * Asks the plugin at a socket what it is, has the handler of its type take it up, and tells it the outcome.
- * @param taken told just before the handler takes it up: from then on it has to be given up when the socket goes
+ * Requests a plugin's description, registers it with the handler of its type, and notifies it of the result.
+ * @param taken called just before the handler registers it: from then on it must be deregistered when its socket is
+ * removed
  * @throws RegistrationError
  */
 export async function introduce(
@@ -40,7 +41,7 @@ export async function introduce(
   signal: AbortSignal,
   taken: (plugin: IntroducedPlugin) => void,
 ): Promise<IntroducedPlugin> {
-  // No plugin, no module.
+  // Loaded only if there is a plugin.
   const { Registration: service } = await import("../ports/gen/pluginregistration/v1/api_pb.js");
   using calls = plugins.connect(service, socket, `plugin at ${socket}`);
   const info = await ask(calls, socket, signal);
@@ -88,7 +89,7 @@ function pathProblem(endpoint: string): string | undefined {
     return `the endpoint ${JSON.stringify(endpoint)} is not an absolute path`;
   }
   const isLong = new TextEncoder().encode(endpoint).length > longestPathBytes;
-  return isLong ? `the endpoint is longer than the ${longestPathBytes} bytes of a socket's path` : undefined;
+  return isLong ? `the endpoint is longer than ${longestPathBytes} bytes, the limit of socket paths` : undefined;
 }
 
 async function notify(

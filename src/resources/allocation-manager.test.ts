@@ -16,7 +16,7 @@ function pod(uid: string, cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
   return podWith({ containers: [containerWith("c", { cpu, memory: "10Mi" })], ...spec }, { uid, name: uid });
 }
 
-/** A node of 4 CPUs and what its pods are granted. */
+/** A node with 4 CPUs. */
 class TestNode {
   readonly world = new SimClock(1_700_000_000_000);
   readonly files: MemoryFiles;
@@ -72,7 +72,7 @@ class TestNode {
   }
 }
 
-test("a pod has what it was first seen with, until a change is granted", async () => {
+test("a pod is allocated its first spec until a change is granted", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "1"));
@@ -83,7 +83,7 @@ test("a pod has what it was first seen with, until a change is granted", async (
   assert.deepEqual(node.changed, ["p"]);
 });
 
-test("a pod is given out as one object until it or what it was granted changes, so that nothing of it is done again", async () => {
+test("an allocated pod is the same object until it or its allocation changes, so that nothing is recomputed", async () => {
   const node = new TestNode();
   await node.start();
   const first = pod("a", "1");
@@ -98,7 +98,7 @@ test("a pod is given out as one object until it or what it was granted changes, 
   assert.notEqual(node.manager.allocatedPod(first), before);
 });
 
-test("a pod that is over is granted nothing else, and waits for nothing", async () => {
+test("a pod that is stopping or has ended is granted no resize, and has none pending", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "1"));
@@ -110,7 +110,7 @@ test("a pod that is over is granted nothing else, and waits for nothing", async 
   assert.deepEqual(node.entries, []);
 });
 
-test("a pod that was refused holds nothing of what it asks for meanwhile, and gets what it asks for when it is let in", async () => {
+test("a rejected pod holds no resources, and is allocated its current spec when it is admitted", async () => {
   const node = new TestNode();
   await node.start();
   node.over.add("p");
@@ -124,7 +124,7 @@ test("a pod that was refused holds nothing of what it asks for meanwhile, and ge
   assert.deepEqual(node.told(), ["ResizeStarted other"]);
 });
 
-test("more than the node has is infeasible and says so once; the pod keeps what it has", async () => {
+test("a resize beyond the node's resources is infeasible, is reported once, and the pod keeps its allocation", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "1"));
@@ -138,7 +138,7 @@ test("more than the node has is infeasible and says so once; the pod keeps what 
   assert.deepEqual(node.told(), ["ResizeInfeasible p"]);
 });
 
-test("what has no room now is deferred, and granted when something leaves", async () => {
+test("a resize without room is deferred, and granted when a pod leaves", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "1"));
@@ -155,7 +155,7 @@ test("what has no room now is deferred, and granted when something leaves", asyn
   assert.deepEqual(node.told(), ["ResizeDeferred p", "ResizeStarted p"]);
 });
 
-test("a change that is taken back waits no longer, and one that shrinks is granted on a full node", async () => {
+test("a reverted resize is no longer pending, and a decrease is granted on a full node", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "2"));
@@ -168,7 +168,7 @@ test("a change that is taken back waits no longer, and one that shrinks is grant
   assert.equal(node.granted("p"), "1500m");
 });
 
-test("of those that wait the one of the higher priority is granted first", async () => {
+test("pending resizes are granted by priority", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("low", "1"));
@@ -181,7 +181,7 @@ test("of those that wait the one of the higher priority is granted first", async
   assert.equal(node.manager.pending(podUid("low"))?.reason, "Deferred");
 });
 
-test("what waits is judged again after 30 s, then every three minutes", async () => {
+test("pending resizes are retried after 30 s, then every three minutes", async () => {
   const node = new TestNode();
   await node.start();
   node.ready = false;
@@ -197,7 +197,7 @@ test("what waits is judged again after 30 s, then every three minutes", async ()
   controller.abort();
 });
 
-test("another life knows what was granted, and forgets pods that are gone", async () => {
+test("the next run knows earlier allocations, and forgets removed pods", async () => {
   const node = new TestNode();
   await node.start();
   node.want(pod("p", "1"));
@@ -207,7 +207,7 @@ test("another life knows what was granted, and forgets pods that are gone", asyn
   node.pods.clear();
   node.pods.set("p", wanted);
   node.manager = node.make();
-  // The sources may say what they want before the record is read.
+  // Sources may report pods before the record is read.
   node.manager.wanted(wanted, cause);
   await node.manager.load();
   assert.equal(node.granted("p"), "1");
@@ -223,7 +223,7 @@ test("another life knows what was granted, and forgets pods that are gone", asyn
   assert.doesNotMatch(stored, /gone/);
 });
 
-test("a record that can't be read is set aside, and manifests count instead", async () => {
+test("an unreadable record is set aside, and pods are allocated their manifests", async () => {
   const node = new TestNode();
   await node.files.makeDirectory("/root", 0o700);
   await node.files.write("/root/allocated_pods_state", '{"data":"{}","checksum":1}', 0o600);

@@ -9,31 +9,31 @@ import type { PodResources } from "./resource-checkpoint.ts";
 import { resourcesOf, sameResources, withResources } from "./resizable.ts";
 import type { ResourceRecord } from "./resource-record.ts";
 
-/** Upstream's: the first look at resizes that wait, and each later one. */
+/** Upstream's intervals until pending resizes are first retried, and later. */
 const initialRetryMs = 30_000;
 const retryMs = 3 * 60_000;
 
 export interface AllocationDependencies {
   readonly clock: Clock;
   readonly journal: Recorder;
-  /** What each pod was granted (`allocated_pods_state`). */
+  /** Allocations (`allocated_pods_state`). */
   readonly allocated: ResourceRecord;
-  /** What each pod's running containers have by now (`actuated_pods_state`); its writer is who starts and resizes them. */
+  /** Resources of running containers (`actuated_pods_state`), written when containers are started and resized. */
   readonly actuated: ResourceRecord;
   readonly node: ResizeNode;
 }
 
-/** What the node's pods are to whoever shares out its resources. */
+/** The node's pods, for allocations. */
 export interface PodsToAllocate {
-  /** Pods that hold resources of the node, or get them next, with what they were granted or let in with. */
+  /** Pods that hold resources or are about to, with their allocations. */
   readonly activePods: () => readonly Pod[];
-  /** False for a pod that neither a source nor the runtime has. */
+  /** Whether a source or the runtime has the pod. */
   readonly known: (uid: PodUid) => boolean;
-  /** True for a pod that is being stopped or has ended: it gets nothing else any more. */
+  /** Whether the pod is stopping or has ended: it is granted nothing more. */
   readonly isOver: (uid: PodUid) => boolean;
-  /** False until every source has said what it wants: before, nobody knows what the node has to hold. */
+  /** False until every source has reported its pods: before, the node's total is unknown. */
   readonly ready: () => boolean;
-  /** The pod was granted other resources, or waits for another reason than before. */
+  /** The pod's allocation changed, or the reason for its pending resize. */
   readonly changed: (uid: PodUid, cause: Cause) => void;
 }
 
@@ -45,10 +45,10 @@ const unconnected: PodsToAllocate = {
   changed: () => {},
 };
 
-/** A resize that was granted and has to be carried out. */
+/** A granted resize, to be actuated. */
 export interface GrantedResize {
   readonly cause: Cause;
-  /** Of the pod's spec that asked for it; undefined for a static pod. */
+  /** Generation of the pod's spec with the request; undefined for a static pod. */
   readonly generation: number | undefined;
 }
 
@@ -60,19 +60,19 @@ interface Waiting {
 }
 
 /**
- * Decides which resources each pod has (KEP-1287): those it was first seen with, until a change that its manifest asks
- * for is granted. What is granted survives a restart. A change that has no room now waits and is judged again when
- * something leaves, shrinks or is added, and now and then.
+ * Allocates resources to pods (KEP-1287): those of their first spec, until a requested resize is granted. Allocations
+ * survive a restart. A resize without room stays pending, and is retried periodically and whenever a pod leaves,
+ * shrinks or is added.
  */
 export class AllocationManager {
   readonly #deps: AllocationDependencies;
   #pods: PodsToAllocate = unconnected;
   readonly #waiting = new Map<PodUid, Waiting>();
   readonly #granted = new Map<PodUid, GrantedResize>();
-  /** Until the record is read, what is wanted waits. */
+  /** Pods reported before the record is read. */
   #early: { readonly pod: Pod; readonly cause: Cause }[] | undefined = [];
   #retryAtMs: number;
-  /** Pods as they were last given out, by the pod that was asked for: one object as long as nothing of it changes. */
+  /** The last allocated pod by its spec's pod: the same object while nothing changes. */
   readonly #allocatedPods = new WeakMap<Pod, { readonly resources: PodResources | undefined; readonly pod: Pod }>();
 
   constructor(deps: AllocationDependencies) {
@@ -80,12 +80,12 @@ export class AllocationManager {
     this.#retryAtMs = deps.clock.monotonic() + initialRetryMs;
   }
 
-  /** To be called once, before anything else. */
+  /** Called once, first. */
   connect(pods: PodsToAllocate): void {
     this.#pods = pods;
   }
 
-  /** Reads the records of earlier runs. To be called once, before any pod is synced. */
+  /** Reads the records of earlier runs. Called once, before any pod is synced. */
   async load(): Promise<void> {
     await Promise.all([this.#deps.allocated.load(), this.#deps.actuated.load()]);
     const early = this.#early ?? [];
@@ -93,7 +93,7 @@ export class AllocationManager {
     for (const { pod, cause } of early) this.wanted(pod, cause);
   }
 
-  /** A pod is wanted, or its manifest has changed. */
+  /** A source added the pod or changed its manifest. */
   wanted(pod: Pod, cause: Cause): void {
     if (this.#early !== undefined) {
       this.#early.push({ pod, cause });
@@ -102,7 +102,7 @@ export class AllocationManager {
     const { allocated } = this.#deps;
     const { uid } = pod.metadata;
     if (allocated.get(uid) === undefined) {
-      // One that was refused holds nothing, whatever it asks for by now.
+      // A rejected pod holds nothing, whatever it requests now.
       if (this.#pods.isOver(uid)) return;
       allocated.set(uid, resourcesOf(pod));
       void allocated.saved();
@@ -120,7 +120,7 @@ export class AllocationManager {
     this.retry(cause);
   }
 
-  /** The pod with the resources that it was granted: the same object until either changes. */
+  /** The pod with its allocation: the same object until either changes. */
   allocatedPod(pod: Pod): Pod {
     const resources = this.#deps.allocated.get(pod.metadata.uid);
     const known = this.#allocatedPods.get(pod);
@@ -130,25 +130,25 @@ export class AllocationManager {
     return allocated.pod;
   }
 
-  /** Why the resources that the pod's manifest asks for are not granted; undefined: they are. */
+  /** Why the manifest's resources are not granted; undefined: they are. */
   pending(uid: PodUid): PendingReason | undefined {
     return this.#waiting.get(uid)?.pending;
   }
 
-  /** The resize granted last in this run. */
+  /** The last resize granted in this run. */
   granted(uid: PodUid): GrantedResize | undefined {
     return this.#granted.get(uid);
   }
 
-  /** Resolves when what was granted so far is on disk, or can't be written. What has been carried out follows. */
+  /** Resolves when all allocations are on disk, or cannot be written. The record of actuated resources follows. */
   async saved(): Promise<void> {
     const { allocated, actuated } = this.#deps;
-    // Who carried it out has tried; a disk is full for a while only.
+    // Their writer has tried before; a full disk is temporary.
     void actuated.saved();
     await allocated.saved();
   }
 
-  /** The pod is gone: what it held is free. */
+  /** The pod was removed and releases its resources. */
   remove(uid: PodUid): void {
     this.#waiting.delete(uid);
     this.#granted.delete(uid);
@@ -156,7 +156,7 @@ export class AllocationManager {
     this.retry({ code: "PodsRemoved", message: "a pod left the node" });
   }
 
-  /** Judges every resize that waits. */
+  /** Retries every pending resize. */
   retry(cause: Cause): void {
     if (this.#waiting.size === 0 || !this.#pods.ready()) return;
     this.#retryAtMs = this.#deps.clock.monotonic() + retryMs;
@@ -166,7 +166,7 @@ export class AllocationManager {
     for (const { uid, entry, granted } of waiting.toSorted(byUrgency)) this.#judge(uid, entry, granted, cause);
   }
 
-  /** Judges again what waits, now and then, until the signal aborts. */
+  /** Retries pending resizes periodically until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     while (!signal.aborted) {
@@ -179,7 +179,7 @@ export class AllocationManager {
     }
   }
 
-  /** Pods that left while podwright was not there. */
+  /** Pods that were removed while podwright was not running. */
   #forgetOrphans(): void {
     const { allocated, actuated } = this.#deps;
     for (const uid of [...allocated.uids(), ...actuated.uids()]) if (!this.#pods.known(uid)) this.#forget(uid);
@@ -203,10 +203,10 @@ export class AllocationManager {
       this.#waiting.delete(uid);
       allocated.set(uid, resourcesOf(entry.pod));
       const over = overcommitted(entry.pod, granted, activePods(), node);
-      // Judged by what all others had at this moment.
-      invariant("what is granted fits the node", over === undefined, () => `${uid}: ${over}`);
+      // The grant was judged by all other allocations at this moment.
+      invariant("granted resizes fit the node", over === undefined, () => `${uid}: ${over}`);
       const message = "the manifest's resources are allocated";
-      // One that had to wait says what made it be judged again.
+      // A pending resize names the reason for its retry.
       const data = entry.pending && { trigger: trigger.code };
       const cause = this.#record("ResizeStarted", entry.pod, message, entry.cause, data);
       this.#granted.set(uid, { cause, generation: entry.pod.metadata.generation });

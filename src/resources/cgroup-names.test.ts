@@ -16,7 +16,7 @@ import { qosClass } from "./qos.ts";
 
 const uid = podUid("1234-abcd");
 
-test("pods are where the Go kubelet put them", () => {
+test("pods have the Go kubelet's cgroups", () => {
   const recorded = vectorText("cgroups-v1.txt").split("\n");
   for (const pod of recordedPods()) {
     const path = cgroupPath(podCgroup("/", qosClass(pod), pod.metadata.uid), "cgroupfs");
@@ -33,7 +33,7 @@ test("guaranteed pods sit directly in the cgroup of all pods", () => {
   assert.equal(cgroupPath(qosCgroup("/", "BestEffort"), "cgroupfs"), "/kubepods/besteffort");
 });
 
-test("systemd has a slice within the slice of its prefix, dashes escaped", () => {
+test("systemd nests each slice in that of its prefix, and escapes dashes", () => {
   const pod = podCgroup("/", "Burstable", uid);
   assert.equal(
     cgroupPath(pod, "systemd"),
@@ -44,7 +44,7 @@ test("systemd has a slice within the slice of its prefix, dashes escaped", () =>
   assert.equal(cgroupParent([], "systemd"), "-.slice");
 });
 
-test("names can be read back", () => {
+test("cgroup names can be parsed back", () => {
   const pod = podCgroup("/my", "BestEffort", uid);
   assert.deepEqual(parseCgroupfsPath(cgroupPath(pod, "cgroupfs")), pod);
   assert.deepEqual(parseSystemdName(cgroupPath(pod, "systemd")), pod);
@@ -53,7 +53,7 @@ test("names can be read back", () => {
   assert.equal(podUidOfCgroup("/kubepods/burstable", "cgroupfs"), undefined);
 });
 
-test("a cgroup below a pod's is the pod's, that of a pod whose UID begins alike is not", () => {
+test("a cgroup below a pod's belongs to the pod, one of a UID with the same prefix does not", () => {
   const ofPod = podUid("1234-abcd");
   for (const driver of ["cgroupfs", "systemd"] as const) {
     const path = cgroupPath(podCgroup("/node", "Burstable", ofPod), driver);

@@ -4,9 +4,8 @@ import type { QosClass } from "./qos.ts";
 export type CgroupDriver = "cgroupfs" | "systemd";
 
 /**
- * A cgroup by Kubernetes' own name: its components below the root of the hierarchy, e.g.
- * `["kubepods", "burstable", "pod1234-abcd"]`. Components hold neither `/` nor `_`, so that systemd's escaping can be
- * undone.
+ * A cgroup's name in Kubernetes: its components below the root of the hierarchy, e.g. `["kubepods", "burstable",
+ * "pod1234-abcd"]`. Components contain neither `/` nor `_`, so that systemd's escaping is reversible.
  */
 export type CgroupName = readonly string[];
 
@@ -17,7 +16,7 @@ export function kubepodsCgroup(cgroupRoot: string): CgroupName {
   return [...parseCgroupfsPath(cgroupRoot), "kubepods"];
 }
 
-/** The cgroup that holds the pods of a QoS class: Guaranteed pods sit directly below `kubepods`. */
+/** The parent of the cgroups of a QoS class's pods; `kubepods` itself for Guaranteed. */
 export function qosCgroup(cgroupRoot: string, qosClass: QosClass): CgroupName {
   const kubepods = kubepodsCgroup(cgroupRoot);
   switch (qosClass) {
@@ -35,7 +34,7 @@ export function podCgroup(cgroupRoot: string, qosClass: QosClass, uid: PodUid): 
   return [...qosCgroup(cgroupRoot, qosClass), `pod${uid}`];
 }
 
-/** Path below the mount point of the hierarchy, cgroupfs names: `/kubepods/burstable/pod1234-abcd`. */
+/** Path below the hierarchy's mount point, with cgroupfs names: `/kubepods/burstable/pod1234-abcd`. */
 export function toCgroupfsPath(name: CgroupName): string {
   return `/${name.join("/")}`;
 }
@@ -45,21 +44,21 @@ export function parseCgroupfsPath(path: string): CgroupName {
   return path.split("/").filter((component) => component !== "");
 }
 
-/** The slice alone: `kubepods-burstable-pod1234_abcd.slice`; what runtimes take as cgroup parent under systemd. */
+/** The slice's name, `kubepods-burstable-pod1234_abcd.slice`: the cgroup parent that runtimes expect under systemd. */
 export function toSystemdSlice(name: CgroupName): string {
   if (name.length === 0) return "-.slice";
   return name.map((component) => component.replaceAll("-", "_")).join("-") + sliceSuffix;
 }
 
 /**
- * Path below the mount point of the hierarchy, systemd names: each slice within those whose name is its prefix, e.g.
+ * Path below the hierarchy's mount point, with systemd names: each slice is within those of its prefixes, e.g.
  * `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1234_abcd.slice` (systemd.slice(5)).
  */
 export function toSystemdPath(name: CgroupName): string {
   return `/${name.map((_, index) => toSystemdSlice(name.slice(0, index + 1))).join("/")}`;
 }
 
-/** The cgroup name behind a slice or a path of slices. */
+/** The cgroup name of a slice or a path of slices. */
 export function parseSystemdName(path: string): CgroupName {
   const slice = path.slice(path.lastIndexOf("/") + 1);
   const stem = slice.endsWith(sliceSuffix) ? slice.slice(0, -sliceSuffix.length) : slice;
@@ -69,26 +68,23 @@ export function parseSystemdName(path: string): CgroupName {
     .map((component) => component.replaceAll("_", "-"));
 }
 
-/** The path of a cgroup below the mount point of the hierarchy, as the driver names it. */
+/** Path below the hierarchy's mount point, with the driver's names. */
 export function cgroupPath(name: CgroupName, driver: CgroupDriver): string {
   return driver === "systemd" ? toSystemdPath(name) : toCgroupfsPath(name);
 }
 
-/** `cgroup_parent` of a sandbox: the whole path under cgroupfs, the last slice alone under systemd. */
+/** A sandbox's `cgroup_parent`: the full path for cgroupfs, only the last slice for systemd. */
 export function cgroupParent(name: CgroupName, driver: CgroupDriver): string {
   return driver === "systemd" ? toSystemdSlice(name) : toCgroupfsPath(name);
 }
 
-/**
- * The pod a cgroup directory below a QoS cgroup belongs to, for finding the cgroups of pods that are gone; undefined
- * for cgroups of anything else.
- */
+/** The pod of a directory below a QoS cgroup, to find cgroups of removed pods; undefined for other directories. */
 export function podUidOfCgroup(directory: string, driver: CgroupDriver): PodUid | undefined {
   const last = (driver === "systemd" ? parseSystemdName(directory) : parseCgroupfsPath(directory)).at(-1);
   return last?.startsWith("pod") && last.length > 3 ? podUid(last.slice(3)) : undefined;
 }
 
-/** Whether a cgroup is the pod's or one below it, whichever driver named it. */
+/** Whether a cgroup is the pod's or below it, with either driver's names. */
 export function isCgroupOfPod(path: string, uid: PodUid): boolean {
   const slice = `-${toSystemdSlice([`pod${uid}`])}`;
   return parseCgroupfsPath(path).some((component) => component === `pod${uid}` || component.endsWith(slice));

@@ -8,13 +8,13 @@ const device = (containerPath: string) => ({ containerPath, hostPath: containerP
 const merged = (...all: readonly ContainerEdits[]): ContainerEdits =>
   mergeEdits(all.map((edits, index) => ({ manager: `manager ${index}`, edits })));
 
-test("of no manager there is nothing to edit, of one what it says", () => {
+test("without managers there are no edits, with one its own", () => {
   assert.deepEqual(merged(), {});
   const edits: ContainerEdits = { resources: { cpusetCpus: "0" } };
   assert.equal(merged(edits), edits);
 });
 
-test("what several managers give comes together", () => {
+test("edits of several managers are merged", () => {
   const cpus: ContainerEdits = { resources: { cpusetCpus: "2-3", unified: { "memory.min": "1" } } };
   const memory: ContainerEdits = {
     resources: {
@@ -36,7 +36,7 @@ test("what several managers give comes together", () => {
   assert.deepEqual(all.annotations, { a: "1", b: "1" });
 });
 
-test("two managers that give the same thing are named with it, whatever the thing is", () => {
+test("two managers that set the same thing are an error that names both and the thing", () => {
   const conflicts: readonly (readonly [ContainerEdits, string])[] = [
     [{ resources: { cpusetCpus: "0" } }, "cpusetCpus"],
     [{ resources: { unified: { "memory.max": "1" } } }, "cgroup value memory.max"],

@@ -8,27 +8,30 @@ import type { MessageInit } from "../ports/message-init.ts";
 
 export type LinuxResources = MessageInit<typeof LinuxContainerResourcesSchema>;
 
-/** What resource managers give a container beyond what its spec says (upstream: RunContainerOptions, LinuxContainerResources). */
+/** Resource managers' additions to a container's spec (upstream: RunContainerOptions, LinuxContainerResources). */
 export interface ContainerEdits {
-  /** cpusetCpus, cpusetMems, hugepageLimits, unified …: each field, page size and unified key from one manager. */
+  /**
+   * cpusetCpus, cpusetMems, hugepageLimits, unified …: at most one manager may set each field, page size and unified
+   * key.
+   */
   readonly resources?: LinuxResources;
   readonly devices?: readonly MessageInit<typeof DeviceSchema>[];
   readonly cdiDevices?: readonly MessageInit<typeof CDIDeviceSchema>[];
-  /** Before those of the pod's volumes. */
+  /** Mounted before the pod's volumes. */
   readonly mounts?: readonly MessageInit<typeof MountSchema>[];
-  /** The container's own variables come after them. */
+  /** The container's own variables follow. */
   readonly environment?: readonly { readonly name: string; readonly value: Uint8Array }[];
-  /** The kubelet's own annotations win. */
+  /** The kubelet's own annotations take precedence. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Who makes which edits. */
+/** A manager's edits. */
 export interface MadeEdits {
   readonly manager: string;
   readonly edits: ContainerEdits;
 }
 
-/** Two managers give one container the same thing: neither can be followed without breaking what the other promised. */
+/** Two managers set the same thing of a container: applying either would break the other's promise. */
 export class EditConflictError extends Error {
   constructor(what: string, managers: readonly [string, string]) {
     super(`resource managers ${managers.join(" and ")} both set ${what}`);
@@ -37,7 +40,7 @@ export class EditConflictError extends Error {
 }
 
 /**
- * The edits of all managers as one. Pure.
+ * Merges the managers' edits. Pure.
  * @throws EditConflictError
  */
 export function mergeEdits(all: readonly MadeEdits[]): ContainerEdits {
@@ -82,7 +85,7 @@ function refuseConflicts(all: readonly MadeEdits[]): void {
   }
 }
 
-/** Each thing that can have one value only, in words. */
+/** Descriptions of the things that can have only one value. */
 function thingsSet({ resources = {}, ...edits }: ContainerEdits): string[] {
   const { unified = {}, hugepageLimits = [], ...fields } = resources;
   return [

@@ -17,19 +17,19 @@ const settings: ResourceSettings = {
   hugePageSizes: [2n ** 16n, 2n ** 21n, 2n ** 30n],
   allocatable: {},
 };
-/** As a node makes them: with what its settings give every container. */
+/** With the edits of the node's settings. */
 const resourcesOf = (pod: Pod, container: Container, node: ResourceSettings) =>
   containerResources(pod, container, node, memoryLimits(node).edits(pod, container));
 
 const container = containerWith("c", undefined, { cpu: "500m", memory: "1Gi", "hugepages-2Mi": "4Mi" });
 const pod = podWith({ containers: [container] });
 
-test("a limit is the request where none is named", () => {
+test("the default request is the limit", () => {
   const { cpuShares, cpuQuota } = resourcesOf(pod, container, settings);
   assert.deepEqual([cpuShares, cpuQuota], [512n, 50_000n]);
 });
 
-test("on cgroup v2 swap has a limit of its own, and a container dies as a whole", () => {
+test("on cgroup v2 swap has a limit of its own, and OOM kills end the whole container", () => {
   const resources = resourcesOf(pod, container, settings);
   assert.deepEqual(resources.unified, { "memory.oom.group": "1", "memory.swap.max": "0" });
   assert.equal(resources.memorySwapLimitInBytes, undefined);
@@ -37,13 +37,13 @@ test("on cgroup v2 swap has a limit of its own, and a container dies as a whole"
   assert.deepEqual(single.unified, {});
 });
 
-test("on cgroup v1 memory and swap have one limit, if the kernel counts swap", () => {
+test("on cgroup v1 memory and swap share a limit, if the kernel accounts swap", () => {
   const v1: ResourceSettings = { ...settings, cgroupVersion: 1, singleProcessOomKill: true };
   assert.equal(resourcesOf(pod, container, v1).memorySwapLimitInBytes, 2n ** 30n);
   assert.equal(resourcesOf(pod, container, { ...v1, swapAccounting: false }).memorySwapLimitInBytes, undefined);
 });
 
-test("every page size of the machine has a limit", () => {
+test("every huge page size of the machine has a limit", () => {
   const { hugepageLimits } = resourcesOf(pod, container, settings);
   assert.deepEqual(hugepageLimits, [
     { pageSize: "64KB", limit: 0n },
@@ -57,7 +57,7 @@ test("CPU limits are left out when they are not enforced", () => {
   assert.deepEqual([resources.cpuQuota, resources.cpuPeriod, resources.cpuShares], [undefined, undefined, 512n]);
 });
 
-test("a container without limits is held by the pod's own", () => {
+test("a container without limits gets the pod's", () => {
   const free = containerWith("c", { cpu: "100m" });
   const whole = podWith({
     containers: [free],
@@ -69,7 +69,7 @@ test("a container without limits is held by the pod's own", () => {
   assert.equal(resources.hugepageLimits?.[2]?.limit, 2n ** 30n);
 });
 
-test("LimitedSwap gives burstable containers as much of the swap as they ask for of the memory", () => {
+test("LimitedSwap gives burstable containers swap in proportion to their memory request", () => {
   const limited = {
     ...settings,
     cgroupVersion: 2,
@@ -90,7 +90,7 @@ test("LimitedSwap gives burstable containers as much of the swap as they ask for
   assert.equal(v1.memorySwapLimitInBytes, 4n << 30n);
 });
 
-test("a resize that would change a container's swap is told from one that would not", () => {
+test("resizes that change a container's swap are detected", () => {
   const limited = { ...settings, cgroupVersion: 2, swapCapacityBytes: 4n << 30n } as const;
   const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
   const of = (memory: string, cpu: string, more: Partial<Container> = {}): Pod =>

@@ -8,7 +8,7 @@ import { parseList, podLimits, podRequests, type Quantities } from "./pod-totals
 import { hasPodLevelResources } from "./qos.ts";
 import { type Quantity, zeroQuantity } from "./quantity.ts";
 
-/** The node's settings about resources. */
+/** The node's resource settings. */
 export interface ResourceSettings {
   /** KubeletConfiguration's cpuCFSQuota, true by default: whether CPU limits are enforced. */
   readonly cpuQuota: boolean;
@@ -19,19 +19,19 @@ export interface ResourceSettings {
   readonly singleProcessOomKill: boolean;
   /** Whether the kernel accounts swap in cgroups (memory.memsw.limit_in_bytes, memory.swap.max). */
   readonly swapAccounting: boolean;
-  /** The machine's swap when KubeletConfiguration's memorySwap.swapBehavior is LimitedSwap; undefined: NoSwap. */
+  /** The machine's swap if memorySwap.swapBehavior is LimitedSwap; undefined: NoSwap. */
   readonly swapCapacityBytes?: bigint;
   /** The machine's memory. */
   readonly memoryCapacityBytes: bigint;
-  /** Sizes of huge pages that the machine has, in bytes. */
+  /** The machine's huge page sizes in bytes. */
   readonly hugePageSizes: readonly bigint[];
   /** Undefined: without the feature gate MemoryQoS, and on cgroup v1. */
   readonly memoryQos?: NodeMemoryQos | undefined;
-  /** Node allocatable by resource name: what an unset limit means to the downward API. */
+  /** Node allocatable by resource name: the downward API's value for an unset limit. */
   readonly allocatable: Readonly<Record<string, string | number>>;
 }
 
-/** `linux.resources` of a container: what its spec says, and what resource managers give it besides. */
+/** A container's `linux.resources`: its spec and resource managers' edits. */
 export function containerResources(
   pod: Pod,
   container: Container,
@@ -52,7 +52,7 @@ export function containerResources(
   };
 }
 
-/** `linux.resources` of a sandbox: the pod's total, without its overhead. */
+/** A sandbox's `linux.resources`: the pod's total without its overhead. */
 export function sandboxResources(pod: Pod, settings: ResourceSettings): LinuxResources {
   const limits = podLimits(pod, { excludeOverhead: true });
   return {
@@ -66,7 +66,7 @@ export function sandboxResources(pod: Pod, settings: ResourceSettings): LinuxRes
   };
 }
 
-/** `linux.overhead` of a sandbox: what the runtime class says that the sandbox itself needs, as request and limit. */
+/** A sandbox's `linux.overhead`: the runtime class's overhead, as request and limit. */
 export function sandboxOverhead(pod: Pod, settings: ResourceSettings): LinuxResources {
   if (pod.spec.overhead === undefined) return {};
   const overhead = parseList(pod.spec.overhead);
@@ -74,12 +74,12 @@ export function sandboxOverhead(pod: Pod, settings: ResourceSettings): LinuxReso
   return { ...linuxResources(cpu, cpu, overhead.get("memory") ?? zeroQuantity, settings), unified: oomGroup(settings) };
 }
 
-/** `memory.oom.group` (KubeletConfiguration's singleProcessOOMKill): what runs in one container is killed as a whole. */
+/** `memory.oom.group` (singleProcessOOMKill): an OOM kill ends all processes of a container. */
 export function oomGroup({ cgroupVersion, singleProcessOomKill }: ResourceSettings): Record<string, string> {
   return cgroupVersion === 2 && !singleProcessOomKill ? { "memory.oom.group": "1" } : {};
 }
 
-/** A container without a limit of its own is held by the pod's (KEP-2837). */
+/** The container's own limit, else the pod's (KEP-2837). */
 export function limitOrPodLevel(pod: Pod, limits: Quantities, resource: "cpu" | "memory"): Quantity {
   const own = limits.get(resource);
   if (own !== undefined && !own.isZero) return own;

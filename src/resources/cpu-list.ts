@@ -1,6 +1,6 @@
 /**
- * The processors that a list like `0-3,8` names (the kernel's List Format; upstream's cpuset.Parse).
- * @throws Error in words that complete "… can't be read: "
+ * Parses a list of processors like `0-3,8` (the kernel's List Format; upstream's cpuset.Parse).
+ * @throws Error whose message completes "… can't be read: "
  */
 export function parseCpuList(list: string): Set<number> {
   if (list === "") return new Set();

@@ -7,7 +7,7 @@ test("weights stay within the kernel's bounds", () => {
   assert.deepEqual([0n, 1n, 2n, 100n, 1000n, 10n ** 9n].map(milliCpuToShares), [2n, 2n, 2n, 102n, 1024n, 262_144n]);
 });
 
-test("no limit is no quota, and the least quota is a millisecond", () => {
+test("no limit means no quota, and the minimum quota is a millisecond", () => {
   assert.deepEqual(
     [0n, 1n, 10n, 200n, 2000n].map((cpu) => milliCpuToQuota(cpu, 100_000n)),
     [0n, 1000n, 1000n, 20_000n, 200_000n],
@@ -15,7 +15,7 @@ test("no limit is no quota, and the least quota is a millisecond", () => {
   assert.equal(milliCpuToQuota(500n, 10_000n), 5000n);
 });
 
-test("requests and limits can be read back from weights and quotas", () => {
+test("requests and limits can be computed from weights and quotas", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 10n, max: 256_000n }), (milliCpu) => {
       assert.equal(sharesToMilliCpu(milliCpuToShares(milliCpu)), milliCpu);

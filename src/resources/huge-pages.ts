@@ -8,7 +8,7 @@ export function pageSizeOf(resource: string): bigint | undefined {
   return readQuantity(resource.slice(prefix.length))?.value();
 }
 
-/** Bytes by page size of the huge pages in a list of resources. */
+/** A resource list's huge pages: bytes by page size. */
 export function hugePageAmounts(list: Iterable<readonly [string, Quantity]>): Map<bigint, bigint> {
   const amounts = new Map<bigint, bigint>();
   for (const [name, amount] of list) {
@@ -18,7 +18,7 @@ export function hugePageAmounts(list: Iterable<readonly [string, Quantity]>): Ma
   return amounts;
 }
 
-/** A page size in the kernel's words: `2MB`, `1GB`, `64KB`. */
+/** A page size in the kernel's notation: `2MB`, `1GB`, `64KB`. */
 export function formatPageSize(bytes: bigint): string {
   const units = ["B", "KB", "MB", "GB", "TB", "PB"];
   let size = bytes;

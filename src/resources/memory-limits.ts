@@ -35,13 +35,13 @@ function memoryQosOf(pod: Pod, container: Container, { memoryQos }: ResourceSett
   return memoryQos === undefined ? {} : containerMemoryQos(pod, container, memoryQos);
 }
 
-/** On v1 the limit is that of memory and swap together. */
+/** On v1 memory and swap share a limit. */
 function memoryAndSwap(pod: Pod, limits: Quantities, settings: ResourceSettings): LinuxResources {
   if (!settings.swapAccounting || settings.cgroupVersion === 2) return {};
   return { memorySwapLimitInBytes: limitOrPodLevel(pod, limits, "memory").value() };
 }
 
-/** On v2 the limit is that of swap alone. */
+/** On v2 swap has its own limit. */
 function swapLimits(pod: Pod, container: Container, settings: ResourceSettings): Record<string, string> {
   if (!settings.swapAccounting || settings.cgroupVersion === 1) return {};
   return { "memory.swap.max": String(swapLimit(pod, container, settings)) };

@@ -26,14 +26,14 @@ test("a burstable container is throttled at 90 % between its request and its lim
   assert.deepEqual(values(pod("100001", "200001"), none), ["0", "0", String(46 * 4096)]);
 });
 
-test("without a limit node allocatable is what it may use, and with all that it asks for nothing is throttled", () => {
+test("node allocatable replaces a missing limit, and a request equal to the limit is not throttled", () => {
   assert.deepEqual(values(pod("100Mi"), none), ["0", "0", String(910 * mi)]);
   assert.deepEqual(values(pod("100Mi", "100Mi"), none), ["0", "0", "max"]);
   assert.deepEqual(values(pod(undefined), none), ["0", "0", "max"]);
   assert.deepEqual(values(pod("2000Mi"), none), ["0", "0", "max"], "it asks for more than there is");
 });
 
-test("a guaranteed pod's request is never reclaimed, a burstable pod's last, with TieredReservation alone", () => {
+test("only TieredReservation protects requests: guaranteed pods' always, burstable pods' as long as possible", () => {
   assert.deepEqual(values(pod("100Mi", "100Mi", "1"), tiered), [String(100 * mi), "0", "max"]);
   assert.deepEqual(values(pod("100Mi", "200Mi"), tiered), ["0", String(100 * mi), String(190 * mi)]);
   assert.deepEqual(podMemoryProtection(pod("100Mi", "100Mi", "1"), tiered), {

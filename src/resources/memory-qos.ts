@@ -6,15 +6,14 @@ import { qosClass } from "./qos.ts";
 
 /** How the kernel protects and throttles memory (KEP-2570, feature gate MemoryQoS, cgroup v2). */
 export interface MemoryQos {
-  /** KubeletConfiguration's memoryReservationPolicy; None: nothing is protected. */
+  /** memoryReservationPolicy; None: no protection. */
   readonly policy: "None" | "TieredReservation";
-  /** KubeletConfiguration's memoryThrottlingFactor, above 0 and at most 1. */
+  /** memoryThrottlingFactor, above 0 and at most 1. */
   readonly throttlingFactor: number;
 }
 
-/** The same with what a container without a limit may use. */
 export interface NodeMemoryQos extends MemoryQos {
-  /** The machine's memory less what is reserved for the system and the kubelet. */
+  /** The machine's memory minus system and kube reserved. */
   readonly allocatableBytes: bigint;
 }
 
@@ -24,8 +23,8 @@ const pageBytes = 4096;
 const unprotected: MemoryProtection = { memoryMinBytes: 0, memoryLowBytes: 0 };
 
 /**
- * A container's cgroup values (upstream: generateLinuxContainerResources). All three are always there, so that a resize undoes
- * what was set before. Pure.
+ * A container's cgroup values (upstream: generateLinuxContainerResources). All three are always set, so that a resize
+ * resets earlier values. Pure.
  */
 export function containerMemoryQos(pod: Pod, container: Container, qos: NodeMemoryQos): Record<string, string> {
   const request = parseList(container.resources?.requests).get("memory")?.value() ?? 0n;
@@ -38,7 +37,7 @@ export function containerMemoryQos(pod: Pod, container: Container, qos: NodeMemo
   };
 }
 
-/** From where on a container's memory is throttled: none where it asks for all that it may have. */
+/** memory.high; no throttling if the request equals the limit. */
 function memoryHigh(request: number, limit: number, { throttlingFactor, allocatableBytes }: NodeMemoryQos): string {
   if (request === limit) return "max";
   const most = limit === 0 ? Number(allocatableBytes) : limit;
@@ -46,7 +45,7 @@ function memoryHigh(request: number, limit: number, { throttlingFactor, allocata
   return high > request ? String(high) : "max";
 }
 
-/** Of a pod's cgroup: a guaranteed pod's request is never reclaimed, a burstable pod's last. Pure. */
+/** A pod cgroup's protection: memory.min for Guaranteed, memory.low for Burstable. Pure. */
 export function podMemoryProtection(pod: Pod, qos: MemoryQos): MemoryProtection {
   return protection(pod, Number(podRequests(pod).get("memory")?.value() ?? 0n), qos);
 }

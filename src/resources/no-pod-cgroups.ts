@@ -1,6 +1,6 @@
 import type { PodCgroups } from "./pod-cgroups.ts";
 
-/** With cgroupsPerQOS false: containers are where their runtime puts them, and nobody limits pods as a whole. */
+/** For cgroupsPerQOS false: the runtime chooses containers' cgroups, and pods have no limits as a whole. */
 export const noPodCgroups: Pick<PodCgroups, keyof PodCgroups> = {
   ensure: async () => {},
   settle: async () => {},

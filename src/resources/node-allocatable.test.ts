@@ -29,12 +29,12 @@ const some: Reservations = {
   enforced: true,
 };
 
-test("pods may ask for what is not reserved, and for no memory that huge pages take", () => {
+test("node allocatable is the capacity minus reservations, with huge pages subtracted from memory", () => {
   assert.deepEqual(nodeAllocatable(capacity, none), { cpu: "4", memory: "7Gi", "hugepages-2Mi": "1Gi" });
   assert.deepEqual(nodeAllocatable(capacity, some), { cpu: "2500m", memory: "5632Mi", "hugepages-2Mi": "1Gi" });
 });
 
-test("the cgroup of all pods is held to what is not reserved, huge pages and processes included", () => {
+test("the cgroup of all pods is limited to unreserved resources, including huge pages and processes", () => {
   assert.deepEqual(kubepodsResources(capacityForPods(capacity, some)), {
     cpuShares: 2560,
     memoryLimitBytes: 13 * 2 ** 29,
@@ -43,22 +43,22 @@ test("the cgroup of all pods is held to what is not reserved, huge pages and pro
   });
 });
 
-test("without enforcement it may have all that the machine has", () => {
+test("without enforcement its limits are the machine's capacity", () => {
   const all = capacityForPods(capacity, { ...some, enforced: false });
   const { cpuShares, memoryLimitBytes, pidsLimit } = kubepodsResources(all);
   assert.deepEqual([cpuShares, memoryLimitBytes, pidsLimit], [4096, 2 ** 33, 32_768]);
 });
 
-test("processors reserved by number take the place of those reserved by amount", () => {
+test("processors reserved by number replace those reserved by amount", () => {
   assert.equal(nodeAllocatable(capacity, { ...some, systemCpus: "0-1,3,3" })["cpu"], "1");
 });
 
-test("nothing is less than zero", () => {
+test("allocatable resources are never negative", () => {
   const all = nodeAllocatable(capacity, { ...none, lists: [{ cpu: "99", memory: "99Gi" }] });
   assert.deepEqual([all["cpu"], all["memory"]], ["0", "0"]);
 });
 
-test("what hard eviction thresholds keep free is promised to nobody, and still not taken from the pods' cgroup", () => {
+test("hard eviction thresholds reduce node allocatable, but not the limits of the pods' cgroup", () => {
   const eviction = { memory: { amount: parseQuantity("1Gi") }, ephemeralStorage: { part: 0.5 } };
   const disk = { ...capacity, ephemeralStorageBytes: 100n << 30n };
   const storage = { lists: [{ "ephemeral-storage": "10Gi" }], systemCpus: "", enforced: true };
@@ -69,7 +69,7 @@ test("what hard eviction thresholds keep free is promised to nobody, and still n
   assert.equal(capacityForPods(disk, { ...storage, eviction }).memoryBytes, 8n << 30n);
 });
 
-test("more than there is can't be reserved", () => {
+test("reservations cannot exceed the capacity", () => {
   const disk = { ...capacity, ephemeralStorageBytes: 10n << 30n };
   assert.deepEqual(reservationProblems(disk, { ...some, eviction: { ephemeralStorage: { part: 1 } } }), []);
   const much = { lists: [{ cpu: "5", memory: "8Gi", "ephemeral-storage": "6Gi" }], systemCpus: "", enforced: true };

@@ -3,36 +3,36 @@ import { parseList } from "./pod-totals.ts";
 import { milliQuantity, quantityOf, zeroQuantity } from "./quantity.ts";
 import { type ThresholdValue, thresholdAmount } from "./threshold-value.ts";
 
-/** The machine's capacity, or the part of it for pods. */
+/** The machine's capacity, or pods' part of it. */
 export interface NodeCapacity {
   readonly milliCpu: bigint;
   readonly memoryBytes: bigint;
-  /** Processes and threads that the kernel allows; undefined: it does not say. */
+  /** The kernel's maximum of processes and threads; undefined: unknown. */
   readonly pids?: bigint | undefined;
-  /** Bytes of huge pages by their size in bytes. */
+  /** Bytes of huge pages by page size in bytes. */
   readonly hugePages?: ReadonlyMap<bigint, bigint>;
-  /** Of the file system of pods' directories; undefined: pods' storage is not counted. */
+  /** Capacity of the pods' file system; undefined: local storage is not accounted for. */
   readonly ephemeralStorageBytes?: bigint | undefined;
 }
 
-/** What is kept free by hard eviction thresholds: pods may be stopped to have it, so none is promised it. */
+/** Resources below hard eviction thresholds: not allocatable, because pods would be evicted for them. */
 export interface EvictionReserve {
   readonly memory?: ThresholdValue | undefined;
   readonly ephemeralStorage?: ThresholdValue | undefined;
 }
 
-/** The part of it reserved from pods. */
+/** The reserved part of the capacity. */
 export interface Reservations {
-  /** KubeletConfiguration's systemReserved and kubeReserved. */
+  /** systemReserved and kubeReserved. */
   readonly lists: readonly Readonly<Record<string, string>>[];
-  /** KubeletConfiguration's reservedSystemCPUs, e.g. `0-1,4`: so many are reserved in place of the lists' CPU. */
+  /** reservedSystemCPUs, e.g. `0-1,4`: their number replaces the lists' CPU. */
   readonly systemCpus: string;
-  /** Whether pods are held to what is left (`pods` in enforceNodeAllocatable). */
+  /** Whether pods are limited to the rest (`pods` in enforceNodeAllocatable). */
   readonly enforced: boolean;
   readonly eviction?: EvictionReserve | undefined;
 }
 
-/** Node allocatable, by resource name: what all pods together may ask for. Huge pages are no memory any more. */
+/** Node allocatable by resource name: the limit of all pods' requests. Memory excludes huge pages. */
 export function nodeAllocatable(capacity: NodeCapacity, reserved: Reservations): Record<string, string> {
   const { milliCpu, memoryBytes, ephemeralStorageBytes } = remaining(capacity, reserved);
   const { memory, ephemeralStorage } = reserved.eviction ?? {};
@@ -57,7 +57,7 @@ export function nodeAllocatable(capacity: NodeCapacity, reserved: Reservations):
   };
 }
 
-/** What all pods are held to: node allocatable without regard to eviction, or all that the machine has. */
+/** The limits of all pods together: node allocatable without eviction thresholds, or the machine's capacity. */
 export function capacityForPods(capacity: NodeCapacity, reserved: Reservations): NodeCapacity {
   return reserved.enforced ? { ...capacity, ...remaining(capacity, reserved) } : capacity;
 }
@@ -75,7 +75,7 @@ function remaining(
   };
 }
 
-/** What the lists keep from pods, without the eviction thresholds. */
+/** The reserved amounts, without eviction thresholds. */
 function reservedAmounts({ lists, systemCpus }: Reservations) {
   const sum = (name: string): bigint =>
     lists.reduce((total, list) => total + (parseList(list).get(name) ?? zeroQuantity).milliValue(), 0n);
@@ -93,7 +93,7 @@ function evictedBytes(value: ThresholdValue | undefined, capacityBytes: bigint):
 }
 
 /**
- * What is reserved of more than there is, in upstream's words.
+ * Reservations that exceed the capacity, in upstream's words.
  * @param capacity of the whole machine
  */
 export function reservationProblems(capacity: NodeCapacity, reserved: Reservations): string[] {

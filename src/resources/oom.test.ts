@@ -19,7 +19,7 @@ test("guaranteed and node-critical pods are killed last, best-effort ones first"
   assert.equal(oomScoreAdjust(podWith(critical, { annotations }), bestEffort, capacity), -997n);
 });
 
-test("the name of a class alone makes no pod critical", () => {
+test("the name of a priority class alone does not make a pod critical", () => {
   const container = containerWith("a", undefined);
   const pod = podWith({ containers: [container], priorityClassName: "system-node-critical" });
   assert.equal(oomScoreAdjust(pod, container, capacity), 1000n);
@@ -50,7 +50,7 @@ test("a sidecar is not killed before the containers that need it", () => {
   );
 });
 
-test("what the pod asks for beyond its containers is shared among them", () => {
+test("a pod's request beyond its containers' is shared among them", () => {
   const pod = podWith({
     containers: [containerWith("a", undefined), small],
     resources: { requests: { memory: "8193Mi" } },

@@ -9,8 +9,8 @@ const guaranteedScore = -997n;
 const bestEffortScore = 1000n;
 
 /**
- * `oom_score_adj` of a container's processes. The kernel adds it to the share of memory, in thousandths, that a process
- * uses: a burstable container that stays below its request is killed after those that pass theirs.
+ * `oom_score_adj` of a container's processes. The kernel adds it to a process's share of the memory in thousandths, so
+ * a burstable container below its request is killed after those that exceed theirs.
  * @param memoryCapacity the machine's memory in bytes
  */
 export function oomScoreAdjust(pod: Pod, container: Container, memoryCapacity: bigint): bigint {
@@ -39,7 +39,7 @@ function isInitSidecar(pod: Pod, container: Container): boolean {
   return isSidecar(container) && (pod.spec.initContainers ?? []).some(({ name }) => name === container.name);
 }
 
-/** Each container's share of the pod-level memory request that no container requests (KEP-2837). */
+/** Each container's share of the pod-level memory request beyond the containers' requests (KEP-2837). */
 function unclaimedRequest(pod: Pod): bigint {
   const requests = parseList(pod.spec.resources?.requests);
   if (![...requests.keys()].some(isSupportedPodResource)) return 0n;

@@ -13,7 +13,7 @@ function pod(cpu: string, memory: string): Pod {
   return podWith({ containers: [containerWith("a", { cpu: "100m" }, { cpu, memory })] });
 }
 
-/** A life of podwright on a machine's cgroups. */
+/** A run of podwright on a machine's cgroups. */
 function life(cgroups: SimCgroups): PodCgroups {
   const clock = new SimClock(0).incarnation();
   const config = {
@@ -42,7 +42,7 @@ test("raising lowers nothing", async () => {
   assert.equal(machine.applied.get(path)?.memoryLimitBytes, 2 ** 30);
 });
 
-test("another life brings a running pod's cgroup to what it should be, and counts the pod for its class", async () => {
+test("the next run corrects a running pod's cgroup, and counts the pod for its class", async () => {
   const machine = new SimCgroups();
   await life(machine).ensure(pod("200m", "2Gi"));
   const cgroups = life(machine);
@@ -54,18 +54,18 @@ test("another life brings a running pod's cgroup to what it should be, and count
   assert.deepEqual(machine.applied.get(path), {}, "it is known to be right, and not looked at again");
 });
 
-test("a pod without a cgroup is left without", async () => {
+test("settling creates no missing cgroup", async () => {
   const machine = new SimCgroups();
   await life(machine).settle(pod("1", "1Gi"));
   assert.equal(machine.applied.has(path), false);
 });
 
-test("no limit is more than any", () => {
+test("no limit is higher than any limit", () => {
   assert.deepEqual(raised({ memoryLimitBytes: -1 }, { memoryLimitBytes: 100 }), {});
   assert.deepEqual(raised({ memoryLimitBytes: 100 }, { memoryLimitBytes: -1 }), { memoryLimitBytes: -1 });
 });
 
-test("a pod whose class changes while it runs breaks an invariant: its containers stay where they are", async () => {
+test("a running pod whose class changes violates an invariant: its containers stay in the old cgroup", async () => {
   const cgroups = life(new SimCgroups());
   await cgroups.ensure(pod("200m", "2Gi"));
   const amounts = { cpu: "200m", memory: "2Gi" };

@@ -29,11 +29,11 @@ export interface PodCgroupsDependencies {
 }
 
 const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
-/** Processes that were just killed leave a cgroup a moment later. */
+/** Killed processes leave a cgroup with a delay. */
 const removeTries = 20;
 const removePauseMs = 50;
 
-/** One cgroup a pod, below that of its QoS class. */
+/** Pods' cgroups, below those of their QoS classes. */
 export class PodCgroups {
   readonly #deps: PodCgroupsDependencies;
   readonly #config: PodCgroupsConfig;
@@ -42,7 +42,7 @@ export class PodCgroups {
   /** The pods' cgroups created in this run, by UID. */
   readonly #made = new Map<string, string>();
   readonly #resources = new WeakMap<Pod, CgroupResources>();
-  /** Pods whose cgroups are made at a time, be there ever so many that come at once: systemd is asked by a process each. */
+  /** Limits concurrent creations: with systemd each starts a process. */
   readonly #places = new Semaphore(8);
 
   constructor(deps: PodCgroupsDependencies, config: PodCgroupsConfig) {
@@ -50,7 +50,7 @@ export class PodCgroups {
     this.#config = config;
   }
 
-  /** Makes or updates the pod's cgroup with its limits. */
+  /** Creates the pod's cgroup or updates its limits. */
   async ensure(pod: Pod): Promise<void> {
     using _place = await this.#places.acquire();
     await this.apply(pod, podCgroupResources(pod, this.#config));
@@ -58,8 +58,8 @@ export class PodCgroups {
   }
 
   /**
-   * Brings the cgroup of a running pod to its limits, unless known to have them: an earlier run may have ended in the
-   * middle of a resize. A missing cgroup is no error.
+   * Sets the limits of a running pod's cgroup unless this run already did: an earlier run may have ended in the middle
+   * of a resize. Ignores a missing cgroup.
    */
   async settle(pod: Pod): Promise<void> {
     const { uid } = pod.metadata;
@@ -67,7 +67,7 @@ export class PodCgroups {
     if (await this.#deps.cgroups.exists(this.#podPath(qosClass(pod), uid))) await this.ensure(pod);
   }
 
-  /** Raises the limits of the pod's cgroup to what the pod may have by now; lowers none. */
+  /** Raises the limits of the pod's cgroup to its current allocation; lowers none. */
   async raise(pod: Pod): Promise<void> {
     const { uid } = pod.metadata;
     const wanted = this.resourcesOf(pod);
@@ -76,7 +76,7 @@ export class PodCgroups {
     if (Object.keys(higher).length > 0) await this.apply(pod, higher);
   }
 
-  /** What the cgroup of a pod with these resources is to hold. */
+  /** The desired values of a pod's cgroup. */
   resourcesOf(pod: Pod): CgroupResources {
     const known = this.#resources.get(pod);
     if (known !== undefined) return known;
@@ -85,12 +85,12 @@ export class PodCgroups {
     return resources;
   }
 
-  /** What the pod's cgroup holds at this moment. */
+  /** The present values of the pod's cgroup. */
   async read(pod: Pod): Promise<CgroupState> {
     return await this.#deps.cgroups.read(this.#podPath(qosClass(pod), pod.metadata.uid));
   }
 
-  /** What the cgroup of one of the pod's containers holds at this moment; undefined where there is none to be found. */
+  /** The present values of a container's cgroup; undefined if it is not found. */
   async readContainer(pod: Pod, containerId: string): Promise<CgroupState | undefined> {
     const parent = this.#podPath(qosClass(pod), pod.metadata.uid);
     const name = (await this.#deps.cgroups.children(parent)).find((child) => isCgroupOf(child, containerId));
@@ -105,14 +105,14 @@ export class PodCgroups {
     this.#applied.delete(uid);
     const path = this.#podPath(qosClass(pod), uid);
     const made = this.#made.get(uid) ?? path;
-    // Its containers stay where they are, and the limits of the other hold none of them.
+    // The containers stay in the old cgroup, where the new one's limits do not apply.
     invariant("a pod keeps its cgroup", path === made, () => `${uid}: ${path} after ${made}`);
     this.#made.set(uid, path);
     await this.#deps.cgroups.apply(path, resources);
     this.#applied.set(uid, { ...before, ...resources });
   }
 
-  /** Removes the cgroup of a stopped pod, whatever its class was; processes that are left in it are killed. */
+  /** Removes the cgroup of a stopped pod of any class, and kills processes left in it. */
   async destroy(pod: PodRef): Promise<void> {
     this.#applied.delete(pod.uid);
     const made = this.#made.get(pod.uid);
@@ -122,7 +122,7 @@ export class PodCgroups {
     await this.#deps.classes.forget(pod.uid);
   }
 
-  /** UIDs of the pods that have a cgroup, for finding those that are gone. */
+  /** UIDs of pods with a cgroup, to find orphaned cgroups. */
   async podUids(): Promise<PodUid[]> {
     const uids: PodUid[] = [];
     for (const qos of qosClasses) {
@@ -135,13 +135,13 @@ export class PodCgroups {
     return uids;
   }
 
-  /** Removes the tree, when no pod is left in it: for a node that ends, not for one that restarts. */
+  /** Removes the tree if it has no pods left: when a node ends for good, not for a restart. */
   async removeTree(): Promise<void> {
     if ((await this.podUids()).length > 0) return;
     await this.#deps.classes.remove();
   }
 
-  /** Tries again what the kernel has refused, until the signal aborts. */
+  /** Retries writes that the kernel refused, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await this.#deps.classes.run(signal);
   }
@@ -166,13 +166,13 @@ export class PodCgroups {
   }
 }
 
-/** `ID`, `crio-ID`, `cri-containerd-ID.scope`; CRI-O has `crio-conmon-ID` beside it, which is not the container. */
+/** `ID`, `crio-ID`, `cri-containerd-ID.scope`; not CRI-O's `crio-conmon-ID`. */
 function isCgroupOf(name: string, containerId: string): boolean {
   const bare = name.replace(/\.scope$/u, "");
   return bare === containerId || (bare.endsWith(`-${containerId}`) && !bare.includes("conmon"));
 }
 
-/** Those of the wanted values that are more than the present ones. −1 is no limit. */
+/** The desired values that exceed the present ones. −1: no limit. */
 export function raised(present: CgroupResources, wanted: CgroupResources): CgroupResources {
   const { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes } = wanted;
   return {
@@ -186,7 +186,7 @@ function isMore(wanted: number | undefined, present: number | undefined): wanted
   return wanted !== undefined && compareLimits(wanted, present ?? -1) > 0;
 }
 
-/** Negative, zero or positive as the first limit allows less, as much or more than the second; −1 is no limit. */
+/** Orders limits from low to high; −1 (no limit) is the highest. */
 export function compareLimits(a: number, b: number): number {
   const [first, second] = [a, b].map((limit) => (limit < 0 ? Number.POSITIVE_INFINITY : limit));
   return first === second ? 0 : (first ?? 0) - (second ?? 0);

@@ -7,7 +7,7 @@ import { qosClass } from "./qos.ts";
 
 const settings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1, hugePageSizes: [] };
 
-/** The recorded values by their path below /sys/fs/cgroup. */
+/** Recorded values by path below /sys/fs/cgroup. */
 const recorded = new Map(
   vectorText("cgroups-v1.txt")
     .split("\n")
@@ -22,7 +22,7 @@ const only = (qos: string) => {
   return podCgroupResources(pod, settings);
 };
 
-test("cgroups of pods hold what the Go kubelet wrote", () => {
+test("pods' cgroups have the Go kubelet's values", () => {
   const burstable = only("Burstable");
   assert.equal(burstable.cpuShares, recorded.get("cpu/kubepods/burstable/pod*/cpu.shares"));
   assert.equal(burstable.cpuQuotaMicroseconds, recorded.get("cpu/kubepods/burstable/pod*/cpu.cfs_quota_us"));
@@ -33,13 +33,13 @@ test("cgroups of pods hold what the Go kubelet wrote", () => {
   assert.equal(guaranteed.memoryLimitBytes, recorded.get("memory/kubepods/pod*/memory.limit_in_bytes"));
 });
 
-test("a best-effort pod has the least weight and no limits", () => {
+test("a best-effort pod has the minimum weight and no limits", () => {
   const pod = podWith({ containers: [containerWith("a", undefined)] });
   assert.deepEqual(podCgroupResources(pod, settings), { cpuShares: 2 });
   assert.deepEqual(podCgroupResources(pod, { ...settings, podPidsLimit: 100 }), { cpuShares: 2, pidsLimit: 100 });
 });
 
-test("a limit that one container lacks holds back no pod", () => {
+test("a pod has no limit for a resource that one of its containers does not limit", () => {
   const pod = podWith({
     containers: [
       containerWith("a", { cpu: "100m" }, { cpu: "200m", memory: "1Gi" }),
@@ -55,7 +55,7 @@ test("CPU limits are written as unlimited when they are not enforced", () => {
   assert.equal(podCgroupResources(pod, { ...settings, cpuQuota: false }).cpuQuotaMicroseconds, -1);
 });
 
-test("a pod's cgroup has a limit for every size of huge pages: what its containers ask for together, or none of them", () => {
+test("a pod's cgroup has a limit for every huge page size: the sum of its containers' requests, or 0", () => {
   const pages = { ...settings, hugePageSizes: [2n ** 21n, 2n ** 30n] };
   const asking = containerWith("a", { cpu: "1", "hugepages-2Mi": "4Mi" }, { "hugepages-2Mi": "4Mi" });
   const pod = podWith({ containers: [asking, { ...asking, name: "b" }] });

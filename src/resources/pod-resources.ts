@@ -11,17 +11,17 @@ export interface PodCgroupSettings {
   readonly cpuQuota: boolean;
   /** KubeletConfiguration's cpuCFSQuotaPeriod in microseconds. */
   readonly cpuPeriodMicroseconds: bigint;
-  /** KubeletConfiguration's podPidsLimit; −1: no limit. */
+  /** podPidsLimit; −1: no limit. */
   readonly podPidsLimit: number;
-  /** Sizes of huge pages that the machine has, in bytes. */
+  /** The machine's huge page sizes in bytes. */
   readonly hugePageSizes: readonly bigint[];
   /** Undefined: without the feature gate, and on cgroup v1. */
   readonly memoryQos?: MemoryQos | undefined;
 }
 
 /**
- * What a pod's cgroup may hold, overhead included. A limit applies only when it bounds every container: the sum of some
- * limits would hold the others back too.
+ * The limits of a pod's cgroup, including overhead. A resource is limited only if every container limits it: otherwise
+ * the sum would also restrict containers without a limit.
  */
 export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): CgroupResources {
   const qos = qosClass(pod);
@@ -46,7 +46,7 @@ export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): Cgrou
   };
 }
 
-/** The pod's request for each page size of the machine: 0 if unset, or it would be unlimited. */
+/** The pod's request for each page size of the machine: 0 if unset, because a missing limit means unlimited. */
 function hugePageLimits(pod: Pod, sizes: readonly bigint[]): Pick<CgroupResources, "hugePageLimitBytes"> {
   if (sizes.length === 0) return {};
   const wanted = hugePageAmounts(podRequests(pod));

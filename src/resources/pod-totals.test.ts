@@ -14,7 +14,7 @@ test("regular containers and sidecars add up", () => {
   assert.deepEqual(formatList(podRequests(pod)), { cpu: "1150m", memory: "1Gi" });
 });
 
-test("an init container counts with the sidecars before it, when that is more", () => {
+test("an init container counts with the sidecars before it, if their sum is higher", () => {
   const containers = [containerWith("a", { cpu: 1 })];
   const first = podWith({ containers, initContainers: [init("2"), sidecar("500m")] });
   const second = podWith({ containers, initContainers: [sidecar("500m"), init("2")] });
@@ -22,7 +22,7 @@ test("an init container counts with the sidecars before it, when that is more", 
   assert.equal(podRequests(second).get("cpu")?.toString(), "2500m");
 });
 
-test("resources of the pod as a whole replace the sum, where they are of a kind that can", () => {
+test("pod-level resources replace the sum, if supported at pod level", () => {
   const pod = podWith({
     containers: [containerWith("a", { cpu: 1, memory: "1Gi", "ephemeral-storage": "1Gi" })],
     resources: { requests: { cpu: 3, "ephemeral-storage": "9Gi" } },
@@ -40,7 +40,7 @@ test("overhead is added to requests, and to limits that are set", () => {
   assert.deepEqual(formatList(podLimits(pod, { excludeOverhead: true })), { memory: "1Gi" });
 });
 
-test("a limit is declared when each container has one, or the pod as a whole", () => {
+test("a limit is declared if each container or the pod has one", () => {
   const limited = containerWith("a", undefined, { cpu: 1, memory: "1Gi" });
   const free = containerWith("b", undefined, { cpu: 1 });
   assert.equal(limitIsDeclared(podWith({ containers: [limited, free] }), "cpu"), true);

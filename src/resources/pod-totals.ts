@@ -5,19 +5,18 @@ import { parseQuantity, type Quantity } from "./quantity.ts";
 /** Quantities by resource name. */
 export type Quantities = ReadonlyMap<string, Quantity>;
 
-/** What a total is made of. */
 export interface PodTotalOptions {
-  /** Leave the runtime class' overhead out: the runtime adds it itself to the sandbox. */
+  /** Without the runtime class's overhead, which the runtime adds to the sandbox itself. */
   readonly excludeOverhead?: boolean;
 }
 
-/** Resources that a pod may ask for as a whole (KEP-2837). */
+/** Whether pod-level resources support it (KEP-2837). */
 export function isSupportedPodResource(name: string): boolean {
   return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
 }
 
 const noQuantities: Quantities = new Map();
-/** Lists of a manifest are read again and again, and never change. */
+/** A manifest's lists are read often and never change. */
 const parsedLists = new WeakMap<object, Quantities>();
 
 export function parseList(list: Readonly<Record<string, string | number>> | undefined): Quantities {
@@ -48,7 +47,7 @@ function combine(lists: readonly Quantities[], merge: (a: Quantity, b: Quantity)
   return result;
 }
 
-/** The usage in each phase of a pod: all regular containers and sidecars, then each init container. */
+/** Usage by phase of a pod: all regular containers and sidecars, and each init container. */
 interface Usage {
   readonly running: Quantities;
   readonly initializing: readonly Quantities[];
@@ -70,19 +69,19 @@ function usage(pod: Pick<Pod, "spec">, kind: "requests" | "limits"): Usage {
   return { running: sumLists([...regular, ...sidecars]), initializing };
 }
 
-/** What the containers ask for together, without regard to the pod's own resources or overhead. */
+/** The containers' total request, without pod-level resources and overhead. */
 export function containerRequests(pod: Pick<Pod, "spec">): Quantities {
   const { running, initializing } = usage(pod, "requests");
   return maxLists([running, ...initializing]);
 }
 
-/** {@link containerRequests} of limits: the sum of those that are set. */
+/** Like {@link containerRequests}, for the limits that are set. */
 export function containerLimits(pod: Pick<Pod, "spec">): Quantities {
   const { running, initializing } = usage(pod, "limits");
   return maxLists([running, ...initializing]);
 }
 
-/** Called with every other pod for each new pod. */
+/** Each new pod needs the requests of all other pods. */
 const requestsBySpec = new WeakMap<Pod["spec"], Quantities>();
 
 /** The pod's total request. */
@@ -101,7 +100,7 @@ function sumRequests(pod: Pod, options: PodTotalOptions): Quantities {
   return options.excludeOverhead ? totals : sumLists([totals, parseList(pod.spec.overhead)]);
 }
 
-/** The limits of the pod as a whole: a sum of those that are set, so a container without one may still pass it. */
+/** The sum of the limits that are set: a container without one can still exceed it. */
 export function podLimits(pod: Pod, options: PodTotalOptions = {}): Quantities {
   const totals = new Map(containerLimits(pod));
   applyPodLevel(totals, pod.spec.resources?.limits);
@@ -122,17 +121,14 @@ function applyPodLevel(
   }
 }
 
-/**
- * Whether the pod's total limit of a resource really bounds it: each container has one in its turn, or the pod as a
- * whole has.
- */
+/** Whether the pod's total limit is effective: each container or the pod itself has one. */
 export function limitIsDeclared(pod: Pod, resource: "cpu" | "memory"): boolean {
   if (parseList(pod.spec.resources?.limits).get(resource)?.isZero === false) return true;
   const regular = pod.spec.containers.map((container) => parseList(container.resources?.limits));
   return [...regular, ...usage(pod, "limits").initializing].every((list) => list.get(resource)?.isZero === false);
 }
 
-/** Quantities as the API writes them. */
+/** Quantities in the API's notation. */
 export function formatList(list: Quantities): Record<string, string> {
   return Object.fromEntries([...list].map(([name, quantity]) => [name, quantity.toString()]));
 }

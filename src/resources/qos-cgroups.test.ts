@@ -15,7 +15,7 @@ function pod(cpu: string, memory: string): Pod {
   return podWith({ containers: [containerWith("a", { cpu: "100m", memory: "1Gi" }, { cpu, memory })] });
 }
 
-/** A machine on which a limit below what is used is refused, as by the kernel of v1. */
+/** A machine that refuses a limit below the usage, like v1's kernel. */
 class Used extends SimCgroups {
   used = 0;
   refuses = true;
@@ -51,7 +51,7 @@ function life(cgroups: SimCgroups, more: Partial<QosCgroupsConfig> = {}) {
 
 const enforced = "NodeAllocatableEnforced: Updated Node Allocatable limit across pods";
 
-test("that all pods are held to node allocatable is told once, or why they are not", async () => {
+test("enforcement of node allocatable is reported once, and so is its failure", async () => {
   const { classes, told } = life(new SimCgroups());
   await classes.ensure();
   await classes.ensure();
@@ -66,7 +66,7 @@ test("that all pods are held to node allocatable is told once, or why they are n
   assert.deepEqual(free.told, []);
 });
 
-test("a limit below what is used is warned of, refused by the kernel, and tried again each minute; pods run meanwhile", async () => {
+test("a limit below the usage is a warning, is refused by the kernel, and is retried each minute while pods run", async () => {
   const machine = new Used();
   await machine.apply("/kubepods", {});
   machine.used = 9 * gi;
@@ -74,7 +74,7 @@ test("a limit below what is used is warned of, refused by the kernel, and tried 
   await classes.ensure();
   const refusal =
     'FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits "/kubepods": EBUSY: device or resource busy';
-  const warning = "memory limit of a cgroup is below its use";
+  const warning = "memory limit of a cgroup is below its usage";
   assert.deepEqual(told, [warning, refusal]);
   assert.equal(machine.applied.get("/kubepods/besteffort")?.cpuShares, 2, "the classes are there");
   await clock.run(59_000);
@@ -91,7 +91,7 @@ test("a limit below what is used is warned of, refused by the kernel, and tried 
   await running;
 });
 
-test("a class that uses more than qosReserved leaves it gets no more, and less once it has given some back", async () => {
+test("a class above its qosReserved limit gets no more memory, and a lower limit when its usage falls", async () => {
   const machine = new Used();
   const { classes, clock, end, running } = life(machine, {
     reservedMemory: { percent: 100, allocatableBytes: 8n << 30n },
@@ -110,7 +110,7 @@ test("a class that uses more than qosReserved leaves it gets no more, and less o
   await running;
 });
 
-test("memory is protected by what pods of both better classes ask for, guaranteed ones included", async () => {
+test("memory protection is the sum of the requests of guaranteed and burstable pods", async () => {
   const machine = new SimCgroups();
   const { classes, protections } = life(machine, { memoryQos: { policy: "TieredReservation", throttlingFactor: 0.9 } });
   await classes.ensure();
@@ -122,7 +122,7 @@ test("memory is protected by what pods of both better classes ask for, guarantee
   assert.deepEqual(protections, [{ burstableMilliCpu: 0n, guaranteedBytes: 1n << 30n, burstableBytes: 0n }]);
 });
 
-test("the class of burstable pods gets the sum of all, however many come at once and in whatever time it is written", async () => {
+test("the burstable class gets the sum of its pods, however many arrive at once and however long writes take", async () => {
   class Slow extends SimCgroups {
     readonly written: (number | undefined)[] = [];
     readonly waiting: (() => void)[] = [];

@@ -22,7 +22,7 @@ export interface QosCgroupsConfig extends QosClassSettings, NodeCapacity {
   readonly driver: CgroupDriver;
   /** Parent of kubepods. */
   readonly cgroupRoot: string;
-  /** All pods together are held to node allocatable: enforceNodeAllocatable has `pods`. */
+  /** Whether all pods together are limited to node allocatable: enforceNodeAllocatable has `pods`. */
   readonly enforced: boolean;
 }
 
@@ -31,16 +31,16 @@ export interface QosCgroupsDependencies {
   readonly clock: Clock;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** Told of what pods ask for together, whenever memory is protected by that. */
+  /** Receives the classes' requests whenever memory is protected by them. */
   readonly memoryProtected?: ((requests: ClassRequests) => void) | undefined;
 }
 
 /** As upstream. */
 const retryMs = 60_000;
-/** Without anything to try again. */
+/** While there is nothing to retry. */
 const idleMs = 24 * 3_600_000;
 
-/** The cgroups above pods: kubepods, which holds all of them to node allocatable, and one for each of two QoS classes. */
+/** The cgroups above pods': kubepods, which limits all pods to node allocatable, and those of two QoS classes. */
 export class QosCgroups {
   readonly #deps: QosCgroupsDependencies;
   readonly #config: QosCgroupsConfig;
@@ -48,11 +48,11 @@ export class QosCgroups {
   readonly #pods = new Map<PodUid, Pod>();
   readonly #turn = new Semaphore(1);
   readonly #wait: WakeableWait;
-  /** A write of the classes that has not begun. */
+  /** A write of the classes that has not started. */
   #toCome: Promise<void> | undefined;
   #treeMade: Promise<void> | undefined;
   #isRefused = false;
-  /** A class uses more memory than it is to have. */
+  /** Whether a class uses more memory than its desired limit. */
   #isOverLimit = false;
   #retryAtMs: number | undefined;
 
@@ -60,7 +60,7 @@ export class QosCgroups {
     const { cgroupRoot, driver } = config;
     this.#deps = deps;
     this.#config = config;
-    this.#wait = new WakeableWait(deps.clock, "the next try to limit the cgroups of all pods");
+    this.#wait = new WakeableWait(deps.clock, "next try to limit the cgroups of all pods");
     this.#paths = {
       kubepods: cgroupPath(kubepodsCgroup(cgroupRoot), driver),
       burstable: cgroupPath(qosCgroup(cgroupRoot, "Burstable"), driver),
@@ -68,7 +68,7 @@ export class QosCgroups {
     };
   }
 
-  /** Makes the tree, once. */
+  /** Creates the tree once. */
   async ensure(): Promise<void> {
     this.#treeMade ??= this.#makeTree().catch((error: unknown) => {
       this.#treeMade = undefined;
@@ -77,7 +77,7 @@ export class QosCgroups {
     await this.#treeMade;
   }
 
-  /** The pod counts for its class. */
+  /** Adds the pod to its class. */
   async count(pod: Pod): Promise<void> {
     const { memoryQos, reservedMemory } = this.#config;
     const qos = qosClass(pod);
@@ -87,12 +87,12 @@ export class QosCgroups {
     await this.#applyClasses();
   }
 
-  /** The pod's cgroup is gone. */
+  /** Removes the pod from its class: its cgroup was removed. */
   async forget(uid: PodUid): Promise<void> {
     if (this.#pods.delete(uid)) await this.#applyClasses();
   }
 
-  /** Tries again each minute what the kernel has refused. Never rejects. */
+  /** Retries each minute what the kernel refused. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     while (!signal.aborted) {
@@ -112,7 +112,7 @@ export class QosCgroups {
     }
   }
 
-  /** Removes the tree, in which there is no pod any more. */
+  /** Removes the tree; expects no pods in it. */
   async remove(): Promise<void> {
     await this.#deps.cgroups.remove(this.#paths.kubepods);
     this.#treeMade = undefined;
@@ -127,8 +127,8 @@ export class QosCgroups {
   }
 
   /**
-   * Upstream's Events of the node; without enforcement there is nothing to tell, as the cgroup may have it all. Pods run in a
-   * cgroup whose limits the kernel refuses for now: v1 does while they use more.
+   * Emits upstream's node Events; none without enforcement, because the cgroup is not limited. Pods run even while the
+   * kernel refuses the limits, as v1 does while usage exceeds them.
    */
   async #enforce(): Promise<void> {
     const { cgroups, journal, log } = this.#deps;
@@ -151,14 +151,14 @@ export class QosCgroups {
     }
   }
 
-  /** The kernel of cgroup v2 may kill for a limit that is less than what is used. */
+  /** On cgroup v2 the kernel may kill processes for a limit below the usage. */
   async #warnOfUse(path: string, { memoryLimitBytes = -1 }: CgroupResources): Promise<void> {
     const usedBytes = await this.#used(path);
     if (memoryLimitBytes < 0 || usedBytes <= memoryLimitBytes) return;
-    this.#deps.log.warn("memory limit of a cgroup is below its use", { path, memoryLimitBytes, usedBytes });
+    this.#deps.log.warn("memory limit of a cgroup is below its usage", { path, memoryLimitBytes, usedBytes });
   }
 
-  /** One write after the other, or an earlier sum could overtake a later one; who comes before one begins shares it. */
+  /** Writes are serialized, or an older sum could overwrite a newer one. Requests before a write starts share it. */
   async #applyClasses(): Promise<void> {
     this.#toCome ??= this.#writeClasses();
     await this.#toCome;
@@ -181,13 +181,13 @@ export class QosCgroups {
     await cgroups.apply(this.#paths.bestEffort, await this.#aboveUse(this.#paths.bestEffort, bestEffort));
   }
 
-  /** A class that uses more memory than it is to have gets no more for now, and less when it has given some back. */
+  /** A class above its desired limit is limited to its usage for now, and to less when its usage falls. */
   async #aboveUse(path: string, wanted: CgroupResources): Promise<CgroupResources> {
     if (wanted.memoryLimitBytes === undefined) return wanted;
     const usedBytes = await this.#used(path);
     if (usedBytes <= wanted.memoryLimitBytes) return wanted;
     const { log } = this.#deps;
-    log.debug("a QoS class uses more memory than qosReserved leaves it", { path, usedBytes, ...wanted });
+    log.debug("a QoS class uses more memory than qosReserved allows", { path, usedBytes, ...wanted });
     this.#isOverLimit = true;
     this.#retryLater();
     return { ...wanted, memoryLimitBytes: usedBytes };

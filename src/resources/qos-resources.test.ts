@@ -4,7 +4,7 @@ import { containerWith, podWith } from "../../test/support/pods.ts";
 import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import { classRequests, kubepodsResources, qosResources } from "./qos-resources.ts";
 
-/** The recorded values by their path below /sys/fs/cgroup. */
+/** Recorded values by path below /sys/fs/cgroup. */
 const recorded = new Map(
   vectorText("cgroups-v1.txt")
     .split("\n")
@@ -12,7 +12,7 @@ const recorded = new Map(
     .map(([path, value]) => [path, Number(value)]),
 );
 
-test("cgroups of the classes and of all pods hold what the Go kubelet wrote", () => {
+test("cgroups of the classes and of all pods have the Go kubelet's values", () => {
   const { burstable, bestEffort } = qosResources(classRequests(recordedPods()));
   assert.equal(burstable.cpuShares, recorded.get("cpu/kubepods/burstable/cpu.shares"));
   assert.equal(bestEffort.cpuShares, recorded.get("cpu/kubepods/besteffort/cpu.shares"));
@@ -28,7 +28,7 @@ const [guaranteed, burstable] = [memory("3Gi"), memory("1Gi", "2Gi")];
 const bestEffort = podWith({ containers: [containerWith("a", undefined)] });
 const requests = classRequests([guaranteed, burstable, bestEffort]);
 
-test("with TieredReservation all pods are protected as the two better classes are, and burstable ones softly", () => {
+test("TieredReservation protects all pods by the requests of the two better classes, and burstable ones by memory.low", () => {
   const memoryQos = { policy: "TieredReservation", throttlingFactor: 0.9 } as const;
   const { kubepods, burstable: own, bestEffort: none } = qosResources(requests, { memoryQos });
   assert.deepEqual(kubepods, { memoryMinBytes: 4 * gi });
@@ -36,7 +36,7 @@ test("with TieredReservation all pods are protected as the two better classes ar
   assert.deepEqual(none, { cpuShares: 2 });
 });
 
-test("with policy None earlier protection is taken back, and without the gate nothing is written", () => {
+test("policy None resets earlier protection, and without the gate nothing is written", () => {
   const memoryQos = { policy: "None", throttlingFactor: 0.9 } as const;
   assert.deepEqual(qosResources(requests, { memoryQos }).kubepods, { memoryMinBytes: 0 });
   assert.deepEqual(qosResources(requests, { memoryQos }).burstable, { cpuShares: 1024, memoryLowBytes: 0 });
@@ -47,7 +47,7 @@ test("with policy None earlier protection is taken back, and without the gate no
   });
 });
 
-test("qosReserved keeps a part of what better classes ask for from worse ones, and never less than nothing", () => {
+test("qosReserved withholds a part of better classes' requests from lower ones; limits are never negative", () => {
   const limits = (percent: number, allocatableBytes: bigint): unknown[] => {
     const classes = qosResources(requests, { reservedMemory: { percent, allocatableBytes } });
     return [classes.burstable.memoryLimitBytes, classes.bestEffort.memoryLimitBytes];

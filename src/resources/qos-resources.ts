@@ -7,28 +7,28 @@ import type { NodeCapacity } from "./node-allocatable.ts";
 import { podRequests } from "./pod-totals.ts";
 import { type QosClass, qosClass } from "./qos.ts";
 
-/** What cgroups of QoS classes hold beyond CPU weights; left out: nothing. */
+/** Values of QoS class cgroups besides CPU weights; undefined: not written. */
 export interface QosClassSettings {
   readonly memoryQos?: MemoryQos | undefined;
-  /** KubeletConfiguration's qosReserved for memory. */
+  /** qosReserved for memory. */
   readonly reservedMemory?: QosReservedMemory | undefined;
 }
 
-/** So much of what better classes ask for is kept from worse ones. */
+/** The part of better classes' requests that is withheld from lower ones. */
 export interface QosReservedMemory {
   readonly percent: number;
-  /** The machine's memory less what is reserved for the system and the kubelet. */
+  /** The machine's memory minus system and kube reserved. */
   readonly allocatableBytes: bigint;
 }
 
-/** What the cgroups of all pods and of two QoS classes are to hold; those without values stay as they are. */
+/** Desired values of the cgroups of all pods and of two QoS classes; missing values are not written. */
 export interface QosResources {
   readonly kubepods: CgroupResources;
   readonly burstable: CgroupResources;
   readonly bestEffort: CgroupResources;
 }
 
-/** What pods ask for together, by class. */
+/** Pods' total requests by class. */
 export interface ClassRequests {
   readonly burstableMilliCpu: bigint;
   readonly guaranteedBytes: bigint;
@@ -51,8 +51,9 @@ export function classRequests(pods: Iterable<Pod>): ClassRequests {
 }
 
 /**
- * Burstable pods weigh as much as they ask for together, best effort ones the least there is. With MemoryQoS a class is
- * protected as its pods are, and all pods as much as the classes below: the kernel protects nobody more than its parent. Pure.
+ * The burstable class's CPU weight is the sum of its requests, best effort's the minimum. With MemoryQoS a class is
+ * protected by the sum of its pods, and kubepods by the sum of its classes, because the kernel protects no cgroup more
+ * than its parent. Pure.
  */
 export function qosResources(requests: ClassRequests, settings: QosClassSettings = {}): QosResources {
   const { burstableMilliCpu, guaranteedBytes, burstableBytes } = requests;
@@ -85,8 +86,8 @@ function atLeastZero(bytes: bigint): bigint {
 }
 
 /**
- * What the cgroup of all pods may hold: the machine's capacity less what is reserved for the system and the kubelet
- * (eviction thresholds are not taken off, KEP "node allocatable").
+ * Limits of the cgroup of all pods: the capacity minus reservations (eviction thresholds are not subtracted, KEP "node
+ * allocatable").
  */
 export function kubepodsResources({
   milliCpu,

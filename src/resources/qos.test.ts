@@ -49,6 +49,6 @@ for (const [name, spec, expected] of cases) {
   });
 }
 
-test("recorded pods have the class that the Go kubelet gave them", () => {
+test("recorded pods have the Go kubelet's class", () => {
   for (const pod of recordedPods()) assert.equal(qosClass(pod), pod.status.qosClass);
 });

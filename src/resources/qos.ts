@@ -5,8 +5,8 @@ import { isSupportedPodResource, parseList, sumLists, type Quantities } from "./
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
 /**
- * The pod's quality of service class. Only CPU and memory count, init containers as much as regular ones, ephemeral
- * containers not at all; resources of the pod as a whole replace those of its containers (KEP-2837).
+ * The pod's quality of service class. Only CPU and memory of regular and init containers count; pod-level resources
+ * replace them (KEP-2837).
  */
 export function qosClass({ spec }: Pick<Pod, "spec">): QosClass {
   const known = classes.get(spec);
@@ -30,7 +30,7 @@ function computeClass(spec: Pod["spec"]): QosClass {
   return allLimited && matching && requests.size === limits.size ? "Guaranteed" : "Burstable";
 }
 
-/** The positive ones among CPU and memory. */
+/** CPU and memory, if positive. */
 function computeResources(list: Readonly<Record<string, string | number>> | undefined): Quantities {
   const quantities = [...parseList(list)].filter(
     ([name, quantity]) => (name === "cpu" || name === "memory") && quantity.nanos > 0n,

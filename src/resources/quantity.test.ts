@@ -37,7 +37,7 @@ const cases: [text: string | number, value: bigint, milliValue: bigint, canonica
 ];
 
 for (const [text, value, milliValue, canonical] of cases) {
-  test(`${text} is ${value}, in thousandths ${milliValue}, written ${canonical}`, () => {
+  test(`${text} is ${value}, ${milliValue} thousandths, written ${canonical}`, () => {
     const quantity = parseQuantity(text);
     assert.equal(quantity.value(), value);
     assert.equal(quantity.milliValue(), milliValue);
@@ -62,15 +62,18 @@ for (const text of [
   "1".repeat(200),
   "∞",
 ]) {
-  test(`${JSON.stringify(text.slice(0, 20))} is refused`, () => {
+  test(`${JSON.stringify(text.slice(0, 20))} is rejected`, () => {
     assert.throws(() => parseQuantity(text), QuantityError);
   });
 }
 
-/** Recorded from Kubernetes 1.36.2's own Quantity.UnmarshalJSON: JSON, canonical text, value and milliValue; or JSON. */
+/**
+ * Recorded from Kubernetes 1.36.2's Quantity.UnmarshalJSON: JSON, canonical text, value and milliValue; only the JSON
+ * if invalid.
+ */
 const recorded = vectorText("quantities.tsv").trimEnd().split("\n");
 
-test("texts mean what Kubernetes' own decoder makes of them", () => {
+test("quantities are parsed like Kubernetes' own decoder does", () => {
   const maxInt64 = 2n ** 63n - 1n;
   const read = (json: string): Quantity | undefined => {
     try {
@@ -84,7 +87,7 @@ test("texts mean what Kubernetes' own decoder makes of them", () => {
     const [json = "", text, value, milliValue] = row.split("\t");
     const quantity = read(json);
     assert.equal(quantity?.toString(), text, row);
-    // Beyond an int64, and below zero where it rounds, upstream's numbers overflow; here they stay at the edge.
+    // Upstream overflows beyond an int64, and when it rounds negative numbers; podwright saturates.
     if (quantity === undefined || quantity.nanos < 0n) continue;
     if (quantity.nanos < maxInt64 * 10n ** 9n) assert.equal(String(quantity.value()), value, row);
     if (quantity.nanos < maxInt64 * 10n ** 6n) assert.equal(String(quantity.milliValue()), milliValue, row);
@@ -100,22 +103,22 @@ const quantity = fc.oneof(
     .map(([units, as]) => quantityOf(units * 1024n, as)),
 );
 
-test("what is written is read as the same quantity", () => {
+test("a formatted quantity is parsed as the same quantity", () => {
   fc.assert(
     fc.property(quantity, (written) => {
       const text = written.toString();
       const read = parseQuantity(text);
-      // Binary suffixes are capped when read; nobody writes more than an int64 holds with one.
+      // Parsing caps binary suffixes; no realistic text exceeds an int64 with one.
       const cap = (2n ** 63n - 1n) * 10n ** 9n;
       if (written.format === "BinarySI" && (written.nanos > cap || written.nanos < -cap)) return;
       assert.equal(read.compare(written), 0);
-      // Whole units without a suffix are read as decimal, whatever they were: 1000 bytes are 1k then.
+      // Integers without a suffix are parsed as decimal: 1000 bytes become 1k.
       if (written.format !== "BinarySI" || text.endsWith("i")) assert.equal(read.toString(), text);
     }),
   );
 });
 
-test("addition agrees with the numbers and has no order", () => {
+test("addition is exact and commutative", () => {
   fc.assert(
     fc.property(quantity, quantity, (a, b) => {
       assert.equal(a.add(b).nanos, a.nanos + b.nanos);
@@ -124,7 +127,7 @@ test("addition agrees with the numbers and has no order", () => {
   );
 });
 
-test("rounding never shows less than there is", () => {
+test("rounding never gives less than the amount", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 24n }), format, (nanos, as) => {
       const whole = new Quantity(nanos, as);
@@ -135,7 +138,7 @@ test("rounding never shows less than there is", () => {
   );
 });
 
-test("no text makes the parser do anything but parse or refuse", () => {
+test("every text is either parsed or rejected with a QuantityError", () => {
   const text = fc.stringMatching(/^[+-]?[0-9]{0,30}(\.[0-9]{0,30})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,5})?$/);
   fc.assert(
     fc.property(fc.oneof(text, fc.string()), (written) => {

@@ -1,7 +1,7 @@
-/** How a quantity was written, and so how it is written again: `64Mi`, `100m`, `1e3`. */
+/** A quantity's notation, kept when it is formatted: `64Mi`, `100m`, `1e3`. */
 export type QuantityFormat = "BinarySI" | "DecimalSI" | "DecimalExponent";
 
-/** A quantity that can't be read. */
+/** An invalid quantity. */
 export class QuantityError extends Error {
   constructor(text: string, problem: string) {
     super(`${JSON.stringify(text.slice(0, 64))} is not a quantity: ${problem}`);
@@ -11,14 +11,14 @@ export class QuantityError extends Error {
 
 const nanosPerUnit = 1_000_000_000n;
 const maxInt64 = 2n ** 63n - 1n;
-/** Longer ones are hostile: they would cost memory and mean nothing. Upstream takes them. */
+/** Upstream has no limit; longer texts are hostile, and cost memory. */
 const maxTextLength = 128;
 const maxExponent = 64;
 
 const decimalSuffixes = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const binarySuffixes = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const quantityPattern = /^([+-]?)(\d*)(?:\.(\d*))?((?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?)$/;
-/** As many digits as an int64 is sure to hold. */
+/** The number of digits that always fits an int64. */
 const int64Digits = 18;
 
 /**
@@ -30,7 +30,7 @@ const int64Digits = 18;
 export class Quantity {
   readonly nanos: bigint;
   readonly format: QuantityFormat;
-  /** How it was written, when that counts as canonical. */
+  /** The original text, if it counts as canonical. */
   readonly #written: string | undefined;
 
   constructor(nanos: bigint, format: QuantityFormat, written?: string) {
@@ -39,17 +39,17 @@ export class Quantity {
     this.#written = written;
   }
 
-  /** Whole units, fractions rounded away from zero; at most an int64 holds. */
+  /** Whole units, rounded away from zero; at most the int64 maximum. */
   value(): bigint {
     return clampInt64(divideAwayFromZero(this.nanos, nanosPerUnit));
   }
 
-  /** Thousandths, what is finer rounded away from zero; at most an int64 holds. */
+  /** Thousandths, rounded away from zero; at most the int64 maximum. */
   milliValue(): bigint {
     return clampInt64(divideAwayFromZero(this.nanos, nanosPerUnit / 1000n));
   }
 
-  /** This, or where it is finer the next thousandth away from zero: as fine as the API has it. */
+  /** Rounded to thousandths away from zero, the API's precision. */
   inThousandths(): Quantity {
     const step = nanosPerUnit / 1000n;
     return this.nanos % step === 0n ? this : new Quantity(divideAwayFromZero(this.nanos, step) * step, this.format);
@@ -64,20 +64,19 @@ export class Quantity {
     return new Quantity(this.nanos + other.nanos, this.isZero ? other.format : this.format);
   }
 
-  /** Negative, zero or positive as this is less than, equal to or more than the other. */
   compare(other: Quantity): number {
     return this.nanos < other.nanos ? -1 : this.nanos > other.nanos ? 1 : 0;
   }
 
-  /** This in units of `divisor`, rounded up: what the downward API shows. */
+  /** In units of `divisor`, rounded up: the downward API's value. */
   dividedBy(divisor: Quantity): bigint {
     return divideAwayFromZero(this.nanos, divisor.nanos);
   }
 
   /**
-   * Canonical form: no fraction, no more digits than needed, the largest suffix that loses nothing. A BinarySI quantity
-   * below 1024 or with a fraction is written as DecimalSI. What was read and is near enough to it stays as it was written
-   * ("+1", "007", "1E3"), as upstream keeps it.
+   * Canonical form: no fraction, the fewest digits, the largest suffix without loss. A BinarySI quantity below 1024 or
+   * with a fraction is written as DecimalSI. Like upstream, some parsed texts that are not canonical stay unchanged
+   * ("+1", "007", "1E3").
    */
   toString(): string {
     if (this.#written !== undefined) return this.#written;
@@ -97,15 +96,14 @@ export function quantityOf(units: bigint, format: QuantityFormat): Quantity {
   return new Quantity(units * nanosPerUnit, format);
 }
 
-/** A quantity of thousandths: CPU. */
+/** A quantity in thousandths, for CPU. */
 export function milliQuantity(millis: bigint): Quantity {
   return new Quantity((millis * nanosPerUnit) / 1000n, "DecimalSI");
 }
 
 /**
- * Reads a quantity as upstream's ParseQuantity takes it: a sign, digits with at most one point, and one of n u m k M G T
- * P E, Ki … Ei or a decimal exponent (e3, E-3); without digits it is zero. What is finer than a billionth is rounded away
- * from zero.
+ * Parses a quantity like upstream's ParseQuantity: a sign, digits with at most one point, and one of n u m k M G T P E,
+ * Ki … Ei or a decimal exponent (e3, E-3); without digits it is zero. Rounds away from zero to billionths.
  * @throws QuantityError
  */
 export function parseQuantity(text: string | number): Quantity {
@@ -117,20 +115,20 @@ export function parseQuantity(text: string | number): Quantity {
   const [, sign, whole = "", fraction = "", suffix = ""] = match;
   const { base, exponent, format } = interpretSuffix(written, suffix);
   const digits = BigInt(whole + fraction);
-  // Upstream's slow path, which these take, requires a digit where its fast path reads a zero.
+  // These take upstream's slow path, which requires a digit; its fast path accepts none as zero.
   const isFine = base === 2 ? exponent <= 40 : exponent >= -9;
   if (!isFine && whole + fraction === "") throw new QuantityError(written, "it has no digits");
   const scaled = base === 2 ? digits * 2n ** BigInt(exponent) * nanosPerUnit : digits;
   const shift = base === 2 ? -fraction.length : exponent + 9 - fraction.length;
   let nanos = shift >= 0 ? scaled * 10n ** BigInt(shift) : divideAwayFromZero(scaled, 10n ** BigInt(-shift));
-  // Upstream caps binary quantities alone, and writes binary fractions of one as decimals.
+  // Upstream caps only binary quantities, and formats binary ones below 1 as decimals.
   if (format === "BinarySI" && nanos > maxInt64 * nanosPerUnit) nanos = maxInt64 * nanosPerUnit;
   const fine = format === "BinarySI" && nanos < nanosPerUnit;
   const kept = keepsText({ whole, fraction, exponent, format }) ? written : undefined;
   return new Quantity(sign === "-" ? -nanos : nanos, fine ? "DecimalSI" : format, kept);
 }
 
-/** The same; undefined for a text that is no quantity. */
+/** Like {@link parseQuantity}; undefined for invalid text. */
 export function readQuantity(text: string | number): Quantity | undefined {
   try {
     return parseQuantity(text);

@@ -13,7 +13,7 @@ function problems(before: Container, after: Container, kind: "containers" | "ini
   );
 }
 
-test("granted resources take the place of those that a pod's manifest asks for, the rest of it stays", () => {
+test("allocated resources replace those of the manifest, and nothing else changes", () => {
   const pod = podWith({ containers: [one, containerWith("new", { cpu: "1" })], resources: { limits: { cpu: "4" } } });
   const granted = { containers: new Map([["a", { requests: { cpu: "50m" } }]]), pod: { limits: { cpu: "2" } } };
   const result = withResources(pod, granted);
@@ -23,7 +23,7 @@ test("granted resources take the place of those that a pod's manifest asks for, 
   assert.deepEqual(withResources(result, resourcesOf(pod)), pod);
 });
 
-test("two versions of a spec that differ in cpu and memory alone are the same without them", () => {
+test("two versions of a spec that differ only in cpu and memory are equal without them", () => {
   const before = podWith({ containers: [one], resources: { limits: { cpu: "1", "hugepages-2Mi": "2Mi" } } });
   const after = podWith({
     containers: [{ name: "a" }],
@@ -35,12 +35,12 @@ test("two versions of a spec that differ in cpu and memory alone are the same wi
   assert.notDeepEqual(withoutResizable(before.spec), withoutResizable(other.spec));
 });
 
-test("more and less of what there is can be had, and a limit where there was none", () => {
+test("requests and limits can be increased and decreased, and limits added", () => {
   assert.deepEqual(problems(one, containerWith("a", { cpu: "1", memory: "1Mi" }, { cpu: "2", memory: "2Mi" })), []);
   assert.deepEqual(problems(containerWith("a", { cpu: "1" }), containerWith("a", { cpu: "1" }, { cpu: "2" })), []);
 });
 
-test("what was there can't be removed", () => {
+test("requests and limits cannot be removed", () => {
   assert.deepEqual(problems(one, containerWith("a", { cpu: "100m" }, { cpu: "200m", memory: "128Mi" })), [
     "spec.containers.0.resources.requests.memory: resource requests cannot be removed",
   ]);

@@ -11,7 +11,7 @@ export type ResizableResource = (typeof resizableResources)[number];
 
 type List = ResourceRequirements["limits"];
 
-/** The recorded resources of a pod's manifest, once allocated. */
+/** A manifest's resources, in the form of the allocation record. */
 export function resourcesOf(pod: Pick<Pod, "spec">): PodResources {
   const containers = containersOf(pod.spec);
   return {
@@ -20,7 +20,7 @@ export function resourcesOf(pod: Pick<Pod, "spec">): PodResources {
   };
 }
 
-/** The pod with these resources instead of its manifest's. Other containers keep their own. */
+/** The pod with these resources in place of its manifest's; containers without any keep theirs. */
 export function withResources(pod: Pod, resources: PodResources | undefined): Pod {
   if (resources === undefined) return pod;
   const granted = (container: Container): Container => {
@@ -39,12 +39,12 @@ export function withResources(pod: Pod, resources: PodResources | undefined): Po
   };
 }
 
-/** True when both ask for the same amounts, however they write them. */
+/** Whether the amounts are equal, in any notation. */
 export function sameRequirements(a: ResourceRequirements | undefined, b: ResourceRequirements | undefined): boolean {
   return sameList(a?.limits, b?.limits) && sameList(a?.requests, b?.requests);
 }
 
-/** True when two versions of a pod ask for the same resources. */
+/** Whether two versions of a pod have equal resources. */
 export function sameResources(a: Pick<Pod, "spec">, b: Pick<Pod, "spec">): boolean {
   const [before, after] = [resourcesOf(a), resourcesOf(b)];
   return (
@@ -58,7 +58,7 @@ function sameList(a: List, b: List): boolean {
   return first.size === second.size && [...first].every(([name, amount]) => second.get(name)?.compare(amount) === 0);
 }
 
-/** A spec without what a resize may change: equal for two versions of a pod that differ in that alone. */
+/** A spec without its resizable resources: equal for two versions of a pod that only a resize distinguishes. */
 export function withoutResizable(spec: PodSpec): PodSpec {
   const fixed = ({ resources, ...container }: Container): Container => ({ ...container, ...fixedResources(resources) });
   const { resources, ...rest } = spec;

@@ -7,7 +7,7 @@ import { byUrgency, judgeResize, overcommitted, type ResizeNode, type WaitingRes
 interface Waiting {
   readonly priority?: number;
   readonly guaranteed?: boolean;
-  /** What it asks for of the 1 CPU that it has. */
+  /** Requested CPU; 1 is allocated. */
   readonly cpu?: string;
   readonly sinceMs?: number | undefined;
 }
@@ -28,11 +28,11 @@ function order(waits: Readonly<Record<string, Waiting>>): string[] {
     .map(({ wanted }) => wanted.metadata.name);
 }
 
-test("of those that wait, who asks for no more than it has comes first, then the higher priority", () => {
+test("decreases are granted first, then by priority", () => {
   assert.deepEqual(order({ low: {}, high: { priority: 5 }, less: { cpu: "500m" } }), ["less", "high", "low"]);
 });
 
-test("of one priority guaranteed pods come first, then who has waited longest", () => {
+test("within a priority guaranteed pods come first, then those that have waited longest", () => {
   assert.deepEqual(
     order({
       unjudged: { sinceMs: undefined },
@@ -60,7 +60,7 @@ test("a resize that would change a container's swap is infeasible, one that woul
   assert.equal(judgeResize(podOf("2Gi"), podOf("1Gi"), [], node), undefined);
 });
 
-test("what was granted is too much where all pods together have more than the node of what grew", () => {
+test("a grant is an overcommitment if all pods together exceed the node in a resource that grew", () => {
   const { wanted, granted } = waiting("own", { cpu: "2" });
   const { granted: other } = waiting("other", {});
   const all = [wanted, other];

@@ -61,7 +61,7 @@ function lackOf(
   return { reason: "Deferred", message: `Node didn't have enough resource: ${name}, ${figures}` };
 }
 
-/** A resource of which the pod was granted more, and all pods together have more than the node. Pure. */
+/** A resource that grew for the pod and now exceeds the node in sum; undefined: none. Pure. */
 export function overcommitted(
   wanted: Pod,
   granted: Pod,
@@ -80,17 +80,16 @@ function requestOf(pod: Pod, name: ResizableResource): Quantity {
   return podRequests(pod).get(name) ?? zeroQuantity;
 }
 
-/** A resize that waits to be granted. */
 export interface WaitingResize {
   readonly wanted: Pod;
   readonly granted: Pod;
-  /** Since when it is deferred, monotonic ms; undefined: it was not judged yet. */
+  /** Deferred since, monotonic ms; undefined: not judged yet. */
   readonly sinceMs: number | undefined;
 }
 
 /**
- * The order in which resizes are granted: those that ask for no more first, then by priority, then Guaranteed before
- * Burstable, then those that have waited longest.
+ * The order in which resizes are granted: decreases first, then by priority, then Guaranteed before Burstable, then by
+ * waiting time.
  */
 export function byUrgency(a: WaitingResize, b: WaitingResize): number {
   const grows = ({ wanted, granted }: WaitingResize): boolean =>

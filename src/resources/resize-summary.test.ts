@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import { resizeMessage } from "./resize-summary.ts";
 
-// The expected texts are those that upstream's own test of its messages expects.
-test("a resize is told in upstream's words, with what each container gets", () => {
+// Expected texts from upstream's own test.
+test("a resize message is upstream's, with each container's resources", () => {
   const both = { cpu: "100m", memory: "100" };
   const pod = podWith({ containers: [{ name: "c0", resources: { requests: both, limits: both } }] });
   const listed = '{"limits":{"cpu":"100m","memory":"100"},"requests":{"cpu":"100m","memory":"100"}}';
@@ -21,7 +21,7 @@ test("a resize is told in upstream's words, with what each container gets", () =
   );
 });
 
-test("init containers are named apart, and a container without resources has none", () => {
+test("init containers are listed separately, and a container without resources has none", () => {
   const pod = podWith({
     initContainers: [{ name: "c0", resources: { requests: { cpu: "0.1" }, limits: { cpu: "200m" } } }],
     containers: [{ name: "c1" }, { name: "c2", resources: { requests: { memory: "1024Mi", cpu: "200m" } } }],

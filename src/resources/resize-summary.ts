@@ -2,7 +2,7 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { encodeRequirements } from "./resource-checkpoint.ts";
 
-/** What each event of a resize begins with (upstream's `events/resize.go`). */
+/** The beginning of each resize event's message (upstream's `events/resize.go`). */
 const beginnings: Readonly<Record<string, string>> = {
   ResizeStarted: "Pod resize started",
   ResizeCompleted: "Pod resize completed",

@@ -4,9 +4,9 @@ import { fnv32a } from "../base/fnv.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { parseList } from "./pod-totals.ts";
 
-/** What the containers of a pod, and the pod as a whole, are given of resources. */
+/** Resources of a pod's containers, and pod-level resources. */
 export interface PodResources {
-  /** By name: regular and init containers. */
+  /** Regular and init containers by name. */
   readonly containers: ReadonlyMap<string, ResourceRequirements>;
   /** `spec.resources` (KEP-2837); undefined when the pod has none. */
   readonly pod: ResourceRequirements | undefined;
@@ -26,8 +26,8 @@ const Entries = z.object({
 const Checkpoint = z.object({ data: z.string(), checksum: z.number() });
 
 /**
- * The text of a checkpoint of pods' resources by UID, byte for byte as the Go kubelet writes `allocated_pods_state` and
- * `actuated_pods_state`: JSON in JSON with a checksum, keys in order, quantities in canonical form.
+ * The checkpoint of pods' resources by UID, byte for byte in the Go kubelet's format of `allocated_pods_state` and
+ * `actuated_pods_state`: JSON in JSON with a checksum, sorted keys, canonical quantities.
  */
 export function encodeCheckpoint(pods: ReadonlyMap<PodUid, PodResources>): string {
   const entries = [...pods]
@@ -37,7 +37,7 @@ export function encodeCheckpoint(pods: ReadonlyMap<PodUid, PodResources>): strin
   return JSON.stringify({ data, checksum: checksum(data) });
 }
 
-/** A node keeps thousands of pods that have ended, and each start of another writes the whole file. */
+/** A node keeps thousands of ended pods, and each start of a pod writes the whole file. */
 const entryTexts = new WeakMap<PodResources, string>();
 
 function entryText(resources: PodResources): string {
@@ -54,13 +54,13 @@ function entryText(resources: PodResources): string {
 
 /**
  * The inverse of {@link encodeCheckpoint}.
- * @throws Error when the text is none, or was changed
+ * @throws Error for an invalid text or checksum
  */
 export function decodeCheckpoint(text: string): Map<PodUid, PodResources> {
   const checkpoint = Checkpoint.parse(JSON.parse(text));
   const computed = checksum(checkpoint.data);
   if (checkpoint.checksum !== computed) {
-    throw new Error(`its checksum is ${checkpoint.checksum}, that of its content ${computed}`);
+    throw new Error(`checksum ${checkpoint.checksum} does not match the content's ${computed}`);
   }
   const { entries } = Entries.parse(JSON.parse(checkpoint.data));
   return new Map(
@@ -76,7 +76,7 @@ function checksum(data: string): number {
   return fnv32a(`(string)${data}`);
 }
 
-/** Requirements as the Go kubelet writes them: keys in order, quantities in canonical form, nothing that is empty. Pure. */
+/** Requirements in the Go kubelet's format: sorted keys, canonical quantities, nothing empty. Pure. */
 export function encodeRequirements({ limits, requests, claims }: ResourceRequirements): object {
   return {
     ...(limits && Object.keys(limits).length > 0 && { limits: quantities(limits) }),

@@ -3,27 +3,26 @@ import type { Pod } from "../api/pod.ts";
 import { type ContainerEdits, mergeEdits } from "./container-edits.ts";
 
 /**
- * Gives containers something of the node beyond what their spec says (upstream: the internal container lifecycle and
- * GetResources of the container manager). What it promises a pod it reserves when the pod is admitted (the admission
- * chain's `reserve`), and gives back as one of the pod's holdings.
+ * Gives containers resources of the node beyond their spec (upstream: the internal container lifecycle and GetResources
+ * of the container manager). It reserves them when the pod is admitted (the admission chain's `reserve`), and releases
+ * them as one of the pod's holdings.
  */
 export interface ResourceManager {
   /** For messages: `device manager`. */
   readonly name: string;
   /**
-   * What the container gets, for its start and again for each resize: the same answer for the same pod and container until the
-   * pod is gone. Asked often, so it answers from memory.
+   * The container's edits, for its start and for each resize. Must be the same for a pod and container until the pod is
+   * removed. Called often, so it must not do I/O.
    */
   edits(pod: Pod, container: Container): ContainerEdits;
 }
 
-/** Of what all managers give a container. */
+/** Merges all managers' edits of a container. */
 export interface ContainerEditor {
   /** @throws EditConflictError */
   edits(pod: Pod, container: Container): ContainerEdits;
 }
 
-/** All resource managers of a node, as one. */
 export function editorOf(managers: readonly ResourceManager[]): ContainerEditor {
   return {
     edits: (pod, container) =>

@@ -8,16 +8,16 @@ import { decodeCheckpoint, encodeCheckpoint, type PodResources } from "./resourc
 const maxBytes = 64 * 1024 * 1024;
 
 /**
- * Pods' resources by UID, kept in a checkpoint file of the Go kubelet's layout. Changes count at once; they reach the
- * file a moment later, several in one go, and {@link saved} waits for that. They need no fsync: a power failure that
- * loses them ends the containers as well.
+ * Pods' resources by UID, in a checkpoint file of the Go kubelet's format. Changes take effect at once and are written
+ * in batches shortly after; {@link saved} waits for that. No fsync: a power failure that loses them also ends the
+ * containers.
  */
 export class ResourceRecord {
   readonly #files: Files;
   readonly #log: Logger;
   readonly #path: string;
   #pods = new Map<PodUid, PodResources>();
-  /** The text in the file. */
+  /** The file's text. */
   #stored = "";
   #changed = false;
   #writing: Promise<void> | undefined;
@@ -31,8 +31,8 @@ export class ResourceRecord {
   }
 
   /**
-   * Reads the record of an earlier run. An unreadable file is set aside as `<path>.bad`: pods then have the resources of
-   * their manifests, and nothing is restarted for that.
+   * Reads an earlier run's record. An unreadable file is renamed to `<path>.bad`; pods then have their manifests'
+   * resources, and nothing restarts.
    */
   async load(): Promise<void> {
     let text: string;
@@ -60,7 +60,7 @@ export class ResourceRecord {
     this.#pods.set(uid, resources);
   }
 
-  /** One container of a pod, or with `undefined` as its name the pod as a whole. */
+  /** Sets the resources of a container, or of the pod itself (`undefined`). */
   setPart(uid: PodUid, container: string | undefined, resources: ResourceRequirements | undefined): void {
     this.#changed = true;
     const before = this.#pods.get(uid) ?? { containers: new Map(), pod: undefined };
@@ -68,19 +68,19 @@ export class ResourceRecord {
     else this.#pods.set(uid, { ...before, containers: new Map(before.containers).set(container, resources ?? {}) });
   }
 
-  /** Forgets a pod. The file follows with the next change: until then it only holds too much. */
+  /** Forgets a pod. The file is rewritten with the next change: a surplus entry is harmless. */
   remove(uid: PodUid): void {
     this.#pods.delete(uid);
   }
 
-  /** UIDs of the pods that are recorded. */
+  /** UIDs of recorded pods. */
   uids(): PodUid[] {
     return [...this.#pods.keys()];
   }
 
-  /** Resolves when the file holds all that was set so far. A file that can't be written is said once and held up no pod. */
+  /** Resolves when the file has all earlier changes. A failed write is logged once and delays no pod. */
   async saved(): Promise<void> {
-    // What is being written may be older than the latest change.
+    // The write in progress may lack the latest change.
     await this.#writing;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
@@ -101,7 +101,7 @@ export class ResourceRecord {
       this.#failed = false;
     } catch (error) {
       if (!this.#failed) {
-        this.#log.warn("cannot record allocated resources; a restart takes them from the manifests", {
+        this.#log.warn("cannot record allocated resources; a restart will use the manifests", {
           path: this.#path,
           error: errorMessage(error),
         });
@@ -113,7 +113,7 @@ export class ResourceRecord {
 
   async #setAside(error: unknown): Promise<void> {
     const aside = `${this.#path}.bad`;
-    this.#log.warn("cannot read allocated resources; using the manifests, record is set aside", {
+    this.#log.warn("cannot read allocated resources; using the manifests", {
       path: this.#path,
       aside,
       error: errorMessage(error),

@@ -7,12 +7,11 @@ import { parseList } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 import { type Quantity, zeroQuantity } from "./quantity.ts";
 
-/** The node's settings about swap. */
 export type SwapSettings = Pick<ResourceSettings, "swapCapacityBytes" | "swapAccounting" | "cgroupVersion">;
 
 /**
- * Whether a container may use swap (KEP-2400, LimitedSwap): on cgroup v2 those of burstable pods that are not critical,
- * when they ask for memory and for less than their limit.
+ * Whether a container may use swap (KEP-2400, LimitedSwap): on cgroup v2, in a burstable pod that is not critical, with
+ * a memory request below its limit.
  */
 function usesSwap(pod: Pod, container: Container, settings: SwapSettings): boolean {
   const { swapCapacityBytes, swapAccounting, cgroupVersion } = settings;
@@ -22,7 +21,7 @@ function usesSwap(pod: Pod, container: Container, settings: SwapSettings): boole
   return qosClass(pod) === "Burstable" && !(request.isZero && limit.isZero) && request.compare(limit) !== 0;
 }
 
-/** memory.swap.max of a container: a share of the machine's swap in proportion to its memory request, or none. */
+/** A container's memory.swap.max: the machine's swap in proportion to its memory request, or 0. */
 export function swapLimit(pod: Pod, container: Container, settings: ResourceSettings): bigint {
   if (!usesSwap(pod, container, settings)) return 0n;
   const { memoryCapacityBytes, swapCapacityBytes = 0n } = settings;
@@ -35,7 +34,7 @@ function memoryOf(container: Container, kind: "requests" | "limits"): Quantity {
   return parseList(container.resources?.[kind]).get("memory") ?? zeroQuantity;
 }
 
-/** Whether a resize would change what swap a running container has: runtimes can't do that in place. */
+/** Whether a resize would change a running container's swap, which runtimes cannot do in place. */
 export function changesSwap(before: Pod, after: Pod, settings: SwapSettings): boolean {
   return containersOf(after.spec).some((container) => {
     const old = containersOf(before.spec).find(({ name }) => name === container.name);

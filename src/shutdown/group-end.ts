@@ -15,15 +15,15 @@ export interface GroupEndDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly killer: Pick<PodKiller, "kill">;
-  /** Undefined: nothing of the pod is left. */
+  /** Undefined: the pod has no worker. */
   readonly stateOf: (pod: Pod) => WorkerState | undefined;
-  /** Ends early when a pod holds nothing any more. */
+  /** Ends early when a pod has released its resources. */
   readonly wait: WakeableWait;
 }
 
 /**
- * Ends the pods of a group, and waits until none of them runs or holds a volume: drivers of volumes may be in the next group. The
- * group's time is over sooner or later; then the next one's turn has come.
+ * Ends a group's pods, and waits until they have stopped and released their volumes, because volume drivers may be in
+ * the next group. Waits no longer than the group's period.
  */
 export async function endGroup(
   deps: GroupEndDependencies,
@@ -43,7 +43,7 @@ export async function endGroup(
   const { priority, graceSeconds } = group;
   const fields = { priority, graceSeconds, pods: group.pods.length };
   if (pods.length === 0) log.info("all pods of the shutdown group have ended", fields);
-  else log.warn("the time of the shutdown group is over before its pods have ended", { ...fields, left: pods });
+  else log.warn("shutdown group timed out before its pods ended", { ...fields, left: pods });
   const outcome = pods.length === 0 ? "all have ended" : `${pods.length} have not ended within ${graceSeconds} s`;
   const message = `shutdown group of priority ${priority}: ${group.pods.length} pods, ${outcome}`;
   deps.journal.record({ kind: "note", what: "ShutdownGroupEnded", message, cause: because });
@@ -58,7 +58,7 @@ function kill(
   const state = stateOf(pod);
   if (state === undefined || hasReleased(state)) return;
   const graceSeconds = graceWithin(group, pod);
-  // One that ends for another reason keeps that, and has no more time than the group.
+  // A pod that is already stopping keeps its reason, but gets no more time than the group.
   const ending = state.kind === "terminating" ? state.ending : newEnding();
   void killer.kill(pod, { ...ending, graceSeconds });
 

@@ -3,7 +3,7 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { LoginSession } from "../ports/login-manager.ts";
 
-/** As upstream: the login manager reads its configuration a little later. */
+/** As upstream: the login manager reads its configuration with a delay. */
 const firstLookMs = 100;
 const looks = 5;
 const directory = "/etc/systemd/logind.conf.d";
@@ -17,9 +17,9 @@ export interface InhibitorDependencies {
 }
 
 /**
- * Takes a lock that holds up a shutdown for as long as it is wanted: where the login manager allows less, its configuration is
- * overridden first, in the file that the Go kubelet writes.
- * @throws Error when it allows less all the same, or gives no lock
+ * Takes an inhibitor lock that delays a shutdown for the requested time. If the login manager's maximum delay is lower,
+ * overrides it first, in the Go kubelet's file.
+ * @throws Error if the maximum stays too low, or the lock is denied
  */
 export async function inhibitShutdown(
   deps: InhibitorDependencies,
@@ -49,5 +49,5 @@ async function raiseDelay(
     await clock.sleep("logind to read its configuration", firstLookMs * 2 ** look, signal);
   }
   const kept = `logind keeps InhibitDelayMaxSec at ${allowedMs / 1000} s`;
-  throw new Error(`${kept}, less than the ${wantedMs / 1000} s that pods are given at a shutdown`);
+  throw new Error(`${kept}, less than the pods' ${wantedMs / 1000} s at a shutdown`);
 }

@@ -9,7 +9,7 @@ function podOf(priority?: number, terminationGracePeriodSeconds?: number): Pod {
   return { metadata: { namespace: "default", name: "web", uid: podUid("1") }, spec };
 }
 
-test("two periods are one for most pods and one for critical ones, which is the end of the whole", () => {
+test("shutdownGracePeriod gives one period for most pods and one at the end for critical ones", () => {
   assert.deepEqual(shutdownPeriods(30_000, 10_000, []), [
     { priority: 0, graceSeconds: 20 },
     { priority: 2_000_000_000, graceSeconds: 10 },
@@ -18,7 +18,7 @@ test("two periods are one for most pods and one for critical ones, which is the 
   assert.deepEqual(shutdownPeriods(0, 0, []), []);
 });
 
-test("periods by priority come in their order", () => {
+test("periods by priority are sorted", () => {
   const [high, low] = [
     { priority: 100, graceSeconds: 5 },
     { priority: -1, graceSeconds: 60 },
@@ -26,7 +26,7 @@ test("periods by priority come in their order", () => {
   assert.deepEqual(shutdownPeriods(0, 0, [high, low]), [low, high]);
 });
 
-test("a pod belongs to the highest period that does not exceed its priority, below the lowest to the lowest", () => {
+test("a pod belongs to the highest period that does not exceed its priority, else to the lowest", () => {
   const periods = [10, 100, 1000].map((priority) => ({ priority, graceSeconds: 1 }));
   const priorities = [undefined, -5, 9, 10, 11, 99, 100, 101, 999, 1000, 2_000_001_000];
   assert.deepEqual(
@@ -35,14 +35,14 @@ test("a pod belongs to the highest period that does not exceed its priority, bel
   );
 });
 
-test("a static pod counts by the number in its spec alone", () => {
+test("a static pod's priority is the number in its spec", () => {
   const pod = podOf();
   const annotations = { "kubernetes.io/config.source": "file" };
   const periods = shutdownPeriods(30_000, 10_000, []);
   assert.equal(groupOf(periods, { ...pod, metadata: { ...pod.metadata, annotations } }), 0);
 });
 
-test("a pod has no more time than its group, and no more than its own grace", () => {
+test("a pod gets the shorter of its group's period and its own grace period", () => {
   const period = { priority: 0, graceSeconds: 20 };
   assert.deepEqual(
     [5, 20, 60, undefined].map((seconds) => graceWithin(period, podOf(0, seconds))),

@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 
-/** How long pods of this priority and above, up to that of the next period, have to stop when the node shuts down. */
+/** The grace period at a node shutdown for pods from this priority up to the next period's. */
 export interface ShutdownPeriod {
   readonly priority: number;
   readonly graceSeconds: number;
@@ -11,14 +11,14 @@ export interface ShutdownGroup extends ShutdownPeriod {
   readonly pods: readonly Pod[];
 }
 
-/** Of pods without a priority. */
+/** For pods without a priority. */
 const defaultPriority = 0;
-/** That of system-cluster-critical, from which on pods count as critical. */
+/** system-cluster-critical: pods from this priority on are critical. */
 const criticalPriority = 2_000_000_000;
 
 /**
- * The periods of a configuration, the lowest priority first: those by priority or, without any, one for most pods and one for
- * critical pods, which is the last part of the whole. None: shutdowns of the node are not waited for. Pure.
+ * A configuration's periods by increasing priority: those by pod priority, else one for most pods and a final one for
+ * critical pods. Empty: node shutdowns are not delayed. Pure.
  */
 export function shutdownPeriods(
   wholeMs: number,
@@ -33,14 +33,14 @@ export function shutdownPeriods(
   ];
 }
 
-/** How long the shutdown of a node takes at most, milliseconds. Pure. */
+/** The maximum duration of a node shutdown, milliseconds. Pure. */
 export function requestedMs(periods: readonly ShutdownPeriod[]): number {
   return periods.reduce((sum, { graceSeconds }) => sum + graceSeconds * 1000, 0);
 }
 
 /**
- * The place of the pod's period: the highest that does not exceed its priority, the lowest for a pod below all of them. Its
- * priority is the number in its spec alone: a static pod is no more critical than others. Pure.
+ * The index of the pod's period: the highest that does not exceed its priority, else the lowest. Only the priority in
+ * the spec counts: static pods are not critical by themselves. Pure.
  */
 export function groupOf(periods: readonly ShutdownPeriod[], { spec: { priority = defaultPriority } }: Pod): number {
   const above = periods.findIndex((period) => period.priority >= priority);
@@ -48,7 +48,7 @@ export function groupOf(periods: readonly ShutdownPeriod[], { spec: { priority =
   return above > 0 && periods[above]?.priority !== priority ? above - 1 : above;
 }
 
-/** How long a pod of the group has: its own grace, where that is shorter. Pure. */
+/** The pod's grace period within its group's. Pure. */
 export function graceWithin({ graceSeconds }: ShutdownPeriod, pod: Pod): number {
   return Math.min(gracePeriodSeconds(pod), graceSeconds);
 }

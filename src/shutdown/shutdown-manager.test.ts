@@ -16,7 +16,7 @@ const byThree = [
 const critical = 2_000_000_000;
 
 describe("a shutdown of the node", () => {
-  test("ends pods group by group, and waits for none of them longer than it takes", async () => {
+  test("ends pods group by group, and continues as soon as a group has ended", async () => {
     const scene = new ShutdownScene(byThree);
     await scene.boot();
     scene.add("low", { containers: [runs("main")], terminationGracePeriodSeconds: 5 });
@@ -38,7 +38,7 @@ describe("a shutdown of the node", () => {
     assert.ok((scene.times.at(-1)?.endMs ?? 0) > 0, "its end is told");
   });
 
-  test("gives a pod that does not end no more than its group's time, and goes on to the next group", async () => {
+  test("gives a hanging pod no more than its group's period, and continues with the next group", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();
     scene.add("stuck", { containers: [deaf("main")], terminationGracePeriodSeconds: 3600 });
@@ -51,7 +51,7 @@ describe("a shutdown of the node", () => {
     assert.equal(scene.powerOffs[0]?.why, "locks gone");
   });
 
-  test("fails pods in upstream's words, takes no pod any more, and is an Event of the node", async () => {
+  test("fails pods in upstream's words, rejects new pods, and emits an Event of the node", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();
     scene.add("web", { containers: [deaf("main")], terminationGracePeriodSeconds: 10 });
@@ -72,7 +72,7 @@ describe("a shutdown of the node", () => {
     );
   });
 
-  test("is remembered: what it ended stays ended when the machine is back, static pods run again", async () => {
+  test("is remembered: after the reboot ended pods stay ended, and static pods run again", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();
     scene.add("api", { containers: [runs("main")] });
@@ -94,7 +94,7 @@ describe("a shutdown of the node", () => {
     assert.deepEqual(scene.told("static"), ["Running", undefined]);
   });
 
-  test("that is cancelled leaves alone what it has not ended, runs static pods again, and can come once more", async () => {
+  test("that is cancelled spares the remaining pods, restarts static pods, and may be followed by another", async () => {
     const scene = new ShutdownScene(byThree);
     await scene.boot();
     scene.add("low", { containers: [runs("main")] });
@@ -122,7 +122,7 @@ describe("a shutdown of the node", () => {
     );
   });
 
-  test("goes on after podwright was killed in the middle of it, and starts nothing", async () => {
+  test("continues after podwright was killed in the middle of it, and starts nothing", async () => {
     const scene = new ShutdownScene(byThree);
     await scene.boot();
     scene.add("low", { containers: [runs("main")] });
@@ -130,7 +130,7 @@ describe("a shutdown of the node", () => {
     scene.add("middle", { containers: [deaf("main")], priority: 100, terminationGracePeriodSeconds: 8 });
     scene.add("high", { containers: [runs("main")], priority: 1000 });
     await scene.pass(20_000);
-    // Somebody else holds the machine up.
+    // Another program delays the shutdown.
     using _other = scene.login.lock(() => true);
     scene.login.announce();
     await scene.pass(4000);
@@ -150,7 +150,7 @@ describe("a shutdown of the node", () => {
     assert.deepEqual(scene.told("high"), ["Failed", "Terminated"]);
   });
 
-  test("has its time: the login manager's delay is raised where it is too short", async () => {
+  test("raises the login manager's maximum delay if it is too short", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();
     await scene.pass(5000);
@@ -160,7 +160,7 @@ describe("a shutdown of the node", () => {
   });
 });
 
-/** What is wrong in a shutdown that comes at any moment, over kills of podwright and pods of every kind. */
+/** Problems of a shutdown at a random moment, with kills of podwright and all kinds of pods. */
 async function playShutdown(seed: number): Promise<string[]> {
   const random = new SimRandom(seed);
   const scene = new ShutdownScene(byThree, seed);
@@ -214,7 +214,7 @@ async function playShutdown(seed: number): Promise<string[]> {
   return problems;
 }
 
-test("over any kill of podwright a shutdown keeps its order and its time, and starts nothing that it ended", async () => {
+test("kills of podwright change neither a shutdown's order nor its time, and no ended pod starts", async () => {
   const broken: string[] = [];
   for (let seed = 1; seed <= 25; seed++) {
     for (const problem of await playShutdown(seed)) broken.push(`seed ${seed}: ${problem}`);

@@ -25,47 +25,47 @@ export interface ShutdownDependencies extends InhibitorDependencies {
   readonly journal: Recorder;
   readonly login: LoginManager;
   readonly record: ShutdownRecord;
-  /** Told when the last graceful shutdown began and ended, as far as it has. */
+  /** Receives the times of the last graceful shutdown. */
   readonly onTimes: (times: ShutdownTimes) => void;
 }
 
 /** The parts of the kubelet that a shutdown needs. */
 export interface ShutdownServices {
   readonly pods: { list(): readonly { readonly view: WorkerView }[]; get(uid: string): Pod | undefined };
-  /** At "allKnown" pods of earlier runs are among them. */
+  /** At "allKnown" the pods include those of earlier runs. */
   readonly startUp: Pick<StartUp, "when">;
   readonly killer: Pick<PodKiller, "kill">;
-  /** Begins anew with a pod that has ended under its UID. */
+  /** Restarts an ended pod under its UID. */
   readonly restart: (pod: Pod, cause: Cause) => void;
 }
 
 const firstRetryMs = 1000;
 const longestRetryMs = 60_000;
-/** So long the start waits for what the login manager says. */
+/** The start waits this long for the login manager. */
 const firstLookMs = 3000;
 const nodeIsShuttingDown = "node is shutting down";
 const refusal = { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." } as const;
 
-/** A run that begins in a shutdown waits at most so long until all pods are known. */
+/** A run that starts during a shutdown waits this long until all pods are known. */
 const knownLimitMs = 10_000;
 
-/** A shutdown that was announced. */
+/** An announced shutdown. */
 interface Shutdown {
   readonly cause: Cause;
   readonly stop: AbortController;
-  /** Ends the pods; undefined: not begun. */
+  /** Ends the pods; undefined: not started. */
   work?: Promise<void>;
 }
 
 /**
- * Ends the node's pods before the machine shuts down (upstream's node shutdown manager): it holds up the shutdown by a lock of
- * the login manager, takes no pod any more, ends those that there are group by group, and gives the lock back. A shutdown that is
- * cancelled leaves alone what was not ended yet.
+ * Ends the node's pods before the machine shuts down (upstream's node shutdown manager): delays the shutdown by an
+ * inhibitor lock of the login manager, rejects new pods, ends the existing ones group by group, and releases the lock.
+ * A cancelled shutdown spares pods that have not been ended yet.
  */
 export class ShutdownManager {
   readonly #deps: ShutdownDependencies;
   readonly #periods: readonly ShutdownPeriod[];
-  /** Its part in the node's being ready. */
+  /** For the node's Ready condition. */
   readonly node: Pick<ShutdownManager, "problem" | "onChange"> = this;
   readonly #changes = new Emitter();
   readonly #wait: WakeableWait;
@@ -94,12 +94,12 @@ export class ShutdownManager {
     this.#services = services;
   }
 
-  /** A life that begins while the machine shuts down starts nothing. */
+  /** A run that starts during a shutdown starts no pods. */
   async load(): Promise<void> {
     const { clock, log, login, record, onTimes } = this.#deps;
     onTimes(await record.load());
     const limit = new AbortController();
-    using _limit = clock.timer("what logind says at the start", firstLookMs, () =>
+    using _limit = clock.timer("logind's state at the start", firstLookMs, () =>
       limit.abort(new Error(`logind does not answer within ${firstLookMs / 1000} s`)),
     );
     try {
@@ -107,11 +107,11 @@ export class ShutdownManager {
       if (await session.isPreparingForShutdown(limit.signal)) this.#announced();
     } catch (error) {
       this.#isFailing = true;
-      log.warn("cannot watch for a shutdown of the node: pods are not ended before it", { error: errorMessage(error) });
+      log.warn("cannot watch for node shutdowns; pods will not be ended before one", { error: errorMessage(error) });
     }
   }
 
-  /** The pod holds nothing any more. */
+  /** The pod has released its resources. */
   released(): void {
     this.#wait.wake();
   }
@@ -130,10 +130,10 @@ export class ShutdownManager {
         continue;
       } catch (error) {
         if (signal.aborted) break;
-        if (!this.#isFailing) log.warn("cannot watch for a shutdown of the node", { error: errorMessage(error) });
+        if (!this.#isFailing) log.warn("cannot watch for node shutdowns", { error: errorMessage(error) });
         this.#isFailing = true;
       }
-      await clock.sleep("another try to watch for a shutdown of the node", retryMs, signal).catch(() => {});
+      await clock.sleep("next try to watch for node shutdowns", retryMs, signal).catch(() => {});
       retryMs = Math.min(retryMs * 2, longestRetryMs);
     }
     this.#shutdown?.stop.abort(signal.reason);
@@ -144,26 +144,26 @@ export class ShutdownManager {
   async #watch(session: LoginSession, signal: AbortSignal, succeeded: () => void): Promise<void> {
     const isPreparing = await session.isPreparingForShutdown(signal);
     if (!isPreparing) {
-      // Before the lock that was: there is always one.
+      // Before the old lock is released: there is always one.
       const lock = await inhibitShutdown(this.#deps, session, requestedMs(this.#periods), signal);
       this.#release();
       this.#lock = lock;
     }
     succeeded();
-    if (this.#isFailing) this.#deps.log.info("watching for a shutdown of the node");
+    if (this.#isFailing) this.#deps.log.info("watching for node shutdowns");
     this.#isFailing = false;
     if (isPreparing) this.#begin();
     else await this.#cancelled();
     for await (const begins of session.shutdowns(signal)) {
       if (begins) this.#begin();
-      // The next session takes a lock again.
+      // The next session takes a new lock.
       else return await this.#cancelled();
     }
     signal.throwIfAborted();
     throw new Error("the connection to the system bus was lost");
   }
 
-  /** From here on no pod is taken. */
+  /** From here on pods are rejected. */
   #announced(): Shutdown {
     if (this.#shutdown !== undefined) return this.#shutdown;
     const message = "shutdown manager detected shutdown event";
@@ -192,11 +192,11 @@ export class ShutdownManager {
     const endMs = clock.now();
     await record.store({ startMs, endMs });
     onTimes({ startMs, endMs });
-    log.info("the pods of the node have ended: it may shut down");
+    log.info("all pods have ended; the node may shut down");
     this.#release();
   }
 
-  /** Never rejects: a pod that is not known by then is not ended. */
+  /** Never rejects: pods that are still unknown are not ended. */
   async #allKnown({ startUp }: ShutdownServices, signal: AbortSignal): Promise<void> {
     const what = "all pods to be known before the node shuts down";
     await withDeadline(this.#deps.clock, what, knownLimitMs, signal, () => startUp.when("allKnown")).catch(() => {});
@@ -209,12 +209,12 @@ export class ShutdownManager {
     const deps = { clock, journal, log, killer: services.killer, stateOf, wait: this.#wait };
     const assigned = new Set<string>();
     for (const index of this.#periods.keys()) {
-      // One that came late goes with the group whose turn it is.
+      // A late pod belongs to the current group.
       const pods = activePods(services).filter(
         (pod) => !assigned.has(pod.metadata.uid) && groupOf(this.#periods, pod) <= index,
       );
       const period = this.#periods[index];
-      // Nobody waits for an empty group.
+      // Empty groups take no time.
       if (period === undefined || pods.length === 0) continue;
       for (const { metadata } of pods) assigned.add(metadata.uid);
       await endGroup(deps, { ...period, pods }, because, signal);
@@ -226,13 +226,13 @@ export class ShutdownManager {
     const shutdown = this.#shutdown;
     if (shutdown === undefined) return;
     this.#shutdown = undefined;
-    shutdown.stop.abort(new Error("the shutdown of the node was cancelled"));
+    shutdown.stop.abort(new Error("the node shutdown was cancelled"));
     await shutdown.work;
     const message = "shutdown manager detected shutdown cancellation";
     const entry = this.#deps.journal.record({ kind: "observation", what: "ShutdownCancelled", message });
-    const cause: Cause = { code: "ShutdownCancelled", message: "the shutdown of the node was cancelled", entry };
+    const cause: Cause = { code: "ShutdownCancelled", message: "the node shutdown was cancelled", entry };
     this.#changes.emit();
-    // Nobody else restarts them.
+    // Nothing else restarts them.
     for (const pod of endedStatics(this.#services)) this.#services?.restart(pod, cause);
   }
 
@@ -242,17 +242,17 @@ export class ShutdownManager {
   }
 }
 
-/** Pods of which something runs, or is about to. */
+/** Pods that run or are about to. */
 function activePods({ pods }: ShutdownServices): Pod[] {
   return pods.list().flatMap(({ view: { ref, state } }) => {
-    // One that waits to be let in is refused instead.
+    // A pod that waits for admission is rejected instead.
     const pod = pods.get(ref.uid);
     const isActive = state.kind === "syncing" || state.kind === "terminating";
     return pod !== undefined && isActive ? [pod] : [];
   });
 }
 
-/** Static pods that a shutdown has ended, or kept away. */
+/** Static pods that a shutdown has ended or rejected. */
 function endedStatics(services: ShutdownServices | undefined): Pod[] {
   return (services?.pods.list() ?? []).flatMap(({ view: { pod, state } }) => {
     const ending = state.kind === "terminating" || state.kind === "terminated" ? state.ending.cause.code : undefined;

@@ -17,7 +17,7 @@ function record(files: MemoryFiles, warnings: string[] = []): ShutdownRecord {
   return new ShutdownRecord(files, { ...silentLog, warn: (text) => warnings.push(text) }, "/var/lib/kubelet");
 }
 
-test("the state of a shutdown is written as the Go kubelet writes it", async () => {
+test("the state of a shutdown is written in the Go kubelet's format", async () => {
   const files = await emptyRoot();
   await record(files).store({ startMs: Date.UTC(2026, 0, 2, 3, 4, 5, 600), endMs: 0 });
   assert.equal(
@@ -27,7 +27,7 @@ test("the state of a shutdown is written as the Go kubelet writes it", async () 
   assert.deepEqual(await record(files).load(), { startMs: Date.UTC(2026, 0, 2, 3, 4, 5, 600), endMs: 0 });
 });
 
-test("what the Go kubelet wrote is read, with its zone and nanoseconds", async () => {
+test("the Go kubelet's state is read, with time zone and nanoseconds", async () => {
   const files = await emptyRoot();
   const [startTime, endTime] = ["2026-01-02T03:04:05.123456789+02:00", "2026-01-02T03:05:05.987654321+02:00"];
   await files.write(path, JSON.stringify({ startTime, endTime }), 0o644);
@@ -35,7 +35,7 @@ test("what the Go kubelet wrote is read, with its zone and nanoseconds", async (
   assert.deepEqual(await record(files).load(), { startMs, endMs: Date.UTC(2026, 0, 2, 1, 5, 5, 987) });
 });
 
-test("without a file there was no shutdown; one that can't be read is told and counts as none", async () => {
+test("a missing file means no shutdown; an unreadable one is logged and means the same", async () => {
   const files = await emptyRoot();
   const warnings: string[] = [];
   assert.deepEqual(await record(files, warnings).load(), { startMs: 0, endMs: 0 });

@@ -13,7 +13,7 @@ export interface ShutdownTimes {
 const noTime = "0001-01-01T00:00:00Z";
 const maxBytes = 4096;
 
-/** When the last graceful shutdown began and ended: the file of the Go kubelet (graceful_node_shutdown_state). */
+/** The times of the last graceful shutdown, in the Go kubelet's file (graceful_node_shutdown_state). */
 export class ShutdownRecord {
   readonly #files: Files;
   readonly #log: Logger;
@@ -25,7 +25,7 @@ export class ShutdownRecord {
     this.#path = `${rootDirectory}/graceful_node_shutdown_state`;
   }
 
-  /** Never rejects: what can't be read is told, and counts as none. */
+  /** Never rejects: an unreadable file is logged, and means no shutdown. */
   async load(): Promise<ShutdownTimes> {
     try {
       if ((await this.#files.stat(this.#path)) === undefined) return { startMs: 0, endMs: 0 };
@@ -38,7 +38,7 @@ export class ShutdownRecord {
     }
   }
 
-  /** Never rejects: a shutdown goes on without. */
+  /** Never rejects: the shutdown continues without it. */
   async store({ startMs, endMs }: ShutdownTimes): Promise<void> {
     const text = JSON.stringify({ startTime: textOf(startMs), endTime: textOf(endMs) });
     try {

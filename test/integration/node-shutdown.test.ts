@@ -90,7 +90,7 @@ test("without a system bus one line says so, and pods run", async () => {
     const kubelet = node.startKubelet();
     delete process.env["DBUS_SYSTEM_BUS_ADDRESS"];
     await podwright.waitFor("the pod to run", (pods) => pods.some(({ ready }) => ready));
-    const lines = kubelet.stderr.split("\n").filter((line) => line.includes("cannot watch for a shutdown of the node"));
+    const lines = kubelet.stderr.split("\n").filter((line) => line.includes("cannot watch for node shutdowns"));
     assert.equal(lines.length, 1, kubelet.stderr);
     assert.match(lines[0] ?? "", /no server at \/nowhere\/bus/u);
     kubelet.child.kill("SIGTERM");

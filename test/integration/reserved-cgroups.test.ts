@@ -65,7 +65,7 @@ kubeletCgroups: ${kube}/agent`;
       const places = (await readFile(`/proc/${kubelet.child.pid}/cgroup`, "utf8")).split("\n");
       const elsewhere = places.filter((line) => /^[1-9]/u.test(line) && !line.endsWith(`${kube}/agent`));
       assert.deepEqual(elsewhere, []);
-      assert.match(kubelet.stderr, /memory limit of a cgroup is below its use/);
+      assert.match(kubelet.stderr, /memory limit of a cgroup is below its usage/);
       const told = (await podwright.journal()).filter(({ what }) => what.includes("NodeAllocatableEnforce"));
       assert.deepEqual(
         told.map(({ what, message }) => `${what} ${message.replace(/: EBUSY.*/u, ": EBUSY")}`).toSorted(),

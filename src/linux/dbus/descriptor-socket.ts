@@ -46,7 +46,7 @@ export class DescriptorSocket implements Disposable {
 
   write(bytes: Buffer): void {
     const written = writeSync(this.#descriptor, bytes);
-    if (written < bytes.length) throw new Error("the socket takes no more");
+    if (written < bytes.length) throw new Error("the socket's send buffer is full");
   }
 
   /**

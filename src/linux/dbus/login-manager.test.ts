@@ -84,5 +84,5 @@ test("a missing bus or an address that is not a socket is an error", { skip }, a
     systemLoginManager(systemClock, "unix:path=/nowhere/bus").connect(none),
     /no server at \/nowhere\/bus/u,
   );
-  await assert.rejects(systemLoginManager(systemClock, "tcp:host=a").connect(none), /tcp:host=a, is no unix:path=/u);
+  await assert.rejects(systemLoginManager(systemClock, "tcp:host=a").connect(none), /tcp:host=a is not a unix:path=/u);
 });

@@ -44,7 +44,7 @@ function socketOf(address: string): string {
   if (address === "") return defaultSocket;
   const path = /(?:^|;)unix:path=([^,;]+)/u.exec(address)?.[1];
   if (path !== undefined) return path;
-  throw new Error(`the address of the system bus, ${address}, is no unix:path=`);
+  throw new Error(`system bus address ${address} is not a unix:path=`);
 }
 
 class LogindSession implements LoginSession {
@@ -71,7 +71,7 @@ class LogindSession implements LoginSession {
     const values = ["shutdown", who, why, "delay"];
     const { descriptors } = await this.#bus.call({ ...logind, member: "Inhibit", signature: "ssss", values }, signal);
     const [lock] = descriptors;
-    if (lock === undefined) throw new Error("logind gave no lock");
+    if (lock === undefined) throw new Error("logind returned no lock");
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {

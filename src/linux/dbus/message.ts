@@ -136,7 +136,7 @@ class Writer {
 export function decodeMessage(bytes: Buffer): { readonly message: BusMessage; readonly length: number } | undefined {
   if (bytes.length < fixedBytes) return undefined;
   const order = String.fromCharCode(bytes[0] ?? 0);
-  if (order !== "l" && order !== "B") throw new Error(`the system bus sent what is no message: ${order}`);
+  if (order !== "l" && order !== "B") throw new Error(`the system bus sent an invalid message: byte order ${order}`);
   const reader = new Reader(bytes, order === "l");
   const kind = kinds[bytes[1] ?? 0] ?? "unknown";
   reader.at = 4;

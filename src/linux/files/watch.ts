@@ -96,5 +96,5 @@ class DirectoryWatch implements Disposable {
 }
 
 function gone(directory: string): FileError {
-  return new FileError("ENOENT", directory, `ENOENT: another directory took the place of '${directory}'`);
+  return new FileError("ENOENT", directory, `ENOENT: the directory was replaced: '${directory}'`);
 }

@@ -25,7 +25,7 @@ for (const [kind, name] of [
 test("a socket that nobody listens at, or that can't be one, is an error", async () => {
   for (const name of ["@podwright-nobody", "/nonexistent/notify", `/${"x".repeat(200)}`]) {
     const manager = serviceManager({ NOTIFY_SOCKET: name }, systemProcesses);
-    await assert.rejects(async () => manager?.notify(["READY=1"]), /does not take it|not the name of a Unix socket/u);
+    await assert.rejects(async () => manager?.notify(["READY=1"]), /does not accept it|not the name of a Unix socket/u);
   }
 });
 

@@ -61,7 +61,7 @@ function positive(name: string, text: string): number {
 
 /**
  * @returns false when Node.js can't call the C library
- * @throws Error when the kernel does not take it
+ * @throws Error if the kernel does not accept it
  */
 function sendDatagram(name: string, text: string, modules?: (name: string) => unknown): boolean {
   const library = cLibrary(modules);
@@ -75,7 +75,7 @@ function sendDatagram(name: string, text: string, modules?: (name: string) => un
     const send = library("sendto", ["int32", "pointer", "uint64", "int32", "pointer", "uint32"], "int32");
     const to = [addressOf(address), address.length] as const;
     const sent = send(descriptor, addressOf(message), BigInt(message.length), noSignal, ...to);
-    if (sent !== message.length) throw new Error(`the socket ${name} does not take it`);
+    if (sent !== message.length) throw new Error(`the socket ${name} does not accept it`);
   } finally {
     closeSync(descriptor);
   }

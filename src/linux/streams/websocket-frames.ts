@@ -68,12 +68,12 @@ export class WebSocketDecoder {
   #begin({ opcode, fin, length }: FrameHead): void {
     if (opcode >= opcodes.close) {
       if (opcode > opcodes.pong) throw new WebSocketError(`a frame of kind ${opcode}`);
-      if (!fin || length > maxControlBytes) throw new WebSocketError("a control frame that is long or in parts");
+      if (!fin || length > maxControlBytes) throw new WebSocketError("a long or fragmented control frame");
       return;
     }
     if (opcode > opcodes.binary) throw new WebSocketError(`a frame of kind ${opcode}`);
     if ((opcode === opcodes.continuation) !== this.#inMessage) {
-      throw new WebSocketError("parts of a message out of their order");
+      throw new WebSocketError("message fragments out of order");
     }
     this.#inMessage = true;
   }
@@ -82,14 +82,14 @@ export class WebSocketDecoder {
 function readHead(bytes: Buffer): { readonly frame: FrameHead; readonly size: number } | undefined {
   if (bytes.length < 2) return undefined;
   const [first = 0, second = 0] = bytes;
-  if ((first & 0x70) !== 0) throw new WebSocketError("an extension that was not agreed on");
-  if ((second & 0x80) === 0) throw new WebSocketError("a frame without a mask");
+  if ((first & 0x70) !== 0) throw new WebSocketError("an extension that was not negotiated");
+  if ((second & 0x80) === 0) throw new WebSocketError("a frame without mask");
   const short = second & 0x7f;
   const lengthBytes = short === 126 ? 2 : short === 127 ? 8 : 0;
   const size = 2 + lengthBytes + 4;
   if (bytes.length < size) return undefined;
   const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? Number(bytes.readBigUInt64BE(2)) : short;
-  if (!Number.isSafeInteger(length)) throw new WebSocketError("a frame longer than can be counted");
+  if (!Number.isSafeInteger(length)) throw new WebSocketError("a frame longer than 2^53 bytes");
   const mask = Buffer.from(bytes.subarray(2 + lengthBytes, size));
   return { frame: { opcode: first & 0x0f, fin: (first & 0x80) !== 0, length, mask }, size };
 }
