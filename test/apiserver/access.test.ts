@@ -8,7 +8,7 @@ import { nodeNamed, podNamed, TestClient } from "./testing.ts";
 const strategic = "application/strategic-merge-patch+json";
 const pods = "/api/v1/namespaces/default/pods";
 
-describe("who may come in", () => {
+describe("authentication", () => {
   let server: TestApiServer;
   before(async () => {
     server = await TestApiServer.start({ tokens: { secret: { name: "tess", groups: ["testers"] } } });
@@ -22,7 +22,7 @@ describe("who may come in", () => {
     return [answer.code, textAt(answer.body, "status.userInfo.username") || textAt(answer.body, "reason")];
   }
 
-  it("knows users by client certificate or token, and refuses what is not good", async () => {
+  it("identifies users by client certificate or token, and rejects invalid ones", async () => {
     assert.deepEqual(await whoAmI(server.credentials("ann", ["team"])), [201, "ann"]);
     assert.deepEqual(await whoAmI(undefined, "secret"), [201, "tess"]);
     assert.deepEqual(await whoAmI(undefined, "wrong"), [401, "Unauthorized"]);
@@ -36,7 +36,7 @@ describe("who may come in", () => {
     await using other = await TestApiServer.start();
     assert.equal((await whoAmI(other.credentials("ann")))[0], 401);
   });
-  it("lets who may act as somebody else do so", async () => {
+  it("permits impersonation to those who may", async () => {
     using admin = new TestClient(server, server.credentials("admin", ["system:masters"]));
     const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     const as = async (headers: Readonly<Record<string, string | string[]>>, who = admin): Promise<Fields> => {
@@ -93,7 +93,7 @@ describe("who may come in", () => {
   });
 });
 
-describe("what a node may do", () => {
+describe("a node", () => {
   let server: TestApiServer;
   let node: TestClient;
   before(async () => {
@@ -115,7 +115,7 @@ describe("what a node may do", () => {
     server.admin.create(podNamed(foreign, { nodeName: "node2" }));
   });
 
-  it("registers itself and no other node", async () => {
+  it("may register itself and no other node", async () => {
     assert.equal((await node.request("POST", "/api/v1/nodes", { body: nodeNamed("node1") })).code, 201);
     assert.equal((await node.request("POST", "/api/v1/nodes", { body: nodeNamed("node2") })).code, 403);
     const label = { metadata: { labels: { "node-role.kubernetes.io/control-plane": "" } } };
@@ -129,7 +129,7 @@ describe("what a node may do", () => {
     assert.equal((await node.get("/api/v1/nodes")).code, 403);
     assert.equal((await node.get("/api/v1/nodes?fieldSelector=metadata.name%3Dnode1")).code, 200);
   });
-  it("renews its own lease alone", async () => {
+  it("may renew only its own lease", async () => {
     const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     const lease = (name: string): Fields => ({ metadata: { name }, spec: { holderIdentity: name } });
     assert.equal((await node.request("POST", leases, { body: lease("node1") })).code, 201);
@@ -139,7 +139,7 @@ describe("what a node may do", () => {
     const blind = await node.request("PUT", `${leases}/node1`, { body: lease("node1") });
     assert.equal(blind.code, 422, "a lease is updated from a known revision only");
   });
-  it("sees its own pods, and writes their status", async () => {
+  it("may read its own pods, and write their status", async () => {
     assert.equal((await node.get(`${pods}/${own}`)).code, 200);
     assert.equal((await node.get(`${pods}/${foreign}`)).code, 403);
     assert.equal((await node.get("/api/v1/pods")).code, 403);
@@ -156,7 +156,7 @@ describe("what a node may do", () => {
     const relabelled = await node.request("PATCH", `${pods}/${own}/status`, { contentType: strategic, body: labels });
     assert.match(textAt(relabelled.body, "message"), /cannot update labels through pod status/);
   });
-  it("creates mirror pods of its own, and deletes its own pods", async () => {
+  it("may create its own mirror pods, and delete its own pods", async () => {
     const uid =
       server.admin.find("nodes", "node1")?.metadata.uid ?? server.admin.create(nodeNamed("node1")).metadata.uid;
     const owner = { apiVersion: "v1", kind: "Node", name: "node1", uid, controller: true };
@@ -185,7 +185,7 @@ describe("what a node may do", () => {
     assert.equal((await node.request("DELETE", path, { body: { gracePeriodSeconds: 0 } })).code, 200);
     assert.equal((await node.request("DELETE", `${pods}/${foreign}`)).code, 403);
   });
-  it("reads the secrets and config maps that its pods refer to, one by one", async () => {
+  it("may read the secrets and config maps that its pods refer to, one by one", async () => {
     for (const name of ["used", "unused"]) {
       server.admin.create({ apiVersion: "v1", kind: "Secret", metadata: { name: `${name}-${count}` } });
     }
@@ -198,7 +198,7 @@ describe("what a node may do", () => {
     assert.match(textAt(refused.body, "message"), /no relationship found between node 'node1' and this object/);
     assert.equal((await node.get(secrets)).code, 403);
   });
-  it("gets tokens for the accounts of its own pods, bound to them", async () => {
+  it("may request tokens for the accounts of its own pods, bound to them", async () => {
     const accounts = "/api/v1/namespaces/default/serviceaccounts/default/token";
     const uid = server.admin.get("pods", `default/${own}`).metadata.uid;
     const request = (name: string, podUid: string): Fields => ({

@@ -9,14 +9,14 @@ import type { Store } from "./store.ts";
 import { bootstrapTokens } from "./bootstrap-tokens.ts";
 import { TokenIssuer } from "./tokens.ts";
 
-/** Who may come in, and who may do what. */
+/** Authentication and authorization. */
 export class Access implements Reviewer {
   readonly issuer: TokenIssuer;
   readonly #authorizers: Authorizer[];
   readonly #tokens: Map<string, User>;
   readonly #bootstrapTokens: TokenAuthenticator;
 
-  /** @param tokens bearer tokens and whose they are */
+  /** @param tokens users by bearer token */
   constructor(store: Store, tokens: Readonly<Record<string, User>>) {
     this.issuer = new TokenIssuer(store);
     this.#tokens = new Map(Object.entries(tokens));
@@ -25,7 +25,7 @@ export class Access implements Reviewer {
     this.#authorizers = [masters, everybody, bootstrappers, nodes.authorize];
   }
 
-  /** Makes a token known, from now on. */
+  /** Adds a token. */
   addToken(token: string, user: User): void {
     this.#tokens.set(token, user);
   }
@@ -34,15 +34,15 @@ export class Access implements Reviewer {
     this.#tokens.delete(token);
   }
 
-  /** Lets requests pass that this one says yes to, too: a test's stand-in for RBAC. */
+  /** Adds an authorizer: a test's stand-in for RBAC. */
   allow(authorizer: Authorizer): void {
     this.#authorizers.push(authorizer);
   }
 
   /**
-   * Who acts by a request.
-   * @param headers as they came, name and value in turn
-   * @throws ApiError 401; 400 or 403 when they can't act as somebody else
+   * The acting user of a request.
+   * @param headers raw headers: names and values alternate
+   * @throws ApiError 401; 400 or 403 for a rejected impersonation
    */
   authenticate(socket: TLSSocket, authorization: string | undefined, headers: readonly string[]): User {
     const user = authenticate(socket, authorization, [

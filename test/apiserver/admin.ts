@@ -5,10 +5,10 @@ import type { DeleteOptions } from "./deletion.ts";
 import { type ApiObject, type Fields, type Json, textAt } from "./objects.ts";
 import type { PatchType, Registry, Target } from "./registry.ts";
 
-/** What a test writes wrong is an error. */
+/** Strict: mistakes in a test are errors. */
 const caller = { user: loopbackUser, strict: true };
 
-/** `"default/web"` or `"node1"`, by whether the resource has namespaces. */
+/** `"default/web"`, or `"node1"` for a resource without namespaces. */
 function targetOf(plural: string, key: string, subresource = ""): Target {
   const resource = resourceNamed(plural);
   const slash = key.indexOf("/");
@@ -18,7 +18,7 @@ function targetOf(plural: string, key: string, subresource = ""): Target {
   return { resource, namespace: key.slice(0, Math.max(slash, 0)), name: key.slice(slash + 1), subresource };
 }
 
-/** What a test does as the cluster's administrator, without HTTP but by the same rules. */
+/** A test's access as the cluster's administrator: without HTTP, but by the same rules. */
 export class Admin {
   readonly #registry: Registry;
 
@@ -26,7 +26,7 @@ export class Admin {
     this.#registry = registry;
   }
 
-  /** Creates an object; its namespace is `default` if it says none. @throws ApiError */
+  /** Creates an object; the default namespace is `default`. @throws ApiError */
   create(object: Fields): ApiObject {
     const resource = resourceOf(textAt(object, "apiVersion"), textAt(object, "kind"));
     if (resource === undefined) {
@@ -36,7 +36,7 @@ export class Admin {
     return this.#registry.create({ resource, namespace, name: textAt(object, "metadata.name") }, object, caller);
   }
 
-  /** @param key `namespace/name`, or the name of what has no namespace */
+  /** @param key `namespace/name`, or the name without namespaces */
   find(plural: string, key: string): ApiObject | undefined {
     return this.#registry.find(targetOf(plural, key));
   }
@@ -53,7 +53,7 @@ export class Admin {
     return this.#registry.update(targetOf(plural, key, subresource), object, caller);
   }
 
-  /** A strategic merge patch unless said otherwise. */
+  /** A strategic merge patch by default. */
   patch(
     plural: string,
     key: string,
@@ -69,9 +69,9 @@ export class Admin {
   }
 
   /**
-   * Waits until an object is as told.
-   * @param holds gets undefined while there is no such object
-   * @throws Error after `timeoutMs`, with what the object was then
+   * Waits until an object satisfies a condition.
+   * @param holds gets undefined while the object does not exist
+   * @throws Error after `timeoutMs`, with the object
    */
   async until(
     plural: string,

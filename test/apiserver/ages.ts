@@ -1,4 +1,4 @@
-/** What one unit of a duration is divided into, in seconds; the greatest first. */
+/** Units in seconds, the largest first. */
 const [day, hour, minute] = [86_400, 3600, 60];
 
 function inUnits(seconds: number, [unit, letter]: Unit, [lesser, smaller]: Unit): string {
@@ -8,7 +8,7 @@ function inUnits(seconds: number, [unit, letter]: Unit, [lesser, smaller]: Unit)
 
 type Unit = readonly [seconds: number, letter: string];
 
-/** How long ago, as kubectl writes it: two units while the greater one is small, one after that. */
+/** An age in kubectl's format: two units while the larger one is small, then one. */
 export function age(since: string, nowMs: number = Date.now()): string {
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(since)) / 1000));
   if (Number.isNaN(seconds)) return "<unknown>";

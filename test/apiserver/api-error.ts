@@ -1,9 +1,9 @@
 import type { Fields } from "./objects.ts";
 
-/** What an error is about. */
+/** An error's object. */
 export interface ErrorSubject {
   readonly group: string;
-  /** The plural, as in paths. */
+  /** The plural. */
   readonly resource: string;
   readonly name?: string;
 }
@@ -14,7 +14,7 @@ interface ErrorOptions {
   readonly retryAfterSeconds?: number;
 }
 
-/** An answer other than success, with all that its `Status` object says. */
+/** An error response, with the fields of its `Status` object. */
 export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
@@ -28,7 +28,7 @@ export class ApiError extends Error {
     this.options = options;
   }
 
-  /** The `Status` object of the answer (meta/v1). */
+  /** The response's `Status` object (meta/v1). */
   toStatus(): Fields {
     const { subject, causes, retryAfterSeconds } = this.options;
     const details = {
@@ -87,7 +87,7 @@ export function invalid(subject: ErrorSubject, kind: string, causes: readonly (r
   });
 }
 
-/** What the words of a problem begin with tells programs what it is. */
+/** Reasons by the beginning of a problem's message. */
 const causeReasons: readonly (readonly [words: string, reason: string])[] = [
   ["Required value", "FieldValueRequired"],
   ["Forbidden", "FieldValueForbidden"],
@@ -100,7 +100,7 @@ function causeReason(message: string): string {
   return causeReasons.find(([words]) => message.startsWith(words))?.[1] ?? "FieldValueInvalid";
 }
 
-/** 410: the revision is older than what is kept. */
+/** 410: the revision is older than the kept history. */
 export function expired(message: string): ApiError {
   return new ApiError(410, "Expired", message);
 }

@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import { ApiError } from "./api-error.ts";
 
-/** Who a request comes from. */
+/** A request's sender. */
 export interface User {
   readonly name: string;
   readonly uid?: string;
@@ -11,28 +11,28 @@ export interface User {
 
 export const anonymous: User = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
-/** The server's own doing. */
+/** The server itself. */
 export const loopbackUser: User = { name: "system:apiserver", groups: ["system:masters", "system:authenticated"] };
 
 function unauthorized(): ApiError {
   return new ApiError(401, "Unauthorized", "Unauthorized");
 }
 
-/** Finds the user behind a bearer token; undefined for a token it does not know. */
+/** The user of a bearer token; undefined if unknown. */
 export type TokenAuthenticator = (token: string) => User | undefined;
 
-/** Each value of one attribute of a subject as Node.js gives it: a text, or several. */
+/** The values of a subject's attribute, which Node.js returns as a text or a list. */
 function values(attribute: unknown): string[] {
   if (typeof attribute === "string") return [attribute];
   return Array.isArray(attribute) ? attribute.map(String) : [];
 }
 
-/** The user that a client certificate names: CN is the name, every O a group. Undefined without a certificate. */
+/** The user of a client certificate: CN is the name, each O a group. Undefined without a certificate. */
 function userOfCertificate(socket: TLSSocket): User | undefined {
   const certificate = socket.getPeerCertificate();
   const subject: unknown = certificate.subject;
   if (typeof subject !== "object" || subject === null) return undefined;
-  // What is not signed by our authority, not yet or no longer valid is no certificate.
+  // From another authority, expired or not yet valid.
   if (!socket.authorized) throw unauthorized();
   const { CN, O } = subject as Readonly<Record<string, unknown>>;
   const fingerprint = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
@@ -41,8 +41,8 @@ function userOfCertificate(socket: TLSSocket): User | undefined {
 }
 
 /**
- * Who asks: the client certificate counts first, then the bearer token; without either it is anonymous.
- * @throws ApiError 401 for a certificate or a token that is not good
+ * The sender: by client certificate, else by bearer token, else anonymous.
+ * @throws ApiError 401 for an invalid certificate or token
  */
 export function authenticate(
   socket: TLSSocket,

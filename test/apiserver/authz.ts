@@ -1,7 +1,7 @@
 import type { User } from "./authn.ts";
 import type { Fields } from "./objects.ts";
 
-/** What somebody wants to do, as a SubjectAccessReview puts it. */
+/** A requested action, like a SubjectAccessReview's. */
 export interface AccessRequest {
   readonly user: User;
   readonly verb: string;
@@ -9,17 +9,17 @@ export interface AccessRequest {
   readonly resource: string;
   readonly subresource: string;
   readonly namespace: string;
-  /** `""`: all, or not known yet. */
+  /** `""`: all, or not yet known. */
   readonly name: string;
   readonly fieldSelector: string;
   /** Set instead of a resource. */
   readonly path?: string;
 }
 
-/** Says yes (`true`), or nothing; a text is why it does not say yes. */
+/** Permits (`true`) or has no opinion; a text gives the reason for that. */
 export type Authorizer = (request: AccessRequest) => boolean | string;
 
-/** What a role allows: every verb on every resource (`pods`, `pods/status`) of every group. */
+/** A role's rule: every verb on every resource (`pods`, `pods/status`) of every group. */
 export interface Rule {
   readonly verbs: readonly string[];
   readonly groups: readonly string[];
@@ -37,7 +37,7 @@ export const masters: Authorizer = ({ user }) => user.groups.includes("system:ma
 const publicPaths = /^\/(?:version|healthz|livez|readyz)(?:\/|$)/;
 const discoveryPaths = /^\/(?:api|apis|openapi)(?:\/|$)/;
 
-/** What everybody may: see whether the server lives, and, once it is known who they are, ask about themselves. */
+/** Everybody may check the server's health; authenticated users may also ask about themselves. */
 export const everybody: Authorizer = ({ user, path, verb, resource }) => {
   if (path !== undefined && verb === "get" && publicPaths.test(path)) return true;
   if (!user.groups.includes("system:authenticated")) return false;
@@ -51,11 +51,11 @@ const bootstrapRule: Rule = {
   resources: ["certificatesigningrequests"],
 };
 
-/** Nodes that have no certificate yet may ask for one (ClusterRole system:node-bootstrapper). */
+/** Nodes without a certificate may request one (ClusterRole system:node-bootstrapper). */
 export const bootstrappers: Authorizer = (request) =>
   request.user.groups.includes("system:bootstrappers") && ruleAllows(bootstrapRule, request);
 
-/** Why a request is refused, in the real server's words. */
+/** The refusal of a request, in the real server's words. */
 export function refusal(request: AccessRequest, reasons: readonly string[] = []): string {
   const { user, verb, group, namespace, path } = request;
   const who = `User ${JSON.stringify(user.name)}`;
@@ -66,10 +66,7 @@ export function refusal(request: AccessRequest, reasons: readonly string[] = [])
   return [said, ...reasons].join(": ");
 }
 
-/**
- * What somebody may do, in the words of a SelfSubjectRulesReview, as far as there are rules: nodes and what a test lets
- * them are judged request by request.
- */
+/** A user's rules for a SelfSubjectRulesReview. Excludes nodes and a test's authorizers, which decide by request. */
 export function rulesOf({ groups }: User): Fields {
   const isMaster = groups.includes("system:masters");
   const isKnown = groups.includes("system:authenticated");

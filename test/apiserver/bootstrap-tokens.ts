@@ -4,7 +4,7 @@ import type { Store } from "./store.ts";
 
 const namespace = "kube-system";
 
-/** A Secret that lets nodes in for as long as they have no certificate, as kubeadm makes it. */
+/** A bootstrap token's Secret, like kubeadm's. */
 export function bootstrapTokenSecret(token: string, expires = new Date(Date.now() + 3_600_000)): Fields {
   const [id = "", secret = ""] = token.split(".");
   const data = {
@@ -23,7 +23,7 @@ export function bootstrapTokenSecret(token: string, expires = new Date(Date.now(
   };
 }
 
-/** Knows the tokens of Secrets of type bootstrap.kubernetes.io/token (KEP-130). */
+/** Authenticates the tokens of Secrets of type bootstrap.kubernetes.io/token (KEP-130). */
 export function bootstrapTokens(store: Store): TokenAuthenticator {
   return (token) => {
     const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(token) ?? [];

@@ -81,7 +81,7 @@ const podFields = [
 ];
 const withStatus = { subresources: ["status"], strategy: specAndStatusStrategy };
 
-/** Every resource that is stored. */
+/** Every stored resource. */
 export const catalog: readonly Resource[] = [
   resource("v1", "pods", "Pod", true, {
     shortNames: ["po"],
@@ -152,7 +152,7 @@ export function findResource(group: string, version: string, plural: string): Re
   return catalog.find((each) => each.group === group && each.version === version && each.plural === plural);
 }
 
-/** The resource by its plural alone, as `pods`; of two with one name the core group's. @throws Error when there is none */
+/** The resource of a plural, such as `pods`; the core group takes precedence. @throws Error if unknown */
 export function resourceNamed(plural: string): Resource {
   const found = catalog.find((each) => each.plural === plural);
   if (found === undefined) throw new Error(`the test API server has no resource ${plural}`);

@@ -20,7 +20,7 @@ const clientUsages = ["digital signature", "client auth"];
 describe("the certificate authority", () => {
   const authority = new CertificateAuthority("test-ca");
 
-  it("signs what Node.js reads back", () => {
+  it("signs certificates that Node.js reads back", () => {
     const { certificate, key } = authority.issue({
       subject: { commonName: "system:node:node1", organizations: ["system:nodes", "extra"] },
       names: ["node1", "192.0.2.2", "2001:db8::1", "::1"],
@@ -38,7 +38,7 @@ describe("the certificate authority", () => {
     assert.ok(read.verify(createPublicKey(authority.certificate)));
     assert.match(key, /^-----BEGIN PRIVATE KEY-----/);
   });
-  it("signs what OpenSSL accepts", { skip: missing }, async () => {
+  it("signs certificates that OpenSSL accepts", { skip: missing }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "podwright-certificates-"));
     try {
       const { certificate } = authority.issue({ subject: { commonName: "a" }, names: ["a"], usages: ["server"] });
@@ -73,7 +73,7 @@ describe("certificate requests", { skip: missing }, () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  /** A key and a request for it, made by OpenSSL. */
+  /** A key and a signing request, created by OpenSSL. */
   async function requestFor(
     subject: string,
     extra: readonly string[] = [],
@@ -106,7 +106,7 @@ describe("certificate requests", { skip: missing }, () => {
   const certificateOf = (request: ApiObject | undefined): string =>
     Buffer.from(textAt(request, "status.certificate"), "base64").toString();
 
-  it("take a node from its bootstrap token to a certificate and to the next", async () => {
+  it("take a node from its bootstrap token to its first and second certificate", async () => {
     const tokens = { "abcdef.0123456789abcdef": { name: "system:bootstrap:abcdef", groups: ["system:bootstrappers"] } };
     await withServer({ tokens }, async (server) => {
       const { request, key } = await requestFor(node);
@@ -131,7 +131,7 @@ describe("certificate requests", { skip: missing }, () => {
       assert.match(textAt(refused.body, "message"), /can only create a node CSR with CN=system:node:node1/);
     });
   });
-  it("are taken with the token of a Secret for as long as that is good", async () => {
+  it("are accepted with a Secret's token while that is valid", async () => {
     await withServer({}, async (server) => {
       using nobody = new TestClient(server);
       const path = `${requests}?limit=1`;
@@ -147,7 +147,7 @@ describe("certificate requests", { skip: missing }, () => {
       assert.equal(await code(token), 401);
     });
   });
-  it("that are approved but wrong fail, and say why", async () => {
+  it("that are approved but invalid fail with the reason", async () => {
     await withServer({ approves: () => true }, async (server) => {
       const signerName = "kubernetes.io/kubelet-serving";
       const usages = ["digital signature", "server auth"];
@@ -176,7 +176,7 @@ describe("certificate requests", { skip: missing }, () => {
       }
     });
   });
-  it("for serving certificates wait until somebody approves them", async () => {
+  it("for serving certificates wait for an approval", async () => {
     await withServer({}, async (server) => {
       const { request } = await requestFor(node, ["-addext", "subjectAltName=DNS:node1,IP:::1"]);
       const usages = ["digital signature", "key encipherment", "server auth"];
@@ -190,7 +190,7 @@ describe("certificate requests", { skip: missing }, () => {
       assert.equal(signed.subjectAltName, "DNS:node1, IP Address:0:0:0:0:0:0:0:1");
     });
   });
-  it("that are no requests, or not signed by their key, are refused", async () => {
+  it("that are malformed, or not signed by their key, are rejected", async () => {
     await withServer({ approves: () => true }, async (server) => {
       const { request } = await requestFor(node);
       const bytes = Buffer.from(

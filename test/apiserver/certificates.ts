@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign
 import { isIP } from "node:net";
 import { bitString, der, derTag, integer, oid, pem, sequence, time } from "./der.ts";
 
-/** Whom a certificate names: for Kubernetes a user and its groups. */
+/** The identity in a certificate: for Kubernetes a user and its groups. */
 export interface Subject {
   readonly commonName: string;
   readonly organizations?: readonly string[];
@@ -15,7 +15,7 @@ export interface CertificateRequest {
   /** DNS names and IP addresses. */
   readonly names?: readonly string[];
   readonly usages: readonly ("client" | "server")[];
-  /** Default: a minute ago, as clocks differ. */
+  /** Default: a minute ago, because clocks differ. */
   readonly notBefore?: Date;
   /** Default: a day from now. */
   readonly notAfter?: Date;
@@ -58,7 +58,7 @@ function alternativeNames(names: readonly string[]): Buffer {
 
 const usageIds = { server: "1.3.6.1.5.5.7.3.1", client: "1.3.6.1.5.5.7.3.2" } as const;
 
-/** A certificate authority that lives in memory: ECDSA P-256, X.509 v3 (RFC 5280). */
+/** An in-memory certificate authority: ECDSA P-256, X.509 v3 (RFC 5280). */
 export class CertificateAuthority {
   /** PEM. */
   readonly certificate: string;
@@ -92,12 +92,12 @@ export class CertificateAuthority {
     });
   }
 
-  /** The authority's own certificate and key, for another program that signs with them. */
+  /** The authority's own certificate and key, for other programs to sign with. */
   get credentials(): Credentials {
     return { certificate: this.certificate, key: this.#key.export({ type: "pkcs8", format: "pem" }) };
   }
 
-  /** A new key with a certificate for it. */
+  /** Creates a key and a certificate for it. */
   issue(request: Omit<CertificateRequest, "publicKey">): Credentials {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     return {

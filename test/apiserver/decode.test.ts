@@ -6,10 +6,10 @@ import { at, type Fields, itemsAt } from "./objects.ts";
 import { TestApiServer } from "./server.ts";
 import { podNamed, TestClient } from "./testing.ts";
 
-describe("reading objects by their type", () => {
+describe("decoding an object by its schema", () => {
   const pod = (status: Fields): Fields => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, status });
 
-  it("refuses values of another type, and names where they are", () => {
+  it("rejects values of another type, and names their path", () => {
     const wrong: readonly (readonly [status: Fields, path: RegExp])[] = [
       [{ phase: 1 }, /status\.phase is no string: 1/],
       [{ startTime: "yesterday" }, /status\.startTime is no time/],
@@ -27,7 +27,7 @@ describe("reading objects by their type", () => {
     assert.throws(() => decode(version, "Lease", lease("2026-11-20T19:34:53Z")), /spec\.renewTime is no microtime/);
     decode(version, "Lease", lease("2026-11-20T19:34:53.254520Z"));
   });
-  it("drops what the type does not have, and what is null", () => {
+  it("drops unknown members and nulls", () => {
     const read = decode(
       "v1",
       "Pod",
@@ -36,7 +36,7 @@ describe("reading objects by their type", () => {
     assert.deepEqual(read.unknown, ["status.colour", "status.podIPs[0].v"]);
     assert.deepEqual(read.object["status"], { phase: "Running", podIPs: [{ ip: "10.0.0.1" }] });
   });
-  it("knows all that a real kubelet wrote", () => {
+  it("knows everything that a real kubelet wrote", () => {
     const recorded = (name: string): string =>
       readFileSync(new URL(`../fixtures/vectors/${name}`, import.meta.url), "utf8");
     const pods = itemsAt(JSON.parse(recorded("pods.json")) as Fields, "items");
@@ -48,7 +48,7 @@ describe("reading objects by their type", () => {
       assert.deepEqual(decode("v1", "Pod", pod(status)).unknown, [], line);
     }
   });
-  it("keeps times to the second, in UTC", () => {
+  it("stores times in UTC, in whole seconds", () => {
     const read = decode("v1", "Pod", pod({ startTime: "2026-11-20T20:34:53.999+01:00" }));
     assert.equal(at(read.object, "status.startTime"), "2026-11-20T19:34:53Z");
   });
@@ -67,7 +67,7 @@ describe("field validation", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  it("warns unless it shall be strict", async () => {
+  it("warns unless it is strict", async () => {
     const body = podNamed("odd", { colour: "red" });
     const strict = await client.request("POST", `${path}?fieldValidation=Strict`, { body });
     assert.equal(strict.code, 400);
@@ -78,7 +78,7 @@ describe("field validation", () => {
     assert.equal(at(lenient.body, "spec.colour"), undefined);
     assert.deepEqual(server.requests.list("create pods").at(-1)?.warnings, ['unknown field "spec.colour"']);
   });
-  it("is of patches, too", async () => {
+  it("applies to patches, too", async () => {
     server.admin.create(podNamed("patched"));
     const status = { containerStatuses: [{ name: "app", ready: "yes" }] };
     const patched = await client.request("PATCH", `${path}/patched/status`, {

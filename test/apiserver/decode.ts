@@ -23,10 +23,9 @@ const checks: Readonly<Record<Scalar, Check>> = {
   any: () => true,
 };
 
-/** What decoding found. */
 export interface Decoded {
   readonly object: Fields;
-  /** Paths of members that the type does not have; they are dropped. */
+  /** Paths of unknown members, which are dropped. */
   readonly unknown: readonly string[];
 }
 
@@ -34,7 +33,7 @@ class Decoder {
   readonly unknown: string[] = [];
   readonly #type: string;
 
-  /** @param type as errors name it: `Pod in version "v1"` */
+  /** @param type its name in errors: `Pod in version "v1"` */
   constructor(type: string) {
     this.#type = type;
   }
@@ -50,7 +49,7 @@ class Decoder {
     for (const [name, member] of Object.entries(value)) {
       const inner = path === "" ? name : `${path}.${name}`;
       const known = "values" in schema ? schema.values : schema.members[name];
-      // What is null is what is not there.
+      // Null means missing.
       if (member === undefined || member === null) continue;
       if (known === undefined) this.unknown.push(inner);
       else decoded[name] = this.decode(member, known, inner);
@@ -60,7 +59,7 @@ class Decoder {
 
   #scalar(value: Json, schema: Scalar, path: string): Json {
     if (!checks[schema](value)) throw this.#mismatch(value, schema, path);
-    // As the real one stores it: in UTC, and to the second.
+    // Like the real server: UTC, whole seconds.
     return schema === "time" && typeof value === "string" ? timestamp(Date.parse(value)) : value;
   }
 
@@ -71,8 +70,8 @@ class Decoder {
 }
 
 /**
- * Reads an object as its type has it. Kinds without a schema are taken as they are.
- * @throws ApiError 400 for a member of another type
+ * Decodes an object by its schema. Kinds without a schema stay unchanged.
+ * @throws ApiError 400 for a member of the wrong type
  */
 export function decode(apiVersion: string, kind: string, given: Fields): Decoded {
   const schema = schemas[kind];

@@ -1,16 +1,16 @@
 import { type ApiObject, draftAt, draftOf, type Fields, listAt, timestamp } from "./objects.ts";
 import type { Strategy } from "./resource.ts";
 
-/** The body of a DELETE (meta/v1 DeleteOptions), as far as it is honoured. */
+/** The supported part of a DELETE's body (meta/v1 DeleteOptions). */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
 /**
- * What a request to delete does: removes the object, leaves it as it is (it is going already), or marks it.
- * Finalizers hold an object back, and so does the grace of a pod that is on a node: it goes when its kubelet confirms
- * with a grace of 0. A later request can only shorten the grace.
+ * The effect of a deletion request: removes the object, leaves it unchanged (already terminating), or marks it.
+ * Finalizers keep an object, and so does the grace period of a pod on a node, until its kubelet confirms with grace
+ * period 0. A later request can only shorten the grace period.
  */
 export function deletePlan(
   object: ApiObject,
@@ -28,7 +28,7 @@ export function deletePlan(
   return markDeleted(object, grace);
 }
 
-/** An object that goes, or goes sooner than it was to go. */
+/** Marks an object as terminating, or shortens its grace period. */
 export function markDeleted(object: ApiObject, grace: number): Fields {
   const { deletionTimestamp, deletionGracePeriodSeconds, generation } = object.metadata;
   const end =
@@ -39,7 +39,7 @@ export function markDeleted(object: ApiObject, grace: number): Fields {
   const metadata = draftAt(draft, "metadata");
   metadata["deletionTimestamp"] = timestamp(end);
   metadata["deletionGracePeriodSeconds"] = grace;
-  // That it goes is one change of what is wanted, however often it is said.
+  // Only the first deletion request counts as a change of the desired state.
   if (generation !== undefined && deletionTimestamp === undefined) metadata["generation"] = generation + 1;
   return draft;
 }

@@ -55,7 +55,7 @@ export function time(date: Date): Buffer {
   return date.getUTCFullYear() < 2050 ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text));
 }
 
-/** An element that was read. */
+/** A decoded element. */
 export interface DerElement {
   readonly tag: number;
   readonly content: Buffer;
@@ -63,7 +63,7 @@ export interface DerElement {
   readonly whole: Buffer;
 }
 
-/** Reads elements that follow one another. @throws Error when the bytes are not DER */
+/** Decodes consecutive elements. @throws Error for invalid DER */
 export function readDer(bytes: Buffer): DerElement[] {
   const elements: DerElement[] = [];
   let offset = 0;

@@ -2,14 +2,14 @@ import { catalog } from "./catalog.ts";
 import type { Fields } from "./objects.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";
 
-/** Resources that are answered without being stored. */
+/** Resources that are served without being stored. */
 export interface VirtualResource {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Unless given: `create`. */
+  /** Default: `create`. */
   readonly verbs?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ function virtual(group: string, names: string, namespaced: boolean): VirtualReso
 }
 
 const storedVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/** Subresources that are made, or connected to, rather than read and changed. */
+/** Subresources that are created or connected to instead of read and updated. */
 const subresourceVerbs: Readonly<Record<string, readonly string[]>> = {
   binding: ["create"],
   eviction: ["create"],
@@ -73,7 +73,7 @@ function groups(): Map<string, string> {
   );
 }
 
-/** `APIResourceList` of a group and version; undefined when there is no such. */
+/** `APIResourceList` of a group and version; undefined if unknown. */
 function resourceList(group: string, version: string): Fields | undefined {
   const isOf = (each: { readonly group: string; readonly version: string }): boolean =>
     each.group === group && each.version === version;
@@ -99,7 +99,7 @@ function apiGroup(name: string, version: string): Fields {
   return { name, versions: [preferred], preferredVersion: preferred };
 }
 
-/** Answers the paths that tell what this server has; undefined for every other path. */
+/** Serves the discovery paths; undefined for every other path. */
 export function discover(path: string): Fields | undefined {
   const parts = path.split("/").filter((part) => part !== "");
   if (path === "/version") {

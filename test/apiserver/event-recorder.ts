@@ -8,11 +8,11 @@ export interface RecordedEvent {
   readonly reason: string;
   readonly type: "Normal" | "Warning";
   readonly message: string;
-  /** Who says it, as `default-scheduler`. */
+  /** The reporter, such as `default-scheduler`. */
   readonly component: string;
 }
 
-/** Writes an event about an object, as the control plane's parts do, if its namespace takes one. */
+/** Records an event about an object for a component of the control plane, unless its namespace rejects it. */
 export function recordEvent(registry: Registry, about: ApiObject, event: RecordedEvent): void {
   const { name, namespace = "default", uid, resourceVersion } = about.metadata;
   const now = timestamp();

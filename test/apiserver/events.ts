@@ -1,7 +1,7 @@
 import { type ApiObject, type Draft, draftOf, type Fields, type Json } from "./objects.ts";
 import type { Resource } from "./resource.ts";
 
-/** What `events.k8s.io/v1` calls the members of a core Event. */
+/** Names of core Event's members in `events.k8s.io/v1`. */
 const newNames: readonly (readonly [core: string, renamed: string])[] = [
   ["involvedObject", "regarding"],
   ["message", "note"],

@@ -13,11 +13,11 @@ const maxBodyBytes = 3 << 20;
 export class Exchange {
   readonly method: string;
   readonly url: URL;
-  /** Who asks, once that is known. */
+  /** The sender, once known. */
   user: User = anonymous;
-  /** The status code that was answered. */
+  /** The response's status. */
   code: number | undefined;
-  /** Warnings that the answer carries. */
+  /** The response's warnings. */
   readonly warnings: string[] = [];
   #losesAnswer = false;
   readonly #request: IncomingMessage | Http2ServerRequest;
@@ -38,12 +38,12 @@ export class Exchange {
     return this.#request.headers;
   }
 
-  /** Headers as they came, name and value in turn. */
+  /** Raw headers: names and values alternate. */
   get rawHeaders(): readonly string[] {
     return this.#request.rawHeaders;
   }
 
-  /** A flag of the query: `true` and `1` are on. */
+  /** A query flag: `true` or `1`. */
   flag(name: string): boolean {
     return ["true", "1"].includes(this.query.get(name) ?? "");
   }
@@ -66,14 +66,14 @@ export class Exchange {
     return (this.header("content-type") ?? "application/json").split(";")[0]?.trim() ?? "";
   }
 
-  /** The body as it comes. */
+  /** The body as it arrives. */
   chunks(): AsyncIterable<Buffer> {
     return this.#request;
   }
 
   /**
-   * The body as JSON; undefined when there is none.
-   * @throws ApiError 400, 413, or 415 for what is not JSON
+   * The body as JSON; undefined if empty.
+   * @throws ApiError 400, 413, or 415 if it is not JSON
    */
   async body(): Promise<Json | undefined> {
     const chunks: Buffer[] = [];
@@ -106,7 +106,7 @@ export class Exchange {
   }
 
   sendText(code: number, text: string, headers: Readonly<Record<string, string>>): void {
-    // As the real one: only what is worth it.
+    // Like the real server: only large responses.
     const zipped = text.length > 128 * 1024 && (this.header("accept-encoding") ?? "").includes("gzip");
     const data = zipped ? gzipSync(text, { level: 1 }) : Buffer.from(text);
     this.#head(code, {
@@ -117,22 +117,22 @@ export class Exchange {
     this.#end(data);
   }
 
-  /** Answers with the `Status` of an error. */
+  /** Responds with an error's `Status`. */
   sendError(error: ApiError): void {
     const seconds = error.options.retryAfterSeconds;
     this.send(error.code, error.toStatus(), seconds === undefined ? {} : { "retry-after": String(seconds) });
   }
 
-  /** Begins an answer that goes on. */
+  /** Begins a streamed response. */
   startStream(code = 200, headers: Readonly<Record<string, string>> = { "content-type": "application/json" }): void {
     this.#head(code, headers);
     if ("flushHeaders" in this.#response) this.#response.flushHeaders();
   }
 
-  /** @returns how many bytes wait for a client that does not read */
+  /** @returns bytes that the client has not read yet */
   write(data: string | Buffer): number {
     if (this.isOver) return 0;
-    // The two kinds of responses have this in common, but their types do not.
+    // Both classes have this method, but no common type.
     (this.#response as ServerResponse).write(data);
     return this.#response.writableLength ?? 0;
   }
@@ -141,18 +141,18 @@ export class Exchange {
     this.#end(undefined);
   }
 
-  /** Whatever is answered from now on does not arrive: the connection breaks instead. */
+  /** From now on a response breaks the connection instead of arriving. */
   loseAnswer(): void {
     this.#losesAnswer = true;
   }
 
-  /** Breaks the answer off: the HTTP/2 stream, or the whole HTTP/1.1 connection. */
+  /** Resets the HTTP/2 stream, or the whole HTTP/1.1 connection. */
   reset(): void {
     if ("stream" in this.#response) this.#response.stream.close(2 /* INTERNAL_ERROR */);
     else this.#response.destroy();
   }
 
-  /** Called once the exchange is over, well or not. */
+  /** Called at the end of the exchange, successful or not. */
   onClose(listener: () => void): void {
     this.#response.once("close", listener);
   }

@@ -5,7 +5,7 @@ import { textAt } from "./objects.ts";
 import { TestApiServer } from "./server.ts";
 import { podNamed, TestClient } from "./testing.ts";
 
-describe("faults on purpose", () => {
+describe("injected faults", () => {
   let server: TestApiServer;
   let client: TestClient;
   before(async () => {
@@ -19,7 +19,7 @@ describe("faults on purpose", () => {
   });
   const code = async (path: string): Promise<number> => (await client.get(path)).code;
 
-  it("answer chosen requests with errors, as often as told", async () => {
+  it("fail matching requests, a given number of times", async () => {
     server.faults.add({ verb: "list", resource: "pods" }, { code: 429, retryAfterSeconds: 3 }, 2);
     assert.equal(await code("/api/v1/nodes"), 200);
     const refused = await client.get("/api/v1/pods");
@@ -29,20 +29,20 @@ describe("faults on purpose", () => {
     assert.equal(await code("/api/v1/pods"), 200);
     assert.equal(server.faults.met, 2);
   });
-  it("last as long as they are in use", async () => {
+  it("last until they are disposed of", async () => {
     {
       using _broken = server.faults.add({}, { code: 500 });
       assert.equal(await code("/api/v1/pods"), 500);
     }
     assert.equal(await code("/api/v1/pods"), 200);
   });
-  it("delay answers", async () => {
+  it("delay responses", async () => {
     server.faults.add({ user: "admin" }, { latencyMs: 120 }, 1);
     const started = performance.now();
     await code("/api/v1/pods");
     assert.ok(performance.now() - started >= 115);
   });
-  it("break connections before a request is done, or after", async () => {
+  it("break connections before or after a request is carried out", async () => {
     const create = async (name: string): Promise<number> =>
       (await client.request("POST", "/api/v1/namespaces/default/pods", { body: podNamed(name) })).code;
     server.faults.add({ verb: "create" }, { how: "reset" }, 1);
@@ -52,7 +52,7 @@ describe("faults on purpose", () => {
     await assert.rejects(create("unanswered"), /socket hang up|ECONNRESET/);
     assert.notEqual(server.admin.find("pods", "default/unanswered"), undefined);
   });
-  it("let requests hang", async () => {
+  it("make requests hang", async () => {
     server.faults.add({ resource: "nodes" }, { how: "hang" }, 1);
     const slow = code("/api/v1/nodes").then(
       () => "answered",
@@ -63,7 +63,7 @@ describe("faults on purpose", () => {
     server.wire.reset();
     assert.equal(await slow, "broken");
   });
-  it("take the server away, and bring it back on its port with all that it had", async () => {
+  it("take the server down, and bring it back on its port with its data", async () => {
     const { url } = server;
     await server.wire.down();
     await assert.rejects(code("/api/v1/pods"), /ECONNREFUSED|socket hang up|ECONNRESET/);
@@ -71,7 +71,7 @@ describe("faults on purpose", () => {
     assert.equal(server.url, url);
     assert.equal(await code("/api/v1/namespaces/default/pods/unanswered"), 200);
   });
-  it("leave connections half dead: new ones are well", async () => {
+  it("freeze existing connections, but not new ones", async () => {
     assert.equal(await code("/api/v1/pods"), 200);
     server.wire.freeze();
     const stuck = code("/api/v1/pods").catch(() => -1);
@@ -88,7 +88,7 @@ describe("faults on purpose", () => {
     assert.ok(performance.now() - started >= 115, "there and back");
     server.wire.slow(0);
   });
-  it("break single streams of HTTP/2, and no others", async () => {
+  it("reset single HTTP/2 streams", async () => {
     const { certificate, key } = server.credentials("admin", ["system:masters"]);
     const session = connect(server.url, { ca: server.authority.certificate, cert: certificate, key });
     const outcome = async (path: string, headers: OutgoingHttpHeaders = {}, body = ""): Promise<string> => {
@@ -117,7 +117,7 @@ describe("faults on purpose", () => {
       server.cutWatches({}, { abruptly: true });
       assert.equal(await watching, "ERR_HTTP2_STREAM_ERROR");
       assert.equal(await create("answered"), "Pod");
-      // A client that goes away while it is answered does no harm.
+      // A client that disconnects during the response does no harm.
       server.faults.add({ verb: "list", resource: "nodes" }, { latencyMs: 30 }, 1);
       session
         .request({ ":path": "/api/v1/nodes" })
@@ -129,7 +129,7 @@ describe("faults on purpose", () => {
       session.destroy();
     }
   });
-  it("are seen in the record of requests", async () => {
+  it("appear in the request log", async () => {
     server.requests.clear();
     server.faults.add({ resource: "secrets" }, { code: 503 }, 1);
     await code("/api/v1/secrets");

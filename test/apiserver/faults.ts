@@ -3,26 +3,26 @@ import { ApiError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-/** What happens to a request. */
+/** A fault of a request. */
 export interface Fault {
-  /** It is answered this much later. */
+  /** Delays the response. */
   readonly latencyMs?: number;
-  /** It is answered with an error: 429, 500, 503 … */
+  /** Status of an error response: 429, 500, 503 … */
   readonly code?: number;
-  /** For the `Retry-After` of that error. */
+  /** `Retry-After` of that error. */
   readonly retryAfterSeconds?: number;
   /**
-   * `reset`: the stream (HTTP/2) or the connection (HTTP/1.1) breaks before anything is done. `lose`: it is done, and then
-   * breaks without an answer. `hang`: nothing happens until the client gives up.
+   * `reset`: resets the stream (HTTP/2) or the connection (HTTP/1.1) before the request is carried out. `lose`: the
+   * same afterwards, without a response. `hang`: nothing happens until the client gives up.
    */
   readonly how?: "reset" | "lose" | "hang";
 }
 
-/** Which requests are meant: those of which all that is given is true. */
+/** Matches requests by all given properties. */
 export interface FaultMatch {
   /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection` */
   readonly verb?: string;
-  /** The plural, as `pods`. */
+  /** The plural, such as `pods`. */
   readonly resource?: string;
   readonly subresource?: string;
   readonly name?: string;
@@ -53,15 +53,15 @@ const reasons: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-/** Faults on purpose, request by request. What networks do is {@link Wire}'s. */
+/** Injected faults of requests; {@link Wire} has those of networks. */
 export class Faults {
   readonly #rules = new Set<Rule>();
-  /** How many requests met a fault. */
+  /** The number of requests with a fault. */
   met = 0;
 
   /**
-   * From now on requests that match meet a fault, the first rule that matches counting.
-   * @param times how many requests do; then the rule is over
+   * Adds a rule; the first matching rule applies to a request.
+   * @param times number of requests until the rule ends
    * @returns ends the rule
    */
   add(match: FaultMatch, fault: Fault, times = Number.POSITIVE_INFINITY): Disposable {
@@ -75,9 +75,9 @@ export class Faults {
   }
 
   /**
-   * Does to a request what the rules say.
-   * @returns whether the request shall be answered
-   * @throws ApiError the answer, when that is the fault
+   * Applies the rules to a request.
+   * @returns whether to respond to the request
+   * @throws ApiError the injected error response
    */
   async meet(exchange: Exchange, info: RequestInfo | undefined): Promise<boolean> {
     const rule = [...this.#rules].find(({ match }) => matches(match, exchange, info));

@@ -6,7 +6,7 @@ import type { Registry } from "./registry.ts";
 
 const caller = { user: loopbackUser };
 
-/** Objects whose last owner has gone go too, as the garbage collector does it in the background. */
+/** Removes objects whose last owner was removed, like the garbage collector in the background. */
 export function collectGarbage(registry: Registry): void {
   const { store } = registry;
   const exists = (uid: string): boolean =>

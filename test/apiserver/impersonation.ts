@@ -2,7 +2,7 @@ import { badRequest } from "./api-error.ts";
 import { anonymous, type User } from "./authn.ts";
 import type { AccessRequest } from "./authz.ts";
 
-/** Headers as they came, name and value in turn: one name may come several times. */
+/** Raw headers: names and values alternate, and names may repeat. */
 type RawHeaders = readonly string[];
 
 const extraPrefix = "impersonate-extra-";
@@ -10,7 +10,7 @@ const serviceAccount =
   /^system:serviceaccount:(?<namespace>[a-z0-9](?:[a-z0-9-]*[a-z0-9])?):(?<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/;
 const authentication = "authentication.k8s.io";
 
-/** Whether a header is for this server alone, and not for who is asked in its place. */
+/** Whether a header is for this server only, and must not be forwarded. */
 export function isImpersonation(header: string): boolean {
   return /^impersonate-/i.test(header);
 }
@@ -23,7 +23,7 @@ function extraKey(encoded: string): string {
   }
 }
 
-/** What is asked for, header by header, with names in small letters. */
+/** The requested impersonation: headers with lower-case names. */
 function askedFor(headers: RawHeaders): [name: string, value: string][] {
   const found: [string, string][] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -37,7 +37,7 @@ function askedFor(headers: RawHeaders): [name: string, value: string][] {
 
 function groupsOf(name: string, asked: readonly string[]): string[] {
   const namespace = serviceAccount.exec(name)?.groups?.["namespace"];
-  // A service account's groups are known; whoever names groups has to name all.
+  // A service account has implicit groups, unless groups are given.
   const groups =
     asked.length > 0 || namespace === undefined
       ? [...asked]
@@ -48,9 +48,9 @@ function groupsOf(name: string, asked: readonly string[]): string[] {
 }
 
 /**
- * Who acts by a request: who sent it, or whom they may act as (`Impersonate-User` and its like).
- * @param require throws when somebody may not do something
- * @throws ApiError 400 for groups and the like of nobody
+ * The acting user of a request: its sender, or the impersonated user (`Impersonate-User` and others).
+ * @param require throws if an action is not permitted
+ * @throws ApiError 400 for groups and others without a user
  */
 export function impersonated(user: User, headers: RawHeaders, require: (request: AccessRequest) => void): User {
   const asked = askedFor(headers);

@@ -1,7 +1,7 @@
 import { ApiError, badRequest } from "./api-error.ts";
 import { type Draft, type Fields, isFields, type Json, sameJson, textAt } from "./objects.ts";
 
-/** RFC 7386: members replace, `null` removes, lists are replaced whole. */
+/** RFC 7386: members replace, `null` removes, lists are replaced as a whole. */
 export function mergePatch(target: Json | undefined, patch: Json): Json {
   if (!isFields(patch)) return patch;
   const merged: Draft = isFields(target) ? { ...target } : {};
@@ -30,7 +30,7 @@ function member(container: Json | undefined, token: string): Json | undefined {
   return isFields(container) && Object.hasOwn(container, token) ? container[token] : undefined;
 }
 
-/** The document with what its operations change, as RFC 6902 has them; each refusal names the operation. */
+/** A document under RFC 6902 operations; each error names its operation. */
 class PatchedDocument {
   root: Json;
 
@@ -119,7 +119,7 @@ class PatchedDocument {
   }
 }
 
-/** RFC 6902. @throws ApiError 422 when an operation does not apply, 400 when it makes no sense */
+/** RFC 6902. @throws ApiError 422 for an operation that does not apply, 400 for an invalid one */
 export function jsonPatch(target: Json, patch: Json): Json {
   if (!Array.isArray(patch)) throw badRequest("a JSON patch is a list of operations");
   const document = new PatchedDocument(structuredClone(target));

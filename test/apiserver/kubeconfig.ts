@@ -4,7 +4,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-/** A kubeconfig that needs no other file. JSON is YAML. */
+/** A self-contained kubeconfig. JSON is YAML. */
 export function kubeconfig(server: string, authority: string, who: Credentials | { readonly token: string }): string {
   const user =
     "token" in who

@@ -11,7 +11,7 @@ import { withCondition } from "./pod-requests.ts";
 import { TestApiServer } from "./server.ts";
 import { nodeNamed, podNamed } from "./testing.ts";
 
-/** Kubernetes' own of the server's version, which scripts/fetch-runtimes.sh brings, or the machine's. */
+/** The kubectl of the server's version from scripts/fetch-runtimes.sh, or the machine's. */
 const fetched = resolve(import.meta.dirname, "../../.cache/runtimes/sid/usr/bin/kubectl");
 const program = [fetched, "kubectl"].find((each) => spawnSync(each, ["version", "--client"]).status === 0);
 const missing = program === undefined ? "no kubectl here: sh scripts/fetch-runtimes.sh sid fetches it" : false;
@@ -44,13 +44,13 @@ describe("the real kubectl", { skip: missing }, () => {
     await writeFile(join(home, "web.json"), manifest(image));
     return kubectl("apply", "-f", join(home, "web.json"));
   }
-  /** What the node would do once the pod has ended. */
+  /** Acts as the node once the pod has ended. */
   function confirmDeletion(name: string): void {
     const { uid } = server.admin.get("pods", `default/${name}`).metadata;
     server.admin.delete("pods", `default/${name}`, { gracePeriodSeconds: 0, preconditions: { uid } });
   }
 
-  it("applies a pod, applies it again changed, gets, describes, watches and deletes it", async () => {
+  it("applies, changes, gets, describes, watches and deletes a pod", async () => {
     assert.equal(await apply("demo:1"), "pod/web created\n");
     assert.equal(await apply("demo:1"), "pod/web unchanged\n");
     assert.equal(await apply("demo:2"), "pod/web configured\n");
@@ -90,7 +90,7 @@ describe("the real kubectl", { skip: missing }, () => {
     }
   });
 
-  it("lists resources and nodes, and makes, labels and removes objects and namespaces", async () => {
+  it("lists resources and nodes, and creates, labels and removes objects and namespaces", async () => {
     const names = await kubectl("api-resources", "-o", "name");
     for (const name of ["pods", "leases.coordination.k8s.io", "events.events.k8s.io"]) {
       assert.match(names, new RegExp(`^${name.replaceAll(".", "\\.")}$`, "m"));
@@ -115,7 +115,7 @@ describe("the real kubectl", { skip: missing }, () => {
     await kubectl("taint", "node", "node1", "dedicated-");
   });
 
-  it("drains a node by evictions, as budgets allow", async () => {
+  it("drains a node by evictions within disruption budgets", async () => {
     server.admin.create({ ...podNamed("drained"), metadata: { name: "drained", labels: { app: "db" } } });
     await server.admin.until("pods", "default/drained", (pod) => at(pod, "spec.nodeName") === "node1");
     server.admin.patch("pods", "default/drained", { status: { phase: "Running" } }, { subresource: "status" });
@@ -151,7 +151,7 @@ describe("the real kubectl", { skip: missing }, () => {
     await kubectl("uncordon", "node1");
   });
 
-  it("approves certificate requests and asks who may do what", async () => {
+  it("approves certificate requests and checks permissions", async () => {
     const key = join(home, "key.pem");
     const subject = "/O=system:nodes/CN=system:node:node1";
     const names = "subjectAltName=DNS:node1,IP:192.0.2.2";
@@ -180,7 +180,7 @@ describe("the real kubectl", { skip: missing }, () => {
     assert.match(await kubectl("create", "token", "default"), /^ey[\w-]+\.[\w-]+\.[\w-]+\s*$/);
   });
 
-  it("acts as somebody else, and lists what they may do", async () => {
+  it("impersonates a user, and lists permissions", async () => {
     const who = await kubectl("auth", "whoami", "--as", "foo", "--as-group", "a", "--as-group", "b", "--as-uid", "3");
     assert.match(who, /^Username +foo\nUID +3\nGroups +\[a b system:authenticated\]$/m);
     await assert.rejects(kubectl("get", "pods", "--as", "foo"), /User "foo" cannot list resource "pods"/);
@@ -236,7 +236,7 @@ describe("the real kubectl", { skip: missing }, () => {
     assert.match(forced, /force deleted/);
   });
 
-  it("says why in the server's words when it is refused", async () => {
+  it("prints the server's reason for a refusal", async () => {
     await assert.rejects(kubectl("get", "pod", "nobody"), /Error from server \(NotFound\): pods "nobody" not found/);
     await writeFile(
       join(home, "bad.json"),

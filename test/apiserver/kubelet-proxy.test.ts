@@ -39,7 +39,7 @@ describe("requests for a kubelet", () => {
       response.write("one\n");
       setTimeout(() => response.end("two\n"), 20);
     });
-    // Upgraded connections say everything back.
+    // Upgraded connections echo all data.
     kubelet.on("upgrade", (incoming: IncomingMessage, socket: TLSSocket) => {
       asked.push(`${incoming.headers.upgrade ?? ""} ${incoming.url}`);
       socket.on("error", () => {});
@@ -98,7 +98,7 @@ describe("requests for a kubelet", () => {
     socket.destroy();
     assert.deepEqual(asked, ["SPDY/3.1 /exec/default/web/app?input=1&output=1&command=ls&command=-l"]);
   });
-  it("are refused when there is no such pod, container or permission", async () => {
+  it("are rejected for an unknown pod or container, or without permission", async () => {
     assert.equal((await client.get(`${pods}/nobody/log`)).code, 404);
     assert.equal((await client.get(`${pods}/web/log?container=other`)).code, 400);
     server.admin.create(podNamed("elsewhere", { schedulerName: "none" }));
@@ -106,7 +106,7 @@ describe("requests for a kubelet", () => {
     using nobody = new TestClient(server, server.credentials("nobody"));
     assert.equal((await nobody.get(`${pods}/web/log`)).code, 403);
   });
-  it("say so when the kubelet cannot be reached", async () => {
+  it("fail with a message if the kubelet is unreachable", async () => {
     server.admin.create({
       ...nodeNamed("dead"),
       status: {

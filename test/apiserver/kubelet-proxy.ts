@@ -10,14 +10,14 @@ import { type ApiObject, itemsAt, numberAt, textAt } from "./objects.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Store } from "./store.ts";
 
-/** A request for a kubelet: where it is, and the path with its query. */
+/** A request to a kubelet: its address, and the path with query. */
 export interface KubeletRequest {
   readonly host: string;
   readonly port: number;
   readonly path: string;
 }
 
-/** What the kubelet calls the options of exec and attach. */
+/** The kubelet's names of exec and attach options. */
 const streamFlags = [
   ["stdin", "input"],
   ["stdout", "output"],
@@ -34,7 +34,7 @@ const logOptions = [
   "limitBytes",
   "stream",
 ];
-/** Of one connection alone, or between the client and this server. */
+/** Hop-by-hop headers, and those for this server only. */
 const hopHeaders = new Set(["authorization", "connection", "keep-alive", "transfer-encoding", "upgrade", "host"]);
 
 function containerOf(pod: ApiObject, asked: string | null): string {
@@ -57,16 +57,16 @@ function passedHeaders(headers: IncomingHttpHeaders): Record<string, string | st
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])));
 }
 
-/** The path of a Location is below this server's own only when it is relative, as the kubelet's are. */
+/** Kubelets' Locations are relative, so they stay below this server's path. */
 function answeredHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const { "content-type": type = "text/plain", "content-encoding": encoding, location } = headers;
   return { "content-type": type, ...(encoding && { "content-encoding": encoding }), ...(location && { location }) };
 }
 
 /**
- * Carries requests for logs, commands, ports and metrics to the kubelet of the node, as the API server does. Upgrades
- * (SPDY, WebSocket) are carried byte by byte and not looked into. Kubelets' certificates are not verified unless there
- * is an authority to verify them by, as by a kube-apiserver without `--kubelet-certificate-authority`.
+ * Forwards requests for logs, commands, ports and metrics to the node's kubelet, like the API server. Upgraded
+ * connections (SPDY, WebSocket) are forwarded byte by byte. Kubelets' certificates are verified only with an authority
+ * (kube-apiserver's `--kubelet-certificate-authority`).
  */
 export class KubeletProxy {
   readonly #store: Store;
@@ -75,7 +75,7 @@ export class KubeletProxy {
 
   /**
    * @param identity the client certificate that kubelets see
-   * @param authority PEM of who signs kubelets' certificates
+   * @param authority PEM of the authority of kubelets' certificates
    */
   constructor(store: Store, identity: Credentials, authority: string | undefined) {
     this.#store = store;
@@ -84,8 +84,8 @@ export class KubeletProxy {
   }
 
   /**
-   * What to ask the kubelet for a request of a client; undefined when that is not the kubelet's to answer.
-   * @throws ApiError 404 without the pod or node, 400 without a container or a node to ask
+   * The kubelet's request for a client's; undefined if kubelets do not serve it.
+   * @throws ApiError 404 for an unknown pod or node, 400 for an unknown container or an unbound pod
    */
   locate(info: RequestInfo, query: URLSearchParams): KubeletRequest | undefined {
     const { resource, subresource, name, namespace, rest } = info;
@@ -121,7 +121,7 @@ export class KubeletProxy {
     return { ...this.#addressOf(node), path: `${path}${text === "" ? "" : `?${text}`}` };
   }
 
-  /** Passes a request on, and its answer back as it comes. */
+  /** Forwards a request, and streams the response back. */
   async pass(exchange: Exchange, target: KubeletRequest): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const sent = request({
@@ -154,7 +154,7 @@ export class KubeletProxy {
     await promise;
   }
 
-  /** Passes an upgrade on: from its request line on everything, in both directions. */
+  /** Forwards an upgrade request and all following data in both directions. */
   upgrade(
     from: {
       readonly method: string;
@@ -174,7 +174,7 @@ export class KubeletProxy {
       socket.pipe(upstream);
     });
     upstream.on("error", (error) => {
-      // Before the kubelet has answered nothing was written to the client.
+      // Nothing has been written to the client before the kubelet's response.
       if (upstream.bytesRead === 0) refuseUpgrade(socket, this.#unreachable(target, error));
       else socket.destroy();
     });
@@ -183,7 +183,7 @@ export class KubeletProxy {
     socket.on("close", () => upstream.destroy());
   }
 
-  /** What a kubelet answers to a GET. @throws ApiError when it can't be reached, or refuses */
+  /** A kubelet's response to a GET. @throws ApiError if it is unreachable or refuses */
   async read(node: string, path: string): Promise<string> {
     const target = { ...this.#addressOf(node), path };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -218,14 +218,14 @@ export class KubeletProxy {
   }
 }
 
-/** The kubelet's words, in the form that clients of the API server understand. */
+/** The kubelet's error, in the API server's format. */
 async function refusedLog(status: number, response: IncomingMessage): Promise<ApiError> {
   let text = "";
   for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
   return new ApiError(status, status === 400 ? "BadRequest" : status === 404 ? "NotFound" : "InternalError", text);
 }
 
-/** Answers an upgrade that is not granted. */
+/** Responds to a refused upgrade. */
 export function refuseUpgrade(socket: Duplex, error: ApiError): void {
   const body = JSON.stringify(error.toStatus());
   socket.end(

@@ -1,8 +1,8 @@
 import { ApiError } from "./api-error.ts";
 
 /**
- * Does a controller's work once the change that it was told of is over, whose own event comes first. A refusal is no
- * defect: what the work was for may be gone by then.
+ * Defers a controller's work until after the change that triggered it, so that the change's event comes first. An API
+ * error is not a defect: the object may have been removed.
  */
 export function later(work: () => void): void {
   queueMicrotask(() => {

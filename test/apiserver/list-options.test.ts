@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkListOptions } from "./list-options.ts";
 
-describe("the options of a list or watch", () => {
+describe("options of lists and watches", () => {
   const samples: readonly (readonly [verb: "list" | "watch", query: string, code: number | undefined])[] = [
     ["list", "limit=5&resourceVersion=0", undefined],
     ["list", "resourceVersion=5&resourceVersionMatch=Exact", undefined],
@@ -17,7 +17,7 @@ describe("the options of a list or watch", () => {
     ["watch", "resourceVersion=5&resourceVersionMatch=Exact", 422],
   ];
   for (const [verb, query, code] of samples) {
-    it(`${verb} ${query} is ${code === undefined ? "taken" : `refused with ${code}`}`, () => {
+    it(`${verb} ${query} is ${code === undefined ? "accepted" : `rejected with ${code}`}`, () => {
       const check = (): void => checkListOptions(new URLSearchParams(query), verb);
       if (code === undefined) check();
       else assert.throws(check, { code });

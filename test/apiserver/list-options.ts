@@ -4,7 +4,7 @@ import type { Problem } from "./resource.ts";
 const subject = { group: "meta.k8s.io", resource: "ListOptions" };
 
 /**
- * Refuses what lists and watches cannot be asked for together (meta/internalversion/validation).
+ * Rejects invalid combinations of list and watch options (meta/internalversion/validation).
  * @throws ApiError 400, 422
  */
 export function checkListOptions(query: URLSearchParams, verb: "list" | "watch"): void {

@@ -4,7 +4,6 @@ import { apiVersionOf, type Resource } from "./resource.ts";
 import type { Selector } from "./selectors.ts";
 import type { Store } from "./store.ts";
 
-/** What a list is to hold. */
 export interface ListRequest {
   readonly resource: Resource;
   /** `""` for all namespaces. */
@@ -18,7 +17,7 @@ export interface ListRequest {
   readonly continueToken: string;
 }
 
-/** A revision as clients send it. @throws ApiError 400 for what is none */
+/** Parses a client's revision. @throws ApiError 400 if invalid */
 export function parseRevision(text: string): number {
   if (!/^\d+$/.test(text)) {
     throw badRequest(`Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: invalid syntax`);
@@ -26,7 +25,7 @@ export function parseRevision(text: string): number {
   return Number(text);
 }
 
-/** 504: the client has seen a revision that this server has not (as after a restore from a backup). */
+/** 504: the client has seen a newer revision than this server (e.g. before a restore from a backup). */
 export function tooLargeRevision(asked: number, current: number): ApiError {
   return new ApiError(504, "Timeout", `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
@@ -36,7 +35,7 @@ export function tooLargeRevision(asked: number, current: number): ApiError {
 
 interface Page {
   readonly revision: number;
-  /** The key after which the next page begins. */
+  /** The last key of the page. */
   readonly after: string;
 }
 
@@ -49,7 +48,7 @@ function readToken(token: string): Page {
   }
 }
 
-/** The revision that a list shows. Without a wish, or with "at least", it is the newest. */
+/** The revision that a list shows: the newest unless an exact one is requested. */
 function revisionOf(request: ListRequest, current: number): number {
   if (request.resourceVersion === "" || request.resourceVersion === "0") return current;
   const asked = parseRevision(request.resourceVersion);
@@ -58,9 +57,9 @@ function revisionOf(request: ListRequest, current: number): number {
 }
 
 /**
- * A list, page by page if it is limited; all pages of one list show one revision.
- * @param shown the revision to show instead of the newest, as a cache that lags would
- * @throws ApiError 410 when the revision is no longer known
+ * A list, in pages if limited. All pages of a list show the same revision.
+ * @param shown the revision to show instead of the newest, like a lagging cache
+ * @throws ApiError 410 if the revision is no longer kept
  */
 export function listObjects(store: Store, request: ListRequest, shown?: number): Fields {
   const { resource, namespace, limit } = request;
@@ -95,7 +94,7 @@ export function listObjects(store: Store, request: ListRequest, shown?: number):
       ...(next === undefined ? {} : { continue: next }),
       ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
     },
-    // The list says of what kind and version its items are.
+    // The list has the kind and version of its items.
     items: items.map(([, { kind: _kind, apiVersion: _apiVersion, ...item }]) => item),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Runs the API server for tests by hand, until it is interrupted:
+ * Runs the API server for tests manually, until interrupted:
  *
  *     sh scripts/node.sh test/apiserver/main.ts [--port 6443] [--kubeconfig-out FILE] [--node-kubeconfig-out FILE --node NAME]
  */

@@ -1,6 +1,6 @@
-/** How a strategic merge patch merges a list. Lists without an entry are replaced whole. */
+/** How a strategic merge patch merges a list. Lists without an entry are replaced as a whole. */
 export interface MergeKey {
-  /** The member that tells items apart; undefined: the items are plain values, merged as a set. */
+  /** The member that identifies items; undefined: plain values, merged as a set. */
   readonly key?: string;
 }
 
@@ -19,7 +19,7 @@ function container(path: string): Record<string, MergeKey> {
   };
 }
 
-/** `containerStatuses` is replaced whole; so are lists within it. */
+/** `containerStatuses` and lists within it are replaced as a whole. */
 const pod: Readonly<Record<string, MergeKey>> = {
   ...container("spec.containers"),
   ...container("spec.initContainers"),
@@ -36,7 +36,7 @@ const pod: Readonly<Record<string, MergeKey>> = {
   "status.resourceClaimStatuses": { key: "name" },
 };
 
-/** By kind: what `patchStrategy` and `patchMergeKey` of the API's types say (k8s.io/api, v1.36). */
+/** By kind: `patchStrategy` and `patchMergeKey` of the API's types (k8s.io/api, v1.36). */
 const byKind: Readonly<Record<string, Readonly<Record<string, MergeKey>>>> = {
   Pod: pod,
   Node: {
@@ -51,7 +51,7 @@ const byKind: Readonly<Record<string, Readonly<Record<string, MergeKey>>>> = {
   CSINode: { "spec.drivers": { key: "name" } },
 };
 
-/** @param path names of the members from the object down, list indices left out: `spec.containers.env` */
+/** @param path member names without list indices: `spec.containers.env` */
 export function mergeKeyOf(kind: string, path: string): MergeKey | undefined {
   return byKind[kind]?.[path] ?? common[path];
 }

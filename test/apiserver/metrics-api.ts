@@ -12,14 +12,14 @@ interface Point {
   readonly memoryBytes: number;
 }
 
-/** By name: of nodes `""`, of containers `<namespace>/<pod>/<container>`. */
+/** By name: `""` for the node, `<namespace>/<pod>/<container>` for containers. */
 type Scrape = ReadonlyMap<string, Point>;
 
-/** Between the two scrapes that a rate is made of. */
+/** Between the two scrapes of a rate. */
 const windowMs = 1_200;
 const series = /^(node|container)_(cpu_usage_seconds_total|memory_working_set_bytes)(?:\{(.*)\})? (\S+) (\d+)$/gmu;
 
-/** `metrics.k8s.io`, as metrics-server serves it: scraped from kubelets, here when somebody asks. */
+/** `metrics.k8s.io` like metrics-server's, but scraped from kubelets on request. */
 export class MetricsApi {
   readonly #store: Store;
   readonly #kubelets: KubeletProxy;
@@ -29,7 +29,7 @@ export class MetricsApi {
     this.#kubelets = kubelets;
   }
 
-  /** Undefined for another group. @throws ApiError 404 for what is not measured */
+  /** Undefined for another group. @throws ApiError 404 for an unmeasured object */
   async answer(info: RequestInfo): Promise<Fields | undefined> {
     if (info.group !== "metrics.k8s.io") return undefined;
     if (info.resource === "nodes") return await this.#nodes(info);

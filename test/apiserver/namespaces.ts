@@ -13,8 +13,8 @@ function target(plural: string, namespace: string, name: string): Target {
 }
 
 /**
- * What the namespace controllers do: every namespace is furnished when it comes and emptied when it goes.
- * @param authority the certificate that signs this server, which pods find in their namespace
+ * The namespace controllers: create a new namespace's default objects, and empty a terminating one.
+ * @param authority the certificate of this server's authority, published to pods in each namespace
  */
 export function keepNamespaces(registry: Registry, authority: string): void {
   const keeper = new NamespaceKeeper(registry, authority);
@@ -31,7 +31,7 @@ class NamespaceKeeper {
     this.#authority = authority;
   }
 
-  /** What it does, it does once the change that it is told of is over: whose event comes first. */
+  /** Deferred until after the triggering change, so that the change's event comes first. */
   look({ resource, previous, current, deleted }: StoreEvent): void {
     const { name, namespace = "", deletionTimestamp } = current.metadata;
     if (resource === "namespaces" && previous === undefined) {
@@ -68,7 +68,7 @@ class NamespaceKeeper {
         if (!gone) left++;
       }
     }
-    // What goes with grace calls again when it has gone.
+    // Objects with a grace period trigger another call when they are removed.
     if (left === 0) store.remove("namespaces", name);
   }
 }

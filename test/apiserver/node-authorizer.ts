@@ -6,7 +6,7 @@ import type { Store } from "./store.ts";
 
 const read = ["get", "list", "watch"];
 
-/** What every node may, whatever the object (bootstrappolicy.NodeRules of 1.36, without what has a rule of its own). */
+/** Permissions of every node for any object (bootstrappolicy.NodeRules of 1.36, without those with their own rule). */
 const nodeRules: readonly Rule[] = [
   { verbs: ["create"], groups: ["authentication.k8s.io"], resources: ["tokenreviews"] },
   {
@@ -26,13 +26,13 @@ const nodeRules: readonly Rule[] = [
   { verbs: read, groups: ["node.k8s.io"], resources: ["runtimeclasses"] },
 ];
 
-/** The node whose kubelet a user is; undefined for all others. */
+/** The node of a kubelet's user; undefined for other users. */
 export function nodeNameOf(user: User): string | undefined {
   if (!user.groups.includes("system:nodes")) return undefined;
   return /^system:node:(?<name>.+)$/.exec(user.name)?.groups?.["name"];
 }
 
-/** The node authorizer: what a kubelet may is what its own node and the pods on it need. */
+/** The node authorizer: permits a kubelet what its node and the pods on it need. */
 export class NodeAuthorizer {
   readonly #store: Store;
 
@@ -85,7 +85,7 @@ export class NodeAuthorizer {
     if (name === "") return "No Object name found";
     const inNamespace = this.#podsOf(node).filter((pod) => pod.metadata.namespace === namespace);
     if (inNamespace.some((pod) => referencesOf(pod).get(resource)?.has(name) === true)) return true;
-    // A pod's claim needs the pull secrets of its account, too.
+    // The pull secrets of a pod's account are readable, too.
     const accounts = inNamespace.map((pod) =>
       this.#store.get("serviceaccounts", `${namespace}/${textAt(pod, "spec.serviceAccountName")}`),
     );

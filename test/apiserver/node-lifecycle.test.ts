@@ -16,7 +16,7 @@ const readiness = (node: ApiObject | undefined): string =>
 const condition = (type: string, status: string): Fields => ({ status: { conditions: [{ type, status }] } });
 
 describe("nodes", () => {
-  it("are tainted as their conditions are, and keep other taints", async () => {
+  it("get taints for their conditions, and keep other taints", async () => {
     await using server = await TestApiServer.start();
     const becomes = async (...wanted: string[]): Promise<unknown> =>
       server.admin.until("nodes", "node1", (node) => taints(node).join() === wanted.join());
@@ -28,7 +28,7 @@ describe("nodes", () => {
     server.admin.patch("nodes", "node1", { spec: { unschedulable: true } });
     await becomes("mine", "node.kubernetes.io/disk-pressure", "node.kubernetes.io/unschedulable");
   });
-  it("that fall silent become unknown, and known again when they are heard of", async () => {
+  it("become unknown when they are silent, and known again with the next heartbeat", async () => {
     await using server = await TestApiServer.start({ nodeSilenceMs: 150 });
     server.admin.create(nodeNamed("node1", { ready: true }));
     server.admin.create(nodeNamed("node2", { ready: true }));

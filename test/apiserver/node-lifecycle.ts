@@ -2,7 +2,7 @@ import { later } from "./later.ts";
 import { type ApiObject, at, type Fields, fieldsAt, itemsAt, sameJson, textAt, timestamp } from "./objects.ts";
 import type { Store, StoreEvent } from "./store.ts";
 
-/** The taint that goes with a condition of this status. */
+/** Taints by condition and status. */
 const taintsByCondition: readonly (readonly [type: string, status: string, taint: string])[] = [
   ["Ready", "False", "not-ready"],
   ["Ready", "Unknown", "unreachable"],
@@ -14,7 +14,7 @@ const taintsByCondition: readonly (readonly [type: string, status: string, taint
 const prefix = "node.kubernetes.io/";
 const managed = new Set([...taintsByCondition.map(([, , taint]) => prefix + taint), `${prefix}unschedulable`]);
 
-/** The taints that a node shall have for its state, and its others. */
+/** A node's desired taints: those for its state, and its others. */
 function taintsOf(node: ApiObject): readonly Fields[] {
   const old = itemsAt(node, "spec.taints");
   const status = (type: string): string =>
@@ -31,11 +31,11 @@ function taintsOf(node: ApiObject): readonly Fields[] {
   return [...kept, ...missing.map((key) => ({ key, effect: "NoSchedule", timeAdded: timestamp() }))];
 }
 
-/** The beginnings of the node lifecycle controller: taints by condition, and nodes that fall silent. It evicts nothing. */
+/** A minimal node lifecycle controller: taints by condition, and silent nodes. It evicts nothing. */
 class NodeLifecycle {
   readonly #store: Store;
   readonly #silenceMs: number;
-  /** When a node was last heard of, by its name. */
+  /** Time of the last heartbeat by node name. */
   readonly #heardMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -61,7 +61,7 @@ class NodeLifecycle {
       this.#heardMs.set(current.metadata.name, performance.now());
     }
     if (resource !== "nodes") return;
-    // What a kubelet says of itself is a sign of life, what this one writes about it is none.
+    // Only the kubelet's own writes are heartbeats, not this controller's.
     const beat = (node: ApiObject | undefined): Fields => ({
       beats: itemsAt(node, "status.conditions").map((each) => each["lastHeartbeatTime"] ?? ""),
     });
@@ -94,9 +94,9 @@ class NodeLifecycle {
 }
 
 /**
- * Keeps nodes' taints as their conditions are, and marks a node that falls silent as unknown.
- * @param silenceMs without a renewed lease or status (50 s in a real cluster); infinite: nodes may be silent
- * @returns what ends it
+ * Maintains taints for nodes' conditions, and marks silent nodes as unknown.
+ * @param silenceMs maximum time without a renewed lease or status (50 s in a real cluster); may be infinite
+ * @returns stops it
  */
 export function watchNodes(store: Store, silenceMs: number): Disposable {
   const lifecycle = new NodeLifecycle(store, silenceMs);

@@ -6,7 +6,7 @@ import { referencesOf } from "./references.ts";
 import type { Admission, Change } from "./registry.ts";
 import type { Store } from "./store.ts";
 
-/** Labels of Kubernetes' own domains that a kubelet may set on its node (kubeletapis.IsKubeletLabel). */
+/** Labels in Kubernetes' domains that a kubelet may set on its node (kubeletapis.IsKubeletLabel). */
 const kubeletLabels = new Set([
   "kubernetes.io/hostname",
   "kubernetes.io/os",
@@ -21,7 +21,7 @@ const kubeletLabels = new Set([
   "failure-domain.beta.kubernetes.io/region",
 ]);
 
-/** What messages call the resources that pods refer to. */
+/** Names of resources in messages. */
 const spoken: Readonly<Record<string, string>> = { serviceaccounts: "service accounts" };
 
 function isWithin(label: string, parent: string): boolean {
@@ -43,7 +43,10 @@ function forbiddenLabels(draft: Fields, old: ApiObject | undefined): string[] {
   return [...names].filter((name) => now[name] !== before[name] && isForbiddenLabel(name)).toSorted();
 }
 
-/** The admission of that name: a kubelet changes its own node, the status of its own pods, and its own mirror pods. */
+/**
+ * The NodeRestriction admission: a kubelet may change its own node, the status of its own pods, and its own mirror
+ * pods.
+ */
 export class NodeRestriction {
   readonly #store: Store;
 
@@ -131,7 +134,7 @@ export class NodeRestriction {
     if (target.name !== node) return `node ${quoted} is not allowed to modify node ${JSON.stringify(target.name)}`;
     if (draft === undefined) return undefined;
     if (operation === "create") {
-      // Other labels of Kubernetes' own domains are a kubelet's to refuse, when it registers.
+      // Kubelets themselves reject other labels in Kubernetes' domains at registration.
       const labels = forbiddenLabels(draft, undefined).filter(isRestrictedLabel).join(", ");
       return labels === "" ? undefined : `node ${quoted} is not allowed to set the following labels: ${labels}`;
     }
@@ -158,7 +161,7 @@ export class NodeRestriction {
     return `node ${JSON.stringify(node)} is not allowed to update fields other than status.quantity and status.conditions`;
   }
 
-  /** A node asks for certificates of its own name alone. */
+  /** A node may request certificates only for its own name. */
   #certificate(node: string, { operation, draft }: Change): string | undefined {
     const signers = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
     if (operation !== "create" || draft === undefined) return undefined;

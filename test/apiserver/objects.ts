@@ -1,6 +1,6 @@
-/** JSON objects as the API holds them, and how to look into them without believing their shape. */
+/** JSON objects of the API, and access to them without assumptions about their shape. */
 
-/** What JSON can hold; `undefined` is a member that is not there. */
+/** A JSON value; `undefined`: a missing member. */
 export type Json = string | number | boolean | null | readonly Json[] | Fields;
 
 export interface Fields {
@@ -35,7 +35,7 @@ export interface ObjectMeta extends Fields {
   readonly finalizers?: readonly string[];
 }
 
-/** An object of the API as it is stored: complete metadata, never changed in place. */
+/** A stored API object: complete metadata, immutable. */
 export interface ApiObject extends Fields {
   readonly apiVersion: string;
   readonly kind: string;
@@ -46,7 +46,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The member at a path such as `"spec.nodeName"`; undefined where the path leaves the objects. */
+/** The member at a path such as `"spec.nodeName"`; undefined if missing. */
 export function at(value: Json | undefined, path: string): Json | undefined {
   let found: Json | undefined = value;
   for (const name of path.split(".")) {
@@ -73,7 +73,7 @@ export function itemsAt(value: Json | undefined, path: string): readonly Fields[
   return listAt(value, path).filter(isFields);
 }
 
-/** The text at a path, or `""`, which the API does not tell from a missing one. */
+/** The text at a path, or `""`: the API does not distinguish empty from missing. */
 export function textAt(value: Json | undefined, path: string): string {
   const found = at(value, path);
   return typeof found === "string" ? found : "";
@@ -89,7 +89,7 @@ export function draftOf(value: Fields): Draft {
   return structuredClone<Draft>(value);
 }
 
-/** The part of a draft at a path that is an object itself; undefined for all else. */
+/** The object at a path of a draft; undefined for other values. */
 export function draftIn(draft: Fields, path: string): Draft | undefined {
   const found = at(draft, path);
   return isFields(found) ? found : undefined;
@@ -100,7 +100,7 @@ export function draftsAt(draft: Fields, path: string): readonly Draft[] {
   return itemsAt(draft, path);
 }
 
-/** The object of this name in a draft, made if it is not there. */
+/** The object of this name in a draft, created if missing. */
 export function draftAt(draft: Draft, name: string): Draft {
   const found = draft[name];
   if (isFields(found)) return found;
@@ -109,7 +109,7 @@ export function draftAt(draft: Draft, name: string): Draft {
   return made;
 }
 
-/** Freezes a value through and through. */
+/** Freezes a value recursively. */
 export function freeze<T extends Json>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     for (const member of Object.values(value)) if (member !== undefined) freeze(member);
@@ -118,7 +118,7 @@ export function freeze<T extends Json>(value: T): T {
   return value;
 }
 
-/** Whether two values are the same JSON, whatever the order of their members. */
+/** Whether two JSON values are equal, in any order of members. */
 export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -131,7 +131,7 @@ export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   return [...names].every((name) => sameJson(left[name], right[name]));
 }
 
-/** Now, as the API writes times: RFC 3339 with whole seconds. */
+/** A time in the API's format: RFC 3339 with whole seconds. */
 export function timestamp(ms: number = Date.now()): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 }

@@ -5,14 +5,14 @@ import { apiVersionOf, type Resource } from "./resource.ts";
 import type { Scalar, Schema } from "./schema.ts";
 import { schemas } from "./schemas.ts";
 
-/** Queries of a change that this server understands; clients look here before they use them. */
+/** Supported query parameters of changes; clients check them before use. */
 const parameters: readonly Fields[] = ["dryRun", "fieldManager", "fieldValidation"].map((name) => ({
   name,
   in: "query",
   schema: { type: "string", uniqueItems: true },
 }));
 
-/** What documents tell of a resource, whether it is stored or only answered. */
+/** A resource in the documents, stored or virtual. */
 type Described = Pick<Resource, "group" | "version" | "plural" | "kind" | "namespaced">;
 
 function pathOf({ group, version, plural, namespaced }: Described): string {
@@ -24,7 +24,7 @@ function documentPath(resource: Described): string {
   return resource.group === "" ? `api/${resource.version}` : `apis/${apiVersionOf(resource)}`;
 }
 
-/** By the type of a value: how OpenAPI calls it. */
+/** OpenAPI types by scalar type. */
 const scalars: Readonly<Record<Scalar, Fields>> = {
   string: { type: "string" },
   integer: { type: "integer", format: "int64" },
@@ -45,7 +45,7 @@ function schemaOf(schema: Schema): Fields {
   return { type: "object", properties: Object.fromEntries(members) as Fields };
 }
 
-/** Members are told as they are checked: of the kinds that have a schema, in the version that is stored. */
+/** Only kinds with a schema have members, in the stored version. */
 function componentOf(resource: Described): Fields {
   const { group, version, kind } = resource;
   const isStored = resourceOf(apiVersionOf(resource), kind)?.conversion === undefined;
@@ -61,12 +61,12 @@ function componentOf(resource: Described): Fields {
   };
 }
 
-/** The document of one group and version: operations with their kinds and parameters, and schemas. */
+/** The document of a group and version: operations with kinds and parameters, and schemas. */
 function document(resources: readonly Described[]): Fields {
   const paths = resources.map((resource): [string, Fields] => {
     const { group, version, kind } = resource;
     const operation = { parameters, responses: {}, "x-kubernetes-group-version-kind": { group, version, kind } };
-    // kubectl looks at `patch` alone to see whether the server validates, of what can only be created, too.
+    // kubectl looks only at `patch` to detect validation, even for resources that can only be created.
     return [pathOf(resource), { get: operation, put: operation, patch: operation, delete: operation }];
   });
   const components = resources.map((each): [string, Fields] => [
@@ -81,7 +81,7 @@ function document(resources: readonly Described[]): Fields {
   };
 }
 
-/** Answers `/openapi/v3` and what is below it, as much as kubectl needs; undefined for every other path. */
+/** Serves `/openapi/v3` and paths below it, as far as kubectl needs; undefined for every other path. */
 export function describeApi(path: string): Fields | undefined {
   const all: readonly Described[] = [...catalog, ...virtualResources];
   if (path === "/openapi/v3") {

@@ -16,7 +16,7 @@ describe("a JSON merge patch", () => {
     [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
   ];
   for (const [target, patch, merged] of samples) {
-    it(`makes ${JSON.stringify(merged)} of ${JSON.stringify(target)} and ${JSON.stringify(patch)}`, () => {
+    it(`turns ${JSON.stringify(target)} and ${JSON.stringify(patch)} into ${JSON.stringify(merged)}`, () => {
       assert.deepEqual(mergePatch(target, patch), merged);
     });
   }
@@ -40,13 +40,13 @@ describe("a JSON patch", () => {
     [{ a: 1 }, [{ op: "replace", path: "", value: { c: 3 } }], { c: 3 }],
   ];
   for (const [target, patch, patched] of samples) {
-    it(`makes ${JSON.stringify(patched)} by ${JSON.stringify(patch)}`, () => {
+    it(`${JSON.stringify(patch)} gives ${JSON.stringify(patched)}`, () => {
       const before = JSON.stringify(target);
       assert.deepEqual(jsonPatch(target, patch), patched);
       assert.equal(JSON.stringify(target), before, "what was patched is as it was");
     });
   }
-  it("is refused when an operation does not apply", () => {
+  it("is rejected if an operation does not apply", () => {
     const refused: readonly Json[] = [
       [{ op: "test", path: "/a", value: 2 }],
       [{ op: "remove", path: "/b" }],
@@ -65,7 +65,7 @@ describe("a JSON patch", () => {
 describe("a strategic merge patch", () => {
   const patch = (original: Fields, change: Fields): Fields => strategicMerge("Pod", original, change);
 
-  it("merges containers by name and their variables too", () => {
+  it("merges containers and their variables by name", () => {
     const original = {
       spec: { containers: [{ name: "a", image: "a:1", env: [{ name: "X", value: "1" }] }, { name: "b" }] },
     };
@@ -87,12 +87,12 @@ describe("a strategic merge patch", () => {
       },
     });
   });
-  it("replaces lists without a merge key whole, as container statuses", () => {
+  it("replaces lists without a merge key, such as container statuses", () => {
     const original = { status: { containerStatuses: [{ name: "a" }, { name: "b" }] } };
     const change = { status: { containerStatuses: [{ name: "b", ready: true }] } };
     assert.deepEqual(patch(original, change), change);
   });
-  it("updates conditions by type, in the order that is asked for", () => {
+  it("updates conditions by type, in the requested order", () => {
     const original = {
       status: {
         conditions: [
@@ -138,7 +138,7 @@ describe("a strategic merge patch", () => {
     const replaced = patch(original, { spec: { containers: [{ name: "z" }, { $patch: "replace" }] } });
     assert.deepEqual(replaced, { spec: { containers: [{ name: "z" }], hostname: "h" } });
   });
-  it("keeps only the retained keys of a volume that changes its kind", () => {
+  it("keeps only the retained keys of a volume that changes its type", () => {
     const original = { spec: { volumes: [{ name: "v", emptyDir: {} }] } };
     const change = { spec: { volumes: [{ name: "v", $retainKeys: ["name", "hostPath"], hostPath: { path: "/x" } }] } };
     assert.deepEqual(patch(original, change), { spec: { volumes: [{ name: "v", hostPath: { path: "/x" } }] } });
@@ -154,7 +154,7 @@ describe("a strategic merge patch", () => {
       metadata: { labels: { c: "3" } },
     });
   });
-  it("is refused when an item lacks its key", () => {
+  it("is rejected if an item lacks its key", () => {
     assert.throws(() => patch({ spec: {} }, { spec: { containers: [{ image: "x" }] } }), { code: 400 });
     assert.throws(() => patch({}, { $patch: "explode" }), { code: 400 });
   });

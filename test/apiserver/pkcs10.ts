@@ -9,11 +9,11 @@ export interface SigningRequest {
   readonly publicKey: KeyObject;
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
-  /** Whether it asks for names of other kinds: mail addresses, URIs. */
+  /** Whether it requests other kinds of names: mail addresses, URIs. */
   readonly hasOtherNames: boolean;
 }
 
-/** The hash of each signature algorithm; `null`: the algorithm says it itself. */
+/** Hashes by signature algorithm; `null`: implied by the algorithm. */
 const hashes: Readonly<Record<string, string | null>> = {
   "1.2.840.10045.4.3.2": "sha256",
   "1.2.840.10045.4.3.3": "sha384",
@@ -49,7 +49,7 @@ function ipText(bytes: Buffer): string {
   return (bytes.toString("hex").match(/.{4}/g) ?? []).map((group) => group.replace(/^0+(?=.)/, "")).join(":");
 }
 
-/** The general names of the subject alternative name extension that the attributes ask for. */
+/** The general names in the requested subject alternative name extension. */
 function readNames(
   attributes: DerElement | undefined,
 ): Pick<SigningRequest, "dnsNames" | "ipAddresses" | "hasOtherNames"> {
@@ -82,13 +82,13 @@ function parse(bytes: Buffer): SigningRequest {
   }
   if (hash === undefined) throw new Error("its signature algorithm is not known");
   const publicKey = createPublicKey({ key: key.whole, format: "der", type: "spki" });
-  // The first byte of a bit string counts the bits that are not used.
+  // The first byte of a bit string is its number of unused bits.
   if (!verify(hash, info.whole, publicKey, signature.content.subarray(1))) throw new Error("its signature is wrong");
   return { subject: readSubject(name), publicKey, ...readNames(attributes) };
 }
 
 /**
- * Reads the request of a CertificateSigningRequest and checks its signature.
+ * Decodes a CertificateSigningRequest's request and verifies its signature.
  * @param request `spec.request`: PEM in base64
  * @throws ApiError 400
  */

@@ -24,7 +24,7 @@ function tokenVolume(name: string): Draft {
   };
 }
 
-/** What becomes of a new pod through other objects: its account, its priority class and its runtime class. */
+/** Completes a new pod from other objects: its account, priority class and runtime class. */
 export class PodAdmission {
   readonly #store: Store;
 
@@ -34,7 +34,7 @@ export class PodAdmission {
 
   readonly admit: Admission = ({ operation, target, draft }: Change) => {
     if (operation !== "create" || target.resource.plural !== "pods" || draft === undefined) return;
-    // A mirror pod is what its node says.
+    // Mirror pods stay unchanged.
     if (fieldsAt(draft, "metadata.annotations")["kubernetes.io/config.mirror"] !== undefined) return;
     const subject = { group: "", resource: "pods", name: target.name };
     const spec = draftAt(draft, "spec");

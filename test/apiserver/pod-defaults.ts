@@ -15,7 +15,7 @@ function completeHttpGet(handler: Draft): void {
   get["scheme"] ??= "HTTP";
 }
 
-/** What asks for a limit asks for as much (defaults of v1.ResourceRequirements). */
+/** The default request is the limit (defaults of v1.ResourceRequirements). */
 function completeResources(resources: Draft): void {
   const limits = resources["limits"];
   if (!isFields(limits)) return;
@@ -67,7 +67,7 @@ function completeVolume(volume: Draft): void {
   if (Object.keys(volume).length === 1) volume["emptyDir"] = {};
 }
 
-/** Quality of service by the resources of all containers; amounts are compared as they are written. */
+/** QoS class by the resources of all containers; quantities are compared as texts. */
 export function qosClass(pod: Fields): string {
   const containers = [...itemsAt(pod, "spec.containers"), ...itemsAt(pod, "spec.initContainers")];
   const amounts = (container: Fields, name: string): string => {
@@ -80,7 +80,7 @@ export function qosClass(pod: Fields): string {
   return kinds.every((kind) => kind === "same") ? "Guaranteed" : "Burstable";
 }
 
-/** A pod stays for a while on a node that is not ready, unless it says otherwise (DefaultTolerationSeconds). */
+/** Default tolerations for nodes that are not ready (DefaultTolerationSeconds). */
 export function completeTolerations(spec: Draft): void {
   const tolerations = [...itemsAt(spec, "tolerations")];
   for (const condition of ["not-ready", "unreachable"]) {

@@ -7,7 +7,7 @@ import { nodeNamed, podNamed, TestClient } from "./testing.ts";
 const pods = "/api/v1/namespaces/default/pods";
 const strategic = "application/strategic-merge-patch+json";
 
-describe("the life of a pod", () => {
+describe("the lifecycle of a pod", () => {
   let server: TestApiServer;
   let client: TestClient;
   before(async () => {
@@ -19,14 +19,14 @@ describe("the life of a pod", () => {
     client[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });
-  /** Creates a pod and waits until it is on the node. */
+  /** Creates a pod and waits until it is bound. */
   async function scheduled(name: string, spec: Fields = {}, metadata: Fields = {}): Promise<Fields> {
     server.admin.create(podNamed(name, spec, metadata));
     const pod = await server.admin.until("pods", `default/${name}`, (each) => textAt(each, "spec.nodeName") !== "");
     return pod ?? {};
   }
 
-  it("begins complete: defaults, an account with its token, quality of service", () => {
+  it("begins with defaults, an account with its token, and a QoS class", () => {
     const resources = { limits: { cpu: "1", memory: "1Gi" } };
     const containers = [{ name: "app", image: "demo", resources, readinessProbe: { httpGet: { port: 80 } } }];
     const pod = server.admin.create(podNamed("complete", { containers, volumes: [{ name: "v" }], nodeName: "none" }));
@@ -47,7 +47,7 @@ describe("the life of a pod", () => {
     assert.throws(() => server.admin.create(podNamed("x", { serviceAccountName: "nobody" })), { code: 403 });
     assert.throws(() => server.admin.create(podNamed("x", { containers: [] })), /spec\.containers: Required value/);
   });
-  it("is refused by the fields that are wrong", () => {
+  it("is rejected with the invalid fields", () => {
     const mount = (name: string): Fields => ({ name, mountPath: `/${name}` });
     const container = (name: string, ...mounts: string[]): Fields => ({
       name,
@@ -74,7 +74,7 @@ describe("the life of a pod", () => {
       /spec\.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"/,
     );
   });
-  it("may be changed in few ways, and gets tolerations that it needs again", async () => {
+  it("permits few changes, and gets removed default tolerations back", async () => {
     await scheduled("steady", { tolerations: [{ key: "own", operator: "Exists" }] });
     const patch = async (spec: Fields): Promise<string> => {
       const answer = await client.request("PATCH", `${pods}/steady`, { contentType: strategic, body: { spec } });
@@ -87,7 +87,7 @@ describe("the life of a pod", () => {
     assert.equal(await patch({ activeDeadlineSeconds: 100 }), "");
     assert.match(await patch({ activeDeadlineSeconds: 200 }), /must be less than or equal to previous value/);
   });
-  it("is not evicted while it runs when two budgets have it", async () => {
+  it("is not evicted while it runs if two budgets select it", async () => {
     for (const name of ["one", "two"]) {
       const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name } };
       server.admin.create({ ...budget, spec: { selector: { matchLabels: { app: "twice" } } } });
@@ -106,7 +106,7 @@ describe("the life of a pod", () => {
     const granted = await client.request("POST", `${pods}/twice/eviction`, { body: eviction });
     assert.equal(granted.code, 201, "what has not begun to run disrupts nobody");
   });
-  it("waits for a node that is ready, chosen and tolerated", async () => {
+  it("waits for a node that is ready, selected and tolerated", async () => {
     server.admin.create(podNamed("picky", { nodeSelector: { disk: "ssd" } }));
     const waiting = await server.admin.until(
       "pods",
@@ -124,7 +124,7 @@ describe("the life of a pod", () => {
     const bound = await server.admin.until("pods", "default/picky", (pod) => textAt(pod, "spec.nodeName") === "node1");
     assert.equal(itemsAt(bound, "status.conditions")[0]?.["status"], "True");
   });
-  it("ends with grace: marked, shortened, and gone when its node confirms by UID", async () => {
+  it("ends gracefully: is marked, shortened, and removed when its node confirms the UID", async () => {
     const pod = await scheduled("graceful");
     const path = `${pods}/graceful`;
     const marked = await client.request("DELETE", path);
@@ -146,7 +146,7 @@ describe("the life of a pod", () => {
     assert.equal((await client.request("DELETE", path, { body: confirm(textAt(pod, "metadata.uid")) })).code, 200);
     assert.equal((await client.get(path)).code, 404);
   });
-  it("is gone at once when no node has it, or when it is done", async () => {
+  it("is removed at once if it is unbound or has ended", async () => {
     server.admin.create(podNamed("nowhere", { schedulerName: "none" }));
     await client.request("DELETE", `${pods}/nowhere`);
     assert.equal((await client.get(`${pods}/nowhere`)).code, 404);
@@ -155,7 +155,7 @@ describe("the life of a pod", () => {
     await client.request("DELETE", `${pods}/done`);
     assert.equal((await client.get(`${pods}/done`)).code, 404);
   });
-  it("is held by its finalizers", async () => {
+  it("is kept by its finalizers", async () => {
     await scheduled("held", {}, { finalizers: ["example.com/hold"] });
     await client.request("DELETE", `${pods}/held`, { body: { gracePeriodSeconds: 0 } });
     assert.equal(at(server.admin.get("pods", "default/held"), "metadata.deletionGracePeriodSeconds"), 0);
@@ -164,7 +164,7 @@ describe("the life of a pod", () => {
     });
     assert.equal(server.admin.find("pods", "default/held"), undefined);
   });
-  it("keeps status and spec to their own endpoints", async () => {
+  it("changes status and spec only through their own endpoints", async () => {
     await scheduled("parts");
     const patch = async (path: string, body: Fields): Promise<{ code: number; body: Fields }> =>
       client.request("PATCH", `${pods}/parts${path}`, { contentType: strategic, body });
@@ -180,7 +180,7 @@ describe("the life of a pod", () => {
     const wrongUid = await patch("/status", { metadata: { uid: "another" }, status: {} });
     assert.deepEqual([wrongUid.code, itemsAt(wrongUid.body, "details.causes")[0]?.["field"]], [422, "metadata.uid"]);
   });
-  it("gets debug containers and new resources by subresources alone", async () => {
+  it("gets ephemeral containers and new resources only through subresources", async () => {
     await scheduled("grown");
     const patch = async (subresource: string, body: Fields): Promise<Fields> =>
       (await client.request("PATCH", `${pods}/grown/${subresource}`, { contentType: strategic, body })).body;
@@ -201,16 +201,16 @@ describe("the life of a pod", () => {
     assert.equal(at(resized, "spec.hostname"), undefined);
     assert.equal(at(resized, "metadata.generation"), 2);
   });
-  it("changes nothing in a dry run", async () => {
+  it("stays unchanged in a dry run", async () => {
     assert.equal((await client.request("POST", `${pods}?dryRun=All`, { body: podNamed("imagined") })).code, 201);
     assert.equal((await client.get(`${pods}/imagined`)).code, 404);
   });
-  it("may lose its namespace at once", async () => {
+  it("allows its namespace to be removed at once", async () => {
     server.admin.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "brief" } });
     server.admin.delete("namespaces", "brief");
     await server.admin.until("namespaces", "brief", (found) => found === undefined);
   });
-  it("goes with its owner, and with its namespace", async () => {
+  it("is removed with its owner, and with its namespace", async () => {
     const owner = server.admin.create(nodeNamed("node2"));
     const { uid } = owner.metadata;
     const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "node2", uid, controller: true }];

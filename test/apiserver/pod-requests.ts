@@ -26,7 +26,7 @@ export function withCondition(object: ApiObject, type: string, status: string, r
   return { ...object, status: { ...fieldsAt(object, "status"), conditions: [...others, condition] } };
 }
 
-/** Binds a pod to a node, as the scheduler asks for. @throws ApiError 404, 409 when it is bound or going */
+/** Binds a pod to a node. @throws ApiError 404, 409 if it is bound or terminating */
 export function bindPod(registry: Registry, target: Target, node: string): Fields {
   const pod = registry.get(target);
   const bindings = { group: "", resource: "pods/binding", name: target.name };
@@ -41,7 +41,10 @@ export function bindPod(registry: Registry, target: Target, node: string): Field
   return success;
 }
 
-/** Deletes a pod unless it runs and that would break a disruption budget. @throws ApiError 429 when it would, 500 for two budgets */
+/**
+ * Deletes a pod, unless it runs and a disruption budget forbids that. @throws ApiError 429 if forbidden, 500 for two
+ * budgets
+ */
 export function evictPod(registry: Registry, target: Target, eviction: Fields, caller: Caller): Fields {
   const pod = registry.find(target);
   if (pod === undefined) throw notFound({ group: "", resource: "pods", name: target.name });

@@ -23,7 +23,7 @@ describe("the status of a pod", () => {
   ];
   for (const [spec, before, after, refused] of samples) {
     const words = `${JSON.stringify(spec)}: ${JSON.stringify(before)} to ${JSON.stringify(after)}`;
-    it(`${refused ? "may not" : "may"} go with ${words}`, () => {
+    it(`${refused ? "rejects" : "accepts"} ${words}`, () => {
       const fields = statusProblems(podThat(spec, after), podThat(spec, before)).map(([field]) => field);
       assert.deepEqual(fields, refused ? ["status.containerStatuses[0].state"] : []);
     });

@@ -1,13 +1,13 @@
 import { type ApiObject, at, type Fields, itemsAt, numberAt, textAt } from "./objects.ts";
 import type { Problem } from "./resource.ts";
 
-/** Whether a container that ended so does not run again. */
+/** Whether a container with this status has ended for good. */
 function isOver(status: Fields, policy: string): boolean {
   if (at(status, "state.terminated") === undefined) return false;
   return policy === "Never" || (policy === "OnFailure" && numberAt(status, "state.terminated.exitCode") === 0);
 }
 
-/** What a pod's status may not say after what it said (ValidatePodStatusUpdate): what has ended for good stays so. */
+/** Forbidden changes of a pod's status (ValidatePodStatusUpdate): a container that has ended for good stays ended. */
 export function statusProblems(pod: Fields, old: ApiObject): Problem[] {
   const problems: Problem[] = [];
   const podPolicy = textAt(old, "spec.restartPolicy");
@@ -16,7 +16,7 @@ export function statusProblems(pod: Fields, old: ApiObject): Problem[] {
     for (const before of itemsAt(old, `status.${list}`)) {
       const container = itemsAt(old, `spec.${containers}`).find(({ name }) => name === before["name"]);
       const own = textAt(container, "restartPolicy");
-      // What runs beside the others runs again whatever the pod's policy.
+      // Sidecars restart whatever the pod's policy.
       if (own === "Always" || itemsAt(container, "restartPolicyRules").length > 0) continue;
       const policy = own || podPolicy;
       if (!isOver(before, policy)) continue;

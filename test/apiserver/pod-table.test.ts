@@ -19,7 +19,7 @@ interface Scene {
   readonly phase?: string;
   readonly reason?: string;
   readonly inits?: readonly Fields[];
-  /** Names of init containers that run beside the others. */
+  /** Names of sidecars. */
   readonly beside?: readonly string[];
   readonly containers?: readonly Fields[];
   readonly conditions?: readonly Fields[];
@@ -47,7 +47,7 @@ function podOf({ phase = "Running", reason, inits = [], beside = [], containers 
 const notYet = container("app", waiting("PodInitializing"));
 const done = container("done", ended(0, "Completed"));
 
-/** What is printed as READY, STATUS and RESTARTS. */
+/** The printed READY, STATUS and RESTARTS. */
 const rows: readonly (readonly [name: string, scene: Scene, printed: string])[] = [
   ["a pod that runs", { containers: [up("app")] }, "1/1 Running 0"],
   ["a sidecar counts", { inits: [up("proxy")], beside: ["proxy"], containers: [up("app")] }, "2/2 Running 0"],
@@ -140,14 +140,14 @@ const rows: readonly (readonly [name: string, scene: Scene, printed: string])[] 
   ],
 ];
 
-describe("what is printed of a pod", () => {
+describe("printed columns of a pod", () => {
   for (const [name, scene, printed] of rows) {
     it(name, () => {
       const { ready, status, restarts } = podCells(podOf(scene));
       assert.equal(`${ready} ${status} ${restarts}`, printed);
     });
   }
-  it("tells ages in two units while the greater one is small", () => {
+  it("prints ages in two units while the larger one is small", () => {
     const now = Date.parse("2026-01-02T03:04:05Z");
     const told = (seconds: number): string => age(new Date(now - seconds * 1000).toISOString(), now);
     const minutes = [119, 120, 599, 600].map(told);

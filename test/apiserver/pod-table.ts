@@ -1,11 +1,10 @@
 import { age } from "./ages.ts";
 import { at, type Fields, itemsAt, numberAt, textAt } from "./objects.ts";
 
-/** What `kubectl get pods` prints of a pod's containers. */
 interface PodCells {
   /** `"1/2"` */
   readonly ready: string;
-  /** One word: the phase, or what the containers wait for or ended with. */
+  /** One word: the phase, or the containers' reason. */
   readonly status: string;
   /** `"3 (24s ago)"` */
   readonly restarts: string;
@@ -26,7 +25,7 @@ function sumOfRestarts(statuses: readonly Fields[]): string {
   return count === 0 || latest === undefined ? String(count) : `${count} (${age(latest)} ago)`;
 }
 
-/** How a container ended, in a word; undefined while it has not. */
+/** How a container ended, in a word; undefined: it has not. */
 function ending(status: Fields): string | undefined {
   if (at(status, "state.terminated") === undefined) return undefined;
   const signal = numberAt(status, "state.terminated.signal") ?? 0;
@@ -38,13 +37,12 @@ function hasFailed(status: Fields): boolean {
   return ending(status) !== undefined && numberAt(status, "state.terminated.exitCode") !== 0;
 }
 
-/** The init containers that run on beside the others. */
 function sidecars(pod: Fields): ReadonlySet<unknown> {
   const inits = itemsAt(pod, "spec.initContainers");
   return new Set(inits.filter((each) => each["restartPolicy"] === "Always").map(({ name }) => name));
 }
 
-/** The init container that the pod's start waits for, by its place; -1 when it waits for none. */
+/** The index of the init container that the pod's start waits for; -1: none. */
 function currentInit(pod: Fields): number {
   const beside = sidecars(pod);
   return itemsAt(pod, "status.initContainerStatuses").findIndex((status) => {
@@ -60,7 +58,7 @@ function initStatus(pod: Fields, index: number): string {
   return inOrder ? `Init:${index}/${itemsAt(pod, "spec.initContainers").length}` : `Init:${reason}`;
 }
 
-/** The word of the first container that has one; undefined when they all just run. */
+/** The word of the first container that has one; undefined: all run normally. */
 function containersStatus(pod: Fields): string | undefined {
   const statuses = itemsAt(pod, "status.containerStatuses");
   const words = statuses.map((each) => textAt(each, "state.waiting.reason") || ending(each));
@@ -72,7 +70,7 @@ function containersStatus(pod: Fields): string | undefined {
   return failed === undefined ? (runs ? "NotReady" : word) : ending(failed);
 }
 
-/** What the pod itself says, before its containers are asked. */
+/** The pod's own word, before its containers'. */
 function ownStatus(pod: Fields): string {
   const isGated = itemsAt(pod, "status.conditions").some(
     (each) => each["type"] === "PodScheduled" && each["reason"] === "SchedulingGated",
@@ -86,7 +84,7 @@ function goingStatus(pod: Fields): string | undefined {
   return ["Succeeded", "Failed"].includes(textAt(pod, "status.phase")) ? undefined : "Terminating";
 }
 
-/** What `kubectl get pods` prints of a pod's containers (printPod in pkg/printers/internalversion). */
+/** The columns of `kubectl get pods` about a pod's containers (printPod in pkg/printers/internalversion). */
 export function podCells(pod: Fields): PodCells {
   const inits = itemsAt(pod, "status.initContainerStatuses");
   const beside = sidecars(pod);

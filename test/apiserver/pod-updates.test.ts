@@ -7,7 +7,7 @@ const forever = { key: "a", operator: "Exists", effect: "NoExecute" };
 const brief = { ...forever, tolerationSeconds: 5 };
 const image = (name: string): Fields => ({ containers: [{ name: "app", image: name }] });
 
-/** Of each: `spec` before, what it becomes, and the field of the problem or `""`. */
+/** `spec` before and after, and the field of the problem or `""`. */
 const rows: readonly (readonly [name: string, old: Fields, spec: Fields, field: string])[] = [
   ["an image may change", image("a:1"), image("a:2"), ""],
   ["a host name may not change", { hostname: "a" }, { hostname: "b" }, "spec"],

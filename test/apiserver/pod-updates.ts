@@ -1,7 +1,7 @@
 import { draftOf, draftsAt, type Fields, itemsAt, numberAt, sameJson, textAt } from "./objects.ts";
 import type { Problem } from "./resource.ts";
 
-/** What an update may change of a pod's `spec`, and is judged apart. */
+/** A pod's `spec` without the fields that have their own rules. */
 function withoutMutable(spec: Fields): Fields {
   const rest = draftOf(spec);
   for (const name of ["activeDeadlineSeconds", "tolerations", "schedulingGates"]) delete rest[name];
@@ -13,7 +13,7 @@ function withoutMutable(spec: Fields): Fields {
 
 const maxSeconds = 2 ** 31 - 1;
 
-/** A deadline may be set, and come sooner. */
+/** A deadline may be set, and decreased. */
 function deadlineProblem(spec: Fields, old: Fields): string | undefined {
   const [wanted, before] = [spec, old].map((each) => numberAt(each, "activeDeadlineSeconds"));
   if (wanted === undefined) {
@@ -35,7 +35,7 @@ function keepsTolerations(spec: Fields, old: Fields): boolean {
   return itemsAt(old, "tolerations").every((each) => wanted.some((other) => sameJson(other, untimed(each))));
 }
 
-/** Gates may be opened alone. */
+/** Scheduling gates may only be removed. */
 function gateProblems(spec: Fields, old: Fields): Problem[] {
   const known = new Set(itemsAt(old, "schedulingGates").map(({ name }) => name));
   return itemsAt(spec, "schedulingGates").flatMap((gate, index): Problem[] => {
@@ -45,7 +45,7 @@ function gateProblems(spec: Fields, old: Fields): Problem[] {
   });
 }
 
-/** What an update of a pod may not do to its `spec` (ValidatePodUpdate). */
+/** Forbidden changes of a pod's `spec` (ValidatePodUpdate). */
 export function specProblems(spec: Fields, old: Fields): Problem[] {
   const deadline = deadlineProblem(spec, old);
   if (deadline !== undefined) return [["spec.activeDeadlineSeconds", deadline]];

@@ -32,7 +32,7 @@ function containerProblems(pod: Fields, list: string, names: Set<string>): Probl
   });
 }
 
-/** Mounts of volumes that the pod does not have. */
+/** Mounts of unknown volumes. */
 function mountProblems(pod: Fields, list: string): Problem[] {
   const volumes = new Set(itemsAt(pod, "spec.volumes").map(({ name }) => name));
   return itemsAt(pod, `spec.${list}`).flatMap((container, index) =>
@@ -66,7 +66,7 @@ function resizeProblems(pod: Fields, old: ApiObject): Problem[] {
   if (qosClass(pod) !== qosClass(old)) {
     problems.push(["spec", "Invalid value: Pod QOS Class may not change as a result of resizing"]);
   }
-  // Kubelets that can resize tell what the containers have.
+  // Kubelets that support resizes report containers' resources.
   const runs = itemsAt(old, "status.containerStatuses").find((each) => at(each, "state.running") !== undefined);
   if (runs !== undefined && runs["resources"] === undefined) {
     problems.push(["spec", "Forbidden: Pod running on node without support for resize"]);
@@ -82,7 +82,7 @@ function changeProblems(pod: Fields, old: ApiObject, subresource: string): Probl
   return [[`metadata.annotations[${mirror}]`, "Forbidden: may not add, change or remove mirror annotation"]];
 }
 
-/** Copies of `spec` what one subresource may change; everything else is put back. */
+/** Restores everything except the part of `spec` that a subresource may change. */
 function keepAllBut(draft: Draft, old: ApiObject, subresource: string): void {
   const given = fieldsAt(draft, "spec");
   const spec = draftOf(fieldsAt(old, "spec"));
@@ -112,7 +112,7 @@ export const podStrategy: Strategy = {
   },
   updateSubresource: (draft, old, subresource) => {
     keepAllBut(draft, old, subresource);
-    // Old kubelets corrupt owner references, so that this endpoint leaves them alone.
+    // Ignored here, because old kubelets corrupt owner references.
     if (subresource === "status") {
       draftAt(draft, "metadata")["ownerReferences"] = old.metadata.ownerReferences;
       draftAt(draft, "status")["qosClass"] = at(old, "status.qosClass");

@@ -1,6 +1,6 @@
-/** What kubectl's protobuf says by which number (the `generated.proto` files of k8s.io/api and apimachinery). */
+/** Field numbers of kubectl's protobuf messages (the `generated.proto` files of k8s.io/api and apimachinery). */
 
-/** What a field holds: a scalar, or a message by its description. */
+/** A field's type: a scalar or a message. */
 export type FieldType =
   | "string"
   | "bytes"
@@ -18,7 +18,7 @@ interface Field {
   readonly of?: "list" | "map";
 }
 
-/** A message by the numbers of its fields (the `generated.proto` files of k8s.io/api and apimachinery). */
+/** A message: fields by number. */
 export interface Message {
   readonly [number: number]: Field;
 }
@@ -111,7 +111,7 @@ const serviceSpec: Message = {
   18: list("clusterIPs"),
 };
 
-/** The kinds that kubectl's own commands send in this form. */
+/** The kinds that kubectl's own commands send as protobuf. */
 export const protobufKinds: Readonly<Record<string, Message>> = {
   Namespace: { 1: meta },
   ConfigMap: { 1: meta, 2: map("data"), 3: map("binaryData", "bytes"), 4: one("immutable", "boolean") },

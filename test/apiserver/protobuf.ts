@@ -2,7 +2,7 @@ import { ApiError } from "./api-error.ts";
 import { type Draft, type Fields, type Json, numberAt, textAt } from "./objects.ts";
 import { type FieldType, type Message, protobufKinds } from "./protobuf-kinds.ts";
 
-/** A field as it stands in the message: a number, or bytes. */
+/** An encoded field: a number, or bytes. */
 interface WireField {
   readonly number: number;
   readonly value: number | Buffer;
@@ -16,7 +16,7 @@ function readFields(bytes: Buffer): WireField[] {
     for (let shift = 0n; ; shift += 7n) {
       const byte = bytes[offset++] ?? 0;
       value += BigInt(byte & 0x7f) << shift;
-      // Negative numbers come as the 64 bits that they are.
+      // Negative numbers are 64-bit two's complement.
       if (byte < 0x80) return Number(BigInt.asIntN(64, value));
     }
   };
@@ -36,7 +36,7 @@ function readTime(bytes: Buffer): string | undefined {
   return typeof seconds === "number" ? new Date(seconds * 1000).toISOString().replace(".000Z", "Z") : undefined;
 }
 
-/** It says of itself which of the two it is. */
+/** The message contains its type. */
 function readIntegerOrString(bytes: Buffer): Json {
   const read = readMessage(
     {
@@ -49,7 +49,7 @@ function readIntegerOrString(bytes: Buffer): Json {
   return read["type"] === 1 ? textAt(read, "text") : (numberAt(read, "number") ?? 0);
 }
 
-/** @returns undefined for what JSON leaves out: Go writes empty texts and times, too */
+/** @returns undefined for values that JSON omits: Go also encodes empty texts and times */
 function readValue(type: FieldType, value: number | Buffer): Json | undefined {
   if (typeof value === "number") return type === "boolean" ? value !== 0 : value;
   if (type === "string") return value.length === 0 ? undefined : value.toString();
@@ -90,9 +90,9 @@ const typeMessage: Message = { 1: { name: "apiVersion", type: "string" }, 2: { n
 const envelopeMessage: Message = { 1: { name: "type", type: typeMessage }, 2: { name: "raw", type: "bytes" } };
 
 /**
- * Reads what kubectl's typed commands send (`create namespace`, `certificate approve`, `drain`, `auth can-i` …): the
- * magic number, then an envelope with the kind and the object.
- * @throws ApiError 415 for other kinds: production clients are to send JSON here
+ * Decodes the requests of kubectl's typed commands (`create namespace`, `certificate approve`, `drain`, `auth can-i`
+ * …): a magic number, then an envelope with kind and object.
+ * @throws ApiError 415 for other kinds: podwright must send JSON
  */
 export function readProtobuf(bytes: Buffer): Fields {
   const envelope = readMessage(envelopeMessage, bytes.subarray(4));

@@ -1,9 +1,9 @@
 import { type Fields, itemsAt, textAt } from "./objects.ts";
 
-/** The names that a pod refers to, by resource; all are in the pod's namespace. */
+/** Names of referenced objects in the pod's namespace, by resource. */
 export type References = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** What a pod needs of other objects: what its node may read. */
+/** A pod's references: the objects that its node may read. */
 export function referencesOf(pod: Fields): References {
   const found = new Map<string, Set<string>>();
   const add = (resource: string, name: string): void => {

@@ -30,36 +30,36 @@ import { apiVersionOf, keyOf, type Resource } from "./resource.ts";
 import type { Store } from "./store.ts";
 import { strategicMerge } from "./strategic-merge.ts";
 
-/** Who asks, and whether it is only asked what would be. */
+/** A request's sender and options. */
 export interface Caller {
   readonly user: User;
   readonly dryRun?: boolean;
-  /** Whether members that an object cannot have are an error; otherwise they are dropped, and `warn` hears of them. */
+  /** Whether unknown members are an error; otherwise they are dropped and passed to `warn`. */
   readonly strict?: boolean;
   readonly warn?: (warning: string) => void;
 }
 
-/** What an object, present or to be, is called. */
+/** The identity of an existing or new object. */
 export interface Target {
   readonly resource: Resource;
-  /** `""` for what has no namespace. */
+  /** `""` without namespaces. */
   readonly namespace: string;
   readonly name: string;
   /** `""` for the object itself. */
   readonly subresource?: string;
 }
 
-/** A change that admission judges, and may complete while it is a draft. */
+/** A change, which admission may reject, and may complete while it is a draft. */
 export interface Change {
   readonly operation: "create" | "update" | "delete";
   readonly target: Target;
   readonly user: User;
-  /** Undefined at a deletion. */
+  /** Undefined for a deletion. */
   readonly draft: Draft | undefined;
   readonly old: ApiObject | undefined;
 }
 
-/** @throws ApiError when the change is not admitted */
+/** @throws ApiError if the change is rejected */
 export type Admission = (change: Change) => void;
 
 /** A patch by its media type. */
@@ -83,7 +83,7 @@ function requireNoNewFinalizers(target: Target, draft: Draft, old: ApiObject): v
   throw invalid(subjectOf(target), target.resource.kind, [["metadata.finalizers", why]]);
 }
 
-/** The API's rules over the store: how objects come to be, change and go. Time is the wall clock's. */
+/** The API's rules for creating, changing and deleting objects of the store. Uses the wall clock. */
 export class Registry {
   readonly store: Store;
   readonly #admissions: Admission[] = [];
@@ -92,7 +92,7 @@ export class Registry {
     this.store = store;
   }
 
-  /** Adds a check that each later change has to pass. */
+  /** Adds an admission for all later changes. */
   admitBy(admission: Admission): void {
     this.#admissions.push(admission);
   }
@@ -108,7 +108,7 @@ export class Registry {
     return found;
   }
 
-  /** @param target of which the name may be `""`: then the object's own counts */
+  /** @param target with name `""`: the object's own name */
   create(target: Target, given: Fields, caller: Caller): ApiObject {
     const { resource } = target;
     const draft = this.#received(target, given, caller);
@@ -142,7 +142,7 @@ export class Registry {
     return caller.dryRun === true ? (draft as ApiObject) : this.store.put(resource.storage, key, draft);
   }
 
-  /** Replaces an object, or what a subresource shows of it. */
+  /** Replaces an object, or its part in a subresource. */
   update(target: Target, given: Fields, caller: Caller): ApiObject {
     const old = this.get(target);
     const draft = this.#received(target, given, caller);
@@ -158,13 +158,13 @@ export class Registry {
 
   patch(target: Target, type: PatchType, patch: Json, caller: Caller): ApiObject {
     const old = this.get(target);
-    // What a patch is made for is the version of the path, not the one stored.
+    // A patch applies to the path's version, not the stored one.
     const { conversion } = target.resource;
     const shown = conversion === undefined ? old : conversion.fromStored(old);
     const patched = this.#patched(target, type, shown, patch);
     if (!isFields(patched)) throw badRequest("the patch makes something else than an object");
     const draft = this.#received(target, patched, caller);
-    // Only who replaces an object says by its UID which one is meant; a patch may not change it.
+    // In an update the UID is a precondition; a patch must not change it.
     if (textAt(draft, "metadata.uid") !== old.metadata.uid) {
       const why = `Invalid value: ${JSON.stringify(textAt(draft, "metadata.uid"))}: field is immutable`;
       throw invalid(subjectOf(target), target.resource.kind, [["metadata.uid", why]]);
@@ -173,8 +173,8 @@ export class Registry {
   }
 
   /**
-   * Deletes an object, or begins to.
-   * @returns what is left of it, and whether it is gone
+   * Deletes an object, or marks it as terminating.
+   * @returns its last state, and whether it was removed
    */
   delete(
     target: Target,
@@ -204,7 +204,7 @@ export class Registry {
     if (caller.dryRun === true) {
       return { object: typeof plan === "string" ? old : (plan as ApiObject), gone: plan === "remove" };
     }
-    // What could have gone with grace is marked first, so that watches see it as going.
+    // Marked first if it supports grace periods, so that watches see it terminating.
     if (plan === "remove" && strategy.graceSeconds !== undefined && old.metadata.deletionGracePeriodSeconds !== 0) {
       this.store.put(storage, key, markDeleted(old, 0));
     }
@@ -239,7 +239,7 @@ export class Registry {
     } else {
       delete metadata["namespace"];
     }
-    // Who set which field is not kept track of.
+    // Field ownership is not tracked.
     delete metadata["managedFields"];
     for (const member of ["labels", "annotations", "ownerReferences", "finalizers"]) {
       if (metadata[member] === null) delete metadata[member];
@@ -294,13 +294,13 @@ export class Registry {
     this.#validate(target, draft, old);
     if (caller.dryRun === true) return draft as ApiObject;
     const key = keyOf(target.namespace, target.name);
-    // The last finalizer has gone from what only waited for that.
+    // The last finalizer of a terminating object was removed.
     const isDue = old.metadata.deletionTimestamp !== undefined && (old.metadata.deletionGracePeriodSeconds ?? 0) === 0;
     if (isDue && listAt(draft, "metadata.finalizers").length === 0 && listAt(draft, "spec.finalizers").length === 0) {
       this.store.put(resource.storage, key, draft);
       return this.store.remove(resource.storage, key) ?? old;
     }
-    // An update that changes nothing makes no revision.
+    // An update without changes creates no revision.
     return sameJson(draft, old) ? old : this.store.put(resource.storage, key, draft);
   }
 

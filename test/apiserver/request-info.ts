@@ -1,4 +1,4 @@
-/** What a path asks for, as the API server's RequestInfo. */
+/** A parsed request path, like the API server's RequestInfo. */
 export interface RequestInfo {
   readonly verb: string;
   readonly group: string;
@@ -8,10 +8,10 @@ export interface RequestInfo {
   readonly subresource: string;
   /** `""` for all or none. */
   readonly namespace: string;
-  /** Of a list or watch: the one that its field selector names. */
+  /** For a list or watch: the name in its field selector. */
   readonly name: string;
   readonly fieldSelector: string;
-  /** What follows the subresource, escaped, with the slash at its end: of `…/proxy/logs/` `logs/`. */
+  /** The escaped path after the subresource, with trailing slash: `logs/` for `…/proxy/logs/`. */
   readonly rest: string;
 }
 
@@ -26,7 +26,7 @@ function verbOf(method: string, name: string, isWatch: boolean): string {
   return name === "" ? "list" : "get";
 }
 
-/** Reads a path below `/api/v1` or `/apis/<group>/<version>`; undefined for every other path. */
+/** Parses a path below `/api/v1` or `/apis/<group>/<version>`; undefined for every other path. */
 export function parseRequest(method: string, url: URL): RequestInfo | undefined {
   const parts = url.pathname.split("/").slice(1).map(decodeURIComponent);
   const isDirectory = parts.at(-1) === "";
@@ -36,7 +36,7 @@ export function parseRequest(method: string, url: URL): RequestInfo | undefined 
   const [group, version] = isCore ? ["", parts[1]] : [parts[1], parts[2]];
   let path = parts.slice(isCore ? 2 : 3);
   if (group === undefined || version === undefined || path[0] === undefined) return undefined;
-  // `watch` as a part of the path is the old way to ask for a watch.
+  // `watch` in the path is the old form of a watch.
   let isWatch = ["true", "1"].includes(url.searchParams.get("watch") ?? "");
   if (path[0] === "watch" && path.length > 1) {
     isWatch = true;

@@ -1,22 +1,22 @@
 import type { Exchange } from "./exchange.ts";
 import type { RequestInfo } from "./request-info.ts";
 
-/** A request that came, for tests that count or time them. */
+/** A received request, for tests that count or time them. */
 export interface RequestRecord {
   readonly method: string;
   /** With the query. */
   readonly path: string;
-  /** Of a request for a resource: `patch pods/status`. */
+  /** For a resource: `patch pods/status`. */
   readonly what: string;
   readonly user: string;
   readonly userAgent: string;
   /** 1.1 or 2.0 */
   readonly httpVersion: string;
-  /** `performance.now()` when it came. */
+  /** `performance.now()` at its arrival. */
   readonly atMs: number;
-  /** Of the answer: members that the server did not know, and dropped. */
+  /** The response's warnings: dropped unknown members. */
   readonly warnings: readonly string[];
-  /** Undefined while it is not answered, or when it never was. */
+  /** Undefined without a response (yet). */
   readonly code: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export class RequestLog {
     this.#records.push({ exchange, info, atMs: performance.now() });
   }
 
-  /** @param what only these, as `patch pods/status` */
+  /** @param what a filter such as `patch pods/status` */
   list(what?: string): RequestRecord[] {
     const all = this.#records.map(({ exchange, info, atMs }): RequestRecord => {
       const subresource = info === undefined || info.subresource === "" ? "" : `/${info.subresource}`;

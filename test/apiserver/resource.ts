@@ -1,28 +1,28 @@
 import type { User } from "./authn.ts";
 import type { ApiObject, Draft, Fields } from "./objects.ts";
 
-/** `[field, message]`: what is wrong with an object, as `["spec.nodeName", "field is immutable"]`. */
+/** A problem of an object: `["spec.nodeName", "field is immutable"]`. */
 export type Problem = readonly [field: string, message: string];
 
-/** How one kind of object is made and changed. Drafts have their metadata and identity already. */
+/** How objects of a kind are created and changed. Drafts already have metadata and identity. */
 export interface Strategy {
-  /** Fills in what the author of a new object left out, and removes what is not theirs to set. */
+  /** Sets defaults of a new object, and removes fields that its author may not set. */
   readonly create?: (draft: Draft, author: User) => void;
-  /** Puts back what an update of the object itself must not change, its status above all. */
+  /** Restores fields that an update of the object must not change, mainly its status. */
   readonly update?: (draft: Draft, old: ApiObject) => void;
-  /** Puts back what an update of a subresource must not change. */
+  /** Restores fields that an update of a subresource must not change. */
   readonly updateSubresource?: (draft: Draft, old: ApiObject, subresource: string) => void;
   /** @param subresource `""` for the object itself */
   readonly validate?: (object: Fields, old: ApiObject | undefined, subresource: string) => readonly Problem[];
-  /** Whether any name will do that can be part of a path. */
+  /** Whether every valid path segment is a valid name. */
   readonly anyName?: boolean;
-  /** Whether updates must say which revision they are based on. */
+  /** Whether updates require a resourceVersion. */
   readonly needsResourceVersion?: boolean;
-  /** Whether `metadata.generation` counts the changes of `spec`. */
+  /** Whether `metadata.generation` counts changes of `spec`. */
   readonly countsGenerations?: boolean;
   /**
-   * Seconds between a request to delete an object and its end.
-   * @param asked the grace the request asks for
+   * The grace period of a deletion in seconds.
+   * @param asked the requested grace period
    */
   readonly graceSeconds?: (object: ApiObject, asked: number | undefined) => number;
 }
@@ -38,10 +38,10 @@ export interface Resource {
   readonly shortNames: readonly string[];
   readonly namespaced: boolean;
   readonly subresources: readonly string[];
-  /** Fields that lists and watches can select by, beside name and namespace. */
+  /** Fields of field selectors, besides name and namespace. */
   readonly selectable: readonly string[];
   readonly strategy: Strategy;
-  /** The store's name of it. Two versions of one resource have one. */
+  /** Its name in the store, common to all versions. */
   readonly storage: string;
   /** Between this version and the stored form. */
   readonly conversion?: {

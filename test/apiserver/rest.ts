@@ -11,7 +11,6 @@ import type { Resource } from "./resource.ts";
 import { fieldSelector, labelSelector, type Selector } from "./selectors.ts";
 import { Watch, type WatchScope } from "./watch.ts";
 
-/** What the handler of a subresource gets. */
 export interface SubresourceRequest {
   readonly exchange: Exchange;
   readonly target: Target;
@@ -19,23 +18,23 @@ export interface SubresourceRequest {
   readonly caller: Caller;
 }
 
-/** Answers requests for one subresource that is more than a part of the object. */
+/** Handles requests for a subresource that is not just a part of the object. */
 export type SubresourceHandler = (request: SubresourceRequest) => Promise<void>;
 
 export interface RestOptions {
-  /** Between two bookmarks of a watch. */
+  /** Interval of a watch's bookmarks. */
   readonly bookmarkMs: number;
   /** By `<plural>/<subresource>`. */
   readonly subresources: Readonly<Record<string, SubresourceHandler>>;
-  /** The revision that reads see, when they lag. */
+  /** The revision of lagging reads. */
   readonly staleRevision: (exchange: Exchange) => number | undefined;
-  /** Told of each watch that begins; what it returns is called when the watch is over. */
+  /** Called for each new watch; its result is called at the watch's end. */
   readonly watching: (watch: Watch) => () => void;
-  /** Turns an answer into what the client asked for, such as a table. */
+  /** Converts a response to the requested form, such as a table. */
   readonly shape: (exchange: Exchange, resource: Resource, answer: Fields) => Fields;
 }
 
-/** A client that has not read this much is cut off, as the real server does with one that cannot follow. */
+/** Slower clients are disconnected, as by the real server. */
 const maxUnreadBytes = 32 << 20;
 const defaultWatchMs = 45 * 60_000;
 
@@ -45,7 +44,7 @@ const patchTypes: readonly string[] = [
   "application/strategic-merge-patch+json",
 ] satisfies readonly PatchType[];
 
-/** Answers requests for resources, after authentication and authorization. */
+/** Handles requests for resources, after authentication and authorization. */
 export class RestHandler {
   readonly #registry: Registry;
   readonly #options: RestOptions;
@@ -129,7 +128,7 @@ export class RestHandler {
 
   #read(exchange: Exchange, target: Target): ApiObject {
     const asked = exchange.query.get("resourceVersion") ?? "";
-    // Only who lets the server choose can be answered from what lags.
+    // Only requests without an exact revision may get a lagging response.
     const stale = asked === "0" ? this.#options.staleRevision(exchange) : undefined;
     if (asked !== "" && parseRevision(asked) > this.#registry.store.revision) {
       throw tooLargeRevision(parseRevision(asked), this.#registry.store.revision);
@@ -163,7 +162,7 @@ export class RestHandler {
       namespace: target.namespace,
       resourceVersion,
       resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
-      // Lists of any revision come from a cache, and whole.
+      // Lists of any revision come from a cache, without pages.
       limit: resourceVersion === "0" ? 0 : Number(query.get("limit") ?? 0),
       continueToken: query.get("continue") ?? "",
     };
@@ -214,7 +213,7 @@ export class RestHandler {
     try {
       watch.start({ bookmarkMs: this.#options.bookmarkMs, timeoutMs: seconds > 0 ? seconds * 1000 : defaultWatchMs });
     } catch (error) {
-      // A watch that cannot begin where it is told to says so in its stream, not by its status.
+      // A watch from an unavailable revision fails in its stream, not by its status.
       if (!(error instanceof ApiError)) throw error;
       watch.end({ error });
     }

@@ -3,11 +3,10 @@ import type { User } from "./authn.ts";
 import { type AccessRequest, rulesOf } from "./authz.ts";
 import { type Fields, fieldsAt, listAt, textAt, timestamp } from "./objects.ts";
 
-/** What reviews are answered from. */
 export interface Reviewer {
-  /** @returns the refusal's words, or undefined when it is allowed */
+  /** @returns the refusal; undefined: permitted */
   readonly authorize: (request: AccessRequest) => string | undefined;
-  /** Who a token belongs to, and the audiences it is good for. */
+  /** A token's user and audiences. */
   readonly token: (
     token: string,
     audiences: readonly string[],
@@ -48,9 +47,9 @@ function subjectOf(spec: Fields): User {
 }
 
 /**
- * Answers a review: a question that is created and never stored.
- * @param resource the plural, as `subjectaccessreviews`
- * @returns undefined for a resource that is no review
+ * Handles a review, which is created but never stored.
+ * @param resource the plural, such as `subjectaccessreviews`
+ * @returns undefined for other resources
  */
 export function answerReview(resource: string, review: Fields, caller: User, reviewer: Reviewer): Fields | undefined {
   const spec = fieldsAt(review, "spec");

@@ -27,8 +27,8 @@ function fits(pod: ApiObject, node: ApiObject, podsThere: number): boolean {
 }
 
 /**
- * A scheduler as simple as can be: the ready node with the fewest pods, by node selector, taints and the number of pods.
- * It knows nothing of resources, affinity or preemption.
+ * A minimal scheduler: selects the ready node with the fewest pods, by node selector, taints and the number of pods.
+ * Ignores resources, affinity and preemption.
  */
 export function schedulePods(registry: Registry): void {
   const scheduler = new Scheduler(registry);
@@ -95,7 +95,7 @@ class Scheduler {
   #postpone(pod: ApiObject): void {
     const message = `0/${this.#registry.store.all("nodes").length} nodes are available.`;
     const unscheduled = withCondition(pod, "PodScheduled", "False", { reason: "Unschedulable", message });
-    // It is tried again at each change of a pod or node, also the one it would make itself here.
+    // Each change of a pod or node triggers a retry, including the one that this write would be.
     if (sameJson(unscheduled, pod)) return;
     this.#registry.store.put("pods", `${pod.metadata.namespace ?? ""}/${pod.metadata.name}`, unscheduled);
     recordEvent(this.#registry, pod, {

@@ -1,17 +1,17 @@
-/** A value by its type: how the API's types describe what they hold. */
+/** Types of the API's values. */
 export type Scalar =
   | "string"
   | "integer"
   | "boolean"
-  /** RFC 3339; kept to the second. */
+  /** RFC 3339; stored in whole seconds. */
   | "time"
-  /** RFC 3339 with exactly six digits of the second. */
+  /** RFC 3339 with microseconds. */
   | "microtime"
   | "quantity"
   /** base64 */
   | "bytes"
   | "integer or string"
-  /** Not looked into. */
+  /** Not checked. */
   | "any";
 
 /** The members of an object. */
@@ -58,7 +58,7 @@ export const objectMeta = object(
 export const objectReference = object(all("string", "kind namespace name uid apiVersion resourceVersion fieldPath"));
 export const localReference = object(all("string", "name"));
 
-/** A whole object with these members beside its type and metadata. */
+/** A top-level object: these members, its type and metadata. */
 export function kind(...parts: readonly Members[]): Schema {
   return object(all("string", "apiVersion kind"), { metadata: objectMeta }, ...parts);
 }

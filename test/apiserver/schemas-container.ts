@@ -98,7 +98,7 @@ const projection = object({
   ),
 });
 
-/** Volumes of vendors' own kinds are not looked into. */
+/** Vendors' volume types are not checked. */
 const vendors =
   "gcePersistentDisk awsElasticBlockStore gitRepo iscsi glusterfs rbd flexVolume cinder cephfs flocker fc azureFile " +
   "vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos";

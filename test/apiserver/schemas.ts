@@ -42,7 +42,7 @@ const podSpec = object(
   all("integer", "terminationGracePeriodSeconds activeDeadlineSeconds priority"),
   all("boolean", "automountServiceAccountToken hostNetwork hostPID hostIPC hostUsers shareProcessNamespace"),
   all("boolean", "setHostnameAsFQDN enableServiceLinks"),
-  // A scheduler's, or a resource driver's.
+  // For schedulers and resource drivers.
   all("any", "affinity topologySpreadConstraints schedulingGates schedulingGroup workloadRef resourceClaims"),
   all(list(object(containerMembers)), "containers initContainers"),
   {
@@ -148,8 +148,8 @@ const driver = object(all("string", "name nodeID"), {
 });
 
 /**
- * By kind, in their stored form: all that kubelets write, and what pods take from (k8s.io/api v1.36). Other kinds are
- * taken as they are.
+ * Stored forms by kind: everything that kubelets write and that pods use (k8s.io/api v1.36). Other kinds are not
+ * checked.
  */
 export const schemas: Readonly<Record<string, Schema>> = {
   Pod: kind({ spec: podSpec, status: podStatus }),

@@ -43,7 +43,7 @@ describe("a label selector", () => {
   ];
   for (const text of matching) it(`${text || "that is empty"} matches`, () => assert.ok(labelSelector(text)(object)));
   for (const text of others) it(`${text} does not`, () => assert.ok(!labelSelector(text)(object)));
-  it("that makes no sense is refused", () => {
+  it("that is malformed is rejected", () => {
     for (const text of ["a b", "in (x)", "a in x", "=a"]) assert.throws(() => labelSelector(text), { code: 400 });
   });
 });
@@ -51,14 +51,14 @@ describe("a label selector", () => {
 describe("a field selector", () => {
   const choose = (text: string): boolean =>
     fieldSelector(text, ["spec.nodeName", "status.phase", "spec.unschedulable"])(object);
-  it("compares known fields as text, a missing one as an empty text", () => {
+  it("compares known fields as text, missing ones as empty", () => {
     assert.ok(choose("spec.nodeName=node1,metadata.name==web"));
     assert.ok(choose("spec.nodeName!=node2"));
     assert.ok(choose("status.phase="));
     assert.ok(choose("spec.unschedulable=false"));
     assert.ok(!choose("metadata.namespace=other"));
   });
-  it("of a field that is not known is refused", () => {
+  it("of an unknown field is rejected", () => {
     assert.throws(() => choose("spec.color=red"), /field label not supported: spec\.color/);
     assert.throws(() => choose("nonsense"), { code: 400 });
   });

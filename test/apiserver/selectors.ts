@@ -1,7 +1,7 @@
 import { badRequest } from "./api-error.ts";
 import { type ApiObject, at, type Fields, textAt } from "./objects.ts";
 
-/** Says whether an object is chosen. */
+/** Whether an object is selected. */
 export type Selector = (object: Fields) => boolean;
 
 function labelsOf(object: Fields): Fields {
@@ -33,7 +33,7 @@ function labelRequirement(text: string): Selector {
   return (object) => labelsOf(object)[key] === value;
 }
 
-/** Splits at the commas that stand outside of parentheses. */
+/** Splits at commas outside of parentheses. */
 function splitRequirements(text: string): string[] {
   return text.trim() === "" ? [] : text.split(/,(?![^(]*\))/);
 }
@@ -46,7 +46,7 @@ export function labelSelector(text: string): Selector {
 
 /**
  * The field selector of a request, such as `spec.nodeName=node1,status.phase!=Failed`.
- * @param known fields that this resource can be selected by, beside `metadata.name` and `metadata.namespace`
+ * @param known the resource's selectable fields, besides `metadata.name` and `metadata.namespace`
  */
 export function fieldSelector(text: string, known: readonly string[]): Selector {
   const allowed = new Set(["metadata.name", "metadata.namespace", ...known]);
@@ -62,7 +62,7 @@ export function fieldSelector(text: string, known: readonly string[]): Selector 
   return (object) => all.every((holds) => holds(object));
 }
 
-/** A field as selectors compare it: text, `""` when it is missing. */
+/** A field as text; `""` if missing. */
 function fieldText(object: Fields, field: string): string {
   const value = at(object, field);
   if (typeof value === "string") return value;
@@ -70,7 +70,7 @@ function fieldText(object: Fields, field: string): string {
   return field === "spec.unschedulable" || field === "spec.hostNetwork" ? "false" : "";
 }
 
-/** `matchLabels` and `matchExpressions` of a LabelSelector object, as in a PodDisruptionBudget. */
+/** `matchLabels` and `matchExpressions` of a LabelSelector object, such as a PodDisruptionBudget's. */
 export function matchesLabelSelector(selector: Fields, object: ApiObject): boolean {
   const labels = labelsOf(object);
   const pairs = Object.entries((selector["matchLabels"] ?? {}) as Fields);

@@ -46,7 +46,7 @@ describe("the API server for tests", () => {
     assert.equal((await client.get(path)).code, 404);
   });
 
-  it("watches from a list on, and tells every change once", async () => {
+  it("watches from a list, and reports every change once", async () => {
     const list = await client.get(`${pods}?limit=500`);
     const from = textAt(list.body, "metadata.resourceVersion");
     const seen: string[] = [];
@@ -66,7 +66,7 @@ describe("the API server for tests", () => {
     assert.deepEqual(seen, ["ADDED watched", "MODIFIED watched", "DELETED watched"]);
   });
 
-  it("asks HTTP/2 clients to go, and lets what is open go on", async () => {
+  it("sends GOAWAY to HTTP/2 clients, and keeps open streams", async () => {
     const { certificate, key } = server.credentials("admin", ["system:masters"]);
     const session = connect(server.url, { ca: server.authority.certificate, cert: certificate, key });
     const watching = session.request({
@@ -84,7 +84,7 @@ describe("the API server for tests", () => {
     session.destroy();
   });
 
-  it("speaks HTTP/2 to who can", async () => {
+  it("speaks HTTP/2 with capable clients", async () => {
     const { certificate, key } = server.credentials("admin", ["system:masters"]);
     const session = connect(server.url, { ca: server.authority.certificate, cert: certificate, key });
     const stream = session.request({ ":path": "/api/v1/nodes" });

@@ -15,7 +15,7 @@
  *
  * By hand: `sh scripts/node.sh test/apiserver/main.ts --port 6443 --kubeconfig-out /tmp/kubeconfig`.
  *
- * It is no kube-apiserver. See README.md beside this file for what it does, and what it does not.
+ * It is not a kube-apiserver: README.md beside this file says what it supports.
  */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
@@ -54,21 +54,21 @@ import type { Watch } from "./watch.ts";
 import { Wire } from "./wire.ts";
 
 export interface TestApiServerOptions extends SignerOptions {
-  /** Default: one that is free. */
+  /** Default: a free one. */
   readonly port?: number;
-  /** Between two bookmarks of a watch. Default: a minute. */
+  /** Interval of a watch's bookmarks. Default: a minute. */
   readonly bookmarkMs?: number;
-  /** How many changes of a resource a watch can go back. */
+  /** Length of a resource's history, from which watches can start. */
   readonly keptEvents?: number;
-  /** Bearer tokens and whose they are. */
+  /** Users by bearer token. */
   readonly tokens?: Readonly<Record<string, User>>;
-  /** After how long without a lease or status a node counts as unknown (50 s in a real cluster). Default: never. */
+  /** Time without a lease or status after which a node becomes unknown (50 s in a real cluster). Default: never. */
   readonly nodeSilenceMs?: number;
-  /** Whether pods get a node by themselves. Default: yes. */
+  /** Whether to run the scheduler. Default: yes. */
   readonly schedules?: boolean;
-  /** Of the server's own certificate. */
+  /** For the server's certificate. */
   readonly servingValidity?: Validity;
-  /** Whether kubelets have to show a certificate that this authority signed. Default: no, as in most clusters. */
+  /** Whether kubelets need a certificate of this authority. Default: no, as in most clusters. */
   readonly verifiesKubelets?: boolean;
 }
 
@@ -78,14 +78,14 @@ interface Validity {
 }
 
 export class TestApiServer implements AsyncDisposable {
-  /** Signs the server's certificate and those of its clients. */
+  /** The authority of the server and its clients. */
   readonly authority = new CertificateAuthority("podwright-test-ca");
   readonly registry: Registry;
   readonly admin: Admin;
   readonly access: Access;
   readonly faults = new Faults();
   readonly requests = new RequestLog();
-  /** The watches that are open now. */
+  /** Open watches. */
   readonly watches = new Set<Watch>();
   readonly #http: Http2SecureServer;
   readonly #rest: RestHandler;
@@ -135,7 +135,7 @@ export class TestApiServer implements AsyncDisposable {
     return server;
   }
 
-  /** The network in front of it. */
+  /** The network in front of the server. */
   get wire(): Wire {
     if (this.#wire === undefined) throw new Error("the server was not started");
     return this.#wire;
@@ -151,12 +151,12 @@ export class TestApiServer implements AsyncDisposable {
     return this.authority.issue({ subject, usages: ["client"], ...validity });
   }
 
-  /** A kubeconfig with everything in it; the administrator's unless told. */
+  /** A self-contained kubeconfig; by default the administrator's. */
   kubeconfig(who: Credentials | { readonly token: string } = this.credentials("admin", ["system:masters"])): string {
     return kubeconfig(this.url, this.authority.certificate, who);
   }
 
-  /** Ends watches: as at their timeout, with an error event, abruptly, or never and without another word. */
+  /** Ends watches as at their timeout, with an error event or abruptly, or silences them. */
   cutWatches(
     which: { readonly resource?: string } = {},
     how: { readonly error?: ApiError; readonly abruptly?: boolean; readonly silently?: boolean } = {},
@@ -168,14 +168,14 @@ export class TestApiServer implements AsyncDisposable {
     }
   }
 
-  /** Asks HTTP/2 clients to go on with another connection (GOAWAY), as a server that shuts down; what is open goes on. */
+  /** Sends GOAWAY to HTTP/2 clients, like a server that shuts down; open streams continue. */
   goAway(): void {
     for (const session of this.#sessions) session.close();
   }
 
   /**
-   * Reads that take any revision (`resourceVersion=0`) see what is now and nothing newer, as from another server whose
-   * cache lags, until the return value is disposed of.
+   * Freezes reads of any revision (`resourceVersion=0`) at the present state, like a server with a lagging cache, until
+   * the result is disposed of.
    */
   lagReads(): Disposable {
     this.#staleRevision = this.registry.store.revision;
@@ -200,11 +200,11 @@ export class TestApiServer implements AsyncDisposable {
       key,
       cert: certificate,
       ca: this.authority.certificate,
-      // A bad client certificate is answered with 401, as by the real one, rather than by an alert.
+      // Like the real server: 401 for an invalid client certificate instead of a TLS alert.
       requestCert: true,
       rejectUnauthorized: false,
       allowHTTP1: true,
-      // As the real one has it: who wants more at a time needs another connection.
+      // The real server's limit: more concurrent requests need another connection.
       settings: { maxConcurrentStreams: 100 },
     });
     http.on("session", (session) => {
@@ -218,7 +218,7 @@ export class TestApiServer implements AsyncDisposable {
     return http;
   }
 
-  /** Starts what is not the API server itself, but what clusters have beside it. */
+  /** Starts the controllers. */
   #control(options: TestApiServerOptions): void {
     collectGarbage(this.registry);
     this.#nodes = watchNodes(this.registry.store, options.nodeSilenceMs ?? Number.POSITIVE_INFINITY);
@@ -266,7 +266,7 @@ export class TestApiServer implements AsyncDisposable {
     exchange.send(200, discovered);
   }
 
-  /** The connection becomes one with a kubelet: `kubectl exec`, `attach`, `port-forward`. */
+  /** Connects the client with a kubelet: `kubectl exec`, `attach`, `port-forward`. */
   #upgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): void {
     try {
       const { method = "GET", headers } = request;
@@ -282,7 +282,7 @@ export class TestApiServer implements AsyncDisposable {
     }
   }
 
-  /** @returns whether it was a review, and is answered */
+  /** @returns whether it was a review, which now has its response */
   async #review(exchange: Exchange, info: RequestInfo): Promise<boolean> {
     if (!/^auth(?:entication|orization)\.k8s\.io$/.test(info.group) || info.verb !== "create") return false;
     const review = await exchange.body();

@@ -9,7 +9,7 @@ const resource = "certificatesigningrequests.certificates.k8s.io";
 const kubeletClient = "kubernetes.io/kube-apiserver-client-kubelet";
 const kubeletServing = "kubernetes.io/kubelet-serving";
 
-/** Usages that each signer signs for. */
+/** Key usages by signer. */
 const purposes: Readonly<Record<string, "client" | "server">> = {
   "kubernetes.io/kube-apiserver-client": "client",
   [kubeletClient]: "client",
@@ -17,15 +17,15 @@ const purposes: Readonly<Record<string, "client" | "server">> = {
 };
 
 export interface SignerOptions {
-  /** Approves a new request. Default: client certificates of nodes, as kube-controller-manager does. */
+  /** Whether to approve a new request. Default: client certificates of nodes, like kube-controller-manager. */
   readonly approves?: (request: ApiObject) => boolean;
-  /** How long certificates are good for if they do not ask for less. Default: a year. */
+  /** Maximum validity of certificates. Default: a year. */
   readonly certificateMs?: number;
-  /** How far back certificates are good already. Default: five minutes, as upstream, for clocks that are behind. */
+  /** Backdating of certificates, for clocks that are behind. Default: five minutes, as upstream. */
   readonly backdateMs?: number;
 }
 
-/** Who has no certificate yet asks for its first, and a node for its next. */
+/** A bootstrapping node requests its first certificate, and a node its next. */
 function approvesNodeClients(request: ApiObject): boolean {
   if (textAt(request, "spec.signerName") !== kubeletClient) return false;
   const groups = listAt(request, "spec.groups").map(String);
@@ -36,7 +36,7 @@ function approvesNodeClients(request: ApiObject): boolean {
   );
 }
 
-/** Why a signer does not sign a request; undefined when it does (KEP-1513; certificates/v1 of the API). */
+/** Why a signer refuses a request; undefined: it signs (KEP-1513; certificates/v1 of the API). */
 function objection(request: ApiObject, parsed: SigningRequest): string | undefined {
   const signer = textAt(request, "spec.signerName");
   if (signer !== kubeletClient && signer !== kubeletServing) return undefined;
@@ -56,7 +56,7 @@ function objection(request: ApiObject, parsed: SigningRequest): string | undefin
   return needed && usages.size === 2 ? undefined : `usages did not match [digital signature, ${purpose}]`;
 }
 
-/** Approves and signs certificate requests, as two controllers of kube-controller-manager do. */
+/** Approves and signs certificate requests, like two controllers of kube-controller-manager. */
 export function signRequests(store: Store, authority: CertificateAuthority, options: SignerOptions): void {
   const signer = new Signer(store, authority, options);
   store.subscribe((event) => signer.look(event));
@@ -74,7 +74,7 @@ class Signer {
   }
 
   look({ resource: changed, key, deleted }: StoreEvent): void {
-    // Once the change that is told of is over.
+    // Deferred until after the triggering change.
     if (changed === resource && !deleted) later(() => this.#handle(key));
   }
 

@@ -20,7 +20,7 @@ describe("the store", () => {
     assert.equal(Number(second.metadata.resourceVersion), Number(first.metadata.resourceVersion) + 1);
     assert.equal(store.revision, Number(second.metadata.resourceVersion));
   });
-  it("tells every earlier state again", () => {
+  it("reproduces every earlier state", () => {
     const store = new Store();
     const states = new Map<number, Record<string, unknown>>([[store.revision, {}]]);
     const wanted = new Map<string, number>();
@@ -36,11 +36,11 @@ describe("the store", () => {
     }
     for (const [revision, state] of states) assert.deepEqual(valuesAt(store, revision), state);
   });
-  it("freezes what it holds", () => {
+  it("freezes its objects", () => {
     const stored = new Store().put("configmaps", "a", object("a", 1));
     assert.throws(() => Object.assign(stored["data"] as object, { value: 2 }), TypeError);
   });
-  it("tells what changed since, until that is forgotten", () => {
+  it("returns the changes since a revision, while they are kept", () => {
     const store = new Store(10);
     const start = store.revision;
     store.put("configmaps", "a", object("a", 1));
@@ -64,7 +64,7 @@ describe("the store", () => {
     store.compact();
     assert.throws(() => store.at("configmaps", store.revision - 1), { code: 410 });
   });
-  it("tells its listeners until they have had enough", () => {
+  it("notifies its listeners until they unsubscribe", () => {
     const store = new Store();
     const seen: string[] = [];
     const end = store.subscribe(({ key }) => seen.push(key));

@@ -1,36 +1,36 @@
 import { expired } from "./api-error.ts";
 import { type ApiObject, type Fields, freeze } from "./objects.ts";
 
-/** One change of one object. The events of a store are in the order of their revisions. */
+/** A change of an object. A store's events are ordered by revision. */
 export interface StoreEvent {
   readonly revision: number;
-  /** The store's name of the resource, as `pods` or `leases.coordination.k8s.io`. */
+  /** The store's name of the resource, such as `pods` or `leases.coordination.k8s.io`. */
   readonly resource: string;
-  /** `namespace/name`, or the name of what has no namespace. */
+  /** `namespace/name`, or the name without namespaces. */
   readonly key: string;
   readonly previous: ApiObject | undefined;
-  /** What the object became; at a deletion what it was, with the revision of the deletion. */
+  /** The object after the change; for a deletion its last state with the deletion's revision. */
   readonly current: ApiObject;
   readonly deleted: boolean;
 }
 
-/** Called at each change, before the call that made it returns. */
+/** Called for each change, before the changing call returns. */
 export type StoreListener = (event: StoreEvent) => void;
 
 /**
- * All objects, with one count of revisions and the latest changes, from which any recent state can be told again. The
- * objects it holds are frozen. It knows nothing of what they mean.
+ * All objects with a common revision counter, and the latest changes, from which recent states can be reproduced.
+ * Objects are frozen. The store does not interpret them.
  */
 export class Store {
   readonly #objects = new Map<string, Map<string, ApiObject>>();
   readonly #history = new Map<string, StoreEvent[]>();
-  /** Changes of a resource up to this revision are no longer kept. */
+  /** By resource: the last revision whose change is no longer kept. */
   readonly #compacted = new Map<string, number>();
   readonly #listeners = new Set<StoreListener>();
   readonly #keptEvents: number;
   #revision = 1;
 
-  /** @param keptEvents how many changes of each resource are kept */
+  /** @param keptEvents number of kept changes per resource */
   constructor(keptEvents = 10_000) {
     this.#keptEvents = keptEvents;
   }
@@ -49,7 +49,7 @@ export class Store {
     return [...(this.#objects.get(resource)?.values() ?? [])];
   }
 
-  /** Stores an object under a new revision, which is written into its metadata. */
+  /** Stores an object with a new resourceVersion. */
   put(resource: string, key: string, object: Fields): ApiObject {
     const objects = this.#objects.get(resource) ?? new Map<string, ApiObject>();
     this.#objects.set(resource, objects);
@@ -60,7 +60,7 @@ export class Store {
     return current;
   }
 
-  /** Removes an object; gives it as its last event has it. */
+  /** Removes an object; returns its last state. */
   remove(resource: string, key: string): ApiObject | undefined {
     const previous = this.get(resource, key);
     if (previous === undefined) return undefined;
@@ -71,8 +71,8 @@ export class Store {
   }
 
   /**
-   * The objects of a resource as they were at a revision.
-   * @throws ApiError 410 when that is no longer known
+   * The objects of a resource at a revision.
+   * @throws ApiError 410 if it is no longer kept
    */
   at(resource: string, revision: number): Map<string, ApiObject> {
     const objects = new Map(this.#objects.get(resource));
@@ -85,19 +85,19 @@ export class Store {
 
   /**
    * The changes of a resource after a revision, oldest first.
-   * @throws ApiError 410 when some of them are no longer known
+   * @throws ApiError 410 if some are no longer kept
    */
   since(resource: string, revision: number): StoreEvent[] {
     const compacted = this.#compacted.get(resource) ?? 0;
     if (revision < compacted) throw expired(`too old resource version: ${revision} (${compacted})`);
     const history = this.#history.get(resource) ?? [];
-    // Almost always the caller wants the end of a long history.
+    // Callers mostly need the end of a long history.
     let first = history.length;
     while (first > 0 && (history[first - 1]?.revision ?? 0) > revision) first--;
     return history.slice(first);
   }
 
-  /** Forgets the changes of all resources up to now: whoever wants to go on from an older revision gets a 410. */
+  /** Drops all history: watches from an older revision get a 410. */
   compact(): void {
     this.#revision++;
     for (const resource of this.#objects.keys()) {
@@ -106,7 +106,7 @@ export class Store {
     }
   }
 
-  /** @returns what ends the subscription */
+  /** @returns ends the subscription */
   subscribe(listener: StoreListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -122,7 +122,7 @@ export class Store {
     this.#history.set(event.resource, history);
     history.push(event);
     if (history.length > this.#keptEvents) {
-      // By a tenth at a time: shifting one by one would move the whole array at each change.
+      // In batches of a tenth: shifting one by one would move the whole array at each change.
       const dropped = history.splice(0, Math.ceil(this.#keptEvents / 10));
       this.#compacted.set(event.resource, dropped.at(-1)?.revision ?? 0);
     }

@@ -6,9 +6,9 @@ const setElementOrder = "$setElementOrder/";
 const deleteFromPrimitiveList = "$deleteFromPrimitiveList/";
 
 /**
- * Kubernetes' strategic merge patch: as RFC 7386, but lists of known types are merged by a key, and members that begin
- * with `$` direct the merge (sig-api-machinery/strategic-merge-patch.md).
- * @param kind the kind of the whole object, which tells the lists' keys
+ * Kubernetes' strategic merge patch: RFC 7386, except that lists of known types are merged by a key, and members with
+ * `$` direct the merge (sig-api-machinery/strategic-merge-patch.md).
+ * @param kind the object's kind, which determines the lists' keys
  */
 export function strategicMerge(kind: string, original: Fields, patch: Fields): Fields {
   return mergeFields(kind, "", original, patch);
@@ -61,7 +61,7 @@ function mergeMember(
 function mergeList(kind: string, path: string, key: string, old: readonly Fields[], patch: readonly Json[]): Json[] {
   const items = patch.filter(isFields);
   if (items.length !== patch.length) throw badRequest(`${path}: a list of objects is merged with something else`);
-  // An item that only says `$patch: replace` replaces the list by the items beside it.
+  // An item `$patch: replace` makes the other items replace the list.
   if (items.some((item) => item["$patch"] === "replace" && item[key] === undefined)) {
     return items.filter((item) => item["$patch"] === undefined).map(withoutDirectives);
   }
@@ -90,7 +90,7 @@ function removeFromPrimitiveLists(merged: Draft, patch: Fields): void {
   }
 }
 
-/** What a patch brings must stand in the order that it asks for. @throws ApiError 500, as by the real one */
+/** A patch's items must be in its own requested order. @throws ApiError 500, like the real server */
 function requireOrder(name: string, patched: Json | undefined, position: (item: Json) => number): void {
   if (!Array.isArray(patched)) return;
   const brought = (patched as Json[]).filter((item) => !isFields(item) || item["$patch"] === undefined);
@@ -99,7 +99,7 @@ function requireOrder(name: string, patched: Json | undefined, position: (item: 
   if (!isOrdered) throw new ApiError(500, "", `The order in patch list ${name} doesn't match $setElementOrder list`);
 }
 
-/** Puts lists into the order that `$setElementOrder/…` asks for; items it does not name stay among their neighbours. */
+/** Orders lists by `$setElementOrder/…`; unnamed items stay with their neighbours. */
 function orderLists(kind: string, path: string, merged: Draft, original: Fields, patch: Fields): void {
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(setElementOrder) || !Array.isArray(order)) continue;
@@ -129,7 +129,7 @@ function orderLists(kind: string, path: string, merged: Draft, original: Fields,
   }
 }
 
-/** What a patch adds where nothing was: itself without directives and without removals. */
+/** A patch's value for a missing member: without directives and removals. */
 function withoutDirectives<T extends Json>(value: T): T {
   if (Array.isArray(value)) return (value as Json[]).map(withoutDirectives) as unknown as T;
   if (!isFields(value)) return value;

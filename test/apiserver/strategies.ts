@@ -3,7 +3,7 @@ import { type ApiObject, at, draftAt, draftsAt, type Fields, fieldsAt, sameJson,
 import { readRequest } from "./pkcs10.ts";
 import type { Problem, Strategy } from "./resource.ts";
 
-/** An event is told where its object is. */
+/** Events belong to their object's namespace. */
 export const eventStrategy: Strategy = {
   validate: (event) => {
     const namespace = textAt(event, "involvedObject.namespace") || "default";
@@ -13,7 +13,7 @@ export const eventStrategy: Strategy = {
   },
 };
 
-/** What a ConfigMap or Secret that says so does not let be changed. */
+/** Changes of an immutable ConfigMap or Secret. */
 function frozenProblems(draft: Fields, old: ApiObject | undefined): Problem[] {
   if (old?.["immutable"] !== true) return [];
   const why = "Forbidden: field is immutable when `immutable` is set";
@@ -26,10 +26,10 @@ function frozenProblems(draft: Fields, old: ApiObject | undefined): Problem[] {
 
 export const configMapStrategy: Strategy = { validate: frozenProblems };
 
-/** Objects that are nothing but data. */
+/** Objects without rules. */
 export const plainStrategy: Strategy = {};
 
-/** Objects with a `spec` of their author and a `status` of somebody else, each with an endpoint of its own. */
+/** Objects with `spec` and `status`, each with its own endpoint. */
 export const specAndStatusStrategy: Strategy = {
   create: (draft) => void (draft["status"] = {}),
   update: (draft, old) => void (draft["status"] = old["status"]),
@@ -71,7 +71,7 @@ export const claimStrategy: Strategy = {
   },
 };
 
-/** The next address that services get, below 10.96.0.0/16. */
+/** The next service address, within 10.96.0.0/16. */
 let nextServiceAddress = 10;
 
 export const serviceStrategy: Strategy = {
@@ -100,7 +100,7 @@ export const serviceStrategy: Strategy = {
   updateSubresource: (draft, old) => void (draft["spec"] = old["spec"]),
 };
 
-/** A signing request's `spec` never changes; its approval and its status have an endpoint each. */
+/** A signing request's `spec` is immutable; its approval and status have their own endpoints. */
 export const certificateRequestStrategy: Strategy = {
   anyName: true,
   create: (draft, author) => {
@@ -129,7 +129,7 @@ export const certificateRequestStrategy: Strategy = {
     }
     if (old !== undefined) return problems;
     try {
-      // Throws for what is no request, or is not signed by its own key.
+      // Throws for a malformed request, or one that is not signed by its key.
       readRequest(textAt(request, "spec.request"));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -13,7 +13,7 @@ async function posted({ exchange }: SubresourceRequest): Promise<Fields> {
   return body;
 }
 
-/** Subresources that are requests rather than parts of an object. */
+/** Subresources that are actions rather than parts of an object. */
 export function subresourceHandlers(registry: Registry, access: Access): Readonly<Record<string, SubresourceHandler>> {
   return {
     "pods/binding": async (request) => {
@@ -45,7 +45,7 @@ export function subresourceHandlers(registry: Registry, access: Access): Readonl
   };
 }
 
-/** A node gets tokens for pods that run on it, and for nothing else (NodeRestriction). */
+/** A node may only request tokens for its own pods (NodeRestriction). */
 function requireOwnPod(
   registry: Registry,
   node: string,
@@ -67,7 +67,7 @@ function requireOwnPod(
   if (textAt(pod, "spec.nodeName") !== node) {
     throw refuse("node requested token bound to a pod scheduled on a different node");
   }
-  // No audience at all stands for the server's own.
+  // The default audience is the server's own.
   const [audience = "", ...others] = listAt(request, "spec.audiences").map(String);
   if (others.length > 0) throw refuse("node may only request 0 or 1 audiences");
   if (audiencesOf(registry, pod).has(audience) || mayAsk(audience)) return;
@@ -76,10 +76,10 @@ function requireOwnPod(
   );
 }
 
-/** The permission that nodes need for audiences that no pod names, as for credential provider plugins. */
+/** The permission that nodes need for audiences outside of pods, such as credential provider plugins'. */
 const audienceVerb = "request-serviceaccounts-token-audience";
 
-/** For whom a pod's volumes have tokens, by themselves or through CSI drivers. */
+/** Audiences of the tokens in a pod's volumes, directly or through CSI drivers. */
 function audiencesOf(registry: Registry, pod: ApiObject): ReadonlySet<string> {
   const volumes = itemsAt(pod, "spec.volumes");
   const projected = volumes

@@ -4,7 +4,7 @@ import { at, type Fields, fieldsAt, isFields, itemsAt, type Json, textAt } from 
 import { podCells } from "./pod-table.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";
 
-/** A column of a table as `kubectl get` prints it. */
+/** A column of `kubectl get`. */
 interface Column {
   readonly name: string;
   /** Only with `-o wide`. */
@@ -46,7 +46,7 @@ function requestCondition(request: Fields): string {
   return conditions.length === 0 ? "Pending" : conditions.join(",");
 }
 
-/** How many of a pod's readiness gates are open. */
+/** The number of satisfied readiness gates. */
 function gates(pod: Fields): string {
   const wanted = itemsAt(pod, "spec.readinessGates").map((gate) => gate["conditionType"]);
   const open = itemsAt(pod, "status.conditions").filter(
@@ -107,11 +107,11 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** What is printed of each object is asked for with `includeObject`; kubectl wants its metadata. */
+/** A row's object, by `includeObject`; kubectl requests its metadata. */
 function shownObject(exchange: Exchange, resource: Resource, object: Fields): Fields | undefined {
   const policy = exchange.query.get("includeObject") ?? "Metadata";
   if (policy === "None") return undefined;
-  // In a list only the list says of what kind its items are; in a table each row says it.
+  // Items of a list have no kind of their own; rows of a table do.
   if (policy === "Object") return { kind: resource.kind, apiVersion: apiVersionOf(resource), ...object };
   return metadataOf(object);
 }
@@ -120,7 +120,7 @@ function metadataOf(object: Fields): Fields {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: fieldsAt(object, "metadata") };
 }
 
-/** Turns an object or a list into a table when the client prefers one (`Accept: application/json;as=Table…`). */
+/** Converts an object or a list to a table if the client prefers one (`Accept: application/json;as=Table…`). */
 export function shapeAnswer(exchange: Exchange, resource: Resource, answer: Fields): Fields {
   const wanted = (exchange.header("accept") ?? "").split(",")[0] ?? "";
   if (wanted.includes("as=PartialObjectMetadata") && !Array.isArray(answer["items"])) return metadataOf(answer);

@@ -19,13 +19,13 @@ interface RequestOptions {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** Where a server is, and who signed its certificate. */
+/** A server's address and authority. */
 interface Served {
   readonly url: string;
   readonly authority: { readonly certificate: string };
 }
 
-/** A plain HTTP/1.1 client of the server for its own tests: one user, no retries, nothing clever. */
+/** A plain HTTP/1.1 client for the server's own tests: one user, no retries. */
 export class TestClient implements Disposable {
   readonly #server: Served;
   readonly #agent: Agent;
@@ -56,7 +56,7 @@ export class TestClient implements Disposable {
     return this.request("GET", path);
   }
 
-  /** The events of a watch, one after the other, until it ends or the caller stops to read. */
+  /** The events of a watch, until it ends or the caller stops reading. */
   async *watch(path: string): AsyncGenerator<{ readonly type: string; readonly object: Fields }> {
     const response = await this.#open("GET", path, {});
     let rest = "";
@@ -65,7 +65,7 @@ export class TestClient implements Disposable {
       rest = lines.pop() ?? "";
       for (const line of lines) yield JSON.parse(line) as { type: string; object: Fields };
     }
-    // A refusal is no event, and ends without a line feed.
+    // An error response is not an event, and ends without a line feed.
     if (rest.trim() !== "") yield JSON.parse(rest) as { type: string; object: Fields };
   }
 
@@ -93,7 +93,7 @@ export class TestClient implements Disposable {
   }
 }
 
-/** A pod of one container, ready to be created. */
+/** A minimal pod with one container. */
 export function podNamed(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
   return {
     apiVersion: "v1",
@@ -103,7 +103,7 @@ export function podNamed(name: string, spec: Fields = {}, metadata: Fields = {})
   };
 }
 
-/** A node, as it registers itself. */
+/** A node for registration. */
 export function nodeNamed(name: string, options: { readonly ready?: boolean } = {}): Fields {
   const status = options.ready === true ? "True" : "False";
   return {

@@ -34,8 +34,8 @@ export class TokenIssuer {
   }
 
   /**
-   * Answers a TokenRequest.
-   * @throws ApiError 404 when the account or what the token is bound to is gone, 409 when that is another of its name
+   * Handles a TokenRequest.
+   * @throws ApiError 404 if the account or the bound object does not exist, 409 if its UID differs
    */
   issue(namespace: string, name: string, request: Fields): Fields {
     const account = this.#store.get("serviceaccounts", `${namespace}/${name}`);
@@ -70,10 +70,10 @@ export class TokenIssuer {
     };
   }
 
-  /** The user of a token that is good for this server. */
+  /** The user of a valid token for this server. */
   readonly authenticate: TokenAuthenticator = (token) => this.review(token, [issuer])?.user;
 
-  /** Who a token is for, and which of the audiences it is meant for; undefined when it is not good for any. */
+  /** A token's user and those of the audiences that it has; undefined: invalid, or none. */
   review(token: string, audiences: readonly string[]): { user: User; audiences: readonly string[] } | undefined {
     const [header, payload, signature] = token.split(".");
     if (decode(header)["alg"] !== "ES256" || signature === undefined) return undefined;
@@ -96,7 +96,7 @@ export class TokenIssuer {
     return `${text}.${sign("sha256", Buffer.from(text), key).toString("base64url")}`;
   }
 
-  /** The claims about what a token is bound to: a pod with its node, or a secret. */
+  /** The claims about a token's bound object: a pod with its node, or a secret. */
   #bound(namespace: string, reference: Fields): Fields {
     const resource = { Pod: "pods", Secret: "secrets" }[textAt(reference, "kind")];
     if (resource === undefined) return {};
@@ -115,7 +115,7 @@ export class TokenIssuer {
     };
   }
 
-  /** The user of claims, if all that they are bound to is still there. */
+  /** The user of claims, if all bound objects still exist. */
   #user(claims: Json, tokenId: string): User | undefined {
     const namespace = textAt(claims, "namespace");
     const account = textAt(claims, "serviceaccount.name");

@@ -4,25 +4,24 @@ import { apiVersionOf, type Resource } from "./resource.ts";
 import type { Selector } from "./selectors.ts";
 import type { Store, StoreEvent } from "./store.ts";
 
-/** What a watch is to tell. */
 export interface WatchScope {
   readonly resource: Resource;
   /** `""` for all namespaces. */
   readonly namespace: string;
   readonly selects: Selector;
-  /** Tell only what changed after this revision; undefined: begin with what is there. */
+  /** Report changes after this revision; undefined: begin with the existing objects. */
   readonly since: number | undefined;
   readonly bookmarks: boolean;
-  /** A watch list (KEP-3157): a bookmark says when all that was there is told. */
+  /** A watch list (KEP-3157): a bookmark marks the end of the existing objects. */
   readonly marksInitialEnd: boolean;
 }
 
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 
-/** Where a watch tells what it sees. */
+/** The destination of a watch's events. */
 export interface WatchSink {
   readonly send: (type: WatchEventType, object: Fields) => void;
-  /** @param abruptly as a broken connection */
+  /** @param abruptly like a broken connection */
   readonly end: (abruptly: boolean) => void;
 }
 
@@ -44,8 +43,8 @@ export class Watch {
   }
 
   /**
-   * Tells what is there or what was missed, and from then on each change.
-   * @throws ApiError 410 when what was missed is no longer known; nothing was told then
+   * Reports the existing objects or the missed changes, and then each change.
+   * @throws ApiError 410 if missed changes are no longer kept; nothing was reported then
    */
   start(times: { readonly bookmarkMs: number; readonly timeoutMs: number }): void {
     const { resource, since, marksInitialEnd } = this.scope;
@@ -68,19 +67,19 @@ export class Watch {
     }, times.timeoutMs).unref();
   }
 
-  /** Ends it as a timeout does, or with an error event, or as a connection that breaks. */
+  /** Ends it as at a timeout, with an error event, or like a broken connection. */
   end(how: { readonly error?: ApiError; readonly abruptly?: boolean } = {}): void {
     this.stop();
     if (how.error !== undefined) this.#sink.send("ERROR", how.error.toStatus());
     this.#sink.end(how.abruptly === true);
   }
 
-  /** From now on it says nothing, and does not end. Changes meanwhile are lost to it. */
+  /** Silences the watch without ending it. It loses the changes. */
   silence(): void {
     this.#isSilent = true;
   }
 
-  /** Stops telling; what it writes to is somebody else's to close. */
+  /** Stops reporting; does not close the destination. */
   stop(): void {
     this.#unsubscribe?.();
     clearInterval(this.#bookmarkTimer);
@@ -93,10 +92,10 @@ export class Watch {
     return selects(resource.conversion?.fromStored(object) ?? object);
   }
 
-  /** To a selecting client an object that begins or ceases to be selected is one that comes or goes. */
+  /** A client with a selector sees a newly selected object as added, and one no longer selected as deleted. */
   #tell({ resource, previous, current, deleted, revision }: StoreEvent): void {
     if (resource !== this.scope.resource.storage || this.#isSilent) return;
-    // Who asks for what comes after a revision that is still to come waits for it.
+    // A watch from a future revision waits for it.
     if (revision <= (this.scope.since ?? 0)) return;
     this.#toldRevision = revision;
     const was = previous !== undefined && this.#matches(previous);
@@ -114,7 +113,7 @@ export class Watch {
   #sendBookmark(annotations: Readonly<Record<string, string>>): void {
     if (this.#isSilent) return;
     const { resource } = this.scope;
-    // Everything up to the store's revision has been told, or was not for this watch.
+    // Everything up to the store's revision was reported, or not for this watch.
     this.#toldRevision = Math.max(this.#toldRevision, this.#store.revision);
     const metadata = {
       resourceVersion: String(this.#toldRevision),

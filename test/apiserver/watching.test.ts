@@ -28,7 +28,7 @@ describe("lists and watches", () => {
   });
 
   const revision = (): number => server.registry.store.revision;
-  /** The events of a watch until so many have come, or until it ends. */
+  /** The first events of a watch, fewer if it ends before. */
   async function take(path: string, count: number): Promise<{ type: string; object: Fields }[]> {
     const events: { type: string; object: Fields }[] = [];
     if (count === 0) return events;
@@ -39,7 +39,7 @@ describe("lists and watches", () => {
     return events;
   }
 
-  it("a list comes in pages of one revision, whatever changes meanwhile", async () => {
+  it("all pages of a list show one revision, whatever changes meanwhile", async () => {
     const names: string[] = [];
     let token = "";
     let page = 0;
@@ -57,13 +57,13 @@ describe("lists and watches", () => {
     server.admin.delete("configmaps", "watched/bb");
     server.admin.create(configMap("d"));
   });
-  it("a page of a list that is too old is refused with 410", async () => {
+  it("a page of a list that is too old is rejected with 410", async () => {
     const { body } = await client.get(`${maps}?limit=2`);
     server.registry.store.compact();
     const next = await client.get(`${maps}?limit=2&continue=${textAt(body, "metadata.continue")}`);
     assert.deepEqual([next.code, next.body["reason"]], [410, "Expired"]);
   });
-  it("a list can be of an exact revision, and never of one that is yet to come", async () => {
+  it("a list can show an exact revision, but not a future one", async () => {
     const earlier = revision();
     server.admin.create(configMap("f"));
     const exact = await client.get(`${maps}?resourceVersion=${earlier}&resourceVersionMatch=Exact`);
@@ -74,14 +74,14 @@ describe("lists and watches", () => {
     assert.match(textAt(future.body, "message"), /Too large resource version/);
     server.admin.delete("configmaps", "watched/f");
   });
-  it("a watch without a revision begins with what is there", async () => {
+  it("a watch without a revision begins with the existing objects", async () => {
     const events = await take(`${maps}?watch=1`, 5);
     assert.deepEqual(
       events.map(({ type }) => type),
       ["ADDED", "ADDED", "ADDED", "ADDED", "ADDED"],
     );
   });
-  it("a watch list ends its beginning with a bookmark that says so", async () => {
+  it("a watch list marks the end of the existing objects by a bookmark", async () => {
     const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     const last = (await take(`${maps}?${query}`, 6)).at(-1);
     assert.equal(last?.type, "BOOKMARK");
@@ -89,13 +89,13 @@ describe("lists and watches", () => {
     assert.equal(textAt(last?.object, "metadata.resourceVersion"), String(revision()));
     assert.equal((await client.get(`${maps}?watch=1&sendInitialEvents=true`)).code, 422);
   });
-  it("bookmarks tell the revision while nothing happens here", async () => {
+  it("bookmarks report the revision while the watch has no events", async () => {
     server.admin.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "elsewhere" } });
     const [bookmark] = await take(`${maps}?watch=1&resourceVersion=${revision()}&allowWatchBookmarks=true`, 1);
     assert.deepEqual([bookmark?.type, bookmark?.object["kind"]], ["BOOKMARK", "ConfigMap"]);
     assert.ok(Number(textAt(bookmark?.object, "metadata.resourceVersion")) <= revision());
   });
-  it("a watch goes on from an older revision, and says 410 in its stream if that is forgotten", async () => {
+  it("a watch continues from an older revision, and gets 410 in its stream if that is no longer kept", async () => {
     const earlier = revision();
     server.admin.patch("configmaps", "watched/a", { data: { value: "1" } });
     const [event] = await take(`${maps}?watch=1&resourceVersion=${earlier}`, 1);
@@ -138,7 +138,7 @@ describe("lists and watches", () => {
     server.admin.patch("configmaps", "watched/b", { data: { value: "unseen" } });
     assert.deepEqual(await silent, []);
   });
-  it("reads of any revision can lag behind", async () => {
+  it("reads of any revision can lag", async () => {
     using _lag = server.lagReads();
     server.admin.patch("configmaps", "watched/c", { data: { value: "new" } });
     const value = async (query: string): Promise<string> =>
@@ -147,7 +147,7 @@ describe("lists and watches", () => {
     const { body } = await client.get(`${maps}?resourceVersion=0`);
     assert.ok(Number(textAt(body, "metadata.resourceVersion")) < revision());
   });
-  it("events are the same in both their versions", async () => {
+  it("events are equal in both versions", async () => {
     const regarding = { kind: "Pod", namespace: "watched", name: "p" };
     const path = "/apis/events.k8s.io/v1/namespaces/watched/events";
     const event = { metadata: { name: "e.1" }, regarding, note: "hello", reason: "Test", type: "Normal" };

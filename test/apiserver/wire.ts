@@ -7,8 +7,8 @@ interface Pair {
 }
 
 /**
- * The network in front of the server: each client's connection is carried to the server byte by byte, so that tests can
- * do to it what networks do. It sees no more than ciphertext.
+ * The network in front of the server: forwards each client's connection byte by byte, so that tests can imitate network
+ * faults. It sees only ciphertext.
  */
 export class Wire {
   readonly #upstreamPort: number;
@@ -32,7 +32,7 @@ export class Wire {
     return this.#pairs.size;
   }
 
-  /** Listens, on the same port each time. */
+  /** Listens, always on the same port. */
   async up(): Promise<void> {
     if (this.#server.listening) return;
     this.#server = this.#listener();
@@ -42,7 +42,7 @@ export class Wire {
     if (typeof address === "object" && address !== null) this.#port = address.port;
   }
 
-  /** Breaks all connections and refuses new ones, as a server that is not there. */
+  /** Breaks all connections and refuses new ones, like a missing server. */
   async down(): Promise<void> {
     this.reset();
     if (!this.#server.listening) return;
@@ -50,7 +50,7 @@ export class Wire {
     await once(this.#server, "close");
   }
 
-  /** Breaks the connections of now with a TCP reset. */
+  /** Resets the existing connections. */
   reset(): void {
     for (const { client, upstream } of this.#pairs) {
       client.resetAndDestroy();
@@ -58,7 +58,7 @@ export class Wire {
     }
   }
 
-  /** The connections of now stay open, and nothing passes any more in either direction. New ones are well. */
+  /** Freezes the existing connections in both directions; new ones work. */
   freeze(): void {
     for (const { client, upstream } of this.#pairs) {
       client.unpipe(upstream);
@@ -68,7 +68,7 @@ export class Wire {
     }
   }
 
-  /** From now on each piece of data takes this long in each direction; also on connections that are there. */
+  /** Delays all data by this much in each direction, also on existing connections. */
   slow(latencyMs: number): void {
     this.#latencyMs = latencyMs;
   }

@@ -16,7 +16,7 @@ import {
 } from "./cgroup-tree.ts";
 import { errnoOf } from "../file-error.ts";
 
-/** Hierarchies without which a cgroup is none for the kubelet, as upstream; hugetlb where it is mounted. */
+/** Hierarchies that a kubelet's cgroup must exist in, as upstream; hugetlb only if mounted. */
 const neededControllers = ["cpu", "cpuacct", "cpuset", "memory", "name=systemd", "pids", "hugetlb"];
 /** More memory than any machine has: a higher limit means unlimited. */
 const unlimitedBytes = 2 ** 62;

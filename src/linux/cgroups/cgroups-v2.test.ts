@@ -35,7 +35,7 @@ test("shares become weights by KEP-2254's formula", () => {
   assert.equal(cpuWeight(1_000_000), 10_000);
 });
 
-test("missing controllers are enabled from the root down to the parent, and not in the cgroup itself", async () => {
+test("missing controllers are enabled from the root to the parent, not in the cgroup itself", async () => {
   using directory = imitation();
   await new CgroupsV2(systemClock, directory.path).apply(pod, {});
   const enabled = (path: string): string => readFileSync(directory.join(path, "cgroup.subtree_control"), "utf8");
@@ -114,7 +114,7 @@ test("huge pages are limited for the sizes that the kernel counts", async () => 
   assert.equal(readFileSync(file, "utf8"), "4096");
 });
 
-test("memory is protected where that is said, and a process is moved into a cgroup that is made for it", async () => {
+test("memory protection is written on request, and a process is moved into a newly created cgroup", async () => {
   using directory = imitation();
   const cgroups = new CgroupsV2(systemClock, directory.path);
   for (const file of ["memory.min", "memory.low", "cgroup.procs"]) writeFileSync(directory.join("kubepods", file), "");
@@ -126,7 +126,7 @@ test("memory is protected where that is said, and a process is moved into a cgro
   assert.deepEqual(await cgroups.ownPids("/kubepods"), [42]);
 });
 
-test("what a cgroup lacks is named by the controllers that pods are limited by, as far as the machine has them", async () => {
+test("a cgroup's missing controllers are reported, among those that limit pods and that the machine has", async () => {
   using directory = imitation();
   const cgroups = new CgroupsV2(systemClock, directory.path);
   assert.deepEqual(await cgroups.missing("/kubepods"), []);

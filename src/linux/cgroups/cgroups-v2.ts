@@ -18,24 +18,24 @@ import {
 } from "./cgroup-tree.ts";
 import { errnoOf } from "../file-error.ts";
 
-/** The controllers that pods and containers are limited and measured by. */
+/** The controllers that limit and measure pods and containers. */
 const neededControllers: readonly string[] = ["cpu", "cpuset", "hugetlb", "io", "memory", "pids"];
 
-/** Those without which a cgroup is none for the kubelet, as upstream, where the machine has them. */
+/** Controllers that a kubelet's cgroup must have, as upstream, if the machine has them. */
 const limitingControllers: readonly string[] = ["cpu", "cpuset", "hugetlb", "memory", "pids"];
 
-/** `cpu.weight` (1..10000) for v1's shares (2..262144), by KEP-2254's formula in whole numbers. */
+/** `cpu.weight` (1..10000) for v1's shares (2..262144): KEP-2254's formula in integers. */
 export function cpuWeight(cpuShares: number): number {
   const shares = Math.min(Math.max(Math.trunc(cpuShares), 2), 262_144);
   return 1 + Math.trunc(((shares - 2) * 9_999) / 262_142);
 }
 
-/** The shares behind a weight, as near as whole numbers allow. */
+/** The shares of a weight, as close as integers allow. */
 export function sharesOfWeight(weight: number): number {
   return 2 + Math.ceil(((weight - 1) * 262_142) / 9_999);
 }
 
-/** Cgroups v2: one tree, in which each cgroup hands controllers down to its children (`cgroup.subtree_control`). */
+/** Cgroups v2: one tree, in which each cgroup enables controllers for its children (`cgroup.subtree_control`). */
 export class CgroupsV2 implements Cgroups {
   readonly version = 2;
   readonly #clock: Clock;
@@ -138,7 +138,7 @@ function limit(value: number): string {
   return value < 0 ? "max" : `${value}`;
 }
 
-/** Without the controller, or without pages of that size, these files do not exist: then the pages are unlimited. */
+/** Without the controller or the page size these files do not exist, and the pages are unlimited. */
 async function setHugePages(directory: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
   for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
     const file = join(directory, `hugetlb.${size}.max`);
@@ -146,7 +146,7 @@ async function setHugePages(directory: string, { hugePageLimitBytes = {} }: Cgro
   }
 }
 
-/** `cpu.max` holds quota and period in one; the one that is not given stays as it is. */
+/** `cpu.max` contains both quota and period; an omitted one stays unchanged. */
 async function setCpuLimit(directory: string, resources: CgroupResources): Promise<void> {
   const { cpuQuotaMicroseconds: quota, cpuPeriodMicroseconds: period } = resources;
   if (quota === undefined && period === undefined) return;
@@ -155,8 +155,8 @@ async function setCpuLimit(directory: string, resources: CgroupResources): Promi
 }
 
 /**
- * Hands the controllers down. All in one write, or, when the kernel refuses that, one by one: a controller that this
- * system can't hand down is missed only by who sets one of its values.
+ * Enables the controllers in one write, or, if the kernel refuses that, one by one: a controller that cannot be enabled
+ * fails only when one of its values is set.
  */
 async function enableForChildren(directory: string, controllers: readonly string[]): Promise<void> {
   const file = join(directory, "cgroup.subtree_control");
@@ -176,7 +176,7 @@ async function setValue(directory: string, name: string, value: string): Promise
   try {
     await writeValue(join(directory, name), value);
   } catch (error) {
-    // The kernel lets no file be created in its tree.
+    // The file is missing, and the kernel permits creating none in its tree.
     const code = errnoOf(error) ?? "UNKNOWN";
     if (!["ENOENT", "EACCES", "EPERM"].includes(code)) throw error;
     const controller = name.split(".")[0];

@@ -22,7 +22,7 @@ function skipUnless(condition: boolean, reason: string): string | false {
 const needsV1 = skipUnless(existsSync(`${cgroupRoot}/memory/memory.limit_in_bytes`), "needs cgroup v1");
 const needsUnified = skipUnless(existsSync(`${cgroupRoot}/unified/cgroup.procs`), "needs a hybrid system's v2 tree");
 
-/** A logical path of this test's own, whose cgroups are removed with it together with the processes put there. */
+/** A logical path of this test, whose cgroups and processes are removed with it. */
 function testCgroup(
   cgroups: Cgroups,
 ): { readonly path: string; join(child: ChildProcess, file: string): void } & AsyncDisposable {
@@ -45,7 +45,7 @@ function sleeper(): ChildProcess {
   return spawn("sleep", ["60"], { stdio: "ignore" });
 }
 
-test("the version is told by what is mounted at /sys/fs/cgroup", () => {
+test("the mount at /sys/fs/cgroup determines the version", () => {
   const v2 = parseMountInfo("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate");
   assert.equal(cgroupsOf(systemClock, v2).version, 2);
 
@@ -60,7 +60,7 @@ test("the version is told by what is mounted at /sys/fs/cgroup", () => {
   assert.throws(() => cgroupsOf(systemClock, none), PodwrightError);
 });
 
-test("paths that could lead elsewhere, and the root, are refused", async () => {
+test("paths that could lead elsewhere, and the root, are rejected", async () => {
   const cgroups = new CgroupsV2(systemClock, "/nonexistent");
   for (const path of ["/", "", "relative", "/a/../b", "/a//b", "/a/", "/./a", "/a\0"]) {
     await assert.rejects(cgroups.remove(path), RangeError, JSON.stringify(path));
@@ -71,43 +71,47 @@ test("paths that could lead elsewhere, and the root, are refused", async () => {
   assert.deepEqual(await cgroups.children("/"), []);
 });
 
-test("on v1 a cgroup and its parents appear in every hierarchy with the values given", { skip: needsV1 }, async () => {
-  const cgroups = await openCgroups(systemClock);
-  await using own = testCgroup(cgroups);
-  const pod = `${own.path}/burstable/pod1`;
-  const value = (controller: string, file: string, path = pod): string =>
-    readFileSync(`${cgroupRoot}/${controller}${path}/${file}`, "utf8").trim();
-  assert.equal(await cgroups.exists(pod), false);
-  await cgroups.apply(pod, {
-    cpuShares: 512,
-    cpuQuotaMicroseconds: 50_000,
-    cpuPeriodMicroseconds: 100_000,
-    memoryLimitBytes: 64 * 1024 * 1024,
-    pidsLimit: 100,
-  });
-  assert.equal(await cgroups.exists(pod), true);
-  assert.equal(value("cpu", "cpu.shares"), "512");
-  assert.equal(value("cpu", "cpu.cfs_quota_us"), "50000");
-  assert.equal(value("cpu", "cpu.cfs_period_us"), "100000");
-  assert.equal(value("memory", "memory.limit_in_bytes"), "67108864");
-  assert.equal(value("pids", "pids.max"), "100");
-  for (const controller of ["cpuacct", "devices", "freezer", "blkio", "systemd"]) {
-    assert.ok(existsSync(`${cgroupRoot}/${controller}${pod}`), controller);
-  }
-  assert.ok(!existsSync(`${cgroupRoot}/unified${pod}`));
-  for (const file of ["cpuset.cpus", "cpuset.mems"]) {
-    assert.equal(value("cpuset", file), readFileSync(`${cgroupRoot}/cpuset/${file}`, "utf8").trim());
-  }
+test(
+  "on v1 a cgroup and its parents are created in every hierarchy with the given values",
+  { skip: needsV1 },
+  async () => {
+    const cgroups = await openCgroups(systemClock);
+    await using own = testCgroup(cgroups);
+    const pod = `${own.path}/burstable/pod1`;
+    const value = (controller: string, file: string, path = pod): string =>
+      readFileSync(`${cgroupRoot}/${controller}${path}/${file}`, "utf8").trim();
+    assert.equal(await cgroups.exists(pod), false);
+    await cgroups.apply(pod, {
+      cpuShares: 512,
+      cpuQuotaMicroseconds: 50_000,
+      cpuPeriodMicroseconds: 100_000,
+      memoryLimitBytes: 64 * 1024 * 1024,
+      pidsLimit: 100,
+    });
+    assert.equal(await cgroups.exists(pod), true);
+    assert.equal(value("cpu", "cpu.shares"), "512");
+    assert.equal(value("cpu", "cpu.cfs_quota_us"), "50000");
+    assert.equal(value("cpu", "cpu.cfs_period_us"), "100000");
+    assert.equal(value("memory", "memory.limit_in_bytes"), "67108864");
+    assert.equal(value("pids", "pids.max"), "100");
+    for (const controller of ["cpuacct", "devices", "freezer", "blkio", "systemd"]) {
+      assert.ok(existsSync(`${cgroupRoot}/${controller}${pod}`), controller);
+    }
+    assert.ok(!existsSync(`${cgroupRoot}/unified${pod}`));
+    for (const file of ["cpuset.cpus", "cpuset.mems"]) {
+      assert.equal(value("cpuset", file), readFileSync(`${cgroupRoot}/cpuset/${file}`, "utf8").trim());
+    }
 
-  await cgroups.apply(pod, { cpuQuotaMicroseconds: -1, memoryLimitBytes: -1, pidsLimit: -1 });
-  assert.equal(value("cpu", "cpu.shares"), "512");
-  assert.equal(value("cpu", "cpu.cfs_quota_us"), "-1");
-  assert.ok(Number(value("memory", "memory.limit_in_bytes")) > 2 ** 60);
-  assert.equal(value("pids", "pids.max"), "max");
-  assert.deepEqual(await cgroups.children(own.path), ["burstable"]);
-});
+    await cgroups.apply(pod, { cpuQuotaMicroseconds: -1, memoryLimitBytes: -1, pidsLimit: -1 });
+    assert.equal(value("cpu", "cpu.shares"), "512");
+    assert.equal(value("cpu", "cpu.cfs_quota_us"), "-1");
+    assert.ok(Number(value("memory", "memory.limit_in_bytes")) > 2 ** 60);
+    assert.equal(value("pids", "pids.max"), "max");
+    assert.deepEqual(await cgroups.children(own.path), ["burstable"]);
+  },
+);
 
-test("on v1 what was applied is read again, no limit as none", { skip: needsV1 }, async () => {
+test("on v1 applied values are read back, and a missing limit as none", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);
   const resources = {
@@ -124,7 +128,7 @@ test("on v1 what was applied is read again, no limit as none", { skip: needsV1 }
   await assert.rejects(cgroups.read(`${own.path}/missing`));
 });
 
-test("on v1 what a cgroup lacks is named by its directory", { skip: needsV1 }, async () => {
+test("on v1 a missing hierarchy is named by its directory", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);
   await cgroups.apply(own.path, {});
@@ -134,7 +138,7 @@ test("on v1 what a cgroup lacks is named by its directory", { skip: needsV1 }, a
   assert.deepEqual(await cgroups.missing(own.path), [`${cgroupRoot}/cpuset${own.path}`], "blkio limits no pods");
 });
 
-test("on v1 a process is moved in every hierarchy, into a cgroup that is made for it", { skip: needsV1 }, async () => {
+test("on v1 a process is moved in every hierarchy, into a newly created cgroup", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);
   const child = sleeper();
@@ -152,7 +156,7 @@ test("on v1 a process is moved in every hierarchy, into a cgroup that is made fo
   assert.deepEqual(await cgroups.ownPids(own.path), []);
 });
 
-test("on v1 a limit below what is used keeps no other value from being set", { skip: needsV1 }, async () => {
+test("on v1 a limit below the usage does not prevent other values from being set", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);
   await cgroups.apply(own.path, {});
@@ -166,7 +170,7 @@ test("on v1 a limit below what is used keeps no other value from being set", { s
   assert.equal(readFileSync(`${cgroupRoot}/pids${own.path}/pids.max`, "utf8").trim(), "7");
 });
 
-test("on v1 a period that fits only the new quota is set all the same", { skip: needsV1 }, async () => {
+test("on v1 a period that fits only the new quota is set", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);
   await cgroups.apply(own.path, { cpuQuotaMicroseconds: 50_000, cpuPeriodMicroseconds: 100_000 });
@@ -175,7 +179,7 @@ test("on v1 a period that fits only the new quota is set all the same", { skip: 
   assert.equal(readFileSync(`${cgroupRoot}/cpu${own.path}/pod/cpu.cfs_period_us`, "utf8").trim(), "10000");
 });
 
-test("on v1 pods that start at once under a new parent all get CPUs and memory nodes", { skip: needsV1 }, async () => {
+test("on v1 concurrent pods under a new parent all get CPUs and memory nodes", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);
   const pods = Array.from({ length: 8 }, (_, index) => `${own.path}/besteffort/pod${index}`);
@@ -187,32 +191,28 @@ test("on v1 pods that start at once under a new parent all get CPUs and memory n
   assert.equal((await cgroups.children(`${own.path}/besteffort`)).length, 8);
 });
 
-test(
-  "on v1 processes anywhere below are found, hold up removal, and no more once they are dead",
-  { skip: needsV1 },
-  async () => {
-    const cgroups = await openCgroups(systemClock);
-    await using own = testCgroup(cgroups);
-    await cgroups.apply(`${own.path}/pod/container`, {});
-    const inPids = sleeper();
-    const inCpuset = sleeper();
-    own.join(inPids, `${cgroupRoot}/pids${own.path}/pod/container/cgroup.procs`);
-    own.join(inCpuset, `${cgroupRoot}/cpuset${own.path}/pod/cgroup.procs`);
-    assert.deepEqual(new Set(await cgroups.pids(own.path)), new Set([inPids.pid, inCpuset.pid]));
+test("on v1 processes anywhere below are found, and delay removal until they are dead", { skip: needsV1 }, async () => {
+  const cgroups = await openCgroups(systemClock);
+  await using own = testCgroup(cgroups);
+  await cgroups.apply(`${own.path}/pod/container`, {});
+  const inPids = sleeper();
+  const inCpuset = sleeper();
+  own.join(inPids, `${cgroupRoot}/pids${own.path}/pod/container/cgroup.procs`);
+  own.join(inCpuset, `${cgroupRoot}/cpuset${own.path}/pod/cgroup.procs`);
+  assert.deepEqual(new Set(await cgroups.pids(own.path)), new Set([inPids.pid, inCpuset.pid]));
 
-    await assert.rejects(cgroups.remove(own.path), (error) => error instanceof FileError && error.code === "EBUSY");
-    inPids.kill("SIGKILL");
-    inCpuset.kill("SIGKILL");
-    await cgroups.remove(own.path);
-    assert.equal(await cgroups.exists(own.path), false);
-    assert.deepEqual(await cgroups.pids(own.path), []);
-    assert.deepEqual(await cgroups.children(own.path), []);
-    await cgroups.remove(own.path);
-  },
-);
+  await assert.rejects(cgroups.remove(own.path), (error) => error instanceof FileError && error.code === "EBUSY");
+  inPids.kill("SIGKILL");
+  inCpuset.kill("SIGKILL");
+  await cgroups.remove(own.path);
+  assert.equal(await cgroups.exists(own.path), false);
+  assert.deepEqual(await cgroups.pids(own.path), []);
+  assert.deepEqual(await cgroups.children(own.path), []);
+  await cgroups.remove(own.path);
+});
 
 test(
-  "on v1 what is empty is removed at once, in every hierarchy where it is there, and nothing else",
+  "on v1 an empty cgroup is removed at once, in every hierarchy that has it, and nothing else",
   { skip: needsV1 },
   async () => {
     const cgroups = await openCgroups(systemClock);
@@ -231,21 +231,25 @@ test(
   },
 );
 
-test("on a hybrid system what a runtime left in the v2 tree is found and removed", { skip: needsUnified }, async () => {
-  const cgroups = await openCgroups(systemClock);
-  await using own = testCgroup(cgroups);
-  const left = `${cgroupRoot}/unified${own.path}`;
-  mkdirSync(`${left}/pod`, { recursive: true });
-  try {
-    assert.deepEqual(await cgroups.children(own.path), ["pod"]);
-    await cgroups.remove(own.path);
-    assert.ok(!existsSync(left));
-  } finally {
-    if (existsSync(`${left}/pod`)) rmdirSync(`${left}/pod`);
-  }
-});
+test(
+  "on a hybrid system a runtime's cgroups in the v2 tree are found and removed",
+  { skip: needsUnified },
+  async () => {
+    const cgroups = await openCgroups(systemClock);
+    await using own = testCgroup(cgroups);
+    const left = `${cgroupRoot}/unified${own.path}`;
+    mkdirSync(`${left}/pod`, { recursive: true });
+    try {
+      assert.deepEqual(await cgroups.children(own.path), ["pod"]);
+      await cgroups.remove(own.path);
+      assert.ok(!existsSync(left));
+    } finally {
+      if (existsSync(`${left}/pod`)) rmdirSync(`${left}/pod`);
+    }
+  },
+);
 
-test("a real v2 tree is made, listed and removed with its processes gone", { skip: needsUnified }, async () => {
+test("a real v2 tree is created, listed, and removed after its processes", { skip: needsUnified }, async () => {
   const root = `${cgroupRoot}/unified`;
   const cgroups = new CgroupsV2(systemClock, root);
   await using own = testCgroup(cgroups);
@@ -265,7 +269,7 @@ test("a real v2 tree is made, listed and removed with its processes gone", { ski
   assert.equal(await cgroups.exists(own.path), false);
 });
 
-test("a value of a controller that is not enabled is refused by name", { skip: needsUnified }, async () => {
+test("a value of a disabled controller is an error that names the controller", { skip: needsUnified }, async () => {
   const cgroups = new CgroupsV2(systemClock, `${cgroupRoot}/unified`);
   await using own = testCgroup(cgroups);
   await assert.rejects(cgroups.apply(own.path, { memoryLimitBytes: 1 }), /is the memory controller enabled there/);

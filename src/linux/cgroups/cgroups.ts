@@ -19,7 +19,7 @@ export async function openCgroups(clock: Clock): Promise<Cgroups> {
 
 /** {@link openCgroups} for a given mount table. */
 export function cgroupsOf(clock: Clock, mounts: readonly MountInfo[]): Cgroups {
-  // What is mounted last at a place covers what was there before.
+  // The last mount at a place hides earlier ones.
   const atRoot = mounts.findLast(({ target }) => target === cgroupRoot);
   if (atRoot?.fileSystem === "cgroup2") return new CgroupsV2(clock, cgroupRoot);
 

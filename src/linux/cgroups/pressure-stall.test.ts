@@ -5,7 +5,7 @@ import { systemPressureStall } from "./pressure-stall.ts";
 
 const noPressure = existsSync("/proc/pressure/cpu") ? false : "this kernel has no pressure stall information";
 
-test("what has waited for processors and disks is told, and never becomes less", { skip: noPressure }, async () => {
+test("stall times for processors and disks are reported, and never decrease", { skip: noPressure }, async () => {
   const before = await systemPressureStall.stalledMs();
   assert.ok(before !== undefined && before >= 0, `${before}`);
   const until = performance.now() + 100;

@@ -3,7 +3,7 @@ import type { PressureStall } from "../../ports/pressure-stall.ts";
 
 const paths = ["/proc/pressure/cpu", "/proc/pressure/io"];
 
-/** By the kernel's pressure stall information (Documentation/accounting/psi.rst), which not every kernel has. */
+/** The kernel's pressure stall information (Documentation/accounting/psi.rst); not every kernel has it. */
 export const systemPressureStall: PressureStall = {
   stalledMs: async () => {
     const totals = paths.flatMap((path) => /^some .*total=(\d+)$/m.exec(pressure(path))?.[1] ?? []);
@@ -11,7 +11,7 @@ export const systemPressureStall: PressureStall = {
   },
 };
 
-/** From kernel memory: another thread would take ten times as long. */
+/** Synchronous, because it is read from kernel memory: another thread would take ten times as long. */
 function pressure(path: string): string {
   try {
     return readFileSync(path, "latin1");

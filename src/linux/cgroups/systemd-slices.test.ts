@@ -53,7 +53,7 @@ test("a slice's limits become systemd properties, of either cgroup version", () 
   assert.deepEqual(names, ["CPUShares", "CPUQuotaPeriodUSec", "CPUQuotaPerSecUSec", "MemoryLimit", "TasksMax"]);
 });
 
-test("protected memory is told to systemd on v2 alone", () => {
+test("memory protection is set through systemd only on v2", () => {
   const resources = { memoryMinBytes: 4096, memoryLowBytes: 8192 };
   assert.deepEqual(sliceProperties(resources, 2), [
     ["MemoryMin", "t", "4096"],

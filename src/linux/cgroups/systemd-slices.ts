@@ -63,7 +63,7 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.ownPids(path);
   }
 
-  /** As upstream, behind systemd's back: what it starts anew it starts where its own configuration says. */
+  /** As upstream, bypasses systemd, which starts new processes where its configuration says. */
   async move(pid: number, path: string): Promise<void> {
     await this.#tree.move(pid, path);
   }

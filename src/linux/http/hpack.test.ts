@@ -88,7 +88,7 @@ describe("a block of headers", () => {
     ["three changes of the table", "20 20 20"],
   ];
   for (const [name, block] of broken) {
-    test(`with ${name} is refused`, () => assert.throws(() => new HpackDecoder().decode(hex(block)), HttpSyntaxError));
+    test(`with ${name} is rejected`, () => assert.throws(() => new HpackDecoder().decode(hex(block)), HttpSyntaxError));
   }
 
   test("is decoded or rejected, whatever it holds", () => {

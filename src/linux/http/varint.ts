@@ -1,4 +1,4 @@
-/** A whole number in groups of seven bits, the lowest first, as protobuf (varint) and HPACK (RFC 7541 §5.1) write it. */
+/** An integer in groups of seven bits, lowest first: protobuf's varint and HPACK's integer (RFC 7541 §5.1). */
 export function varint(value: number): number[] {
   const bytes: number[] = [];
   let rest = value;

@@ -66,7 +66,7 @@ test("lines reach standard error, also when the process exits at once", () => {
   assert.equal(result.stderr.trim().split("\n").length, 1_000);
 });
 
-test("for the journal each line begins with its priority", () => {
+test("each line for the journal begins with its priority", () => {
   const { stream, written } = lines();
   const log = createLogger({ level: "debug", stream, prioritised: true });
   for (const level of ["debug", "info", "warn", "error"] as const) log[level]("said", { level: "other" });
@@ -76,7 +76,7 @@ test("for the journal each line begins with its priority", () => {
   );
 });
 
-test("standard error is the journal when JOURNAL_STREAM names it, and not when it went elsewhere", () => {
+test("standard error is the journal if JOURNAL_STREAM names it, and not after a redirection", () => {
   const program = `
     const { createLogger } = await import(${JSON.stringify(new URL("log-sink.ts", import.meta.url).href)});
     const { fstatSync } = await import("node:fs");

@@ -11,7 +11,7 @@ export interface LoggerOptions {
   readonly stream?: { write(line: string): void };
   /** Lines for people instead of JSON; default: when writing to a terminal. */
   readonly human?: boolean;
-  /** Each line begins with its priority, as the journal reads it; unless given, when standard error is the journal. */
+  /** Lines begin with their priority for journald; default: if standard error is the journal. */
   readonly prioritised?: boolean;
 }
 
@@ -61,7 +61,7 @@ function humanStream(stream: { write(line: string): unknown }): DestinationStrea
   return { write: (line) => void stream.write(humanLine(line)) };
 }
 
-/** sd-daemon(3): what stands at the beginning of a line in angle brackets is the priority that journald keeps it under. */
+/** sd-daemon(3): journald takes the priority from the number in angle brackets at the beginning of a line. */
 const priorities: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
 function journalStream(stream: { write(line: string): unknown }): DestinationStream {
@@ -73,7 +73,7 @@ function journalStream(stream: { write(line: string): unknown }): DestinationStr
   };
 }
 
-/** Whether standard error goes to the journal: JOURNAL_STREAM names the device and inode of what it went to at first. */
+/** Whether standard error goes to the journal: JOURNAL_STREAM has its original device and inode. */
 function isJournal(): boolean {
   const stream = process.env["JOURNAL_STREAM"];
   if (stream === undefined) return false;

@@ -22,21 +22,21 @@ for (const [kind, name] of [
   });
 }
 
-test("a socket that nobody listens at, or that can't be one, is an error", async () => {
+test("a socket without a listener, or with an invalid name, is an error", async () => {
   for (const name of ["@podwright-nobody", "/nonexistent/notify", `/${"x".repeat(200)}`]) {
     const manager = serviceManager({ NOTIFY_SOCKET: name }, systemProcesses);
     await assert.rejects(async () => manager?.notify(["READY=1"]), /does not accept it|not the name of a Unix socket/u);
   }
 });
 
-test("the environment is emptied, so that no child speaks for this process", () => {
+test("the variables are removed, so that no child process notifies in place of this one", () => {
   const environment = { NOTIFY_SOCKET: abstract, WATCHDOG_USEC: "3000000", WATCHDOG_PID: String(process.pid), A: "b" };
   assert.equal(serviceManager(environment, systemProcesses)?.watchdogMs, 3000);
   assert.deepEqual(environment, { A: "b" });
   assert.equal(serviceManager(environment, systemProcesses), undefined);
 });
 
-test("the watchdog is this process's, and its period a sound one", () => {
+test("the watchdog must be for this process, with a sound period", () => {
   const watchdog = (period: string, pid?: string): number | undefined =>
     serviceManager({ NOTIFY_SOCKET: abstract, WATCHDOG_USEC: period, WATCHDOG_PID: pid }, systemProcesses)?.watchdogMs;
   assert.equal(watchdog("30000000"), 30_000);
@@ -47,7 +47,7 @@ test("the watchdog is this process's, and its period a sound one", () => {
   assert.throws(() => watchdog("1000000"), /timeout is too small: 1000 ms/u);
 });
 
-test("without node:ffi systemd-notify sends, in the name of this process", async () => {
+test("without node:ffi systemd-notify sends on behalf of this process", async () => {
   const calls: [string, readonly string[], CommandOptions][] = [];
   let exitCode = 0;
   const processes: Processes = {

@@ -7,7 +7,7 @@ import { closeOnExec, familyUnix, nonBlocking, unixAddress } from "./unix-addres
 
 type Environment = Record<string, string | undefined>;
 
-/** No watchdog of a second or less: as upstream. */
+/** As upstream, the period must exceed a second. */
 const shortestWatchdogMs = 1000;
 const programLimitMs = 5000;
 // <sys/socket.h>
@@ -15,13 +15,13 @@ const datagram = 2;
 const noSignal = 0x4000;
 
 /**
- * The service manager that the environment names (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID), undefined without one. The
- * variables are taken out of it, so that no program started from here speaks for this process.
+ * The service manager of the environment (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID); undefined: none. Removes the
+ * variables, so that no child process notifies in place of this one.
  *
- * Node.js has no datagram sockets of Unix, so the C library is called (`node:ffi`, from Node.js 26.1 on); otherwise
- * systemd-notify(1) sends.
- * @param modules where Node.js gives its own modules
- * @throws PodwrightError when the watchdog's settings are invalid, or too short
+ * Node.js has no Unix datagram sockets, so this calls the C library (`node:ffi`, Node.js 26.1 or newer), or else
+ * systemd-notify(1).
+ * @param modules access to Node.js' built-in modules
+ * @throws PodwrightError for invalid watchdog settings, or a period that is too short
  */
 export function serviceManager(
   environment: Environment,
@@ -40,7 +40,7 @@ export function serviceManager(
   };
 }
 
-/** sd_watchdog_enabled(3): undefined when nobody watches, or another process. */
+/** sd_watchdog_enabled(3); undefined: no watchdog, or one for another process. */
 function watchdogOf(environment: Environment, ownPid: number): number | undefined {
   const { WATCHDOG_USEC: period = "", WATCHDOG_PID: pid = "" } = environment;
   if (period === "") return undefined;
@@ -60,7 +60,7 @@ function positive(name: string, text: string): number {
 }
 
 /**
- * @returns false when Node.js can't call the C library
+ * @returns false if Node.js cannot call the C library
  * @throws Error if the kernel does not accept it
  */
 function sendDatagram(name: string, text: string, modules?: (name: string) => unknown): boolean {
@@ -91,7 +91,7 @@ function cLibrary(modules?: (name: string) => unknown): ReturnType<typeof openCL
 }
 
 async function runNotify(processes: Processes, socket: string, assignments: readonly string[]): Promise<void> {
-  // By its credentials the message comes from this process, the only one that a manager may listen to.
+  // The message carries this process's credentials: a manager may ignore other senders.
   const words = [`--pid=${processes.ownPid}`, ...assignments];
   const options = { timeoutMs: programLimitMs, environment: { NOTIFY_SOCKET: socket } };
   const { exitCode, stderr } = await processes.run("systemd-notify", words, options);

@@ -6,9 +6,9 @@ export const nonBlocking = 0o4000;
 const pathBytes = 108;
 
 /**
- * A Unix socket's address for the kernel (`struct sockaddr_un`), as long as it is.
+ * A Unix socket's address for the kernel (`struct sockaddr_un`), without padding.
  * @param name a path, or `@` and a name in the abstract namespace (unix(7))
- * @throws Error when it is empty, or too long for the kernel
+ * @throws Error for an empty name, or one too long for the kernel
  */
 export function unixAddress(name: string): Buffer {
   const text = Buffer.from(name.startsWith("@") ? `\0${name.slice(1)}` : `${name}\0`);
