@@ -1,11 +1,11 @@
 /**
- * How the costs of a node grow with its pods, plain ones and ones with a readiness probe: their start, their rest, their
- * going. CPU time and memory of the agent, for each number of pods, beside another kubelet where one is given.
+ * How a node's costs grow with its pods, plain ones and ones with a readiness probe: at start, at rest, at removal. CPU
+ * time and memory of the agent for each number of pods, optionally compared with another kubelet.
  *
  *   growth.ts [--pods 50,250] [--kubelet PATH] [--test-runtime] [--json] …
  *
- * With the tests' simulated runtime behind a real socket 250 pods start in half a minute, and the machine is free for the
- * agent. Its containers answer no probes: only plain pods then.
+ * With the tests' simulated runtime behind a real socket 250 pods start in half a minute, and the machine is free for
+ * the agent. Its containers answer no probes: only plain pods then.
  */
 import { basename } from "node:path";
 import { loadavg } from "node:os";

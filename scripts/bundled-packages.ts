@@ -1,4 +1,4 @@
-/** The npm packages of which code is in the bundle, with what their licences ask to be passed on. */
+/** The npm packages with code in the bundle, and the notices that their licences require. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Metafile } from "esbuild";
@@ -8,12 +8,12 @@ export interface BundledPackage {
   readonly version: string;
   /** SPDX expression. */
   readonly license: string;
-  /** The package's licence file; where it has none, the notices above the code that is bundled. */
+  /** The package's licence file, or else the notices above the bundled code. */
   readonly notice: string;
 }
 
 /**
- * @param root what the paths of the metafile are relative to
+ * @param root base of the metafile's paths
  * @throws Error for a package without a licence, or without any notice
  */
 export async function bundledPackages(root: string, metafile: Metafile): Promise<BundledPackage[]> {
@@ -45,7 +45,7 @@ async function licenceFile(directory: string): Promise<string | undefined> {
   return name === undefined ? undefined : (await readFile(join(directory, name), "utf8")).trim();
 }
 
-/** The comments at the beginning of files that speak of copyright, each once. */
+/** Copyright comments at the beginning of files, without duplicates. */
 async function noticesAbove(root: string, paths: readonly string[]): Promise<string> {
   const texts = await Promise.all(paths.map((path) => readFile(join(root, path), "utf8")));
   const notices = texts.flatMap((text) => {
@@ -63,7 +63,7 @@ function plainComment(comment: string): string {
     .trim();
 }
 
-/** For people: each package with its version, its licence and its notice. */
+/** The text of share/licenses.txt: each package with its version, licence and notice. */
 export function licenceText(packages: readonly BundledPackage[]): string {
   const head =
     "podwright's program contains code of these packages. The text of the Apache License 2.0 is in LICENSE.\n";

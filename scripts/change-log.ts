@@ -1,12 +1,12 @@
-/** Sections of CHANGELOG.md from the subjects of commits, which say why. */
+/** Sections of CHANGELOG.md from commit subjects, which say why. */
 
 const head = "# Changes\n";
 
 /**
- * The change log with a section of this version on top; one that it has already is made again.
+ * Adds a section for this version at the top of the change log, or replaces it.
  * @param text CHANGELOG.md
- * @param date as 2026-11-26
- * @param subjects of the commits since the version before, newest first
+ * @param date such as 2026-11-26
+ * @param subjects of the commits since the previous version, newest first
  */
 export function withSection(text: string, version: string, date: string, subjects: readonly string[]): string {
   const title = `## ${version}`;

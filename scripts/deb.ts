@@ -1,10 +1,10 @@
 /**
- * Builds the Debian package, the same bytes each time of the same sources.
+ * Builds the Debian package, reproducibly: the same sources give the same bytes.
  *
  *   deb.ts [--out DIRECTORY] [--node PROGRAM]
  *
- * --out: where podwright_VERSION_ARCHITECTURE.deb goes (default: the working directory). --node: the Node.js that is packed, by default
- * the one of the set-up. SOURCE_DATE_EPOCH is the time of all files, by default that of the last commit.
+ * --out: the directory for podwright_VERSION_ARCHITECTURE.deb (default: the working directory). --node: the Node.js to
+ * package (default: the set-up's). SOURCE_DATE_EPOCH is the time of all files (default: the last commit's).
  */
 import { execFile } from "node:child_process";
 import {
@@ -37,7 +37,7 @@ const { values } = parseArgs({ options: { out: { type: "string" }, node: { type:
 const outDirectory = resolve(values.out ?? ".");
 const node = resolve(values.node ?? join(root, "node_modules/node/bin/node"));
 
-/** What the program needs: the C library's versions are those that the official Node.js is built for. */
+/** The C library's minimum versions are those of the official Node.js builds. */
 const dependencies = [
   "libc6 (>= 2.28)",
   "libgcc-s1",
@@ -70,7 +70,7 @@ Description: kubelet that explains everything it does
 `;
 }
 
-/** Node.js is one program with its libraries inside, as its project releases it. */
+/** The Node.js project links its libraries statically. */
 const overrides = `# Node.js is built by its project as one program with its libraries inside.
 podwright: embedded-library
 podwright: hardening-no-pie
@@ -163,7 +163,7 @@ function debianChangelog(epoch: number): string {
 `;
 }
 
-/** Files that are not to be changed by hand, with one time for all, and what umask and checkout may have made otherwise. */
+/** Normalizes modes and times, which depend on umask and checkout. */
 async function settle(path: string, epoch: number): Promise<number> {
   const info = await lstat(path);
   let bytes = 0;

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Fetches containerd from Debian suites other than the system's into .cache/runtimes/<suite>/, for the tests that run
-# against several versions, and from sid kubectl, which bookworm does not have. apt works on a configuration of its own
-# under .cache/apt: the system's sources, lists and packages are not touched.
+# Fetches containerd from Debian suites other than the system's into .cache/runtimes/<suite>/, for tests with several
+# versions, and kubectl from sid, because bookworm has none. apt uses its own configuration under .cache/apt: the
+# system's sources, lists and packages stay unchanged.
 #
 #   fetch-runtimes.sh [--refresh] [SUITE…]        default: trixie sid
 #
-# Exit status: 0 all there, 1 at least one could not be fetched or does not run here.
+# Exit status: 0 all present, 1 at least one could not be fetched or does not run here.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -19,7 +19,7 @@ fi
 
 say() { printf '%s\n' "runtimes: $*" >&2; }
 
-# The mirrors that the system's own sources name for Debian itself, whatever their format; then the public one.
+# The Debian mirrors of the system's sources, in either format; then the public one.
 mirrors() {
   codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
   apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
@@ -60,14 +60,14 @@ packages_of() {
   [ "$1" != sid ] || echo kubectl
 }
 
-# The packages of a suite whose program is not there; all of them with --refresh.
+# The missing packages of a suite; all of them with --refresh.
 missing_of() {
   for package in $(packages_of "$1"); do
     if [ "$refresh" = true ] || [ ! -x ".cache/runtimes/$1/usr/bin/$package" ]; then echo "$package"; fi
   done
 }
 
-# Downloads what is missing and unpacks it beside what is there, which may be in use; $1 suite, $2 mirror.
+# Downloads missing packages and unpacks them beside existing ones, which may be in use; $1 suite, $2 mirror.
 fetch() {
   apt=$root/.cache/apt/$1
   rm -rf "$apt"
@@ -85,7 +85,7 @@ fetch() {
     return 1
   }
   mkdir -p ".cache/runtimes/$1"
-  # Each file is replaced as a whole: programs that run keep the one that they were started from.
+  # Each file is replaced as a whole, so that running programs keep theirs.
   cp -a --remove-destination "$apt/unpacked/." ".cache/runtimes/$1"
   rm -rf "$apt"
 }

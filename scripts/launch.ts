@@ -1,5 +1,4 @@
-/** In dist/, beside the program: what the last build consists of, a name in each line; the packages of which code is in it; what V8
- * made of it. */
+/** In dist/, beside the program: the last build's files, one per line; the bundled packages; V8's code cache. */
 export const fileListName = "files.txt";
 export const packageListName = "packages.json";
 export const compileCacheName = "compile-cache";

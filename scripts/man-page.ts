@@ -1,4 +1,4 @@
-/** podwright(1), from the program's own definition: what --help shows, in roff. */
+/** podwright(1): the content of --help, in roff, from the program's own definition. */
 import type { Command } from "commander";
 import { buildProgram } from "../src/cli/program.ts";
 import { Terminal } from "../src/cli/terminal.ts";
@@ -8,7 +8,7 @@ function roff(text: string): string {
   return escaped.replaceAll(/^(?=[.'])/gmu, "\\&");
 }
 
-/** What stands below the help of a command: examples, and exit codes. */
+/** The text below a command's help: examples and exit codes. */
 function textAfter(command: Command): string {
   let shown = "";
   command.configureOutput({ writeOut: (text) => (shown += text) });
@@ -36,7 +36,7 @@ function commandSection(command: Command): string[] {
   ];
 }
 
-/** @param version of podwright, as the page's foot has it */
+/** @param version for the page's footer */
 export function manPage(version: string): string {
   const silent = { write: () => true };
   const program = buildProgram(new Terminal(silent, silent, {}), () => {});

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints what of the sources is newer than the bundle in dist/, one of it; nothing when the bundle is of them as they are.
-# Folders too: a removed file changes nothing but its folder. V8's flags, as compiled code counts under them only.
+# Prints one source that is newer than the bundle in dist/; nothing if the bundle is current. Checks directories, too,
+# because a removed file changes only its directory, and V8's flags, because compiled code is valid only under them.
 set -eu
 cd "$(dirname -- "$0")/.."
 if [ -f dist/podwright.js ]; then

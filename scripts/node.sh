@@ -1,13 +1,15 @@
 #!/bin/sh
-# Runs the Node.js that podwright is built for: the one in its own node_modules, where the set-up or the Debian package put it,
-# otherwise the system's when it is 24 or newer. In this order, as asking the system's for its version costs every start 30 ms.
+# Runs the Node.js that podwright is built for: the one in its own node_modules, from the set-up or the Debian package,
+# otherwise the system's if it is 24 or newer. In this order, because querying the system's version costs 30 ms at every
+# start.
 case $0 in
 */*/*) root=${0%/*/*} ;;
 *) root=$(dirname -- "$0")/.. ;;
 esac
 own=$root/node_modules/node/bin/node
 [ ! -x "$own" ] || exec "$own" "$@"
-# Installed by npm: a Node.js beside it, as the advice below brings one, and that of npm itself, which sudo's PATH may lack.
+# Installed by npm: a Node.js package beside it (see the advice below), and npm's own Node.js, which sudo's PATH may
+# lack.
 for node in "$root"/../node-linux-*/bin/node node "$root/../../../bin/node"; do
   version=$("$node" --version 2>/dev/null) # "v24.1.0"
   major=${version#v}

@@ -1,6 +1,6 @@
 /**
- * Makes what the package has beside the program: `npm pack` and the Debian package start it. The bundle is built anew only when the
- * sources are newer.
+ * Prepares the package's files for `npm pack` and the Debian package. Rebuilds the bundle only if the sources are
+ * newer.
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ async function buildIfStale(): Promise<void> {
   if (stdout !== "") await promisify(execFile)(process.execPath, ["scripts/build.ts"], { cwd: root });
 }
 
-/** What the build keeps of the one before is for a podwright that runs from here, not for the package. */
+/** The previous build's files are only for a podwright that runs from this directory. */
 async function removeEarlierBuild(): Promise<void> {
   const current = (await readFile(join(dist, fileListName), "utf8")).split("\n");
   const kept = new Set([...current, compileCacheName]);

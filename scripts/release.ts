@@ -1,10 +1,10 @@
 /**
- * Makes a release of the commit that is checked out.
+ * Builds a release of the checked-out commit.
  *
  *   release.ts --out DIRECTORY    tarball for npm, Debian package, SPDX bill of materials, SHA256SUMS
  *   release.ts --change-log       a section of CHANGELOG.md for the version of package.json, from the commits since the last tag
  *
- * The version stands in package.json alone: change it, run --change-log, edit what it wrote, commit, tag, run --out.
+ * Only package.json has the version: change it, run --change-log, edit its result, commit, tag, run --out.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";

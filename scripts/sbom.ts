@@ -10,7 +10,7 @@ export interface LockFile {
 
 export interface Release {
   readonly version: string;
-  /** Of the sources. */
+  /** The sources' commit. */
   readonly commit: string;
   /** Seconds since the Unix epoch. */
   readonly epoch: number;
@@ -21,8 +21,8 @@ export interface Release {
 const nothingSaid = "NOASSERTION";
 
 /**
- * podwright, the npm packages in its bundle, and the Node.js of the Debian package.
- * @throws Error for a package that package-lock.json does not have in that version
+ * Covers podwright, the npm packages in its bundle, and the Node.js of the Debian package.
+ * @throws Error for a package version that is not in package-lock.json
  */
 export function sbomOf({ version, commit, epoch, packages, lock }: Release): object {
   const node = lock.packages["node_modules/node"]?.version;
@@ -94,7 +94,7 @@ function purl(name: string, version: string): string {
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
 }
 
-/** npm's `sha512-` and base64, as SPDX has it. */
+/** Converts npm's `sha512-` and base64 to SPDX. */
 function checksumOf(integrity: string): { readonly algorithm: string; readonly checksumValue: string } {
   const [algorithm = "", value = ""] = integrity.split("-", 2);
   return { algorithm: algorithm.toUpperCase(), checksumValue: Buffer.from(value, "base64").toString("hex") };

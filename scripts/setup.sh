@@ -1,14 +1,14 @@
 #!/bin/sh
-# Sets up what podwright needs and what is missing, and nothing else; with nothing to do it takes a moment.
+# Installs what podwright needs and the machine lacks.
 #
 #   setup.sh [--test]      --test: also what the tests need
 #
-# It starts no service, enables none, and overwrites no file that it did not make. Exit status: 0 ready, 3 something is
-# missing that it cannot bring.
+# It starts and enables no service, and overwrites no files but its own. Exit status: 0 ready, 3 something is missing
+# that it cannot install.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-# Programs of the machine are wanted here, and npm must not run on the Node.js that it is about to replace.
+# Only the machine's programs: npm must not run on the Node.js that it is about to replace.
 PATH=$(printf '%s' "$PATH" | tr ':' '\n' | grep -v '/node_modules/' | paste -s -d ':' -):/usr/sbin:/sbin
 log=$root/.cache/setup.log
 
@@ -29,7 +29,7 @@ fail() {
   exit 3
 }
 
-# Runs a command into the log; when it fails, shows what it said last.
+# Runs a command with its output in the log; shows the end of that if it fails.
 logged() {
   if "$@" >>"$log" 2>&1 </dev/null; then return 0; fi
   tail -n 15 "$log" >&2
@@ -39,10 +39,10 @@ logged() {
 has_program() { command -v "$1" >/dev/null 2>&1; }
 has_catatonit() { has_program catatonit || [ -x /usr/libexec/catatonit/catatonit ] || [ -x /usr/libexec/podman/catatonit ]; }
 has_cni_plugins() { [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || [ -x /usr/libexec/cni/bridge ]; }
-# A static program names no loader; `ldd` says so in words that differ between C libraries, but always with a failure.
+# `ldd` fails for a static program; its message depends on the C library.
 has_static_busybox() { has_program busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; }
 
-# Debian's names of the packages that are missing, judged by what is there rather than by who installed it.
+# Debian's names of missing packages, determined by the programs themselves, whoever installed them.
 missing_packages() {
   has_program containerd || echo containerd
   has_program runc || echo runc
@@ -53,7 +53,7 @@ missing_packages() {
   if [ "$for_tests" = true ]; then
     has_program docker-registry || echo docker-registry
     has_program chromium || echo chromium
-    # A browser without any font shows nothing.
+    # A browser needs a font.
     [ -n "$(find /usr/share/fonts -name '*.ttf' -o -name '*.otf' 2>/dev/null | head -n 1)" ] || echo fonts-dejavu-core
     has_program unshare || echo util-linux
     has_program dbus-daemon || echo dbus-daemon
@@ -69,7 +69,7 @@ is_debian_12_or_newer() {
   )
 }
 
-# Debian's packages start their service when they are installed unless this file forbids it.
+# Debian's packages start their services on installation unless this file forbids it.
 policy=/usr/sbin/policy-rc.d
 made_policy=false
 forbid_service_starts() {
@@ -83,7 +83,7 @@ allow_service_starts() {
   made_policy=false
 }
 
-# Nor shall they start with the machine: podwright runs a containerd of its own.
+# Nor must they start at boot: podwright runs its own containerd.
 disable_services_of() {
   has_program systemctl || return 0
   for package in "$@"; do
@@ -102,7 +102,7 @@ install_packages() {
   logged apt-get -q -o DPkg::Lock::Timeout=300 update ||
     say "apt-get update failed; trying with the package lists at hand"
   forbid_service_starts
-  # --no-remove: what is in the way belongs to somebody.
+  # --no-remove: never remove installed packages that conflict.
   logged apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends --no-remove install "$@" ||
     fail "apt-get could not install $* (see $log)"
   allow_service_starts
@@ -123,14 +123,14 @@ set_up_packages() {
   [ -z "$left" ] || fail "installed, but still not found: $left (see $log)"
 }
 
-# Node modules, with the Node.js that podwright is built for among them.
+# Node modules, including the Node.js that podwright is built for.
 set_up_node_modules() {
   stamp=node_modules/.package-lock.json
   if [ -f "$stamp" ] && [ ! package-lock.json -nt "$stamp" ] && [ -x node_modules/node/bin/node ]; then return 0; fi
   has_program npm || fail "npm is missing; install Node.js 20 or newer with npm"
   say "installing Node.js packages"
   logged npm ci --include=dev --no-audit --no-fund || fail "npm ci failed (see $log)"
-  # The package `node` brings its program through an install script, which npm may be set to leave out.
+  # The package `node` gets its program from an install script, which npm's configuration may disable.
   [ -x node_modules/node/bin/node ] || logged npm rebuild --ignore-scripts=false node ||
     fail "npm did not bring node_modules/node/bin/node (see $log)"
   touch "$stamp"
@@ -142,7 +142,7 @@ set_up_bundle() {
   logged sh scripts/node.sh scripts/build.ts || fail "the build failed (see $log)"
 }
 
-# The check before each commit; only where this folder is the checkout and nobody has set hooks of their own.
+# The pre-commit hook; only if this directory is the checkout and has no other hooks.
 set_up_git_hooks() {
   [ -e .git ] && has_program git || return 0
   hooks=$(git rev-parse --git-path hooks 2>/dev/null) || return 0
@@ -151,7 +151,7 @@ set_up_git_hooks() {
 }
 
 mkdir -p .cache
-# Two set-ups at once would pull node_modules away under each other.
+# Concurrent set-ups would remove each other's node_modules.
 exec 9>.cache/setup.lock
 ! has_program flock || flock 9
 : >"$log"

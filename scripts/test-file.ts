@@ -138,9 +138,9 @@ export async function runTestFile(file: string, options: FileOptions): Promise<F
 }
 
 /**
- * Runs test files one after another in one process. Each file runs again in a process of its own if that process ends
- * other than by its tests, which shows whose fault it is; so does a file whose tests are not found, as it defines them
- * after an `await`, where node:test no longer knows the file's suite.
+ * Runs test files one after another in one process. Each file runs again in its own process if this process crashes, to
+ * find the culprit. So does a file whose tests are not found because it defines them after an `await`, where node:test
+ * no longer knows the file's suite.
  */
 export async function runTogether(files: readonly string[], options: FileOptions): Promise<FileResult[]> {
   const { exit, tests } = await runProcess(`${files[0]}-together`, [togetherEntry, ...files], options);

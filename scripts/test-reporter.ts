@@ -21,7 +21,7 @@ export interface TestOutcome {
 /** node:test's final totals. */
 const totals = /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 
-/** Longer error texts help nobody. */
+/** Longer error texts are useless. */
 const detailLimit = 8 * 1024;
 
 /** The stack of an error and its causes, without the frames of Node.js itself. */

@@ -1,4 +1,7 @@
-/** Holds the tests of several files in one process, each file as a suite of its name: what they import is loaded once. */
+/**
+ * Runs the tests of several files in one process, each file as a suite with its name, so that common imports are loaded
+ * once.
+ */
 import { resolve } from "node:path";
 import { describe } from "node:test";
 import { pathToFileURL } from "node:url";

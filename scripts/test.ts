@@ -1,15 +1,15 @@
 /**
- * The test runner. Small unit tests share a process, every other file has one of its own. Unit and integration tests run two
- * at a time, the others one after the other.
+ * The test runner. Small unit tests share a process, every other file has one of its own. Unit and integration tests
+ * run two at a time, the others one after the other.
  *
  *   test.ts [--unit] [--long] [--vm] [--again] [PATH…]
  *
- * Without arguments unit tests, then simulated lives, then integration tests. `--unit`: only those that need neither root nor a runtime.
- * `--long`: also the long ones. `--vm`: only those for the machine of test/vm/run.sh, with what they print. PATH: only
- * test files at, under or containing it. `--again`: up to three files that failed run once more, alone; what passes then
- * is told at the end, as it is still a defect. What tests draw at random is the same each time, except with `--long`, which
- * says its seed; PODWRIGHT_TEST_SEED chooses one. The last line is `N passed, N failed`; the exit code 1 when a test failed, a
- * file crashed or nothing ran.
+ * Without arguments: unit tests, then simulated lives, then integration tests. `--unit`: only tests that need neither
+ * root nor a runtime. `--long`: also the long ones. `--vm`: only those for the machine of test/vm/run.sh, with their
+ * output. PATH: only test files at, under or containing it. `--again`: up to three failed files run again, alone; those
+ * that pass are listed at the end, because they are still defects. Random tests use a constant seed, except with
+ * `--long`, which prints its own; PODWRIGHT_TEST_SEED sets it. The last line is `N passed, N failed`; the exit code is
+ * 1 if a test failed, a file crashed or nothing ran.
  */
 import { randomInt } from "node:crypto";
 import { existsSync, globSync } from "node:fs";
@@ -124,9 +124,9 @@ async function runGroup(group: Group, scratch: string, signal: AbortSignal): Pro
 }
 
 /**
- * Runs what failed once more, with nothing beside it: on a machine that others load, time runs out where nothing is
- * wrong. More than a few failures have another reason, and what draws all it does from a seed fails again.
- * @returns the results that count, and the files that passed only now
+ * Runs failed files again, alone: on a loaded machine correct tests may time out. Not if there are more than a few,
+ * which have another reason; nor for seeded tests, which would fail again.
+ * @returns the final results, and the files that passed only now
  */
 async function runAgain(
   group: Group,

@@ -1,6 +1,6 @@
 /**
- * Runs commands that load most of the bundle, one after another in one process: Node.js stores the compiled code of a
- * module when the first process that loaded it ends, and nothing of what later ones compile. They change nothing on the
+ * Runs commands that load most of the bundle, one after another in one process: Node.js stores a module's compiled code
+ * when the first process that loaded it ends, and nothing that later ones compile. The commands change nothing on the
  * machine.
  */
 import { runCommandLine } from "../src/cli/command-line.ts";

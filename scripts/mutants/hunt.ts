@@ -9,7 +9,7 @@ import { managerMutants } from "./managers.ts";
 import { podMutants } from "./pods.ts";
 import { runtimeMutants } from "./runtime.ts";
 
-/** Faults that the simulator has to find, each as small as a slip of the pen. */
+/** Faults that the simulator must find, each as small as a typo. */
 export const mutants: readonly Mutant[] = [
   ...blindMutants,
   ...podMutants,

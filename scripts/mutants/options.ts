@@ -15,7 +15,6 @@ const taken = {
   threads: { value: "T", help: `looks for so many mutants at a time, 1 to ${mostThreads}; one a processor without it` },
 } satisfies CommandOptions;
 
-/** What to search for, and how. */
 interface MutantOptions {
   readonly chosen: readonly Mutant[];
   readonly starts: readonly number[];

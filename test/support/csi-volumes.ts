@@ -64,7 +64,7 @@ export class CsiVolumes {
     return this.#staged.has(volumeId);
   }
 
-  /** Nothing is staged or published any more. */
+  /** Nothing is staged or published. */
   get isIdle(): boolean {
     return this.#staged.size === 0 && [...this.#published.values()].every((targets) => targets.size === 0);
   }
@@ -155,7 +155,7 @@ export class CsiVolumes {
     return this.#sizes.get(volumeId);
   }
 
-  /** After a reboot: mounts are gone, files are there. */
+  /** Imitates a reboot: mounts disappear, files stay. */
   clear(): void {
     for (const targets of this.#published.values()) for (const target of targets) if (isMounted(target)) umount(target);
     this.#published.clear();

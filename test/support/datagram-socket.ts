@@ -4,7 +4,7 @@ import { closeOnExec, familyUnix, nonBlocking, unixAddress } from "../../src/lin
 
 const datagram = 2;
 
-/** A datagram socket of Unix that a test listens at, as a service manager does. */
+/** A Unix datagram socket, in the role of a service manager. */
 export class DatagramSocket implements Disposable {
   readonly #name: string;
   readonly #descriptor: number;
@@ -23,7 +23,7 @@ export class DatagramSocket implements Disposable {
     if (bind(this.#descriptor, addressOf(address), address.length) !== 0) throw new Error(`cannot bind ${name}`);
   }
 
-  /** The messages that have come since. */
+  /** The messages since the last call. */
   read(): string[] {
     const messages: string[] = [];
     for (;;) {

@@ -11,8 +11,8 @@ import { ownEnvironment, ownProgram } from "./program.ts";
 const startLimitMs = 60_000;
 
 /**
- * The part of systemd that podwright's services use: it starts what a unit names, waits for `READY=1`, and ends its main process.
- * Beside it programs are run as they are.
+ * The part of systemd that podwright's services use: starts a unit's command, waits for `READY=1`, and ends its main
+ * process. Other programs run normally.
  */
 export class FakeSystemd implements AsyncDisposable {
   readonly #units: string;
@@ -21,12 +21,12 @@ export class FakeSystemd implements AsyncDisposable {
   readonly #listener: DatagramSocket;
   readonly #enabled = new Set<string>();
   #main: ChildProcess | undefined;
-  /** What the service said, in order. */
+  /** The service's notifications, in order. */
   readonly said: string[] = [];
-  /** What went wrong in the service, for the test's report. */
+  /** The service's errors, for the test's report. */
   log = "";
 
-  /** @param launcher what units name to start podwright */
+  /** @param launcher the program in units' commands */
   constructor(directory: string, units: string, launcher: string) {
     this.#units = units;
     this.#launcher = launcher;
@@ -96,7 +96,7 @@ export class FakeSystemd implements AsyncDisposable {
     return `Job for ${service} timed out: ${this.log}`;
   }
 
-  /** Takes what the service has said since. */
+  /** Receives new notifications of the service. */
   listen(): void {
     this.said.push(...this.#listener.read());
   }

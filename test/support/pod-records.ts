@@ -24,9 +24,9 @@ const starts: Readonly<Record<RichKind, Readonly<Record<string, number>>>> = {
 };
 
 /**
- * What in a pod's record must not be; a sentence each. The pod's versions followed one another.
- * @param cutOff how many starts of a container the runtime undid, because podwright was killed while it asked for them:
- *   the container may have begun
+ * Violations in a pod's record; a sentence each. The pod's versions were successive.
+ * @param cutOff number of a container's starts that the runtime undid because podwright was killed during the call; the
+ *   container may have run
  */
 export function recordProblems(
   kind: RichKind,

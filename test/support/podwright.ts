@@ -250,7 +250,7 @@ export class Podwright {
     return pods;
   }
 
-  /** In any case: stops what was started and removes what it created. */
+  /** In any case: stops its programs and removes its files. */
   async cleanUp(): Promise<void> {
     for (const { child } of this.#commands) child.kill("SIGKILL");
     await Promise.all(this.#commands.map((command) => command.ended));

@@ -1,6 +1,6 @@
 /**
- * Draws scalars as people and machines write them, and what is nearly one; the same seed gives the same. Left out is what
- * the fixture of whole documents has: space before a value, a comment at once after a block's sign.
+ * Generates scalars as written by people and programs, and malformed ones, from a seed. Excludes cases of the fixture
+ * of whole documents: space before a value, a comment directly after a block indicator.
  */
 export function scalarInputs(seed: number, count: number): string[] {
   const draw = random(seed);

@@ -1,19 +1,19 @@
-/** A place of a document in which a scalar stands. Those of one document can be asked together. */
+/** A position of a scalar in a document. Positions of the same document can be tested together. */
 export interface Position {
   readonly name: string;
   readonly document: "values" | "pod" | "file";
-  /** Where its lines go in a pod. */
+  /** Inserts its lines into a pod. */
   readonly slot: "metadata" | "spec" | "container" | "top";
   readonly lines: (scalar: string) => string;
-  /** What an error about the scalar names there. */
+  /** The name of the scalar's place in errors. */
   readonly field: string;
-  /** What became of the scalar, of what the whole document became. */
+  /** Selects the scalar's value from the document's. */
   readonly pick: (document: Read) => unknown;
-  /** Scalars that are asked about here; all where it is left out. */
+  /** Scalars that are tested here; default: all. */
   readonly takes?: RegExp;
 }
 
-/** Plain values or a manifest, as far as anybody looks at it. */
+/** The inspected part of plain values or of a manifest. */
 export interface Read {
   readonly [name: string]: unknown;
   readonly metadata: { readonly labels?: unknown };
@@ -31,9 +31,9 @@ export interface Read {
   };
 }
 
-/** The form of a key: of one line, and with a text if it has a tag. */
+/** Whether it can be a key: on one line, and with a text if it has a tag. */
 const asKey = /^(?:[^\n!]|![^ \n]* [^ \n])*$/u;
-/** Without what ends a scalar there or is more than one. */
+/** Excludes text that would end the scalar there, or be several. */
 const inBrackets = /^(?!-$)[^\n:?#&*!|>{}[\],'"]*$|^"(?:[^"\\]|\\.)*"$|^'[^']*'$/u;
 
 type Pick = Position["pick"];
@@ -52,7 +52,7 @@ const inPod = (
   ...{ name, document: "pod", slot, lines, field, pick },
 });
 
-/** The first gives the scalar's plain value, which it is at most others, too. */
+/** The first position gives the scalar's plain value, which most others give, too. */
 export const positions: readonly Position[] = [
   value(
     "value",
@@ -158,7 +158,7 @@ export const positions: readonly Position[] = [
   ),
 ];
 
-/** One document with a scalar at each of these positions, which are of one kind of document. */
+/** A document with a scalar at each of these positions, which must belong to the same kind of document. */
 export function documentWith(some: readonly Position[], scalar: string): string {
   const at = (slot: Position["slot"]): string =>
     some.flatMap((position) => (position.slot === slot ? [position.lines(scalar)] : [])).join("");

@@ -1,4 +1,4 @@
-/** PODWRIGHT_TEST_SEED; `npm test` sets it, so that it draws the same each time. */
+/** PODWRIGHT_TEST_SEED; `npm test` sets it to a constant. */
 export function chosenSeed(): number | undefined {
   const text = process.env["PODWRIGHT_TEST_SEED"];
   return text === undefined ? undefined : Number(text);

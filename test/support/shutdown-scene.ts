@@ -17,7 +17,7 @@ export class ShutdownScene {
   readonly node: SimNode;
   readonly login: SimLoginManager;
   readonly times: ShutdownTimes[] = [];
-  /** When the machine powered off, in simulated ms, and what its login manager waited for last. */
+  /** When the machine powered off, in simulated ms, and the last lock that its login manager waited for. */
   readonly powerOffs: { readonly atMs: number; readonly why: string }[] = [];
   readonly starts: { readonly atMs: number; readonly uid: string }[] = [];
 
@@ -44,7 +44,7 @@ export class ShutdownScene {
     await this.clock.run(this.clock.nowMs + ms);
   }
 
-  /** A pod of the API server; with `file` a static one. */
+  /** A pod of the API server, or with `file` a static one. */
   add(uid: string, spec: Pod["spec"], source: "api" | "file" = "api"): void {
     const annotations = { "kubernetes.io/config.source": source };
     this.node.add({ metadata: { namespace: "default", name: uid, uid: podUid(uid), annotations }, spec });
@@ -66,7 +66,7 @@ export class ShutdownScene {
     );
   }
 
-  /** When podwright began to end pods for the shutdown, in simulated ms from the first of them. */
+  /** When podwright began to end each pod for the shutdown, in simulated ms since the first. */
   terminated(): Record<string, number> {
     const entries = this.node.entries.filter(({ what }) => what === "Terminated");
     return Object.fromEntries(entries.map(({ pod, atMs }) => [pod?.uid, atMs - (entries[0]?.atMs ?? 0)]));

@@ -19,7 +19,7 @@ export class SmallDisk implements Disposable {
     execFileSync("mount", ["-o", "loop", image, path]);
   }
 
-  /** Also unmounts what the kubelet has mounted there. */
+  /** Also unmounts the kubelet's mounts there. */
   [Symbol.dispose](): void {
     for (let left = 8; left > 0; left--) {
       try {

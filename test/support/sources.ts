@@ -11,7 +11,7 @@ export class MemoryRecorder implements Recorder {
     return this.entries.push(entry);
   }
 
-  /** Messages of the entries with one name. */
+  /** Messages of the entries with a name. */
   messages(what: string): string[] {
     return this.entries.filter((entry) => entry.what === what).map((entry) => entry.message);
   }

@@ -79,7 +79,7 @@ export class VolumesUnderTest {
     return this.manager;
   }
 
-  /** `MountVolume done`, `MountVolume failed` … in order. */
+  /** `MountVolume done`, `MountVolume failed` …, in order. */
   get outcomes(): string[] {
     return this.entries.filter((entry) => entry.kind === "outcome").map(({ what, result }) => `${what} ${result}`);
   }
@@ -96,7 +96,7 @@ export const resources = {
   allocatable: { cpu: 4, memory: "8Gi" },
 } as const;
 
-/** A pod `ns/p` of one container `app` that mounts each of the volumes at `/<name>`. */
+/** A pod `ns/p` with one container `app`, which mounts each volume at `/<name>`. */
 export function podOfVolumes(volumes: readonly Volume[], changed: Partial<Pod["spec"]> = {}): Pod {
   const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
   return podWith({ containers: [{ name: "app", volumeMounts }], volumes: [...volumes], ...changed });

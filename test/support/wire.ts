@@ -3,7 +3,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 type Value = bigint | Uint8Array;
 type Fields = ReadonlyMap<number, readonly Value[]>;
 
-/** The fields of a protobuf message, without knowing what it is; undefined when it is none. */
+/** The fields of a protobuf message of unknown type; undefined if invalid. */
 function fieldsOf(bytes: Uint8Array): Fields | undefined {
   const fields = new Map<number, Value[]>();
   try {
@@ -21,8 +21,8 @@ function fieldsOf(bytes: Uint8Array): Fields | undefined {
 }
 
 /**
- * What of `theirs` is not in `ours`, by the path of field numbers; empty when both say the same. That Go writes fields that
- * hold nothing is no difference.
+ * The content of `theirs` that `ours` lacks, by path of field numbers; empty if equal. Ignores that Go encodes empty
+ * fields.
  */
 export function wireDifferences(ours: Uint8Array, theirs: Uint8Array, path = ""): string[] {
   if (Buffer.compare(ours, theirs) === 0) return [];
@@ -41,7 +41,7 @@ export function wireDifferences(ours: Uint8Array, theirs: Uint8Array, path = "")
   });
 }
 
-/** Maps have no order of their own; of lists this loses only the order. */
+/** Sorted, because maps are unordered; lists lose only their order. */
 function sorted(values: readonly Value[]): readonly Value[] {
   if (values.some((value) => typeof value === "bigint")) return values;
   const keyed = values.map((value) => [keyOf(value), value] as const);

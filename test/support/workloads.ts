@@ -1,6 +1,6 @@
 /**
- * Controllers of a cluster, as far as a node notices: each creates and deletes pods at the API server as a Deployment,
- * a DaemonSet, a Job or a StatefulSet would, and waits for the result.
+ * Controllers of a cluster, as seen by a node: each creates and deletes pods at the API server like a Deployment, a
+ * DaemonSet, a Job or a StatefulSet, and waits for the result.
  */
 import type { ApiObject, Fields } from "../apiserver/objects.ts";
 import type { TestApiServer } from "../apiserver/server.ts";
