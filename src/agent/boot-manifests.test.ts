@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { toldLog } from "../../test/support/told-log.ts";
 import type { Network } from "../ports/network.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import type { ApplyRequest } from "../server/local-api.ts";
+import type { ApplyRequest, Health } from "../server/local-api.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { BootManifests } from "./boot-manifests.ts";
@@ -18,6 +18,12 @@ spec: { containers: [{ name: app, image: demo }] }
 `;
 const network: Pick<Network, "httpGet"> = { httpGet: () => Promise.reject(new Error("no network")) };
 
+const healthy: Health = {
+  ...{ healthy: true, version: "1", pid: 1, runtime: "r", runtimeEndpoint: "unix:///r", startedAt: 0, journalSeq: 0 },
+  ...{ knowsAllPods: true, checks: [] },
+};
+const memory = "/state/boot-pods.json";
+
 /** A directory of manifests, over lives of the engine. */
 class Scene {
   readonly clock = new ManualClock();
@@ -28,6 +34,9 @@ class Scene {
   readonly stopped: string[] = [];
   readonly sent: string[] = [];
   refuses = false;
+  /** What the engine has of the pods of earlier runs, and whether that is all. */
+  knowsAllPods = true;
+  failsToStop = false;
   #end = new AbortController();
   #run = Promise.resolve();
   manifests: BootManifests | undefined;
@@ -44,17 +53,23 @@ class Scene {
     };
     const stop = async (name: string): Promise<ReturnType<typeof podView>> => {
       this.stopped.push(name);
+      if (this.failsToStop) throw new Error("disk full");
       if (name.endsWith("/unknown")) throw new PodwrightError(ExitCode.badInput, "no such pod");
       return podView({ name });
     };
     const { clock, files } = this;
+    const health = (): Health => ({ ...healthy, knowsAllPods: this.knowsAllPods });
     this.manifests = new BootManifests(
       {
-        ...{ clock, files, network, log: toldLog(this.logged), localApi: { apply, stop } },
+        ...{ clock, files, network, log: toldLog(this.logged), localApi: { apply, stop, health } },
         journal: { record: ({ message }) => this.rejected.push(message) },
-        serviceManager: { watchdogMs: undefined, notify: async (lines) => void this.sent.push(lines[0] ?? "") },
+        serviceManager: {
+          watchdogMs: undefined,
+          monotonicMicroseconds: () => 1_234_567n,
+          notify: async (lines) => void this.sent.push(lines.join(" ")),
+        },
       },
-      { directory, memory: "/state/boot-pods.json" },
+      { directory, memory },
     );
     this.#end = new AbortController();
     this.#run = this.manifests.run(this.#end.signal);
@@ -107,6 +122,51 @@ test("what was taken away while the engine was down is stopped by its next life"
   await scene.stop();
 });
 
+test("a pod of a removed manifest that the engine does not know yet, or cannot stop, is stopped later", async () => {
+  const scene = new Scene();
+  await scene.put("unknown.yaml", manifest("unknown"));
+  await scene.put("web.yaml", manifest("web"));
+  await scene.start();
+  await scene.stop();
+  await scene.files.remove(`${directory}/unknown.yaml`);
+  await scene.files.remove(`${directory}/web.yaml`);
+  scene.knowsAllPods = false;
+  scene.failsToStop = true;
+  await scene.start();
+  assert.deepEqual(scene.stopped, ["default/unknown", "default/web"]);
+  assert.match(scene.logged.at(-1) ?? "", /^error: cannot stop the pod of a removed manifest .*disk full/u);
+  await scene.stop();
+  scene.failsToStop = false;
+  scene.stopped.length = 0;
+  await scene.start();
+  await scene.clock.advance(5000);
+  assert.deepEqual(scene.stopped, ["default/unknown", "default/web", "default/unknown"], "web is stopped");
+  scene.knowsAllPods = true;
+  await scene.clock.advance(60_000);
+  assert.equal(scene.stopped.length, 4);
+  assert.deepEqual(scene.applied.slice(-1), [[]], "nothing is applied again for that");
+  await scene.stop();
+});
+
+test("a damaged record of pods is set aside, and manifests count on", async () => {
+  for (const damaged of ["[", '{"a":1}', '["default/web",1]', "\0"]) {
+    const scene = new Scene();
+    await scene.put("web.yaml", manifest("web"));
+    await scene.start();
+    await scene.stop();
+    await scene.files.write(memory, damaged, 0o600);
+    await scene.start();
+    assert.match(
+      scene.logged.at(-1) ?? "",
+      /^warn: cannot read which pods came from manifests; the record is set aside/u,
+    );
+    assert.equal(new TextDecoder().decode(await scene.files.read(`${memory}.bad`, 100)), damaged);
+    await scene.remove("web.yaml");
+    assert.deepEqual(scene.stopped, ["default/web"], damaged);
+    await scene.stop();
+  }
+});
+
 test("an invalid manifest is reported once, stops no pod, and keeps no other from running", async () => {
   const scene = new Scene();
   await scene.put("web.yaml", manifest("web"));
@@ -130,7 +190,7 @@ test("a reload applies everything again, and the service manager hears of its be
   scene.manifests?.reload();
   await scene.clock.advance(1000);
   assert.deepEqual(scene.applied, [["web"], ["web"]]);
-  assert.deepEqual(scene.sent, ["RELOADING=1", "READY=1"]);
+  assert.deepEqual(scene.sent, ["RELOADING=1 MONOTONIC_USEC=1234567", "READY=1"]);
   await scene.stop();
 });
 

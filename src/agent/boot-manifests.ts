@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { errorMessage } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,10 +9,13 @@ import type { Network } from "../ports/network.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 import type { AppliedPod, ApplyRequest, LocalApi } from "../server/local-api.ts";
 import { loadManifests, manifestNames } from "../sources/load.ts";
+import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
 /** The watch may miss a change. */
 const periodMs = 60_000;
+/** Until a pod that could not be stopped is tried again. */
+const retryMs = 5000;
 
 interface BootManifestDependencies {
   readonly clock: Clock;
@@ -20,7 +23,7 @@ interface BootManifestDependencies {
   readonly network: Pick<Network, "httpGet">;
   readonly log: Logger;
   readonly journal: Recorder;
-  readonly localApi: Pick<LocalApi, "apply" | "stop">;
+  readonly localApi: Pick<LocalApi, "apply" | "stop" | "health">;
   readonly serviceManager: ServiceManager | undefined;
 }
 
@@ -44,14 +47,18 @@ interface Places {
  */
 export class BootManifests {
   readonly #deps: BootManifestDependencies;
-  readonly #places: Places;
+  readonly #directory: string;
+  readonly #memory: BootMemory;
   readonly #wait: WakeableWait;
   #last: Seen | undefined;
+  /** Pods of removed manifests that are still to be stopped. */
+  #gone: readonly string[] = [];
   #reloads = false;
 
   constructor(deps: BootManifestDependencies, places: Places) {
     this.#deps = deps;
-    this.#places = places;
+    this.#directory = places.directory;
+    this.#memory = new BootMemory(deps.files, deps.log, places.memory);
     this.#wait = new WakeableWait(deps.clock, "changes of the manifests");
   }
 
@@ -64,7 +71,7 @@ export class BootManifests {
   /** Until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, files, log, serviceManager: manager } = this.#deps;
-    const { directory } = this.#places;
+    const directory = this.#directory;
     let watch: Disposable | undefined;
     while (!signal.aborted) {
       // Watched before it is read, so that no change is missed.
@@ -80,7 +87,7 @@ export class BootManifests {
         this.#last = undefined;
         await tell(
           { clock, log, manager },
-          ["RELOADING=1", `MONOTONIC_USEC=${Math.round(clock.monotonic() * 1000)}`],
+          ["RELOADING=1", `MONOTONIC_USEC=${manager?.monotonicMicroseconds()}`],
           signal,
         );
       }
@@ -88,53 +95,63 @@ export class BootManifests {
         if (!signal.aborted) log.error("cannot apply the manifests", { directory, error: errorMessage(error) });
       });
       if (reloads) await tell({ clock, log, manager }, ["READY=1"], signal);
-      await this.#wait.for(periodMs, signal);
+      await this.#wait.for(this.#gone.length > 0 ? retryMs : periodMs, signal);
     }
     watch?.[Symbol.dispose]();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { journal, localApi, log } = this.#deps;
     const seen = await this.#read(signal);
-    if (isDeepStrictEqual(seen, this.#last)) return;
+    if (!isDeepStrictEqual(seen, this.#last)) await this.#apply(seen);
+    await this.#stopGone();
+  }
+
+  async #apply(seen: Seen): Promise<void> {
+    const { journal, localApi, log } = this.#deps;
     for (const message of seen.problems) {
       journal.record({ kind: "input", what: "ManifestRejected", message });
       log.error("manifest rejected", { problem: message });
     }
     const names = (await localApi.apply(seen.request)).map(nameOf);
-    const before = await this.#remembered();
-    const gone = seen.problems.length === 0 ? before.filter((name) => !names.includes(name)) : [];
-    const kept = before.filter((name) => !gone.includes(name));
-    await this.#remember([...new Set([...names, ...kept])]);
-    for (const name of gone) await this.#stop(name);
+    const before = await this.#memory.read();
+    await this.#memory.write([...new Set([...names, ...before])]);
+    this.#gone = seen.problems.length === 0 ? before.filter((name) => !names.includes(name)) : [];
     this.#last = seen;
   }
 
+  async #stopGone(): Promise<void> {
+    const stopped: string[] = [];
+    for (const name of this.#gone) if (await this.#stop(name)) stopped.push(name);
+    if (stopped.length === 0) return;
+    this.#gone = this.#gone.filter((name) => !stopped.includes(name));
+    // Forgotten only now: this process may end before a pod is stopped.
+    await this.#memory.write((await this.#memory.read()).filter((name) => !stopped.includes(name)));
+  }
+
   async #read(signal: AbortSignal): Promise<Seen> {
-    const { directory } = this.#places;
+    const directory = this.#directory;
     const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
     const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: async () => new Uint8Array() };
     const { pods, configMaps, secrets, errors } = await loadManifests(paths, deps, signal);
     return { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) };
   }
 
-  /** It may have been stopped by hand. */
-  async #stop(name: string): Promise<void> {
+  /** @returns false when the stop is to be tried again */
+  async #stop(name: string): Promise<boolean> {
     const { log, localApi } = this.#deps;
-    await localApi.stop(name, undefined).catch((error: unknown) => {
+    // Asked first: a pod that is missing later was missing when all were known.
+    const { knowsAllPods } = localApi.health();
+    try {
+      await localApi.stop(name, undefined);
+      return true;
+    } catch (error) {
+      const isMissing = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
+      if (!isMissing) log.error("cannot stop the pod of a removed manifest", { pod: name, error: errorMessage(error) });
+      if (!isMissing || !knowsAllPods) return false;
+      // Most likely it was stopped by hand.
       log.info("pod of a removed manifest is not there to be stopped", { pod: name, error: errorMessage(error) });
-    });
-  }
-
-  async #remembered(): Promise<readonly string[]> {
-    const { files } = this.#deps;
-    if ((await files.stat(this.#places.memory)) === undefined) return [];
-    const value: unknown = JSON.parse(new TextDecoder().decode(await files.read(this.#places.memory, 1024 * 1024)));
-    return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
-  }
-
-  async #remember(names: readonly string[]): Promise<void> {
-    await this.#deps.files.writeAtomic(this.#places.memory, `${JSON.stringify(names)}\n`, 0o600);
+      return true;
+    }
   }
 }
 

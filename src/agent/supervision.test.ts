@@ -20,7 +20,7 @@ class Scene implements AsyncDisposable {
       if (this.failures-- > 0) throw new Error("no room");
       this.sent.push(assignments.join(" "));
     };
-    const manager = isManaged ? { watchdogMs, notify } : undefined;
+    const manager = isManaged ? { watchdogMs, notify, monotonicMicroseconds: () => 0n } : undefined;
     const node = { health: () => this.checks, nodePods: () => this.pods() };
     this.#run = supervise({ clock: this.clock, log: toldLog(this.logged), manager }, node, this.#end.signal);
   }

@@ -53,6 +53,31 @@ test("names of pods and of a pod's containers", async () => {
   assert.deepEqual(asked, ["/srv/pw"]);
 });
 
+test("an option's value after an equals sign, as one word or as the three that bash makes of it", async () => {
+  assert.deepEqual(await texts("run --detach --wait=r"), ["--wait=ready", "--wait=running"]);
+  assert.deepEqual(await texts("run --detach --wait ="), ["ready", "running", "none"]);
+  assert.deepEqual(await texts("run --detach --wait = r"), ["ready", "running"]);
+  assert.deepEqual(await texts("exec web --container=s"), ["--container=side"]);
+  assert.deepEqual(await texts("exec web --container = app --sh"), await texts("exec web --container=app --sh"));
+  assert.deepEqual(await texts("logs --container=app web "), ["app", "side"], "the value is no pod");
+  assert.deepEqual(await texts("logs --state-dir=/sr"), [], "files are the shell's");
+  assert.deepEqual(await texts("kubelet --config="), []);
+  for (const line of ["kubelet --fail-swap-on=", "kubelet --fail-swap-on =", "run --keep =", "run --keep="]) {
+    assert.deepEqual(await texts(line), [], line);
+  }
+  for (const line of ["logs --state-dir=/srv/pw web ", "logs --state-dir = /srv/pw web "]) {
+    const asked: (string | undefined)[] = [];
+    assert.deepEqual(await texts(line, asked), ["app", "side"]);
+    assert.deepEqual(asked, ["/srv/pw"]);
+  }
+});
+
+test("the kubelet's flags, but not where one wants a value", async () => {
+  assert.deepEqual(await texts("kubelet --fail-swap-on --node-i"), ["--node-ip"]);
+  assert.ok((await texts("kubelet --fail-swap-on ")).includes("--config"));
+  assert.deepEqual(await texts("kubelet --config "), [], "files are the shell's");
+});
+
 /** Feeds the script's function with what a `podwright` that prints two candidates says; each line is one that the shell offers. */
 const probes: Readonly<Record<Shell, string>> = {
   bash: 'source "$1"; COMP_WORDS=(podwright why w); COMP_CWORD=2; _podwright; printf "%s\\n" "${COMPREPLY[@]}"',

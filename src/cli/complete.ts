@@ -1,6 +1,6 @@
 import type { Command, Option } from "commander";
 import type { PodView } from "../server/local-api.ts";
-import { podLabel } from "../server/pod-selector.ts";
+import { isSelectedBy, podLabel } from "../server/pod-selector.ts";
 
 /** What a shell may put at the cursor. */
 export interface Candidate {
@@ -9,41 +9,75 @@ export interface Candidate {
   readonly about?: string | undefined;
 }
 
-/** What the words before the one at the cursor ask for. */
+/** Asked when the name of a pod or of a container is wanted. */
+type AskPods = (stateDirectory: string | undefined) => Promise<readonly PodView[]>;
+
+/** The words after the command's name, without the one at the cursor. */
 interface Position {
   readonly command: Command;
-  /** After the command's name, without the word at the cursor. */
   readonly words: readonly string[];
+  readonly options: readonly Option[];
 }
 
 /**
  * Completes a command line from the program's own definition. Where a file is asked for there are no candidates: shells
  * complete those by themselves.
- * @param words after `podwright`; the last is the one at the cursor, perhaps empty
- * @param pods asked when the name of a pod or of a container is wanted
+ * @param given the words after `podwright`; the last is the one at the cursor, perhaps empty. Bash makes three of `--option=value`
  */
-export async function complete(
-  program: Command,
-  words: readonly string[],
-  pods: (stateDirectory: string | undefined) => Promise<readonly PodView[]>,
-): Promise<Candidate[]> {
-  const current = words.at(-1) ?? "";
-  const [name, ...rest] = words.slice(0, -1);
+export async function complete(program: Command, given: readonly string[], pods: AskPods): Promise<Candidate[]> {
+  const { words, current, prefix } = atCursor(given);
+  const isValue = prefix !== undefined;
+  const [name, ...rest] = words;
   const help = program.createHelp();
   const commands = help.visibleCommands(program);
   if (name === undefined) {
     const named = commands.map((command) => ({ text: command.name(), about: command.summary() }));
     return startingWith(current, current.startsWith("-") ? optionNames(help.visibleOptions(program)) : named);
   }
-  if (name === "kubelet") return startingWith(current, await kubeletFlags());
+  if (name === "kubelet") return isValue ? [] : await kubeletFlags(rest.at(-1), current);
   const command = commands.find((candidate) => candidate.name() === name);
   if (command === undefined || rest.includes("--")) return [];
-  const position: Position = { command, words: rest };
-  const options = help.visibleOptions(command);
-  const pending = options.find((option) => takesValue(option) && isNamed(option, rest.at(-1)));
-  if (pending !== undefined) return startingWith(current, await valuesOf(pending, position, pods));
-  if (current.startsWith("-")) return startingWith(current, optionNames(options));
-  return startingWith(current, await operandsOf(position, options, pods));
+  const position: Position = { command, words: rest, options: help.visibleOptions(command) };
+  const pending = position.options.find((option) => takesValue(option) && isNamed(option, rest.at(-1)));
+  if (pending !== undefined) {
+    const values = startingWith(current, await valuesOf(pending, position, pods));
+    return values.map(({ text, about }) => ({ text: `${prefix ?? ""}${text}`, about }));
+  }
+  if (isValue) return [];
+  if (current.startsWith("-")) return startingWith(current, optionNames(position.options));
+  return startingWith(current, await operandsOf(position, pods));
+}
+
+/**
+ * The words before the cursor, and what is typed there. The value of a `--option=` that is being typed stands apart from its option, as
+ * if a blank were between them.
+ */
+function atCursor(given: readonly string[]): {
+  readonly words: readonly string[];
+  readonly current: string;
+  /** Stands before a value that follows an equals sign, in the shell's view; undefined: none is typed. */
+  readonly prefix: string | undefined;
+} {
+  const current = given.at(-1) ?? "";
+  const before = joined(given.slice(0, -1));
+  const option = before.at(-1) ?? "";
+  // Bash: `--option` `=` with the cursor, or `--option` `=` `value`.
+  if (current === "=" && option.startsWith("--")) return { words: before, current: "", prefix: "" };
+  if (/^--[^=]+=$/u.test(option)) return { words: [...before.slice(0, -1), option.slice(0, -1)], current, prefix: "" };
+  const [, name, value = ""] = /^(--[^=]+)=(.*)$/su.exec(current) ?? [];
+  if (name === undefined) return { words: before, current, prefix: undefined };
+  return { words: [...before, name], current: value, prefix: `${name}=` };
+}
+
+/** Puts together what bash splits at equals signs. */
+function joined(given: readonly string[]): string[] {
+  const words: string[] = [];
+  for (const [index, word] of given.entries()) {
+    const isPart = word === "=" || given[index - 1] === "=";
+    if (isPart && words.at(-1)?.startsWith("--") === true) words.push(`${words.pop()}${word}`);
+    else words.push(word);
+  }
+  return words;
 }
 
 function startingWith(current: string, candidates: readonly Candidate[]): Candidate[] {
@@ -56,10 +90,16 @@ function optionNames(options: readonly Option[]): Candidate[] {
   );
 }
 
-async function kubeletFlags(): Promise<Candidate[]> {
+async function kubeletFlags(before: string | undefined, current: string): Promise<Candidate[]> {
   // As the catalogue: only who asks for it loads it.
-  const { kubeletHelp } = await import("../config/flags.ts");
-  return [...kubeletHelp().matchAll(/^ {2}(--[\w-]+) +(.*)$/gmu)].map(([, text = "", about]) => ({ text, about }));
+  const { shownFlags } = await import("../config/flags.ts");
+  const { own, ofFields } = shownFlags();
+  const flags = [...own, ...ofFields];
+  if (flags.some(({ name, takesValue: takes }) => takes && name === before)) return [];
+  return startingWith(
+    current,
+    flags.map(({ name, text }) => ({ text: name, about: text })),
+  );
 }
 
 function takesValue(option: Option): boolean {
@@ -70,21 +110,13 @@ function isNamed({ long, short }: Option, word: string | undefined): boolean {
   return word !== undefined && (word === long || word === short);
 }
 
-async function valuesOf(
-  option: Option,
-  { command, words }: Position,
-  pods: Parameters<typeof complete>[2],
-): Promise<Candidate[]> {
+async function valuesOf(option: Option, { words, options }: Position, pods: AskPods): Promise<Candidate[]> {
   if (option.argChoices !== undefined) return option.argChoices.map((text) => ({ text }));
   if (option.long !== "--container" && option.long !== "--target") return [];
-  return containersOf(await podsFor(words, pods), operands(words, command.options)[0]);
+  return containersOf(await podsFor(words, pods), operands(words, options)[0]);
 }
 
-async function operandsOf(
-  { command, words }: Position,
-  options: readonly Option[],
-  pods: Parameters<typeof complete>[2],
-): Promise<Candidate[]> {
+async function operandsOf({ command, words, options }: Position, pods: AskPods): Promise<Candidate[]> {
   const given = operands(words, options);
   const { registeredArguments } = command;
   const argument = registeredArguments[given.length] ?? registeredArguments.findLast(({ variadic }) => variadic);
@@ -104,10 +136,8 @@ async function operandsOf(
   }
 }
 
-function containersOf(pods: readonly PodView[], selector: string | undefined): Candidate[] {
-  const pod = pods.find((view) =>
-    [podLabel(view), `${view.namespace}/${view.name}`, view.uid].includes(selector ?? ""),
-  );
+function containersOf(pods: readonly PodView[], selector = ""): Candidate[] {
+  const pod = pods.find((view) => isSelectedBy(view, selector));
   return pod?.containers.map(({ name, state }) => ({ text: name, about: state })) ?? [];
 }
 
@@ -119,7 +149,9 @@ function operands(words: readonly string[], options: readonly Option[]): string[
   });
 }
 
-async function podsFor(words: readonly string[], pods: Parameters<typeof complete>[2]): Promise<readonly PodView[]> {
-  const flag = words.indexOf("--state-dir");
-  return await pods(flag < 0 ? undefined : words[flag + 1]);
+async function podsFor(words: readonly string[], pods: AskPods): Promise<readonly PodView[]> {
+  const flag = "--state-dir";
+  const at = words.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));
+  if (at < 0) return await pods(undefined);
+  return await pods(words[at] === flag ? words[at + 1] : words[at]?.slice(flag.length + 1));
 }

@@ -5,7 +5,7 @@ import { type PodUid, podUid } from "../base/ids.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerView, PodView } from "../server/local-api.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
-import { podLabel } from "../server/pod-selector.ts";
+import { isSelectedBy, podLabel } from "../server/pod-selector.ts";
 import { didYouMean } from "../base/did-you-mean.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
@@ -113,7 +113,7 @@ async function findOnDisk(
     for (const entry of await files.list(root)) {
       const [namespace, name, uid] = entry.name.split("_");
       if (entry.type !== "directory" || namespace === undefined || name === undefined || uid === undefined) continue;
-      if (![name, `${namespace}/${name}`, uid].includes(selector)) continue;
+      if (!isSelectedBy({ namespace, name, uid }, selector)) continue;
       const path = `${root}/${entry.name}`;
       directories.push({ path, uid: podUid(uid), modified: (await files.stat(path))?.modified ?? 0 });
     }

@@ -154,9 +154,31 @@ function badFlag(message: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, message, { remedy: "see podwright kubelet --help" });
 }
 
+/** A flag that `podwright kubelet --help` shows. */
+export interface ShownFlag {
+  /** `--node-ip` */
+  readonly name: string;
+  /** What it does, or the field that it sets. */
+  readonly text: string;
+  /** False: alone it means true. */
+  readonly takesValue: boolean;
+}
+
+/** The flags that `podwright kubelet --help` shows: those of its own, and those that set a field of the configuration. */
+export function shownFlags(): { readonly own: readonly ShownFlag[]; readonly ofFields: readonly ShownFlag[] } {
+  const shown = (name: string, kind: FlagKind, text: string): ShownFlag => {
+    return { name: `--${name}`, text, takesValue: kind !== "bool" && kind !== "version" };
+  };
+  const honoured = Object.entries(nodeFlags).filter(([, { support }]) => support === "honoured");
+  return {
+    own: honoured.map(([name, { kind, text }]) => shown(name, kind, text)),
+    ofFields: [...configurationFlags].map(([name, { kind, field }]) => shown(name, kind, field)),
+  };
+}
+
 /** The help of `podwright kubelet`. */
 export function kubeletHelp(): string {
-  const own = Object.entries(nodeFlags).filter(([, flag]) => flag.support === "honoured");
+  const { own, ofFields } = shownFlags();
   return [
     "Usage: podwright kubelet [flags]",
     "",
@@ -165,10 +187,10 @@ export function kubeletHelp(): string {
     "takes them over.",
     "",
     "Flags:",
-    ...aligned(own.map(([name, { text }]) => [name, text])),
+    ...aligned(own),
     "",
     "Flags that set a field of the configuration, with precedence over files:",
-    ...aligned([...configurationFlags].map(([name, { field }]) => [name, field])),
+    ...aligned(ofFields),
     "",
     "What this version honours, ignores and refuses: docs/configuration.md",
     "",
@@ -177,7 +199,7 @@ export function kubeletHelp(): string {
   ].join("\n");
 }
 
-function aligned(rows: readonly (readonly [name: string, text: string])[]): string[] {
-  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
-  return rows.map(([name, text]) => `  ${`--${name}`.padEnd(width)}  ${text}`);
+function aligned(flags: readonly ShownFlag[]): string[] {
+  const width = Math.max(...flags.map(({ name }) => name.length));
+  return flags.map(({ name, text }) => `  ${name.padEnd(width)}  ${text}`);
 }

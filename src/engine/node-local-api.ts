@@ -21,7 +21,7 @@ import type {
   PodSelector,
   PodView,
 } from "../server/local-api.ts";
-import { mendManifest, noSuchPod, rejectedAs } from "../server/pod-selector.ts";
+import { isSelectedBy, mendManifest, noSuchPod, rejectedAs } from "../server/pod-selector.ts";
 import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { originOf } from "../server/pod-words.ts";
 import type { PodMux } from "../sources/mux.ts";
@@ -126,7 +126,7 @@ export class NodeLocalApi implements LocalApi {
   }
 
   pod(selector: PodSelector): PodView {
-    const found = this.pods().filter((pod) => selects(selector, pod));
+    const found = this.pods().filter((pod) => isSelectedBy(pod, selector));
     const [first, second] = found;
     if (first === undefined) throw this.#noSuchPod(selector, this.pods());
     // While a pod is being replaced, its name means the one that is to stay.
@@ -212,7 +212,7 @@ export class NodeLocalApi implements LocalApi {
     const refs = new Map(
       [...this.#deps.journal.pods(), ...this.pods()].map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]),
     );
-    const found = [...refs.values()].filter((ref) => selects(selector, ref));
+    const found = [...refs.values()].filter((ref) => isSelectedBy(ref, selector));
     if (found.length === 0) throw this.#noSuchPod(selector, [...refs.values()]);
     return found;
   }
@@ -286,10 +286,6 @@ function journalFilter({ uid, sinceSeq }: { readonly uid?: PodUid; readonly sinc
     ...(uid === undefined ? {} : { pod: { uid }, withNode: true }),
     ...(sinceSeq === undefined ? {} : { sinceSeq }),
   };
-}
-
-function selects(selector: PodSelector, { namespace, name, uid }: PodRef): boolean {
-  return selector === uid || selector === name || selector === `${namespace}/${name}`;
 }
 
 function ambiguous(selector: string, pods: readonly PodView[]): PodwrightError {

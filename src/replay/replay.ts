@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { errorMessage } from "../base/errors.ts";
 import { computePodActions } from "../runtime/actions/pod-actions.ts";
+import { isSelectedBy } from "../server/pod-selector.ts";
 import { restoredInputs } from "./decode.ts";
 import { recordedActions } from "./encode.ts";
 import { type Decided, DecisionLine, HeaderLine, recordingFormat, recordingVersion } from "./format.ts";
@@ -46,10 +47,9 @@ export function replay(text: string, selector?: string): Replay {
   let first: Difference | undefined;
   const { lines, lives, cutOff } = readLines(text);
   for (const { line, value } of lines) {
-    const { namespace, name, uid } = value.pod;
-    if (selector !== undefined && ![name, `${namespace}/${name}`, uid].includes(selector)) continue;
+    if (selector !== undefined && !isSelectedBy(value.pod, selector)) continue;
     decisions++;
-    pods.add(uid);
+    pods.add(value.pod.uid);
     const now = decidedNow(value);
     if (isDeepStrictEqual(now, value.decided)) continue;
     different++;

@@ -126,14 +126,19 @@ test("enabled pods run, outlive restarts of the service, and are joined by other
   await systemd.restart(engineService);
   assert.ok(systemd.said.some((message) => message.startsWith("STOPPING=1")));
   assert.equal(await running("web"), id, "the same container");
+  const monotonic = (): bigint => process.hrtime.bigint() / 1000n;
+  const began = monotonic();
+  let at = 0n;
   assert.equal(await enableCommand(context, [await file("db.yaml", manifest("db"))], places), 0, printed);
   await running("db");
   assert.equal(await running("web"), id);
   await until("the reload is over", async () => {
     systemd.listen();
     const reload = systemd.said.findIndex((message) => message.startsWith("RELOADING=1\nMONOTONIC_USEC="));
+    at = BigInt(systemd.said[reload]?.split("=").at(-1) ?? 0);
     return reload >= 0 && systemd.said.slice(reload).some((message) => message.startsWith("READY=1"));
   });
+  assert.ok(began < at && at < monotonic(), "when the reload began, by CLOCK_MONOTONIC in microseconds");
 });
 
 test("a file that is put there or taken away counts at once", async () => {

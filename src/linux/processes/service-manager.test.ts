@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { CommandOptions, Processes } from "../../ports/processes.ts";
 import { DatagramSocket } from "../../../test/support/datagram-socket.ts";
+import { addressOf, openCLibrary } from "./c-library.ts";
 import { serviceManager } from "./service-manager.ts";
 import { systemProcesses } from "./processes.ts";
 
@@ -47,7 +48,18 @@ test("the watchdog must be for this process, with a sound period", () => {
   assert.throws(() => watchdog("1000000"), /timeout is too small: 1000 ms/u);
 });
 
-test("without node:ffi systemd-notify sends on behalf of this process", async () => {
+test("the monotonic time is the kernel's CLOCK_MONOTONIC, whenever this process began", () => {
+  const manager = serviceManager({ NOTIFY_SOCKET: abstract }, systemProcesses);
+  assert.ok(manager !== undefined);
+  // <time.h>: CLOCK_MONOTONIC is 1, a timespec two numbers of 64 bits.
+  const time = Buffer.alloc(16);
+  const before = manager.monotonicMicroseconds();
+  assert.equal(openCLibrary()("clock_gettime", ["int32", "pointer"], "int32")(1, addressOf(time)), 0);
+  const kernel = time.readBigInt64LE(0) * 1_000_000n + time.readBigInt64LE(8) / 1000n;
+  assert.ok(before <= kernel && kernel <= manager.monotonicMicroseconds(), `${before}, the kernel has ${kernel}`);
+});
+
+test("without node:ffi systemd-notify sends, in the name of this process", async () => {
   const calls: [string, readonly string[], CommandOptions][] = [];
   let exitCode = 0;
   const processes: Processes = {

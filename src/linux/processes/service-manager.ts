@@ -34,6 +34,8 @@ export function serviceManager(
   if (socket === "") return undefined;
   return {
     watchdogMs,
+    // libuv reads CLOCK_MONOTONIC; performance.now() counts from the start of this process.
+    monotonicMicroseconds: () => process.hrtime.bigint() / 1000n,
     notify: async (assignments) => {
       if (!sendDatagram(socket, assignments.join("\n"), modules)) await runNotify(processes, socket, assignments);
     },

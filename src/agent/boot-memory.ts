@@ -1,0 +1,60 @@
+import { errorMessage } from "../base/errors.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+
+const maxBytes = 1024 * 1024;
+
+/**
+ * The pods that an engine was given by a directory of manifests, `namespace/name` each, as its state directory records them. A missing
+ * file is an empty record.
+ * @throws FileError; Error when it is not a list of names
+ */
+export async function readBootPods(files: Pick<Files, "read">, path: string): Promise<readonly string[]> {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(await files.read(path, maxBytes));
+  } catch (error) {
+    if (error instanceof FileError && error.code === "ENOENT") return [];
+    throw error;
+  }
+  const value: unknown = JSON.parse(text);
+  if (Array.isArray(value) && value.every((name) => typeof name === "string")) return value;
+  throw new Error("not a list of names");
+}
+
+/** {@link readBootPods} for the engine that writes the record. */
+export class BootMemory {
+  readonly #files: Files;
+  readonly #log: Logger;
+  readonly #path: string;
+
+  constructor(files: Files, log: Logger, path: string) {
+    this.#files = files;
+    this.#log = log;
+    this.#path = path;
+  }
+
+  /**
+   * An unreadable record is set aside as `<path>.bad` and counts as empty: then a pod whose manifest was removed while no engine ran
+   * goes on, which the log says.
+   */
+  async read(): Promise<readonly string[]> {
+    try {
+      return await readBootPods(this.#files, this.#path);
+    } catch (error) {
+      const aside = `${this.#path}.bad`;
+      this.#log.warn("cannot read which pods came from manifests; the record is set aside", {
+        path: this.#path,
+        aside,
+        error: errorMessage(error),
+        remedy: "stop pods whose manifests are gone with 'podwright stop'",
+      });
+      await this.#files.rename(this.#path, aside);
+      return [];
+    }
+  }
+
+  async write(names: readonly string[]): Promise<void> {
+    await this.#files.writeAtomic(this.#path, `${JSON.stringify(names)}\n`, 0o600);
+  }
+}
