@@ -13,16 +13,11 @@ type ServiceContext = Pick<MachineContext, "files" | "processes" | "terminal" | 
 export async function enableKubelet(context: ServiceContext, config: string, places: ServicePlaces): Promise<ExitCode> {
   const { files, processes, terminal, clock } = context;
   const path = resolve(process.cwd(), config);
-  if (/[\s"'\\$%]/u.test(path)) {
-    throw new PodwrightError(ExitCode.badInput, `${path} holds a character that systemd would interpret`, {
-      remedy: "give a path of plain letters",
-    });
-  }
   const { version: cgroupVersion } = await openCgroups(clock);
   const reading = { files, workingDirectory: process.cwd(), cgroupVersion };
   await loadConfiguration(reading, parseKubeletFlags(["--config", path]));
   await requireSystemd(context, places, `podwright kubelet --config ${path}`);
-  await writeUnit(context, join(places.units, kubeletService), kubeletUnit(places, `--config ${path}`));
+  await writeUnit(context, join(places.units, kubeletService), kubeletUnit(places, ["--config", path]));
   await systemctl(processes, ["enable", "--quiet", kubeletService]);
   await systemctl(processes, ["restart", kubeletService]);
   terminal.print(

@@ -1,8 +1,9 @@
 import { join } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
+import type { Check } from "../private-runtime/preflight/check.ts";
 import { doctorLines } from "./doctor.ts";
-import { installedKubelet, kubeletFindings } from "./kubelet-findings.ts";
+import { type InstalledKubelet, installedKubelet, kubeletFindings } from "./kubelet-findings.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { isOurs, requireSystemd, systemctl, writeUnit } from "./services.ts";
 import { kubeletDropIn, type ServicePlaces } from "./service-units.ts";
@@ -24,18 +25,16 @@ export async function joinCommand(
   options: JoinOptions,
   places: ServicePlaces,
 ): Promise<ExitCode> {
-  const { terminal, files, processes, clock } = context;
+  const { terminal, files, processes } = context;
   if (options.fromKubeadm !== true) {
     throw new PodwrightError(ExitCode.badInput, "say from where: podwright join --from-kubeadm", {
       remedy: "docs/join.md has the other ways",
     });
   }
   await requireSystemd(context, places, "podwright kubelet with the kubelet's flags");
-  const kubelet = await installedKubelet(context);
-  if (kubelet === undefined) throw noKubelet();
-  const checks = await kubeletFindings(context, kubelet, (await openCgroups(clock)).version);
+  const { kubelet, checks, exitCode } = await examine(context);
   terminal.print(doctorLines(checks, undefined, undefined, terminal.paint).join("\n"));
-  if (checks.some(({ ok }) => ok === "failed")) return ExitCode.environment;
+  if (exitCode !== ExitCode.done) return exitCode;
   const path = dropInPath(places);
   const planned = `${path}: ${kubeletService} starts ${places.launcher} kubelet ${kubelet.words.join(" ")}`;
   terminal.print(`${options.dryRun === true ? "would write" : "writing"} ${planned}`);
@@ -66,21 +65,30 @@ export async function leaveCommand(context: MachineContext, places: ServicePlace
 
 /** `podwright doctor --kubelet`: what would be different, before anything is changed. */
 export async function kubeletDoctor(context: MachineContext, json: boolean): Promise<ExitCode> {
-  const { terminal, clock } = context;
-  const kubelet = await installedKubelet(context).catch(() => undefined);
-  if (kubelet === undefined) throw noKubelet();
-  const checks = await kubeletFindings(context, kubelet, (await openCgroups(clock)).version);
+  const { terminal } = context;
+  const { checks, exitCode } = await examine(context);
   if (json) terminal.print(JSON.stringify({ checks, engine: null }, undefined, 2));
   else terminal.print(doctorLines(checks, undefined, undefined, terminal.paint).join("\n"));
-  return checks.some(({ ok }) => ok === "failed") ? ExitCode.environment : ExitCode.done;
+  return exitCode;
+}
+
+/** @throws PodwrightError when the machine has no kubelet, or its unit can't be read */
+async function examine(context: MachineContext): Promise<{
+  readonly kubelet: InstalledKubelet;
+  readonly checks: readonly Check[];
+  readonly exitCode: ExitCode;
+}> {
+  const kubelet = await installedKubelet(context);
+  if (kubelet === undefined) {
+    throw new PodwrightError(ExitCode.environment, `this machine has no ${kubeletService} that starts a kubelet`, {
+      remedy: "see docs/join.md for nodes without kubeadm",
+    });
+  }
+  const checks = await kubeletFindings(context, kubelet, (await openCgroups(context.clock)).version);
+  const exitCode = checks.some(({ ok }) => ok === "failed") ? ExitCode.environment : ExitCode.done;
+  return { kubelet, checks, exitCode };
 }
 
 function dropInPath({ units }: ServicePlaces): string {
   return join(units, `${kubeletService}.d`, dropInName);
-}
-
-function noKubelet(): PodwrightError {
-  return new PodwrightError(ExitCode.environment, `this machine has no ${kubeletService} that starts a kubelet`, {
-    remedy: "see docs/join.md for nodes without kubeadm",
-  });
 }

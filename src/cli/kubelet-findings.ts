@@ -1,5 +1,5 @@
 import { join } from "node:path/posix";
-import { PodwrightError } from "../base/errors.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { parseKubeletFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
@@ -10,6 +10,7 @@ import { type Check, failed, passed, warned } from "../private-runtime/preflight
 import { loadManifests, manifestNames } from "../sources/load.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { checkRuntime } from "./runtime-check.ts";
+import { askSystemctl } from "./services.ts";
 import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
 
 /** How the machine's kubelet is started. */
@@ -23,12 +24,19 @@ export interface InstalledKubelet {
 const unit = "kubelet.service";
 const maxFileBytes = 1024 * 1024;
 
-/** The machine's kubelet.service with its drop-ins and environment files; undefined when there is none. */
+/**
+ * The machine's kubelet.service with its drop-ins and environment files; undefined when there is none, or it starts nothing.
+ * @throws PodwrightError when systemd does not show it; FileError for an environment file
+ */
 export async function installedKubelet({
   files,
   processes,
 }: Pick<MachineContext, "files" | "processes">): Promise<InstalledKubelet | undefined> {
-  const { exitCode, stdout } = await processes.run("systemctl", ["cat", unit], { timeoutMs: 30_000 });
+  const { exitCode, stdout, stderr } = await askSystemctl(processes, ["cat", unit]);
+  if (exitCode !== 0 && !stderr.startsWith("No files found for ")) {
+    const reason = stderr.trim() || `exit code ${exitCode}`;
+    throw new PodwrightError(ExitCode.environment, `systemctl cat ${unit}: ${reason}`);
+  }
   const command = exitCode === 0 ? unitCommand(stdout) : undefined;
   if (command === undefined) return undefined;
   const environment: Record<string, string> = { ...command.environment };
@@ -112,7 +120,7 @@ const remedy = "keep the Go kubelet on nodes whose pods need another kind";
 /** What registers at a kubelet, and would find nobody. */
 async function pluginChecks(files: Files, rootDirectory: string): Promise<readonly Check[]> {
   const socketsIn = async (directory: string): Promise<string[]> => {
-    const names = (await files.list(join(rootDirectory, directory)).catch(() => [])).map(({ name }) => name);
+    const names = (await files.list(join(rootDirectory, directory))).map(({ name }) => name);
     return names.filter((name) => name.endsWith(".sock") && name !== "kubelet.sock");
   };
   const plugins = await socketsIn("plugins_registry");

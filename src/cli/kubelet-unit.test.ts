@@ -67,3 +67,13 @@ test("what is reset is gone, and a unit without a command starts nothing", () =>
   );
   assert.deepEqual(reset, { parameters: "", environment: {}, environmentFiles: [] });
 });
+
+test("escapes of quotes, dollar and percent signs stand for themselves, also in the program's path", () => {
+  const command = unitCommand(
+    '[Service]\nEnvironment=A=100%%\nExecStart=@-"/opt/a b/k" kubelet --a=$${A} "--b=%%n\\x20\\xc3\\xa9\\t" --c=${A} \\"x\n',
+  );
+  assert.ok(command?.parameters.startsWith("kubelet --a"));
+  assert.deepEqual(expanded(command?.parameters ?? "", command?.environment ?? {}), [
+    ...["kubelet", "--a=${A}", "--b=%n \u00e9\t", "--c=100%", '"x'],
+  ]);
+});

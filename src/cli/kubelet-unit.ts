@@ -26,17 +26,18 @@ export function unitCommand(text: string): UnitCommand | undefined {
     else if (key === "EnvironmentFile") files = value === "" ? [] : [...files, environmentFile(value)];
   }
   if (command === undefined) return undefined;
-  const parameters = command.replace(/^[@:+!|-]*\S+\s*/u, "");
+  const [program = ""] = command.match(word) ?? [];
+  const parameters = command.slice(program.length).trimStart();
   return { parameters, environment, environmentFiles: files };
 }
 
 function assignmentsIn(value: string): Record<string, string> {
-  return Object.fromEntries(unquotedWords(value).flatMap((word) => assignment(word) ?? []));
+  return Object.fromEntries(unquotedWords(value.replaceAll("%%", "%")).flatMap((each) => assignment(each) ?? []));
 }
 
-function assignment(word: string): [[string, string]] | undefined {
-  const at = word.indexOf("=");
-  return at < 1 ? undefined : [[word.slice(0, at), word.slice(at + 1)]];
+function assignment(text: string): [[string, string]] | undefined {
+  const at = text.indexOf("=");
+  return at < 1 ? undefined : [[text.slice(0, at), text.slice(at + 1)]];
 }
 
 function environmentFile(value: string): UnitCommand["environmentFiles"][number] {
@@ -55,19 +56,36 @@ export function environmentIn(text: string): Record<string, string> {
 
 /** The words that the program gets: `$NAME` is as many as its value has, `${NAME}` is part of one. */
 export function expanded(parameters: string, environment: Readonly<Record<string, string>>): string[] {
-  return unquotedWords(parameters).flatMap((word) => {
-    const alone = /^\$(\w+)$/u.exec(word)?.[1];
+  return unquotedWords(parameters).flatMap((each) => {
+    const alone = /^\$(\w+)$/u.exec(each)?.[1];
     if (alone !== undefined) return unquotedWords(environment[alone] ?? "");
-    return word.replaceAll(/\$\{(\w+)\}/gu, (_all, name: string) => environment[name] ?? "");
+    return each
+      .replaceAll("%%", "%")
+      .replaceAll(/\$\$|\$\{(\w+)\}/gu, (_all, name: string | undefined) =>
+        name === undefined ? "$" : (environment[name] ?? ""),
+      );
   });
 }
 
-/** Splits at blanks outside of quotes, and takes those away. */
+/** A run without a blank outside of quotes. */
+const word = /(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')+/gsu;
+const partOfWord = /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|((?:[^"'\\]|\\.)+)/gsu;
+
+/** Splits at blanks outside of quotes, and takes quotes and escapes away (systemd.syntax(7), "Quoting"). */
 function unquotedWords(text: string): string[] {
-  const words = text.match(/(?:[^\s"']|"(?:[^"\\]|\\.)*"|'[^']*')+/gu) ?? [];
-  return words.map((word) => {
-    return word.replaceAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/gu, (_all, double: string | undefined, single: string) => {
-      return double?.replaceAll(/\\(.)/gu, "$1") ?? single;
-    });
+  return (text.match(word) ?? []).map((each) =>
+    each.replaceAll(partOfWord, (_all, ...parts: (string | undefined)[]) => {
+      return unescaped(parts.slice(0, 3).find((part) => part !== undefined) ?? "");
+    }),
+  );
+}
+
+const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", s: " " };
+
+function unescaped(text: string): string {
+  return text.replaceAll(/((?:\\x[0-9a-f]{2})+)|\\(.)/gisu, (_all, bytes: string | undefined, escape: string) => {
+    return bytes === undefined
+      ? (escapes[escape] ?? escape)
+      : Buffer.from(bytes.replaceAll(/\\x/giu, ""), "hex").toString();
   });
 }

@@ -1,4 +1,5 @@
 import { ownFiles } from "./own-files.ts";
+import { unitProgram, unitWord } from "./unit-words.ts";
 
 /** Where the services of systemd and what they run are. */
 export interface ServicePlaces {
@@ -27,48 +28,58 @@ export const kubeletService = "podwright-kubelet.service";
 /** The first line of units that podwright wrote, and may remove. */
 export const unitMark = "# Written by podwright, which removes it again.";
 
-/** The unit of `podwright enable`. */
-export function engineUnit({ launcher, manifests }: ServicePlaces, stateDirectory: string): string {
-  return unit(launcher, {
-    description: `podwright, with the pods of ${manifests}`,
-    command: `${launcher} engine --stay --state-dir ${stateDirectory} --manifests ${manifests}`,
-    reload: "ExecReload=kill -HUP $MAINPID\n",
-  });
-}
-
 /**
- * The unit of `podwright kubelet`.
- * @param flags after `podwright kubelet`, as they would stand in a shell
+ * Pods and their runtime outlive each stop and restart: only the main process is ended, and the cgroup is left to it. A start may have
+ * to start containerd and import images.
  */
-export function kubeletUnit({ launcher }: ServicePlaces, flags: string): string {
-  return unit(launcher, {
-    description: "podwright as this machine's kubelet",
-    command: `${launcher} kubelet ${flags}`,
-    reload: "",
-  });
-}
-
-/**
- * Has the machine's kubelet.service start podwright, with the parameters that the unit has now.
- * @param parameters with the unit's own variables
- */
-export function kubeletDropIn({ launcher }: ServicePlaces, parameters: string): string {
-  return `[Service]
-ExecStart=
-ExecStart=${launcher} kubelet ${parameters}
-Type=notify
+const supervision = `Type=notify
 NotifyAccess=main
 TimeoutStartSec=5min
 WatchdogSec=1min
 KillMode=process
 Delegate=yes
 `;
+
+/**
+ * The unit of `podwright enable`.
+ * @throws PodwrightError when systemd can't start the launcher
+ */
+export function engineUnit({ launcher, manifests }: ServicePlaces, stateDirectory: string): string {
+  return unit(launcher, {
+    description: `podwright, with the pods of ${unitWord(manifests)}`,
+    words: ["engine", "--stay", "--state-dir", stateDirectory, "--manifests", manifests],
+    reload: "ExecReload=kill -HUP $MAINPID\n",
+  });
 }
 
-/** Pods and their runtime outlive each stop and restart: only the main process is ended, and the cgroup is left to it. */
+/**
+ * The unit of `podwright kubelet`.
+ * @param flags after `podwright kubelet`, as the program gets them
+ * @throws PodwrightError when systemd can't start the launcher
+ */
+export function kubeletUnit({ launcher }: ServicePlaces, flags: readonly string[]): string {
+  return unit(launcher, {
+    description: "podwright as this machine's kubelet",
+    words: ["kubelet", ...flags],
+    reload: "",
+  });
+}
+
+/**
+ * Has the machine's kubelet.service start podwright, with the parameters that the unit has now.
+ * @param parameters as they stand in the unit, with its variables and quotes
+ * @throws PodwrightError when systemd can't start the launcher
+ */
+export function kubeletDropIn({ launcher }: ServicePlaces, parameters: string): string {
+  return `[Service]
+ExecStart=
+ExecStart=${unitProgram(launcher)} kubelet ${parameters}
+${supervision}`;
+}
+
 function unit(
   launcher: string,
-  parts: { readonly description: string; readonly command: string; readonly reload: string },
+  parts: { readonly description: string; readonly words: readonly string[]; readonly reload: string },
 ): string {
   return `[Unit]
 Description=${parts.description}
@@ -79,17 +90,11 @@ ConditionFileIsExecutable=${launcher}
 StartLimitIntervalSec=0
 
 [Service]
-Type=notify
-NotifyAccess=main
-ExecStart=${parts.command}
-${parts.reload}Restart=always
+ExecStart=${[unitProgram(launcher), ...parts.words.map(unitWord)].join(" ")}
+${parts.reload}${supervision}Restart=always
 RestartSec=1
 # Bad input stays bad.
 RestartPreventExitStatus=2
-TimeoutStartSec=5min
-WatchdogSec=1min
-KillMode=process
-Delegate=yes
 OOMScoreAdjust=-999
 LimitNOFILE=1048576
 TasksMax=infinity

@@ -1,11 +1,12 @@
 import { join } from "node:path/posix";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
-import type { Processes } from "../ports/processes.ts";
+import type { CommandResult, Processes } from "../ports/processes.ts";
 import { type ServicePlaces, unitMark } from "./service-units.ts";
 
 /** A start waits until the service is ready, which may have to start containerd and import images. */
 const limitMs = 6 * 60_000;
+const queryLimitMs = 30_000;
 
 interface ServiceContext {
   readonly files: Files;
@@ -54,16 +55,36 @@ export async function isOurs(files: Files, path: string): Promise<boolean> {
 }
 
 export async function isActive(processes: Pick<Processes, "run">, service: string): Promise<boolean> {
-  const { exitCode } = await processes.run("systemctl", ["is-active", "--quiet", service], { timeoutMs: 30_000 });
-  return exitCode === 0;
+  return (await askSystemctl(processes, ["is-active", "--quiet", service])).exitCode === 0;
 }
 
-/** Runs `systemctl`. @throws PodwrightError with what it says when it fails */
+/** Runs `systemctl` for something that takes no time. @throws PodwrightError when it can't be run */
+export async function askSystemctl(
+  processes: Pick<Processes, "run">,
+  words: readonly string[],
+): Promise<CommandResult> {
+  return await run(processes, words, queryLimitMs);
+}
+
+/** Runs `systemctl`. @throws PodwrightError with what it says when it fails, or can't be run */
 export async function systemctl(processes: Pick<Processes, "run">, words: readonly string[]): Promise<void> {
-  const { exitCode, stderr } = await processes.run("systemctl", words, { timeoutMs: limitMs });
+  const { exitCode, stderr } = await run(processes, words, limitMs);
   if (exitCode === 0) return;
   const reason = stderr.trim() || `exit code ${exitCode}`;
   throw new PodwrightError(ExitCode.failed, `systemctl ${words.join(" ")}: ${reason}`, {
     remedy: `see: journalctl -u ${words.at(-1)}`,
   });
+}
+
+async function run(
+  processes: Pick<Processes, "run">,
+  words: readonly string[],
+  timeoutMs: number,
+): Promise<CommandResult> {
+  // Its words are looked at, so it has to say them in one language.
+  return await processes
+    .run("systemctl", words, { timeoutMs, environment: { LC_ALL: "C" } })
+    .catch((error: unknown) => {
+      throw new PodwrightError(ExitCode.environment, errorMessage(error), { cause: error });
+    });
 }

@@ -19,6 +19,8 @@ class KubeadmNode implements AsyncDisposable {
   readonly places: ServicePlaces;
   readonly runtime: RuntimeServer;
   readonly calls: string[] = [];
+  /** What systemctl says instead of the unit. */
+  refusal = "";
   printed = "";
 
   private constructor(directory: string, runtime: RuntimeServer) {
@@ -77,7 +79,9 @@ EnvironmentFile=-/nonexistent/kubelet
 ExecStart=
 ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS --root-dir=${this.directory}/kubelet $KUBELET_EXTRA_ARGS
 `;
-      return { exitCode: 0, signal: undefined, stdout: words[0] === "cat" ? unit : "", stderr: "" };
+      const refusal = words[0] === "cat" ? this.refusal : "";
+      const exitCode = refusal === "" ? 0 : 1;
+      return { exitCode, signal: undefined, stdout: words[0] === "cat" ? unit : "", stderr: refusal };
     };
     const stateDir = join(this.directory, "state");
     const machine = openMachine(await openContext(new Terminal(stream, stream, {}), { stateDir }));
@@ -147,4 +151,19 @@ test("doctor tells beforehand what would be different on this node, and changes 
   has(/^warning plugins: csi\.example\.com-reg\.sock is registered/u);
   has(/^warning plugins: gpu\.sock is registered: device plugins/u);
   assert.equal(found.filter((line) => line.includes("kubelet.sock")).length, 0);
+});
+
+test("a machine without a kubelet is told from one whose units, or their files, cannot be read", async () => {
+  await using node = await KubeadmNode.open();
+  const context = await node.context();
+  node.refusal = "No files found for kubelet.service.\n";
+  await assert.rejects(kubeletDoctor(context, false), /this machine has no kubelet\.service/u);
+  node.refusal = "Failed to connect to bus: Host is down\n";
+  for (const ask of [kubeletDoctor(context, false), joinCommand(context, { fromKubeadm: true }, node.places)]) {
+    await assert.rejects(ask, /^PodwrightError: systemctl cat kubelet\.service: Failed to connect to bus/u);
+  }
+  node.refusal = "";
+  await rm(join(node.directory, "flags.env"));
+  await mkdir(join(node.directory, "flags.env"));
+  await assert.rejects(kubeletDoctor(context, false), /flags\.env/u);
 });
