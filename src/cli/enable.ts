@@ -1,22 +1,21 @@
 import { basename, join, resolve } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import type { PodRef } from "../journal/entry.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { ApplyRequest } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { maxManifestBytes } from "../sources/decode.ts";
 import { isManifestName, manifestNames } from "../sources/load.ts";
-import { objectKey } from "../sources/run-objects.ts";
-import { findEngine, searchPath } from "./engine-process.ts";
-import { EngineSession } from "./engine-session.ts";
+import { enginePids, findEngine, searchPath } from "./engine-process.ts";
 import { printError, printWarning } from "./error-output.ts";
-import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { loadInput } from "./manifest-input.ts";
 import { engineService, engineUnit, type ServicePlaces } from "./service-units.ts";
-import { isActive, removeUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
-import { requestStop, waitUntilGone } from "./stopping.ts";
+import { isActive, requireSystemd, systemctl, writeUnit } from "./services.ts";
+
+/** systemd starts a service at once. */
+const besideLimitMs = 5000;
+const besidePollMs = 20;
 
 /**
  * `podwright enable`: the manifests run from now on and after each boot, as a service of systemd. They are copied; nothing is
@@ -44,7 +43,7 @@ export async function enableCommand(
     if (to !== path) await files.writeAtomic(to, await files.read(path, maxManifestBytes), 0o600);
   }
   await writeUnit(context, join(places.units, engineService), engineUnit(places, layout.stateDirectory));
-  await startService(context);
+  await startService(context, interrupts.first);
   terminal.print(enabledText(request));
   return ExitCode.done;
 }
@@ -89,16 +88,32 @@ async function typeOf({ files }: Pick<MachineContext, "files">, path: string): P
   }
 }
 
-async function startService(context: MachineContext): Promise<void> {
+async function startService(context: MachineContext, signal: AbortSignal): Promise<void> {
   const { processes, engine } = context;
+  await systemctl(processes, ["enable", "--quiet", engineService]);
   if (await isActive(processes, engineService)) {
-    await systemctl(processes, ["enable", "--quiet", engineService]);
     await systemctl(processes, ["reload", engineService]);
     return;
   }
-  // That of 'podwright run' makes room; its pods keep running, and the service takes them over.
-  if ((await findEngine(context)) !== undefined) await engine.shutdown("keep");
-  await systemctl(processes, ["enable", "--quiet", "--now", engineService]);
+  // That of 'podwright run' makes room; its pods keep running, and the service takes them over. The service's engine is there before,
+  // and waits: a client that misses its engine would start another one.
+  const running = await findEngine(context);
+  if (running !== undefined) {
+    await systemctl(processes, ["start", "--no-block", engineService]);
+    await untilEngineBeside(context, running.pid, signal);
+    await engine.shutdown("keep");
+  }
+  await systemctl(processes, ["start", engineService]);
+}
+
+/** Waits for the service's engine; where it does not come, its start says why. */
+async function untilEngineBeside(context: MachineContext, pid: number, signal: AbortSignal): Promise<void> {
+  const { clock } = context;
+  const deadline = clock.monotonic() + besideLimitMs;
+  while (clock.monotonic() < deadline) {
+    if ((await enginePids(context)).some((other) => other !== pid)) return;
+    await clock.sleep("the service's engine", besidePollMs, signal);
+  }
 }
 
 function enabledText({ pods }: ApplyRequest): string {
@@ -112,48 +127,4 @@ function enabledText({ pods }: ApplyRequest): string {
     `  podwright why ${first}`,
     `  journalctl -u ${engineService}`,
   ].join("\n");
-}
-
-/**
- * `podwright disable`: the manifests of these names, without names all, run no longer, now and after each boot. With the last
- * one the service goes.
- */
-export async function disableCommand(
-  context: MachineContext,
-  operands: readonly string[],
-  places: ServicePlaces,
-): Promise<ExitCode> {
-  const { terminal, files } = context;
-  using interrupts = new Interrupts(process, terminal.closed);
-  const present = await manifestNames(files, places.manifests);
-  const names = operands.length === 0 ? present : operands.map((operand) => basename(operand));
-  const unknown = names.find((name) => !present.includes(name));
-  if (unknown !== undefined || names.length === 0) {
-    throw new PodwrightError(
-      ExitCode.badInput,
-      unknown === undefined ? "nothing is enabled" : `${unknown} is not enabled`,
-      {
-        remedy: present.length === 0 ? `${places.manifests} has no manifests` : `enabled: ${present.join(", ")}`,
-      },
-    );
-  }
-  const paths = names.map((name) => join(places.manifests, name));
-  const { request } = await loadInput(context, paths, interrupts.first);
-  for (const path of paths) await files.remove(path);
-  const isLast = names.length === present.length;
-  await stopPods(context, request, interrupts.first);
-  if (isLast) await removeUnit(context, places, engineService);
-  const others = isLast ? "; no manifest is left, and the service is removed" : "";
-  terminal.print(`disabled: ${plural(names.length, "manifest")}${others}`);
-  return ExitCode.done;
-}
-
-async function stopPods(context: MachineContext, request: ApplyRequest, signal: AbortSignal): Promise<void> {
-  if ((await findEngine(context)) === undefined) return;
-  const session = new EngineSession(context, {}, signal);
-  const wanted = new Set(request.pods.map(({ metadata }) => objectKey(metadata)));
-  const views = await session.call((engine) => engine.pods());
-  const pods: readonly PodRef[] = views.filter(({ namespace, name }) => wanted.has(objectKey({ namespace, name })));
-  await requestStop(session, pods, undefined);
-  await waitUntilGone(context, session, pods, { quiet: false, signal });
 }

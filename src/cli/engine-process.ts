@@ -99,11 +99,20 @@ async function passOtherEngines(
   return undefined;
 }
 
-async function anotherEngineLives({ processes, layout }: MachineContext): Promise<boolean> {
-  return (await processes.list()).some(({ arguments: words }) => {
+async function anotherEngineLives(context: MachineContext): Promise<boolean> {
+  return (await enginePids(context)).length > 0;
+}
+
+/** Processes that are an engine of the state directory, also one that does not answer yet or any more. */
+export async function enginePids({
+  processes,
+  layout,
+}: Pick<MachineContext, "processes" | "layout">): Promise<readonly number[]> {
+  const engines = (await processes.list()).filter(({ arguments: words }) => {
     const flag = words.indexOf("--state-dir");
     return words.slice(0, Math.max(flag, 0)).includes("engine") && words[flag + 1] === layout.stateDirectory;
   });
+  return engines.map(({ pid }) => pid);
 }
 
 function engineArguments(context: MachineContext, start: EngineStart): string[] {

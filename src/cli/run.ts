@@ -112,8 +112,9 @@ async function apply(
   const views = await session.call((engine) => engine.pods());
   const over = views.filter((view) => unchanged.has(view.uid) && hasEnded(view));
   if (over.length === 0) return applied;
-  await requestStop(session, over, 0);
-  await waitUntilGone(context, session, over, { quiet: true, signal: AbortSignal.any([]) });
+  const signal = AbortSignal.any([]);
+  await requestStop(context, session, over, { graceSeconds: 0, signal });
+  await waitUntilGone(context, session, over, { quiet: true, signal });
   return session.call((engine) => engine.apply(request));
 }
 
@@ -253,23 +254,26 @@ async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void
   const { terminal } = context;
   const start = engineStart(options);
   const leave = new AbortController();
-  const session = new EngineSession(context, start, leave.signal);
+  const { signal } = leave;
+  const session = new EngineSession(context, start, signal);
   interrupts.onInterrupt = (count) => {
     if (count > 2) {
       leave.abort();
     } else if (count === 2) {
       if (!terminal.interactive) terminal.print("stopping immediately");
-      requestStop(session, pods, 0).catch((error: unknown) => printError(terminal, error));
+      requestStop(context, session, pods, { graceSeconds: 0, signal }).catch((error: unknown) => {
+        if (!signal.aborted) printError(terminal, error);
+      });
     }
   };
   try {
-    await requestStop(session, pods, graceSeconds);
+    await requestStop(context, session, pods, { graceSeconds, signal });
     if (graceSeconds === undefined && terminal.interactive) {
       terminal.print(terminal.paint.faint("Ctrl-C again: without waiting for the grace period"));
     }
-    await waitUntilGone(context, session, pods, { quiet: graceSeconds !== undefined, signal: leave.signal });
+    await waitUntilGone(context, session, pods, { quiet: graceSeconds !== undefined, signal });
   } catch (error) {
-    if (!leave.signal.aborted) throw error;
+    if (!signal.aborted) throw error;
     throw new PodwrightError(ExitCode.failed, "stopped waiting; the engine continues to stop the pods", {
       remedy: "'podwright ps' shows the progress",
     });

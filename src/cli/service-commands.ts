@@ -1,6 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { StateOptions } from "./context.ts";
-import { disableCommand, enableCommand } from "./enable.ts";
+import { disableCommand } from "./disable.ts";
+import { enableCommand } from "./enable.ts";
 import { disableKubelet, enableKubelet } from "./enable-kubelet.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { systemPlaces } from "./service-units.ts";

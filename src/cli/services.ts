@@ -40,13 +40,22 @@ export async function removeUnit(
   { units, booted }: ServicePlaces,
   service: string,
 ): Promise<boolean> {
-  const path = join(units, service);
-  if ((await files.stat(path)) === undefined || !(await isOurs(files, path))) return false;
+  if (!(await hasUnit(files, { units }, service))) return false;
   const isBooted = (await files.stat(booted)) !== undefined;
   if (isBooted) await systemctl(processes, ["disable", "--quiet", "--now", service]);
-  await files.remove(path);
+  await files.remove(join(units, service));
   if (isBooted) await systemctl(processes, ["daemon-reload"]);
   return true;
+}
+
+/** Whether the service has a unit that podwright wrote. */
+export async function hasUnit(
+  files: Files,
+  { units }: Pick<ServicePlaces, "units">,
+  service: string,
+): Promise<boolean> {
+  const path = join(units, service);
+  return (await files.stat(path)) !== undefined && (await isOurs(files, path));
 }
 
 /** Whether podwright wrote the unit, or its drop-in. */

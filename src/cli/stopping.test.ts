@@ -1,8 +1,74 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podView } from "../../test/support/pod-views.ts";
+import { podUid } from "../base/ids.ts";
 import { engineFailure } from "./engine-process.ts";
-import { stoppingLine } from "./stopping.ts";
+import type { Health, PodView } from "../server/local-api.ts";
+import { EngineClient } from "./engine-client.ts";
+import type { EngineSession } from "./engine-session.ts";
+import { requestStop, stoppingLine } from "./stopping.ts";
+
+/** An engine that knows these pods, and refuses to stop some. */
+class Engine {
+  readonly asked: string[] = [];
+  readonly clock = new ManualClock();
+  readonly pods: PodView[];
+  health: Partial<Health> = { knowsAllPods: true };
+  refused: string | undefined;
+
+  constructor(...pods: PodView[]) {
+    this.pods = pods;
+  }
+
+  async stop(pods: readonly PodView[], signal = AbortSignal.any([])): Promise<void> {
+    const request = async (_method: string, path: string): Promise<{ status: number; body: string }> => {
+      this.asked.push(path);
+      if (path === "/v1/health") return { status: 200, body: JSON.stringify(this.health) };
+      if (path === "/v1/pods") return { status: 200, body: JSON.stringify(this.pods) };
+      const pod = this.pods.find(({ uid }) => path === `/v1/pods/${uid}/stop`);
+      if (pod !== undefined && pod.uid !== this.refused) return { status: 200, body: JSON.stringify(pod) };
+      return { status: 400, body: JSON.stringify({ error: "no", exitCode: 2 }) };
+    };
+    const engine = new EngineClient({ request, lines: () => assert.fail("not asked for") }, "/s");
+    const call: EngineSession["call"] = (work) => work(engine);
+    await requestStop(this, { call }, pods, { graceSeconds: undefined, signal });
+  }
+}
+
+const web = podView({ uid: podUid("web") });
+const db = podView({ uid: podUid("db") });
+
+test("pods are stopped with one request each, and one that is gone is no error", async () => {
+  const engine = new Engine(web);
+  await engine.stop([web]);
+  assert.deepEqual(engine.asked, ["/v1/pods/web/stop"]);
+  await engine.stop([db, web]);
+  assert.deepEqual(engine.asked.slice(1).toSorted(), [
+    ...["/v1/health", "/v1/pods", "/v1/pods/db/stop", "/v1/pods/web/stop"],
+  ]);
+});
+
+test("a pod that an engine refuses to stop is an error, one that it does not know yet is asked for again", async () => {
+  const engine = new Engine(web);
+  engine.refused = "web";
+  await assert.rejects(engine.stop([web]), /^PodwrightError: no$/u);
+  engine.health = { knowsAllPods: false };
+  let isDone = false;
+  const stopped = engine.stop([db]).then(() => (isDone = true));
+  await engine.clock.advance(1000);
+  assert.equal(isDone, false);
+  engine.pods.push(db);
+  await engine.clock.advance(1000);
+  await stopped;
+  const interrupt = new AbortController();
+  engine.pods.pop();
+  const waiting = engine.stop([db], interrupt.signal);
+  waiting.catch(() => {});
+  await engine.clock.advance(1000);
+  interrupt.abort(new Error("interrupted"));
+  await assert.rejects(waiting, /interrupted/u);
+});
 
 test("the countdown tells the seconds until SIGKILL, then that it is sent, then that the rest is cleaned up", () => {
   const pod = podView({ state: "terminating", killAt: 30_000 });

@@ -1,4 +1,6 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
@@ -17,15 +19,37 @@ export function stoppingLine(pod: PodView, now: number): string {
   return seconds > 0 ? `stopping ${label}: ${seconds} s until SIGKILL` : `stopping ${label}: SIGKILL is sent`;
 }
 
-/** Asks for the pods' stop; a smaller grace than before shortens it. */
+/**
+ * Asks for the pods' stop; a smaller grace than before shortens it. A pod that is gone is no error.
+ * @throws PodwrightError of the engine when it can't stop one; the signal's reason
+ */
 export async function requestStop(
-  session: EngineSession,
+  { clock }: Pick<CommandContext, "clock">,
+  session: Pick<EngineSession, "call">,
   pods: readonly PodRef[],
-  graceSeconds: number | undefined,
+  options: { readonly graceSeconds: number | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
-  const listed = new Set((await session.call((engine) => engine.pods())).map((pod) => pod.uid));
-  const present = pods.filter((pod) => listed.has(pod.uid));
-  await Promise.all(present.map((pod) => session.call((engine) => engine.stop(pod.uid, graceSeconds))));
+  await Promise.all(pods.map((pod) => stopOne(clock, session, pod, options)));
+}
+
+async function stopOne(
+  clock: Clock,
+  session: Pick<EngineSession, "call">,
+  pod: PodRef,
+  { graceSeconds, signal }: Parameters<typeof requestStop>[3],
+): Promise<void> {
+  for (;;) {
+    try {
+      await session.call((engine) => engine.stop(pod.uid, graceSeconds));
+      return;
+    } catch (error) {
+      if (!(error instanceof PodwrightError) || error.exitCode !== ExitCode.badInput) throw error;
+      const listing = await session.call(listPods);
+      if (listing.views.some(({ uid }) => uid === pod.uid)) throw error;
+      if (gonePods([pod], listing).length > 0) return;
+    }
+    await clock.sleep("the engine to know the pod", POLL_MS, signal);
+  }
 }
 
 /**

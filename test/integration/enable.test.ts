@@ -1,18 +1,26 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openContext } from "../../src/cli/context.ts";
-import { disableCommand, enableCommand } from "../../src/cli/enable.ts";
+import { disableCommand } from "../../src/cli/disable.ts";
+import { enableCommand } from "../../src/cli/enable.ts";
+import { EngineSession } from "../../src/cli/engine-session.ts";
+import { enginePids } from "../../src/cli/engine-process.ts";
 import { type MachineContext, openMachine } from "../../src/cli/machine-context.ts";
 import { engineService, type ServicePlaces } from "../../src/cli/service-units.ts";
+import { requestStop, waitUntilGone } from "../../src/cli/stopping.ts";
 import { type OutputStream, Terminal } from "../../src/cli/terminal.ts";
 import type { PodView } from "../../src/server/local-api.ts";
 import { FakeSystemd } from "../support/fake-systemd.ts";
+import { systemDaemons } from "../../src/linux/processes/daemons.ts";
 import { until } from "../support/podwright.ts";
-import { journaledUids, removeDirectories, tracesOf } from "../support/traces.ts";
+import { ownEnvironment, ownProgram } from "../support/program.ts";
+import { journaledUids, processesOf, removeDirectories, tracesOf } from "../support/traces.ts";
 
 let directory = "";
 let places: ServicePlaces;
@@ -60,6 +68,18 @@ async function running(name: string): Promise<string> {
   return id;
 }
 
+/** How many containers of these pods run, whether or not an engine does. */
+async function containers(): Promise<number> {
+  return (await processesOf(context.layout)).filter(({ command }) => command.includes("trap 'exit 0' TERM")).length;
+}
+
+/** What a command starts is itself, which here is this test. */
+const startOwnProgram: MachineContext["daemons"]["start"] = (daemon) => {
+  const [program = "", ...rest] = ownProgram;
+  const words = daemon.arguments.slice(daemon.arguments.indexOf("engine"));
+  return systemDaemons.start({ ...daemon, program, arguments: [...rest, ...words] });
+};
+
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "podwright-enable-"));
   const units = join(directory, "units");
@@ -74,7 +94,8 @@ before(async () => {
     },
   };
   const opened = await openContext(new Terminal(stream, stream, {}), { stateDir: join(directory, "state") });
-  context = { ...openMachine(opened), processes: systemd.processes };
+  const machine = openMachine(opened);
+  context = { ...machine, processes: systemd.processes, daemons: { ...machine.daemons, start: startOwnProgram } };
 });
 
 after(async () => {
@@ -118,6 +139,34 @@ test("a unit that podwright did not write is left alone", async () => {
   await rm(unit);
 });
 
+test("a foreground run beside it goes on under the service's engine, and starts none of its own", async () => {
+  const side = await file("side.yaml", manifest("side"));
+  const [program = "", ...words] = ownProgram;
+  const run = spawn(program, [...words, "run", "--keep", "--state-dir", context.layout.stateDirectory, side], {
+    env: ownEnvironment(),
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  run.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const ended = once(run, "exit");
+  const id = await running("side");
+  assert.equal(await enableCommand(context, [join(directory, "web.yaml")], places), 0, `${printed}${systemd.log}`);
+  await running("web");
+  assert.equal(await running("side"), id, "the same container");
+  await until("the run has found the new engine", async () => said.includes("the engine stopped; restarting it"));
+  assert.equal((await enginePids(context)).length, 1);
+  assert.ok(systemd.isActive);
+  run.kill("SIGINT");
+  assert.deepEqual(await ended, [0, null], said);
+  assert.equal(await disableCommand(context, [], places), 0, printed);
+  const session = new EngineSession(context, {}, AbortSignal.any([]));
+  assert.equal(await containers(), 1);
+  const signal = AbortSignal.any([]);
+  const left = await session.call((engine) => engine.pods());
+  await requestStop(context, session, left, { graceSeconds: 0, signal });
+  await waitUntilGone(context, session, left, { quiet: true, signal });
+});
+
 test("enabled pods run, outlive restarts of the service, and are joined by others", async () => {
   assert.equal(await enableCommand(context, [join(directory, "web.yaml")], places), 0, printed);
   assert.match(printed, /enabled: web runs now and after each boot\n {2}podwright ps\n {2}podwright why web\n/u);
@@ -146,6 +195,31 @@ test("a file that is put there or taken away counts at once", async () => {
   await running("extra");
   await rm(join(places.manifests, "extra.yaml"));
   await until("extra is gone", async () => !(await views()).some(({ name }) => name === "extra"));
+});
+
+test("disabling while the service is stopped stops the pods of the manifest, and leaves the others and no engine", async () => {
+  await writeFile(join(places.manifests, "extra.yaml"), manifest("extra"));
+  await running("extra");
+  const id = await running("web");
+  await systemd.stop();
+  assert.deepEqual(await enginePids(context), []);
+  assert.equal(await containers(), 3);
+  assert.equal(await disableCommand(context, ["extra.yaml"], places), 0, printed);
+  assert.equal(await containers(), 2);
+  await until("the engine of this command has ended", async () => (await enginePids(context)).length === 0);
+  await systemd.restart(engineService);
+  assert.equal(await running("web"), id);
+  assert.ok(!(await views()).some(({ name }) => name === "extra"));
+});
+
+test("a pod whose manifest has become invalid ends with it, and the error is told", async () => {
+  await writeFile(join(places.manifests, "extra.yaml"), manifest("extra"));
+  await running("extra");
+  await writeFile(join(places.manifests, "extra.yaml"), "kind: Pod\n");
+  printed = "";
+  assert.equal(await disableCommand(context, ["extra.yaml"], places), 0, printed);
+  assert.match(printed, /warning: .*extra\.yaml/u);
+  assert.ok(!(await views()).some(({ name }) => name === "extra"));
 });
 
 test("disabling stops the pods of a manifest, and with the last one the service goes without a trace", async () => {

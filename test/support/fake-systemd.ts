@@ -21,7 +21,9 @@ export class FakeSystemd implements AsyncDisposable {
   readonly #listener: DatagramSocket;
   readonly #enabled = new Set<string>();
   #main: ChildProcess | undefined;
-  /** The service's notifications, in order. */
+  /** How much the service's earlier processes had said. */
+  #startedAt = 0;
+  /** What the service said, in order. */
   readonly said: string[] = [];
   /** The service's errors, for the test's report. */
   log = "";
@@ -52,8 +54,9 @@ export class FakeSystemd implements AsyncDisposable {
   }
 
   async restart(service: string): Promise<void> {
-    await this.#stop();
-    await this.#start(service);
+    await this.stop();
+    this.#spawn(service);
+    await this.#untilReady(service);
   }
 
   async #systemctl(words: readonly string[]): Promise<string> {
@@ -65,10 +68,13 @@ export class FakeSystemd implements AsyncDisposable {
         return this.isActive ? "" : "inactive";
       case "enable":
         this.#enabled.add(service);
-        return words.includes("--now") ? await this.#start(service) : "";
+        return "";
+      case "start":
+        if (!this.isActive) this.#spawn(service);
+        return words.includes("--no-block") ? "" : await this.#untilReady(service);
       case "disable":
         this.#enabled.delete(service);
-        await this.#stop();
+        await this.stop();
         return "";
       case "reload":
         this.#main?.kill("SIGHUP");
@@ -78,7 +84,7 @@ export class FakeSystemd implements AsyncDisposable {
     }
   }
 
-  async #start(service: string): Promise<string> {
+  #spawn(service: string): void {
     const unit = readFileSync(join(this.#units, service), "utf8");
     const [program = "", ...words] = /^ExecStart=(.*)$/mu.exec(unit)?.[1]?.split(" ") ?? [];
     const [first = "", ...rest] = program === this.#launcher ? ownProgram : [program];
@@ -86,10 +92,14 @@ export class FakeSystemd implements AsyncDisposable {
     const main = spawn(first, [...rest, ...words], { env: environment, stdio: ["ignore", "ignore", "pipe"] });
     main.stderr.setEncoding("utf8").on("data", (text: string) => (this.log += text));
     this.#main = main;
-    const from = this.said.length;
+    this.#startedAt = this.said.length;
+  }
+
+  /** @returns why it is not ready; empty when it is */
+  async #untilReady(service: string): Promise<string> {
     for (let waited = 0; waited < startLimitMs; waited += 50) {
       this.listen();
-      if (this.said.slice(from).some((message) => message.startsWith("READY=1"))) return "";
+      if (this.said.slice(this.#startedAt).some((message) => message.startsWith("READY=1"))) return "";
       if (!this.isActive) return `Job for ${service} failed: ${this.log}`;
       await sleep(50);
     }
@@ -101,7 +111,7 @@ export class FakeSystemd implements AsyncDisposable {
     this.said.push(...this.#listener.read());
   }
 
-  async #stop(): Promise<void> {
+  async stop(): Promise<void> {
     const main = this.#main;
     if (main === undefined || !this.isActive) return;
     const ended = once(main, "exit");
@@ -111,7 +121,7 @@ export class FakeSystemd implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stop();
+    await this.stop();
     this.#listener[Symbol.dispose]();
   }
 }

@@ -1,0 +1,134 @@
+import { basename, join } from "node:path/posix";
+import { readBootPods } from "../agent/boot-memory.ts";
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import type { PodRef } from "../journal/entry.ts";
+import { manifestNames } from "../sources/load.ts";
+import { objectKey } from "../sources/run-objects.ts";
+import type { PodView } from "../server/local-api.ts";
+import { EngineGone } from "./engine-client.ts";
+import { ensureEngine, findEngine } from "./engine-process.ts";
+import { EngineSession } from "./engine-session.ts";
+import { printWarning } from "./error-output.ts";
+import { plural } from "./format.ts";
+import { Interrupts } from "./interrupts.ts";
+import { listPods } from "./listing.ts";
+import type { MachineContext } from "./machine-context.ts";
+import { type LoadedInput, loadInput } from "./manifest-input.ts";
+import { engineService, type ServicePlaces } from "./service-units.ts";
+import { hasUnit, removeUnit } from "./services.ts";
+import { requestStop, waitUntilGone } from "./stopping.ts";
+
+/** From the start of an engine until it has listed its runtime. */
+const listLimitMs = 60_000;
+const pollMs = 200;
+
+/**
+ * `podwright disable`: the manifests of these names, without names all, run no longer, now and after each boot. With the last
+ * one the service goes. Called again after it was interrupted, it finishes.
+ */
+export async function disableCommand(
+  context: MachineContext,
+  operands: readonly string[],
+  places: ServicePlaces,
+): Promise<ExitCode> {
+  const { terminal, files } = context;
+  using interrupts = new Interrupts(process, terminal.closed);
+  const signal = interrupts.first;
+  const present = await manifestNames(files, places.manifests);
+  const names = operands.length === 0 ? present : operands.map((operand) => basename(operand));
+  const unknown = names.find((name) => !present.includes(name));
+  const isUnfinished = names.length === 0 && (await hasUnit(files, places, engineService));
+  if (unknown !== undefined || (names.length === 0 && !isUnfinished)) {
+    throw new PodwrightError(
+      ExitCode.badInput,
+      unknown === undefined ? "nothing is enabled" : `${unknown} is not enabled`,
+      {
+        remedy: present.length === 0 ? `${places.manifests} has no manifests` : `enabled: ${present.join(", ")}`,
+      },
+    );
+  }
+  const pathOf = (name: string): string => join(places.manifests, name);
+  const removed = await loadInput(context, names.map(pathOf), signal);
+  const kept = await loadInput(context, present.filter((name) => !names.includes(name)).map(pathOf), signal);
+  for (const error of removed.errors) printWarning(terminal, error);
+  const ending = endingPods(removed, kept, await rememberedPods(context));
+  // Before anything is changed: without an engine nothing stops them.
+  const found = await engineForStop(context, signal);
+  for (const name of names) await files.remove(pathOf(name));
+  if (found !== "none") await stopPods(context, ending, signal);
+  if (found === "started") await shutDown(context);
+  const isLast = names.length === present.length;
+  if (isLast) await removeUnit(context, places, engineService);
+  const others = isLast ? "; no manifest is left, and the service is removed" : "";
+  terminal.print(`disabled: ${plural(names.length, "manifest")}${others}`);
+  return ExitCode.done;
+}
+
+/** Those that the engine was given, so that a pod of a manifest that is invalid now ends, too. */
+async function rememberedPods({ terminal, files, layout }: MachineContext): Promise<readonly string[]> {
+  try {
+    return await readBootPods(files, layout.bootPods);
+  } catch (error) {
+    printWarning(terminal, new Error(`${layout.bootPods}: ${errorMessage(error)}`, { cause: error }));
+    return [];
+  }
+}
+
+/**
+ * Names, `namespace/name` each, of the pods that end with some manifests. Pure.
+ * @param remembered what the engine was given of all manifests, so far
+ */
+export function endingPods(
+  removed: Pick<LoadedInput, "request">,
+  kept: Pick<LoadedInput, "request" | "errors">,
+  remembered: readonly string[],
+): ReadonlySet<string> {
+  const keysOf = ({ request }: Pick<LoadedInput, "request">): string[] => {
+    return request.pods.map(({ metadata }) => objectKey(metadata));
+  };
+  // What an invalid manifest has brought when it was valid is not known: it may be any of them.
+  const ended = kept.errors.length > 0 ? keysOf(removed) : [...keysOf(removed), ...remembered];
+  return new Set(ended).difference(new Set(keysOf(kept)));
+}
+
+/** Starts an engine where none answers and pods of the last one are left. */
+async function engineForStop(context: MachineContext, signal: AbortSignal): Promise<"running" | "started" | "none"> {
+  const { files, layout } = context;
+  if ((await findEngine(context)) !== undefined) return "running";
+  const left = [...(await files.list(layout.manifests)), ...(await files.list(`${layout.kubeletRoot}/pods`))];
+  if (left.length === 0) return "none";
+  await ensureEngine(context, {}, signal);
+  return "started";
+}
+
+/** Other pods run on as they did before. */
+async function shutDown({ engine }: MachineContext): Promise<void> {
+  await engine.shutdown("keep").catch((error: unknown) => {
+    // Without a pod it ends by itself.
+    if (!(error instanceof EngineGone)) throw error;
+  });
+}
+
+async function stopPods(context: MachineContext, ending: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  const session = new EngineSession(context, {}, signal);
+  const views = await withDeadline(context.clock, "the engine to know all pods", listLimitMs, signal, (deadline) => {
+    return allPods(context, session, deadline);
+  });
+  const pods: readonly PodRef[] = views.filter(({ namespace, name }) => ending.has(objectKey({ namespace, name })));
+  await requestStop(context, session, pods, { graceSeconds: undefined, signal });
+  await waitUntilGone(context, session, pods, { quiet: false, signal });
+}
+
+/** All pods, also of an engine that has just been started. */
+async function allPods(
+  { clock }: MachineContext,
+  session: EngineSession,
+  signal: AbortSignal,
+): Promise<readonly PodView[]> {
+  for (;;) {
+    const { views, knowsAllPods } = await session.call(listPods);
+    if (knowsAllPods) return views;
+    await clock.sleep("the engine to know all pods", pollMs, signal);
+  }
+}
