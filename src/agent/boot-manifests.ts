@@ -131,7 +131,7 @@ export class BootManifests {
   async #read(signal: AbortSignal): Promise<Seen> {
     const directory = this.#directory;
     const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
-    const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: async () => new Uint8Array() };
+    const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: undefined };
     const { pods, configMaps, secrets, errors } = await loadManifests(paths, deps, signal);
     return { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) };
   }

@@ -105,7 +105,7 @@ async function manifestChecks(
   { staticPodPath = "" }: KubeletConfiguration,
 ): Promise<readonly Check[]> {
   if (staticPodPath === "") return [];
-  const deps = { clock, files, network, workingDirectory: "/", readStandardInput: async () => new Uint8Array() };
+  const deps = { clock, files, network, workingDirectory: "/", readStandardInput: undefined };
   const paths = (await manifestNames(files, staticPodPath)).map((name) => join(staticPodPath, name));
   const { pods, errors } = await loadManifests(paths, deps, AbortSignal.any([]));
   const rejected = errors.map(({ message }) => failed("static pods", message, "podwright would not run this pod"));

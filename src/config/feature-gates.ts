@@ -224,14 +224,18 @@ export interface FeatureGates {
 
 type Settings = Readonly<Record<string, boolean>>;
 
-/** Evaluates `featureGates` and `--feature-gates`. Pure. */
+/** Reads the settings of `featureGates` and `--feature-gates`; judges them only where that is asked for. Pure. */
 export function featureGates(settings: Settings = {}): FeatureGates {
   const enabled = (name: string): boolean => isEnabled(settings, name);
-  const errors = Object.entries(settings).flatMap(([name, value]) => settingProblem(name, value));
   return {
     enabled,
-    errors: errors.length > 0 ? errors : missingDependencies(enabled),
-    warnings: Object.entries(settings).flatMap(([name, value]) => settingWarning(settings, name, value)),
+    get errors() {
+      const errors = Object.entries(settings).flatMap(([name, value]) => settingProblem(name, value));
+      return errors.length > 0 ? errors : missingDependencies(enabled);
+    },
+    get warnings() {
+      return Object.entries(settings).flatMap(([name, value]) => settingWarning(settings, name, value));
+    },
   };
 }
 

@@ -31,7 +31,7 @@ export function measuredCgroups(registry: Registry, clock: { monotonic(): number
     children: (path) => cgroups.children(path),
     pids: (path) => cgroups.pids(path),
     ownPids: (path) => cgroups.ownPids(path),
-    move: (pid, path) => cgroups.move(pid, path),
+    move: (pids, path) => cgroups.move(pids, path),
     removeEmpty: async (path) => {
       const beganMs = clock.monotonic();
       const outcome = await cgroups.removeEmpty(path);

@@ -14,10 +14,14 @@ class Processes extends SimCgroups {
   override async ownPids(): Promise<number[]> {
     return this.root;
   }
-  override async move(pid: number, path: string): Promise<void> {
-    if (pid === 666) throw new Error("EINVAL: invalid argument");
-    this.moved.push(`${pid} ${path}`);
-    this.root = this.root.filter((each) => each !== pid);
+  override async move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
+    if (path === "/forbidden") throw new Error("EPERM: operation not permitted");
+    const moved = pids.filter((pid) => pid !== 666);
+    this.moved.push(...moved.map((pid) => `${pid} ${path}`));
+    this.root = this.root.filter((pid) => !moved.includes(pid));
+    return new Map(
+      pids.filter((pid) => !moved.includes(pid)).map((pid) => [pid, new Error("EINVAL: invalid argument")]),
+    );
   }
 }
 
@@ -81,7 +85,20 @@ test("a process that cannot be moved does not keep others from being moved", asy
   await running;
 });
 
-test("the kubelet is moved into kubeletCgroups, unless it is already there", async () => {
+test("a cgroup that can't be made is told once, of processes and of the kubelet", async () => {
+  const { clock, cgroups, setup, told, end } = await setUp({
+    systemCgroups: "/forbidden",
+    kubeletCgroups: "/forbidden",
+  });
+  const running = setup.run(end.signal);
+  await clock.run(1000);
+  assert.deepEqual(cgroups.moved, []);
+  assert.deepEqual(told, ["cannot make the cgroup of systemCgroups", "cannot move the kubelet into kubeletCgroups"]);
+  end.abort();
+  await running;
+});
+
+test("the kubelet is moved into kubeletCgroups, unless it is there", async () => {
   for (const [own, moved] of [
     ["0::/\n", ["30 /podruntime"]],
     ["0::/podruntime\n", []],

@@ -25,10 +25,11 @@ export async function moveSystemProcesses(deps: SystemProcessesDependencies, cgr
   for (let pass = 0; pass < passes; pass++) {
     const pids = await movable(deps, await cgroups.ownPids("/"));
     if (pids.length === 0) return;
-    for (const pid of pids) {
-      await cgroups.move(pid, cgroup).catch((error: unknown) => {
-        failure = { pid, error: errorMessage(error) };
-      });
+    try {
+      for (const [pid, error] of await cgroups.move(pids, cgroup)) failure = { pid, error: errorMessage(error) };
+    } catch (error) {
+      log.info("cannot make the cgroup of systemCgroups", { cgroup, error: errorMessage(error) });
+      return;
     }
   }
   if (failure !== undefined) log.info("cannot move a process into systemCgroups", { cgroup, ...failure });
@@ -59,7 +60,7 @@ export async function moveKubelet(
     const text = new TextDecoder().decode(await files.read(`/proc/${pid}/cgroup`, maxBytes));
     const hierarchies = cgroups.version === 2 ? [undefined] : ["cpu", "memory"];
     if (hierarchies.every((controller) => parseOwnCgroup(text, controller) === cgroup)) return;
-    await cgroups.move(pid, cgroup);
+    for (const error of (await cgroups.move([pid], cgroup)).values()) throw error;
     log.info("moved the kubelet into kubeletCgroups", { cgroup });
   } catch (error) {
     log.info("cannot move the kubelet into kubeletCgroups", { cgroup, error: errorMessage(error) });

@@ -51,8 +51,11 @@ export interface Cgroups {
   pids(path: string): Promise<number[]>;
   /** Processes in the cgroup itself: on v1 in that of the cpu controller. */
   ownPids(path: string): Promise<number[]>;
-  /** Moves a process into the cgroup, which is created when it is missing. */
-  move(pid: number, path: string): Promise<void>;
+  /**
+   * Moves processes into the cgroup, which is created when it is missing; rejects when it can't be. Resolves to the errors of those
+   * that stay, by their pids.
+   */
+  move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>>;
   /** Removes the cgroup when nothing is in it. `refused`: something may be there still. */
   removeEmpty(path: string): Promise<EmptyRemoval>;
   /** Removes the cgroup and the ones below it; rejects while a process is in one. Nothing there is no error. */

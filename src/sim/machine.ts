@@ -90,8 +90,9 @@ export class SimCgroups implements Cgroups {
     return [];
   }
 
-  async move(_pid: number, path: string): Promise<void> {
+  async move(_pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
     await this.apply(path, {});
+    return new Map();
   }
 
   async removeEmpty(path: string): Promise<EmptyRemoval> {

@@ -16,8 +16,8 @@ export interface LoadDependencies {
   readonly network: Pick<Network, "httpGet">;
   /** What relative paths are relative to. */
   readonly workingDirectory: string;
-  /** All of standard input, for the path `-`. */
-  readonly readStandardInput: (maxBytes: number) => Promise<Uint8Array>;
+  /** All of standard input, for the path `-`. Undefined where paths are never that. */
+  readonly readStandardInput: ((maxBytes: number) => Promise<Uint8Array>) | undefined;
 }
 
 /** What was found, as it was written (without defaults), for an {@link ApplyRequest}, and everything that is wrong. */
@@ -116,9 +116,10 @@ async function* readTexts(
   if (path === "") {
     // Most often a variable of a script that is not set; the working directory would be a surprise.
     yield new ManifestError({ file: '""' }, "empty name; use . for the working directory");
-  } else if (path === "-") {
+  } else if (path === "-" && deps.readStandardInput !== undefined) {
     const name = "<standard input>";
-    yield await attempt(name, async () => ({ name, bytes: await deps.readStandardInput(maxManifestBytes) }));
+    const { readStandardInput } = deps;
+    yield await attempt(name, async () => ({ name, bytes: await readStandardInput(maxManifestBytes) }));
     signal.throwIfAborted();
   } else if (/^https?:\/\//iu.test(path)) {
     yield await attempt(displayUrl(path), () => fetchText(path, deps, signal));

@@ -94,7 +94,7 @@ export const simulatedCgroups: Cgroups = {
   },
   children: async () => [],
   ownPids: async () => [],
-  move: async () => {},
+  move: async () => new Map(),
   pids: async () => [],
   removeEmpty: async () => "absent",
   remove: async () => {},

@@ -124,6 +124,22 @@ export async function ownPids(directory: string): Promise<number[]> {
   }
 }
 
+/** Moves each process into all of the cgroups. Resolves to the errors of those that stay, by their pids. */
+export async function moveEach(
+  pids: readonly number[],
+  directories: readonly string[],
+): Promise<ReadonlyMap<number, unknown>> {
+  const failures = new Map<number, unknown>();
+  for (const pid of pids) {
+    try {
+      for (const directory of directories) await writeValue(join(directory, "cgroup.procs"), `${pid}`);
+    } catch (error) {
+      failures.set(pid, error);
+    }
+  }
+  return failures;
+}
+
 /** Removes an empty cgroup in one call. */
 export async function removeEmptyCgroup(directory: string): Promise<EmptyRemoval> {
   try {

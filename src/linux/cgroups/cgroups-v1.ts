@@ -12,6 +12,7 @@ import {
   readValue,
   removeCgroup,
   removeEmptyCgroup,
+  moveEach,
   writeValue,
 } from "./cgroup-tree.ts";
 import { errnoOf } from "../file-error.ts";
@@ -116,12 +117,13 @@ export class CgroupsV1 implements Cgroups {
     return await ownPids(this.#file(path, "cpu", ""));
   }
 
-  async move(pid: number, path: string): Promise<void> {
+  async move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
     const parts = cgroupParts(path);
     await this.#make(parts);
-    for (const { directory } of this.#hierarchies) {
-      await writeValue(join(directory, ...parts, "cgroup.procs"), `${pid}`);
-    }
+    return await moveEach(
+      pids,
+      this.#hierarchies.map(({ directory }) => join(directory, ...parts)),
+    );
   }
 
   async removeEmpty(path: string): Promise<EmptyRemoval> {

@@ -114,15 +114,15 @@ test("huge pages are limited for the sizes that the kernel counts", async () => 
   assert.equal(readFileSync(file, "utf8"), "4096");
 });
 
-test("memory protection is written on request, and a process is moved into a newly created cgroup", async () => {
+test("memory is protected where that is said, and processes are moved into a cgroup that is made for them", async () => {
   using directory = imitation();
   const cgroups = new CgroupsV2(systemClock, directory.path);
   for (const file of ["memory.min", "memory.low", "cgroup.procs"]) writeFileSync(directory.join("kubepods", file), "");
   await cgroups.apply("/kubepods", { memoryMinBytes: 8192, memoryLowBytes: 0 });
   const value = (file: string): string => readFileSync(directory.join("kubepods", file), "utf8");
   assert.deepEqual([value("memory.min"), value("memory.low")], ["8192", "0"]);
-  await cgroups.move(42, "/kubepods");
-  assert.equal(value("cgroup.procs"), "42");
+  assert.deepEqual([...(await cgroups.move([41, 42], "/kubepods"))], []);
+  assert.equal(value("cgroup.procs"), "42", "one process a write, as the kernel wants it");
   assert.deepEqual(await cgroups.ownPids("/kubepods"), [42]);
 });
 

@@ -14,6 +14,7 @@ import {
   readValue,
   removeCgroup,
   removeEmptyCgroup,
+  moveEach,
   writeValue,
 } from "./cgroup-tree.ts";
 import { errnoOf } from "../file-error.ts";
@@ -104,9 +105,9 @@ export class CgroupsV2 implements Cgroups {
     return await ownPids(this.#directory(path));
   }
 
-  async move(pid: number, path: string): Promise<void> {
+  async move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
     const directory = await this.#make(cgroupParts(path));
-    await writeValue(join(directory, "cgroup.procs"), `${pid}`);
+    return await moveEach(pids, [directory]);
   }
 
   async removeEmpty(path: string): Promise<EmptyRemoval> {

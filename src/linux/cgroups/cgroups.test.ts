@@ -138,23 +138,30 @@ test("on v1 a missing hierarchy is named by its directory", { skip: needsV1 }, a
   assert.deepEqual(await cgroups.missing(own.path), [`${cgroupRoot}/cpuset${own.path}`], "blkio limits no pods");
 });
 
-test("on v1 a process is moved in every hierarchy, into a newly created cgroup", { skip: needsV1 }, async () => {
-  const cgroups = await openCgroups(systemClock);
-  await using own = testCgroup(cgroups);
-  const child = sleeper();
-  await cgroups.apply(own.path, {});
-  own.join(child, `${cgroupRoot}/pids${own.path}/cgroup.procs`);
-  await cgroups.move(child.pid ?? 0, `${own.path}/system`);
-  const places = readFileSync(`/proc/${child.pid}/cgroup`, "utf8")
-    .split("\n")
-    .filter((line) => /^[1-9]/u.test(line));
-  assert.ok(
-    places.every((line) => line.endsWith(`:${own.path}/system`)),
-    places.join(" "),
-  );
-  assert.deepEqual(await cgroups.ownPids(`${own.path}/system`), [child.pid]);
-  assert.deepEqual(await cgroups.ownPids(own.path), []);
-});
+test(
+  "on v1 a process is moved in every hierarchy, into a cgroup that is made for it, also beside one that is gone",
+  { skip: needsV1 },
+  async () => {
+    const cgroups = await openCgroups(systemClock);
+    await using own = testCgroup(cgroups);
+    const child = sleeper();
+    await cgroups.apply(own.path, {});
+    own.join(child, `${cgroupRoot}/pids${own.path}/cgroup.procs`);
+    const gone = 2 ** 22 + 1;
+    const failures = await cgroups.move([gone, child.pid ?? 0], `${own.path}/system`);
+    assert.deepEqual([...failures.keys()], [gone]);
+    assert.match(String(failures.get(gone)), /ESRCH/u);
+    const places = readFileSync(`/proc/${child.pid}/cgroup`, "utf8")
+      .split("\n")
+      .filter((line) => /^[1-9]/u.test(line));
+    assert.ok(
+      places.every((line) => line.endsWith(`:${own.path}/system`)),
+      places.join(" "),
+    );
+    assert.deepEqual(await cgroups.ownPids(`${own.path}/system`), [child.pid]);
+    assert.deepEqual(await cgroups.ownPids(own.path), []);
+  },
+);
 
 test("on v1 a limit below the usage does not prevent other values from being set", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);

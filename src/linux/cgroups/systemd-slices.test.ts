@@ -20,7 +20,7 @@ function imitation({ refused = [], pids = [] }: { refused?: readonly string[]; p
     children: async () => [],
     pids: async () => [...pids],
     ownPids: async () => [],
-    move: async () => {},
+    move: async () => new Map(),
     removeEmpty: async () => "refused",
     remove: async (path: string) => void asked.push(`remove ${path}`),
   };

@@ -63,9 +63,9 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.ownPids(path);
   }
 
-  /** As upstream, bypasses systemd, which starts new processes where its configuration says. */
-  async move(pid: number, path: string): Promise<void> {
-    await this.#tree.move(pid, path);
+  /** As upstream, behind systemd's back: what it starts anew it starts where its own configuration says. */
+  async move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
+    return await this.#tree.move(pids, path);
   }
 
   /** A slice is removed only through systemd. */
