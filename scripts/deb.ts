@@ -6,7 +6,6 @@
  * --out: the directory for podwright_VERSION_ARCHITECTURE.deb (default: the working directory). --node: the Node.js to
  * package (default: the set-up's). SOURCE_DATE_EPOCH is the time of all files (default: the last commit's).
  */
-import { execFile } from "node:child_process";
 import {
   chmod,
   cp,
@@ -23,15 +22,11 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { version } from "../src/base/version.ts";
 import { fileListName, packageListName } from "./launch.ts";
-
-const root = dirname(import.meta.dirname);
-const run = promisify(execFile);
-const output = async (program: string, ...words: string[]): Promise<string> =>
-  (await run(program, words, { cwd: root })).stdout.trim();
+import { output, root, sourceEpoch } from "./repository.ts";
 
 const { values } = parseArgs({ options: { out: { type: "string" }, node: { type: "string" } } });
 const outDirectory = resolve(values.out ?? ".");
@@ -124,7 +119,7 @@ async function stage(tree: string, epoch: number): Promise<void> {
   }
   const packedNode = join(lib, "node_modules/node/bin/node");
   await mkdir(dirname(packedNode), { recursive: true });
-  await run("strip", ["--strip-unneeded", "-o", packedNode, node]);
+  await output("strip", ["--strip-unneeded", "-o", packedNode, node]);
   await chmod(packedNode, 0o755);
   await mkdir(join(tree, "usr/bin"), { recursive: true });
   await symlink("../lib/podwright/bin/podwright", join(tree, "usr/bin/podwright"));
@@ -182,13 +177,13 @@ async function settle(path: string, epoch: number): Promise<number> {
   return bytes;
 }
 
-const epoch = Number(process.env["SOURCE_DATE_EPOCH"] ?? (await output("git", "log", "-1", "--format=%ct")));
-await run(process.execPath, [join(root, "scripts/package.ts")], { cwd: root });
+const epoch = await sourceEpoch();
+await output(process.execPath, ["scripts/package.ts"]);
 const tree = await mkdtemp(join(tmpdir(), "podwright-deb-"));
 try {
   await stage(tree, epoch);
   const kibibytes = Math.ceil((await settle(tree, epoch)) / 1024);
-  const architecture = await output("dpkg", "--print-architecture");
+  const architecture = await output("dpkg", ["--print-architecture"]);
   const control = join(tree, "DEBIAN");
   await mkdir(control);
   await writeFile(join(control, "control"), controlFile(architecture, kibibytes));
@@ -200,8 +195,8 @@ try {
   await utimes(tree, epoch, epoch);
   await mkdir(outDirectory, { recursive: true });
   const file = join(outDirectory, `podwright_${version}_${architecture}.deb`);
-  const env = { ...process.env, SOURCE_DATE_EPOCH: String(epoch) };
-  await run("dpkg-deb", ["--root-owner-group", "-Zxz", "-z3", "--threads-max=1", "--build", tree, file], { env });
+  const words = ["--root-owner-group", "-Zxz", "-z3", "--threads-max=1", "--build", tree, file];
+  await output("dpkg-deb", words, { SOURCE_DATE_EPOCH: String(epoch) });
   console.log(file);
 } finally {
   await rm(tree, { recursive: true });

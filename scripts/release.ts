@@ -6,59 +6,62 @@
  *
  * Only package.json has the version: change it, run --change-log, edit its result, commit, tag, run --out.
  */
-import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { basename, join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { version } from "../src/base/version.ts";
 import type { BundledPackage } from "./bundled-packages.ts";
 import { withSection } from "./change-log.ts";
+import { checksums } from "./checksums.ts";
 import { packageListName } from "./launch.ts";
+import { output, root, sourceEpoch } from "./repository.ts";
 import { type LockFile, sbomOf } from "./sbom.ts";
-
-const root = dirname(import.meta.dirname);
-
-async function output(program: string, ...words: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, words, { cwd: root, maxBuffer: 64 * 1024 * 1024 });
-  return stdout.trim();
-}
 
 async function readJson<T>(path: string): Promise<T> {
   return JSON.parse(await readFile(join(root, path), "utf8")) as T;
 }
 
-async function makeFiles(out: string): Promise<void> {
-  const changed = await output("git", "status", "--porcelain");
+/** @throws Error when the working tree is not the commit; what an earlier release left in `out` does not count */
+async function requireCommitted(out: string): Promise<void> {
+  const inside = relative(root, out);
+  const others = inside === "" || inside.startsWith("..") ? [] : [`:(exclude)${inside}`];
+  const changed = await output("git", ["status", "--porcelain", "--", ".", ...others]);
   if (changed !== "") throw new Error(`a release is made of a commit; not committed:\n${changed}`);
+}
+
+async function makeFiles(out: string): Promise<void> {
+  await requireCommitted(out);
+  // The bundle names its commit, and the one that is there may be of another with the same sources.
+  await output(process.execPath, ["scripts/build.ts"]);
   await mkdir(out, { recursive: true });
-  await output("npm", "pack", "--silent", "--pack-destination", out);
-  await output(process.execPath, "scripts/deb.ts", "--out", out);
+  const tarball = await output("npm", ["pack", "--silent", "--pack-destination", out]);
+  const epoch = await sourceEpoch();
+  const debian = await output(process.execPath, ["scripts/deb.ts", "--out", out], { SOURCE_DATE_EPOCH: String(epoch) });
   const bill = sbomOf({
     version,
-    commit: await output("git", "rev-parse", "HEAD"),
-    epoch: Number(await output("git", "log", "-1", "--format=%ct")),
+    commit: await output("git", ["rev-parse", "HEAD"]),
+    epoch,
     packages: await readJson<readonly BundledPackage[]>(`dist/${packageListName}`),
     lock: await readJson<LockFile>("package-lock.json"),
   });
-  await writeFile(join(out, `podwright-${version}.spdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`);
-  const names = (await readdir(out)).filter((name) => /^podwright.*\.(?:tgz|deb|json)$/u.test(name)).toSorted();
-  const sums = await Promise.all(
-    names.map(async (name) => {
-      const sum = createHash("sha256").update(await readFile(join(out, name)));
-      return `${sum.digest("hex")}  ${name}\n`;
-    }),
-  );
-  await writeFile(join(out, "SHA256SUMS"), sums.join(""));
-  process.stdout.write(sums.join(""));
+  const billName = `podwright-${version}.spdx.json`;
+  await writeFile(join(out, billName), `${JSON.stringify(bill, undefined, 2)}\n`);
+  const contents = new Map<string, Uint8Array>();
+  // Nothing else that lies there is part of this release.
+  for (const name of [basename(tarball), basename(debian), billName]) {
+    contents.set(name, await readFile(join(out, name)));
+  }
+  const sums = checksums(contents);
+  await writeFile(join(out, "SHA256SUMS"), sums);
+  process.stdout.write(sums);
 }
 
 async function writeChangeLog(): Promise<void> {
   const path = join(root, "CHANGELOG.md");
-  const tag = await output("git", "describe", "--tags", "--abbrev=0", "--match=v*").catch(() => "");
+  const tag = await output("git", ["describe", "--tags", "--abbrev=0", "--match=v*"]).catch(() => "");
   if (tag === "") throw new Error("there is no tag vVERSION of an earlier release to count from");
-  const subjects = (await output("git", "log", "--no-merges", "--format=%s", `${tag}..HEAD`)).split("\n");
-  const date = (await output("git", "log", "-1", "--format=%cs")) || "";
+  const subjects = (await output("git", ["log", "--no-merges", "--format=%s", `${tag}..HEAD`])).split("\n");
+  const date = await output("git", ["log", "-1", "--format=%cs"]);
   await writeFile(path, withSection(await readFile(path, "utf8"), version, date, subjects));
 }
 

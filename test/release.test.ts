@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { withSection } from "../scripts/change-log.ts";
+import { checksums } from "../scripts/checksums.ts";
+import { sourceEpoch } from "../scripts/repository.ts";
 import { type LockFile, sbomOf } from "../scripts/sbom.ts";
 import { version } from "../src/base/version.ts";
 
@@ -43,6 +48,37 @@ test("a bundle that is not of the locked packages has no bill of materials", () 
   const other = packages.map((each) => ({ ...each, version: "1.2.4" }));
   const release = { version: "1.0.0", commit: "abc", epoch: 0, packages: other, lock };
   assert.throws(() => sbomOf(release), /does not have @a\/b 1\.2\.4/u);
+});
+
+test("the checksums are those that sha256sum checks, by name", () => {
+  const directory = mkdtempSync(join(tmpdir(), "podwright-sums-"));
+  try {
+    const files = new Map([
+      ["podwright_1.deb", Buffer.from("b")],
+      ["podwright-1.tgz", Buffer.from([0, 255])],
+    ]);
+    for (const [name, content] of files) writeFileSync(join(directory, name), content);
+    writeFileSync(join(directory, "SHA256SUMS"), checksums(files));
+    const checked = execFileSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: directory, encoding: "utf8" });
+    assert.equal(checked, "podwright-1.tgz: OK\npodwright_1.deb: OK\n");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("what is packed is dated with SOURCE_DATE_EPOCH, else with the commit", async () => {
+  const date = process.env["SOURCE_DATE_EPOCH"];
+  try {
+    process.env["SOURCE_DATE_EPOCH"] = "1800000000";
+    assert.equal(await sourceEpoch(), 1_800_000_000);
+    process.env["SOURCE_DATE_EPOCH"] = "today";
+    await assert.rejects(sourceEpoch(), /SOURCE_DATE_EPOCH is no number: today/u);
+    delete process.env["SOURCE_DATE_EPOCH"];
+    assert.ok((await sourceEpoch()) > 1_700_000_000);
+  } finally {
+    if (date === undefined) delete process.env["SOURCE_DATE_EPOCH"];
+    else process.env["SOURCE_DATE_EPOCH"] = date;
+  }
 });
 
 test("a section of the change log stands on top, once, above those that are there", () => {
