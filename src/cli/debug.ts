@@ -46,8 +46,7 @@ export async function debugCommand(
     const started = await startOf(context, added, signal);
     const output = new LogOutput(terminal, { follow: true });
     const ended = async (): Promise<boolean> => (await viewOf(context, added))?.state === "terminated";
-    for await (const line of followLog(context, clock, started.logPath, { ended, signal })) await output.line(line);
-    await output.flush();
+    await output.all(followLog(context, clock, started.logPath, { ended, signal }), signal);
     signal.throwIfAborted();
     const { exitCode = 0, reason = "" } = (await viewOf(context, added)) ?? {};
     if (exitCode === 0) return ExitCode.done;

@@ -25,20 +25,19 @@ const FLUSH_BYTES = 64 * 1024;
 /** While following, the minimum interval of asking the engine whether the container has ended. */
 const ENDED_CHECK_MS = 1000;
 
+type LogsContext = Pick<MachineContext, "terminal" | "clock" | "files" | "compression" | "engine" | "layout">;
+
 /** `podwright logs POD [CONTAINER]`: what the container wrote; its standard error to standard error. */
 export async function logsCommand(
-  context: MachineContext,
+  context: LogsContext,
   selector: string,
   container: string | undefined,
   options: LogsOptions,
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const target = await findLog(
-    context,
-    selector,
-    oneContainer(container, options.container),
-    options.previous === true,
-  );
+  const find = async (): Promise<LogTarget> => {
+    return await findLog(context, selector, oneContainer(container, options.container), options.previous === true);
+  };
   const range: LogRange = {
     ...(options.tail !== undefined && options.tail !== "all" && { tailLines: options.tail }),
     ...(options.since !== undefined && { include: notBefore(clock.now() - options.since) }),
@@ -46,22 +45,23 @@ export async function logsCommand(
   const output = new LogOutput(terminal, options);
   using interrupts = new Interrupts(process, terminal.closed);
   const signal = interrupts.first;
-  const lines =
-    options.follow === true
-      ? followLog(context, clock, target.path, { ...range, ended: endOf(context, target), signal })
-      : readLog(context, target.path, range);
-  try {
-    for await (const line of lines) {
-      await output.line(line);
-      if (signal.aborted) break;
+  let target = await find();
+  for (;;) {
+    const lines =
+      options.follow === true
+        ? followLog(context, clock, target.path, { ...range, ended: endOf(context, target), signal })
+        : readLog(context, target.path, range);
+    try {
+      await output.all(lines, signal);
+      return ExitCode.done;
+    } catch (error) {
+      if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
+      const { path, container: name } = target;
+      if (output.isEmpty && options.previous === true) target = await find();
+      // A container that ends removes the log before its own: what was the present instance is the previous one now.
+      if (target.path === path) throw noLog(name, options.previous === true);
     }
-  } catch (error) {
-    if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
-    throw noLog(target.container, options.previous === true);
-  } finally {
-    await output.flush();
   }
-  return ExitCode.done;
 }
 
 function oneContainer(operand: string | undefined, option: string | undefined): string | undefined {
@@ -91,22 +91,41 @@ export class LogOutput {
   #stream: "stdout" | "stderr" = "stdout";
   #parts: (string | Uint8Array)[] = [];
   #bytes = 0;
+  #hasPrinted = false;
 
   constructor(terminal: Terminal, options: Pick<LogsOptions, "timestamps" | "follow">) {
     this.#terminal = terminal;
     this.#options = options;
   }
 
-  async line(line: LogLine): Promise<void> {
-    if (line.stream !== this.#stream) await this.flush();
+  /** Nothing was printed yet. */
+  get isEmpty(): boolean {
+    return !this.#hasPrinted;
+  }
+
+  /** Prints lines until they end or the signal aborts, also those before an error. */
+  async all(lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const line of lines) {
+        await this.#line(line);
+        if (signal.aborted) break;
+      }
+    } finally {
+      await this.#flush();
+    }
+  }
+
+  async #line(line: LogLine): Promise<void> {
+    if (line.stream !== this.#stream) await this.#flush();
     this.#stream = line.stream;
+    this.#hasPrinted = true;
     if (this.#options.timestamps === true && line.start && line.time !== "") this.#push(`${line.time} `);
     this.#push(this.#terminal.isTerminal(line.stream) ? terminalText(new TextDecoder().decode(line.text)) : line.text);
     if (line.end) this.#push("\n");
-    if (this.#options.follow === true || this.#bytes >= FLUSH_BYTES) await this.flush();
+    if (this.#options.follow === true || this.#bytes >= FLUSH_BYTES) await this.#flush();
   }
 
-  async flush(): Promise<void> {
+  async #flush(): Promise<void> {
     if (this.#parts.length === 0) return;
     const data = Buffer.concat(this.#parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
     this.#parts = [];
@@ -126,7 +145,7 @@ function notBefore(since: number): (time: string) => boolean {
 }
 
 /** Whether the container writes no more and none follows it, as far as anybody knows. */
-function endOf({ engine, clock }: MachineContext, target: LogTarget): () => Promise<boolean> {
+function endOf({ engine, clock }: LogsContext, target: LogTarget): () => Promise<boolean> {
   let checked = -Infinity;
   let ended = false;
   return async () => {

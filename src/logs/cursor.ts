@@ -51,6 +51,8 @@ export class LogCursor implements AsyncDisposable {
   #held: FileInfo | undefined;
   /** The last stat of the current file, if it was the cursor's file and had more than was read. */
   #more: FileInfo | undefined;
+  #isRead = false;
+  #isCutShort = false;
   #unpacking: { readonly stamp: string; readonly pieces: AsyncIterator<Uint8Array>; skip: number } | undefined;
 
   /** @param reuses whether bytes are valid only until the next read: avoids garbage of a MiB each */
@@ -61,6 +63,11 @@ export class LogCursor implements AsyncDisposable {
     const slash = path.lastIndexOf("/");
     this.#directory = path.slice(0, slash);
     this.#name = path.slice(slash + 1);
+  }
+
+  /** True when the log was removed before all of it was read: its end is not that of the log. */
+  async isLost(): Promise<boolean> {
+    return this.#isCutShort || (!this.#isRead && !(await this.exists()));
   }
 
   /** True when any file of this log exists. */
@@ -112,7 +119,9 @@ export class LogCursor implements AsyncDisposable {
       const log = rotated.find(({ stamp }) => stamp > this.#after);
       const read =
         log === undefined ? await this.#readPresent(undefined) : await this.#readRotated(log, rotated.at(-1) === log);
-      if (read !== undefined) return read;
+      if (read === undefined) continue;
+      this.#isRead ||= read.kind === "bytes";
+      return read;
     }
     return { kind: "end" };
   }
@@ -142,7 +151,10 @@ export class LogCursor implements AsyncDisposable {
     const { files } = this.#store;
     this.#more = undefined;
     const info = seen ?? (await files.stat(this.#path));
-    if (info === undefined) return { kind: "end" };
+    if (info === undefined) {
+      this.#isCutShort = this.#held !== undefined && this.#held.size > this.#offset;
+      return { kind: "end" };
+    }
     if (this.#held !== undefined && !same(info, this.#held)) {
       if (await this.#rotatedSince()) return undefined;
       this.#begin(this.#after);

@@ -36,7 +36,7 @@ export interface TextRange extends TextOptions {
 
 /**
  * The lines of one instance's log up to its current end, including rotated and compressed files. Rejects with
- * `FileError` (`ENOENT`) when there is none.
+ * `FileError` (`ENOENT`) when there is none, or it is removed while it is read.
  */
 export async function* readLog(store: LogStore, path: string, range: LogRange): AsyncGenerator<LogLine> {
   const pieces = readPieces(store, path, range.tailLines, new LineDecoding(range.include));
@@ -90,6 +90,7 @@ async function* readPieces<T>(
     if (piece === undefined) break;
     yield piece;
   }
+  if (await cursor.isLost()) throw new FileError("ENOENT", path, `the log ${path} was removed while it was read`);
   yield decoding.end();
 }
 

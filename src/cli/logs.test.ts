@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { containerView, podView } from "../../test/support/pod-views.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
+import { runtimeLayout } from "../private-runtime/layout.ts";
+import { simCompression } from "../sim/compression.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { EngineClient } from "./engine-client.ts";
+import { logsCommand } from "./logs.ts";
+import { Terminal } from "./terminal.ts";
+
+const layout = runtimeLayout("/var/lib/podwright", systemHashing);
+const directory = "/logs/web/app";
+const line = (text: string): string => `2026-11-20T14:02:00.000000001Z stdout F ${text}\n`;
+
+/** A pod that restarts: each time that it is asked for, the engine answers with the next count of restarts. */
+class Scene {
+  readonly files = new MemoryFiles(new ManualClock());
+  printed = "";
+
+  async previous(...restarts: readonly number[]): Promise<number> {
+    const answers = restarts.map((count) => {
+      const [logPath, previousLogPath] = [`${directory}/${count}.log`, `${directory}/${count - 1}.log`];
+      return podView({ containers: [containerView({ name: "app", logPath, previousLogPath })] });
+    });
+    const request = async (): Promise<{ status: number; body: string }> => {
+      return { status: 200, body: JSON.stringify(answers.length > 1 ? answers.shift() : answers[0]) };
+    };
+    const engine = new EngineClient({ request, lines: () => assert.fail("not asked for") }, layout.stateDirectory);
+    const write = (text: string | Uint8Array): boolean => {
+      this.printed += typeof text === "string" ? text : new TextDecoder().decode(text);
+      return true;
+    };
+    const terminal = new Terminal({ write }, { write }, {});
+    const { files } = this;
+    const compression = simCompression(files);
+    const context = { terminal, clock: new ManualClock(), files, compression, engine, layout };
+    return await logsCommand(context, "web", undefined, { previous: true });
+  }
+}
+
+test("a previous instance that is removed as it is asked for gives way to the one that ended after it", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory(directory, 0o755);
+  await scene.files.write(`${directory}/1.log`, line("second"), 0o640);
+  assert.equal(await scene.previous(1, 2), 0);
+  assert.equal(scene.printed, "second\n");
+});
+
+test("a previous instance of which nothing is left is an error, not an empty log", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory(directory, 0o755);
+  await assert.rejects(scene.previous(1), /the log of container app's previous instance is gone/u);
+  await scene.files.write(`${directory}/0.log`, "", 0o640);
+  assert.equal(await scene.previous(1), 0);
+  assert.equal(scene.printed, "");
+});
