@@ -26,7 +26,7 @@ import type { ApiHandler, ApiServer } from "../ports/api-server.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
-import { podsOfOthers, registerRoot } from "../private-runtime/node-roots.ts";
+import { podsOfOthers, registerRoot, unregisterRoot } from "../private-runtime/node-roots.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import type { Health } from "../server/local-api.ts";
 import { localApiRoutes } from "../server/routes.ts";
@@ -92,7 +92,8 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const idle = new IdleExit(clock, () => ended.resolve("idle"));
   const measured = { ports, log, cri, config, runtimeName: runtime.info.name, metrics, subject };
   const stats = buildStats(measured, stop.signal);
-  const registered = registerRoot({ files, hashing: ports.hashing, log }, config.node.rootDirectory);
+  const { rootDirectory } = config.node;
+  const registered = registerRoot({ ...ports, log }, rootDirectory);
   const evictions = buildEvictions({ ports, cri, journal, log, node: config.node, stats }, parts.eviction);
   const node = await buildNode(parts, journal, evictions, {
     podGone: () => endsWhenIdle && idle.podGone(),
@@ -119,7 +120,10 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
     await server.close();
   }
   await work;
-  if (reason === "idle") await node.tidyUp();
+  if (reason === "idle") {
+    await node.tidyUp();
+    await unregisterRoot({ ...ports, log }, rootDirectory);
+  }
   await Promise.all([journal.close(), recorder?.close()]);
   return reason;
 }

@@ -83,7 +83,7 @@ export async function lockStateDirectory(
 }
 
 async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
-  const lock = await systemLocks.tryLock(layout.lockFile);
+  const lock = await systemLocks.tryOwnLock(layout.lockFile);
   if (lock !== undefined) return lock;
   const pid = await systemLocks.holder(layout.lockFile);
   const holder = (await ports.processes.list()).find((process) => process.pid === pid);

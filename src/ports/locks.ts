@@ -8,6 +8,11 @@ export interface Locks {
    * Undefined when another process holds it; dispose of the result to give it back.
    */
   tryLock(path: string): Promise<Disposable | undefined>;
+  /**
+   * {@link tryLock} for a file that podwright alone locks: it is removed as the lock is given back. A holder that is killed leaves it,
+   * for the next one.
+   */
+  tryOwnLock(path: string): Promise<Disposable | undefined>;
   /** The current holder of the lock; undefined when free, or unknown. */
   holder(path: string): Promise<number | undefined>;
 }

@@ -5,7 +5,7 @@ import type { Hashing } from "../ports/hashing.ts";
 export const DEFAULT_STATE_DIRECTORY = "/var/lib/podwright";
 /** Parent of everything that need not outlive a reboot, of all state directories of the machine. */
 export const RUN_ROOT = "/run/podwright";
-/** Locks of all podwrights of the machine. */
+/** Locks of all podwrights of the machine, while they are held. */
 export const LOCK_DIRECTORY = `${RUN_ROOT}/locks`;
 /** Which podwright uses which pod subnet: one file for each. */
 export const SUBNET_CLAIM_DIRECTORY = `${RUN_ROOT}/subnets`;

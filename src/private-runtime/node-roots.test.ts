@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { simHashing } from "../sim/hashing.ts";
-import { podsOfOthers, registerRoot } from "./node-roots.ts";
+import { podsOfOthers, registerRoot, rootRegistration, unregisterRoot } from "./node-roots.ts";
 
 test("a pod is somebody else's when another node of the machine has a directory for it", async () => {
   const files = new MemoryFiles(new ManualClock());
@@ -17,4 +17,25 @@ test("a pod is somebody else's when another node of the machine has a directory 
   const others = await podsOfOthers(files, "/srv/own");
   const theirs = await Promise.all([0, 1, 2, 3, 4, 5].map((index) => others.has(`uid-${index}`)));
   assert.deepEqual(theirs, [true, true, false, true, true, false]);
+});
+
+test("a node that ends without pods is forgotten, and so is one whose root directory is gone, by the next that starts", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  const deps = { files, hashing: simHashing, log: silentLog };
+  const known = async (root: string): Promise<boolean> => {
+    return (await files.stat(rootRegistration(simHashing, root))) !== undefined;
+  };
+  for (const root of ["/srv/ended", "/srv/gone", "/srv/stays"]) {
+    await registerRoot(deps, root);
+    assert.ok(
+      (await files.stat(root)) !== undefined,
+      "else another node would take the registration for one left over",
+    );
+  }
+  await unregisterRoot(deps, "/srv/ended");
+  await files.removeTree("/srv/gone");
+  await registerRoot(deps, "/srv/new");
+  assert.deepEqual(await Promise.all(["/srv/ended", "/srv/gone", "/srv/stays", "/srv/new"].map(known)), [
+    ...[false, false, true, true],
+  ]);
 });

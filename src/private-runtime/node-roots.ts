@@ -21,17 +21,30 @@ export function rootRegistration(hashing: Hashing, rootDirectory: string): strin
   return `${ROOT_DIRECTORY}/${hashing.sha256(rootDirectory).slice(0, 16)}`;
 }
 
-/** Tells the other nodes of the machine which root directory this one has. */
+/** Tells the other nodes of the machine which root directory this one has, and forgets those that are gone. */
 export async function registerRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
   try {
+    // First: a registration without its directory counts as left over.
+    await files.makeDirectory(rootDirectory, 0o750);
     await files.makeDirectory(ROOT_DIRECTORY, 0o755);
     await files.writeAtomic(rootRegistration(hashing, rootDirectory), `${rootDirectory}\n`, 0o644);
+    for (const root of await registered(files)) {
+      if ((await files.stat(root)) === undefined) await files.remove(rootRegistration(hashing, root));
+    }
   } catch (error) {
     log.warn("cannot register the root directory for other nodes of this machine", {
       path: ROOT_DIRECTORY,
       error: errorMessage(error),
     });
   }
+}
+
+/** For a node that ends without a pod, and thus has nothing that others could take for nobody's. */
+export async function unregisterRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
+  const path = rootRegistration(hashing, rootDirectory);
+  await files.remove(path).catch((error: unknown) => {
+    log.warn("cannot remove the registration of the root directory", { path, error: errorMessage(error) });
+  });
 }
 
 /**

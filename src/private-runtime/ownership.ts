@@ -24,7 +24,7 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
   const socket = await realSocketPath(files, endpoint);
   await files.makeDirectory(LOCK_DIRECTORY, 0o755);
   const lockPath = runtimeLockPath(hashing, socket);
-  const lock = await locks.tryLock(lockPath);
+  const lock = await locks.tryOwnLock(lockPath);
   if (lock === undefined) {
     const pid = await locks.holder(lockPath);
     const holder = (await processes.list()).find((process) => process.pid === pid);

@@ -116,7 +116,7 @@ async function waitForLock(
   await files.makeDirectory(LOCK_DIRECTORY, 0o755);
   const limit = clock.monotonic() + LOCK_LIMIT_MS;
   for (;;) {
-    const lock = await locks.tryLock(path);
+    const lock = await locks.tryOwnLock(path);
     if (lock !== undefined) return lock;
     if (clock.monotonic() >= limit) {
       const holder = await locks.holder(path);

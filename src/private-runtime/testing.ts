@@ -142,6 +142,10 @@ export class FakeLocks implements Locks {
   readonly held = new Set<string>();
   readonly foreign = new Map<string, number>();
 
+  async tryOwnLock(path: string): Promise<Disposable | undefined> {
+    return await this.tryLock(path);
+  }
+
   async tryLock(path: string): Promise<Disposable | undefined> {
     if (this.held.has(path) || this.foreign.size > 0) return undefined;
     this.held.add(path);

@@ -68,16 +68,13 @@ async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
   });
 }
 
-/** Locks stay: a lock file is never removed. */
-const mayStay = new Set(["engine.lock"]);
-
 async function pathsLeft(layout: RuntimeLayout, uids: ReadonlySet<string>): Promise<string[]> {
   const below = async (directory: string, keep = (_name: string): boolean => true): Promise<string[]> => {
     return (await namesIn(directory)).filter(keep).map((name) => join(directory, name));
   };
   const logDirectories = await below(podLogs, (name) => uids.has(name.slice(name.lastIndexOf("_") + 1)));
   return [
-    ...(await below(layout.runDirectory, (name) => !mayStay.has(name))),
+    ...(await below(layout.runDirectory)),
     ...[`${SUBNET_CLAIM_DIRECTORY}/${layout.instance ?? "default"}`].filter((path) => existsSync(path)),
     ...(await addressesInUse(layout)),
     ...(await below(`${layout.kubeletRoot}/pods`)),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { FileError } from "../../ports/files.ts";
 import { openLocks, readHolder, systemLocks } from "./lock.ts";
@@ -55,6 +55,51 @@ for (const [way, locks] of [
     again[Symbol.dispose]();
   });
 }
+
+test("an own lock's file goes with it, and a file that others lock stays", async () => {
+  using directory = testDirectory();
+  const [own, shared] = [directory.join("own"), directory.join("shared")];
+  const locks = [await systemLocks.tryOwnLock(own), await systemLocks.tryLock(shared)];
+  assert.equal(await systemLocks.tryOwnLock(own), undefined);
+  for (const lock of locks) lock?.[Symbol.dispose]();
+  for (const lock of locks) lock?.[Symbol.dispose]();
+  assert.deepEqual([existsSync(own), existsSync(shared)], [false, true]);
+  const [first] = [await systemLocks.tryOwnLock(own)];
+  rmSync(own);
+  using second = await systemLocks.tryOwnLock(own);
+  assert.ok(second !== undefined, "somebody has removed the file, so it is another lock");
+  first?.[Symbol.dispose]();
+  assert.equal(existsSync(own), true, "the other's file is left alone");
+  assert.equal(await systemLocks.tryOwnLock(own), undefined);
+});
+
+test(
+  "processes that take and give back an own lock never hold it at once, and leave no file",
+  { timeout: 60_000 },
+  async () => {
+    using directory = testDirectory();
+    const path = directory.join("lock");
+    const inside = directory.join("inside");
+    // Each makes a directory while it holds the lock: that fails when another one is there.
+    const script = `
+    import { mkdirSync, rmdirSync } from "node:fs";
+    import { systemLocks } from ${JSON.stringify(moduleUrl)};
+    for (let taken = 0; taken < 300; ) {
+      const lock = await systemLocks.tryOwnLock(${JSON.stringify(path)});
+      if (lock === undefined) continue;
+      mkdirSync(${JSON.stringify(inside)});
+      rmdirSync(${JSON.stringify(inside)});
+      lock[Symbol.dispose]();
+      taken++;
+    }`;
+    const children = [1, 2, 3].map(() =>
+      spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "ignore", "inherit"] }),
+    );
+    const codes = await Promise.all(children.map(async (child) => (await once(child, "exit"))[0] as unknown));
+    assert.deepEqual(codes, [0, 0, 0]);
+    assert.equal(existsSync(path), false);
+  },
+);
 
 test("without flock(1), a lock that the kernel refuses is held by another, and one that cannot be requested is an error", async (context) => {
   using directory = testDirectory();

@@ -1,6 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, fstatSync, ftruncateSync, lstatSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 import { ExitCode, PodwrightError } from "../../base/errors.ts";
 import type { Locks } from "../../ports/locks.ts";
 import { openCLibrary } from "../processes/c-library.ts";
@@ -20,20 +30,26 @@ export interface LockHolder {
 
 /**
  * Locks by flock(2) on a file of mode 0600. The kernel keeps the lock while the holder has the file open, so it ends
- * with the holder, however that ends; children do not inherit it. The file stays: removing it would allow two processes
- * to lock two files of the same name.
+ * with the holder, however that ends; children do not inherit it. Who removes a file that others lock allows two
+ * processes to lock two files of the same name, unless each looks again at what it has locked: podwright does, and Go
+ * kubelets, which may share `--lock-file`, do not.
  */
 export const systemLocks: Locks = openLocks();
 
 /** @param modules access to Node.js' built-in modules */
 export function openLocks(modules?: (name: string) => unknown): Locks {
   return {
-    tryLock: (path) => tryLock(path, modules),
+    tryLock: (path) => tryLock(path, false, modules),
+    tryOwnLock: (path) => tryLock(path, true, modules),
     holder: (path) => Promise.resolve(readHolder(path)?.pid),
   };
 }
 
-async function tryLock(path: string, modules?: (name: string) => unknown): Promise<Disposable | undefined> {
+async function tryLock(
+  path: string,
+  isOwn: boolean,
+  modules?: (name: string) => unknown,
+): Promise<Disposable | undefined> {
   for (;;) {
     const descriptor = openLockFile(path);
     let kept = false;
@@ -44,7 +60,7 @@ async function tryLock(path: string, modules?: (name: string) => unknown): Promi
       if (!isStillAt(descriptor, path)) continue;
       writeHolder(descriptor);
       kept = true;
-      return release(descriptor);
+      return held(descriptor, isOwn ? path : undefined);
     } finally {
       if (!kept) closeSync(descriptor);
     }
@@ -131,16 +147,29 @@ function writeHolder(descriptor: number): void {
   writeSync(descriptor, `${process.pid}\n${startTimeOf(process.pid) ?? ""}\n${command}\n`, 0);
 }
 
-function release(descriptor: number): Disposable {
-  let held = true;
+/** @param removed the file's path when it goes with the lock */
+function held(descriptor: number, removed: string | undefined): Disposable {
+  let isHeld = true;
   return {
     [Symbol.dispose]: () => {
-      if (!held) return;
-      held = false;
+      if (!isHeld) return;
+      isHeld = false;
       ftruncateSync(descriptor);
+      if (removed !== undefined) removeLocked(descriptor, removed);
       closeSync(descriptor);
     },
   };
+}
+
+/**
+ * Removes the file while it is locked: whoever has opened it finds that it is no longer there. One that somebody put in its place stays.
+ */
+function removeLocked(descriptor: number, path: string): void {
+  try {
+    if (isStillAt(descriptor, path)) unlinkSync(path);
+  } catch {
+    // It costs nobody anything, and the lock has to be given back.
+  }
 }
 
 /** The process's start time in clock ticks since boot: together with the pid it identifies a process permanently. */
