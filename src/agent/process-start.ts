@@ -10,6 +10,7 @@ import { systemHashing } from "../linux/files/hashing.ts";
 import { systemKernelLog } from "../linux/processes/kernel-log.ts";
 import { systemLocks } from "../linux/files/lock.ts";
 import { systemPressureStall } from "../linux/cgroups/pressure-stall.ts";
+import { systemLoopDevices } from "../linux/files/loop-devices.ts";
 import { systemMounts } from "../linux/files/mounts.ts";
 import { openNetwork } from "../linux/network/network.ts";
 import { systemNetworkProbes } from "../linux/network/network-probes.ts";
@@ -43,6 +44,7 @@ export async function openPorts(): Promise<AgentPorts> {
     hashing: systemHashing,
     processes: systemProcesses,
     mounts: systemMounts,
+    loopDevices: systemLoopDevices,
     volumeFiles: systemVolumeFiles,
     network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,

@@ -1,6 +1,7 @@
 import type { Cause } from "../journal/entry.ts";
 import { errorMessage } from "../base/errors.ts";
 import { perform } from "../journal/perform.ts";
+import { unmapDevice } from "../volumes/block-map.ts";
 import type { FoundVolume, ReconstructedVolume } from "../volumes/volume-plugin.ts";
 import { csiDirectoryName } from "./names.ts";
 import { type FailedTry, untilDone } from "./patience.ts";
@@ -17,15 +18,35 @@ interface Unpublishing {
   readonly data: VolumeData;
   /** What the driver published to. */
   readonly target: string;
-  /** Before the driver's call. */
-  readonly before: () => Promise<void>;
+  /** Before the driver's call; undefined: nothing. */
+  readonly before?: () => Promise<void>;
   /** After it: false while something of it is still mounted. */
   readonly remove: () => Promise<boolean>;
 }
 
 /** A volume in a pod's directory, by its data file; undefined: it is not one of a CSI driver. */
 export async function foundVolume(parts: CsiVolumeParts, found: FoundVolume): Promise<ReconstructedVolume | undefined> {
-  return found.mode === "Filesystem" ? await foundMount(parts, found) : undefined;
+  return found.mode === "Filesystem" ? await foundMount(parts, found) : await foundBlock(parts, found);
+}
+
+/** By its link; its data lie with the devices of all pods. */
+async function foundBlock(
+  parts: CsiVolumeParts,
+  { paths, name }: FoundVolume,
+): Promise<ReconstructedVolume | undefined> {
+  const { names, mounts, files } = parts;
+  const data = await loadVolumeData(files, names.blockData(name));
+  if (data === undefined) return undefined;
+  const uid = uidOf(paths.pod);
+  const link = paths.device(csiDirectoryName, name);
+  const target = names.blockPublish(name, uid);
+  const before = (): Promise<void> => unmapDevice(parts, { globalMap: names.blockGlobalMap(name), uid, link });
+  const remove = async (): Promise<boolean> => {
+    if ((await mounts.below(target)).length > 0) return false;
+    await files.remove(link);
+    return true;
+  };
+  return { tearDown: (signal) => unpublish(parts, { uid, name, data, target, before, remove }, signal) };
 }
 
 async function foundMount(
@@ -39,7 +60,7 @@ async function foundMount(
   const remove = (): Promise<boolean> => removeVolumeDirectory(parts, directory, target);
   const uid = uidOf(paths.pod);
   return {
-    tearDown: (signal) => unpublish(parts, { uid, name, data, target, before: async () => {}, remove }, signal),
+    tearDown: (signal) => unpublish(parts, { uid, name, data, target, remove }, signal),
   };
 }
 
@@ -77,7 +98,7 @@ async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal:
   const publication = publications.take(uid, name, { driver: data.driverName, handle: data.volumeHandle });
   using _turn = await publication.turn.acquire(signal);
   const client = drivers.get(data.driverName);
-  await before();
+  await before?.();
   // Whatever becomes of the call: what was known of it is so no longer.
   publication.state = "uncertain";
   const message = `unpublish volume ${name}`;

@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import { VolumeError } from "../runtime/volume-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type {
   AttachmentRequest,
@@ -10,7 +9,7 @@ import type {
 } from "../volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../volumes/volume-spec.ts";
 import { foundVolume } from "./csi-found.ts";
-import { CsiMount } from "./csi-mount.ts";
+import { CsiVolume } from "./csi-volume.ts";
 import { csiDirectoryName, uniqueVolumeName } from "./names.ts";
 import { csiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -30,9 +29,7 @@ export class CsiPlugin implements VolumePlugin {
   }
 
   prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
-    const source = csiSource(spec, pod, this.#parts.names);
-    if (source.mode === "Block") throw new VolumeError("block volumes of CSI drivers are not supported yet");
-    return new CsiMount(this.#parts, pod, source, paths);
+    return new CsiVolume(this.#parts, pod, csiSource(spec, pod, this.#parts.names), paths);
   }
 
   async attachment(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined> {

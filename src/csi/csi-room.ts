@@ -12,6 +12,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Logger } from "../ports/log.ts";
+import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { PluginClient } from "../ports/plugin-client.ts";
 import type { Random } from "../ports/random.ts";
@@ -38,6 +39,7 @@ export interface CsiPorts {
   readonly files: Files;
   readonly hashing: Hashing;
   readonly mounts: Mounts;
+  readonly loopDevices: LoopDevices;
   readonly volumeFiles: VolumeFiles;
 }
 

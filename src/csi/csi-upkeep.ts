@@ -2,7 +2,6 @@ import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { VolumeOperationError } from "../volumes/volume-operation-error.ts";
 import type { AttachedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
 import { untilDone } from "./patience.ts";
 import type { CsiSource } from "./source.ts";
@@ -25,7 +24,7 @@ export interface Keeping {
 export function csiUpkeep(
   { clock, journal, drivers }: CsiVolumeParts,
   pod: Pod,
-  { name, driver }: CsiSource,
+  { name, driver, mode }: CsiSource,
   keeping: Keeping,
 ): VolumeUpkeep {
   const { namespace, name: podName } = pod.metadata;
@@ -38,21 +37,11 @@ export function csiUpkeep(
     run: async (signal, attached) => {
       const once = keeping.isConfirmed() ? keeping.republish : keeping.confirm;
       const action: ActionInput = {
-        what: "RepublishVolume",
+        what: mode === "Block" ? "RemapVolume" : "RepublishVolume",
         message: `publish volume ${name} again`,
         pod: podRef(pod),
         cause,
         data: { volume: name, driver },
-      };
-      const call = async (): Promise<void> => {
-        try {
-          await once(signal, attached);
-        } catch (error) {
-          signal.throwIfAborted();
-          throw error instanceof VolumeOperationError
-            ? error
-            : new VolumeOperationError("MountVolume.SetUp", name, error);
-        }
       };
       await untilDone(
         clock,
@@ -60,7 +49,7 @@ export function csiUpkeep(
         signal,
         async () => {
           try {
-            await perform(journal, clock, action, call);
+            await perform(journal, clock, action, () => once(signal, attached));
             return undefined;
           } catch (error) {
             signal.throwIfAborted();

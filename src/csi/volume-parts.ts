@@ -2,6 +2,7 @@ import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
+import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { CallObjects } from "./call-inputs.ts";
@@ -15,7 +16,8 @@ import type { Publications } from "./publications.ts";
 export interface CsiVolumeParts {
   readonly clock: Clock;
   readonly files: Files;
-  readonly mounts: Pick<Mounts, "below">;
+  readonly mounts: Pick<Mounts, "below" | "mount" | "unmount">;
+  readonly loopDevices: LoopDevices;
   readonly volumeFiles: Pick<VolumeFiles, "giveToGroup">;
   readonly journal: Recorder;
   readonly log: Logger;

@@ -50,7 +50,7 @@ async function takeUpStaged({ files, mounts, names, devices }: StartParts, drive
   }
 }
 
-async function takeUpBlocks({ files, mounts, names, devices, publications }: StartParts): Promise<void> {
+async function takeUpBlocks({ files, mounts, names, devices }: StartParts): Promise<void> {
   for (const { name } of await directoriesOf(files, `${names.plugin}/volumeDevices`)) {
     if (notVolumes.has(name)) continue;
     const data = await loadVolumeData(files, names.blockData(name));
@@ -58,9 +58,12 @@ async function takeUpBlocks({ files, mounts, names, devices, publications }: Sta
     const { driverName: driver, volumeHandle: handle } = data;
     const volume = { driver, handle, name, stagingPath: names.blockStaging(name) };
     devices.found(volume, stagedBlockFiles({ files, mounts }, names));
+    // What is published without a link in its pod would never be found there, and never taken down.
     for (const { name: uid } of await files.list(names.blockPublishDirectory(name))) {
-      publications.take(uid, name, { driver, handle }).state = "uncertain";
-      devices.hold(driver, handle, `${uid}/${name}`);
+      const directory = `${names.pods}/${uid}/volumeDevices/${csiDirectoryName}`;
+      if ((await files.stat(`${directory}/${name}`)) !== undefined) continue;
+      await files.makeDirectory(directory, 0o750);
+      await files.symlink(names.blockPublish(name, uid), `${directory}/${name}`);
     }
   }
 }

@@ -144,8 +144,8 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
 
 function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
   const { ports, journal, log, objects, features, rooms = [] } = deps;
-  const { clock, random, files, volumeFiles, mounts } = ports;
-  const local = localPlugins({ clock, random, files, volumeFiles, mounts, journal, objects, node });
+  const { clock, random, files, volumeFiles, mounts, loopDevices } = ports;
+  const local = localPlugins({ clock, random, files, volumeFiles, mounts, loopDevices, journal, objects, node });
   return new VolumeManager({
     clock,
     files,

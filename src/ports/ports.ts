@@ -4,6 +4,7 @@ import type { Compression } from "./compression.ts";
 import type { Files } from "./files.ts";
 import type { Hashing } from "./hashing.ts";
 import type { KernelLog } from "./kernel-log.ts";
+import type { LoopDevices } from "./loop-devices.ts";
 import type { PressureStall } from "./pressure-stall.ts";
 import type { Mounts } from "./mounts.ts";
 import type { NetworkProbes } from "./network-probes.ts";
@@ -21,6 +22,7 @@ export interface Ports {
   readonly hashing: Hashing;
   readonly processes: Processes;
   readonly mounts: Mounts;
+  readonly loopDevices: LoopDevices;
   readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;
   readonly kernelLog: KernelLog;

@@ -1,5 +1,6 @@
 import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../ports/cgroups.ts";
 import type { Logger } from "../ports/log.ts";
+import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { SimContainer } from "./world-model.ts";
 import type { Processes } from "../ports/processes.ts";
@@ -147,6 +148,23 @@ export class SimMounts implements Mounts {
   async unmount(target: string): Promise<void> {
     const index = this.#mounts.findLastIndex((mount) => mount.target === target);
     if (index >= 0) this.#mounts.splice(index, 1);
+  }
+}
+
+/** The simulated machine's loop devices, by what is below them. */
+export class SimLoopDevices implements LoopDevices {
+  readonly held = new Set<string>();
+
+  async isHeld(path: string): Promise<boolean> {
+    return this.held.has(path);
+  }
+
+  async hold(path: string): Promise<void> {
+    this.held.add(path);
+  }
+
+  async release(path: string): Promise<void> {
+    this.held.delete(path);
   }
 }
 

@@ -21,6 +21,7 @@ export class SimVolumeFiles implements VolumeFiles {
   async kind(path: string): Promise<PathKind | undefined> {
     const real = await this.#realPath(path);
     const type = real === undefined ? undefined : (await this.#files.stat(real))?.type;
+    if (type === "file" && real?.startsWith("/dev/") === true) return "blockDevice";
     return type === "symlink" ? "other" : type;
   }
 

@@ -44,11 +44,6 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
     notAsked,
   ],
   [
-    "spec.containers.0.volumeDevices.0",
-    inContainer({ volumeDevices: [{ name: "v", devicePath: "/dev/x" }] }),
-    "does not attach block devices yet",
-  ],
-  [
     "spec.containers.0.resources.claims.0",
     inContainer({ resources: { claims: [{ name: "gpu" }] } }),
     "does not allocate devices yet",

@@ -48,7 +48,6 @@ const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --k
 
 /** Fields of every container, wherever the pod has containers. */
 const ofContainers: readonly UnsupportedField[] = [
-  { path: "volumeDevices.*", because: "does not attach block devices yet" },
   { path: "resources.claims.*", because: "does not allocate devices yet" },
   { path: "resources.limits.*", because: noDevices, when: isExtended, manifestsOnly: true },
   { path: "resources.requests.*", because: noDevices, when: isExtended, manifestsOnly: true },

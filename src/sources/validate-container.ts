@@ -15,12 +15,15 @@ import {
 } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
+import { validateVolumeDevices } from "./validate-volume-devices.ts";
 
 /** The pod's facts for the validation of a container. */
 export interface PodContext {
   readonly volumeNames: ReadonlySet<string>;
   /** Those of them that are emptyDir volumes. */
   readonly emptyDirNames: ReadonlySet<string>;
+  /** Those of them that are claims, generic ephemeral volumes included. */
+  readonly claimNames: ReadonlySet<string>;
   readonly hostNetwork: boolean;
   readonly hostUsers: boolean;
 }
@@ -33,6 +36,7 @@ export function* validateContainer(container: Container, path: FieldPath, pod: P
   yield* validateEnvironment(container, path, pod);
   if (container.resources) yield* validateResources(container.resources, [...path, "resources"]);
   yield* validateVolumeMounts(container, path, pod);
+  yield* validateVolumeDevices(container, path, pod);
   yield* validateSecurity(container, path, pod);
 }
 

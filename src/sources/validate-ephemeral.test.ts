@@ -42,7 +42,7 @@ test("an ephemeral container has nothing that a service would rest on", () => {
 });
 
 test("a field that is not supported is not supported in an ephemeral container either", () => {
-  assert.match(withEphemeral("volumeDevices: [{name: v, devicePath: /dev/x}]").join(), /not supported: podwright/u);
+  assert.match(withEphemeral("securityContext: {windowsOptions: {}}").join(), /not supported: podwright/u);
 });
 
 test("a static pod has no ephemeral containers: a changed manifest is another pod", () => {

@@ -1,4 +1,5 @@
 import type { ContainerPort } from "../api/container.ts";
+import type { Volume } from "../api/volume.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import { normalizeSysctl, sysctlNamespace } from "../runtime/config/sysctls.ts";
 import { duplicate, forbidden, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
@@ -54,10 +55,15 @@ function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   }
 }
 
+function isClaim({ persistentVolumeClaim, ephemeral }: Volume): boolean {
+  return persistentVolumeClaim !== undefined || ephemeral !== undefined;
+}
+
 function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   const pod: PodContext = {
     volumeNames: new Set((spec.volumes ?? []).map((volume) => volume.name)),
     emptyDirNames: new Set((spec.volumes ?? []).filter(({ emptyDir }) => emptyDir).map((volume) => volume.name)),
+    claimNames: new Set((spec.volumes ?? []).filter(isClaim).map((volume) => volume.name)),
     hostNetwork: spec.hostNetwork === true,
     hostUsers: spec.hostUsers !== false,
   };

@@ -2,17 +2,15 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
+import { boundClaim, TestStorage } from "../../test/support/storage.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { onAbort } from "../base/abort.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
-import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
-import type { VolumeAttachment } from "../api/volume-attachment.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
-import { type StorageLookup, StorageLookupError } from "../objects/storage-lookup.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { SimMounts } from "../sim/machine.ts";
+import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 import type { AttachmentRequest, PreparedVolume, VolumePlugin } from "./volume-plugin.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
@@ -21,32 +19,6 @@ import type { VolumeSpec } from "./volume-spec.ts";
 
 const signal = new AbortController().signal;
 const root = "/var/lib/kubelet";
-
-/** What the API server has, changed by a test at any time. */
-class Storage implements StorageLookup {
-  readonly claims = new Map<string, PersistentVolumeClaim>();
-  readonly volumes = new Map<string, PersistentVolume>();
-  readonly attachments = new Map<string, VolumeAttachment>();
-  looks = 0;
-
-  async claim(namespace: string, name: string): Promise<PersistentVolumeClaim> {
-    this.looks++;
-    return found(this.claims.get(`${namespace}/${name}`), "persistentvolumeclaims", name);
-  }
-
-  async persistentVolume(name: string): Promise<PersistentVolume> {
-    return found(this.volumes.get(name), "persistentvolumes", name);
-  }
-
-  async attachment(name: string): Promise<VolumeAttachment> {
-    return found(this.attachments.get(name), "volumeattachments.storage.k8s.io", name);
-  }
-}
-
-function found<T>(object: T | undefined, resource: string, name: string): T {
-  if (object === undefined) throw new StorageLookupError(`${resource} "${name}" not found`, 0);
-  return object;
-}
 
 /** A driver whose volumes must be attached. */
 class AttachedPlugin implements VolumePlugin {
@@ -94,7 +66,7 @@ class Fixture extends VolumesUnderTest {
   readonly clock: ManualClock;
   readonly files: MemoryFiles;
   readonly mounts: SimMounts;
-  readonly storage = new Storage();
+  readonly storage = new TestStorage();
   readonly node = new NodeVolumes();
   readonly driver = new AttachedPlugin();
   readonly rejected: unknown[] = [];
@@ -104,7 +76,7 @@ class Fixture extends VolumesUnderTest {
     const clock = new ManualClock();
     const files = new MemoryFiles(clock);
     const mounts = new SimMounts();
-    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files) });
+    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files), loopDevices: new SimLoopDevices() });
     this.clock = clock;
     this.files = files;
     this.mounts = mounts;
@@ -120,11 +92,7 @@ class Fixture extends VolumesUnderTest {
   /** A claim `ns/<name>` that is bound to a volume of the node's directory `/disks/<name>`. */
   async bound(name: string, changed: Partial<PersistentVolume["spec"]> = {}): Promise<void> {
     await this.files.makeDirectory(`/disks/${name}`, 0o755);
-    this.storage.claims.set(`ns/${name}`, claim(name));
-    this.storage.volumes.set(`pv-${name}`, {
-      metadata: { name: `pv-${name}` },
-      spec: { claimRef: { uid: `uid-${name}` }, local: { path: `/disks/${name}` }, ...changed },
-    });
+    this.storage.bind(name, { local: { path: `/disks/${name}` }, ...changed });
   }
 
   /** Starts the set-up, and lets it do what it can at once. */
@@ -143,14 +111,6 @@ class Fixture extends VolumesUnderTest {
 
 function resultOf(entry: object): string | undefined {
   return "result" in entry ? String(entry.result) : undefined;
-}
-
-function claim(name: string, changed: Partial<PersistentVolumeClaim["metadata"]> = {}): PersistentVolumeClaim {
-  return {
-    metadata: { name, namespace: "ns", uid: `uid-${name}`, ...changed },
-    spec: { volumeName: `pv-${name}` },
-    status: { phase: "Bound" },
-  };
 }
 
 const pod = podOfVolumes([{ name: "data", persistentVolumeClaim: { claimName: "c" } }]);
@@ -208,12 +168,13 @@ const unusable: readonly (readonly [string, (fixture: Fixture) => void, string])
   ],
   [
     "unbound",
-    (of) => of.storage.claims.set("ns/c", { ...claim("c"), status: { phase: "Pending" } }),
+    (of) => of.storage.claims.set("ns/c", { ...boundClaim("c"), status: { phase: "Pending" } }),
     "error processing PVC ns/c: PVC is not bound",
   ],
   [
     "deleted without protection",
-    (of) => of.storage.claims.set("ns/c", claim("c", { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [] })),
+    (of) =>
+      of.storage.claims.set("ns/c", boundClaim("c", { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [] })),
     "error processing PVC ns/c: PVC is being deleted",
   ],
   [
@@ -266,7 +227,7 @@ test("a generic ephemeral volume's claim must have been created for the pod", as
   const notOwner = "PVC ns/p-data was not created for pod ns/p (pod is not owner)";
   assert.deepEqual(fixture.failures, [`${missing}, failed to process volumes=[data]: ${notOwner}`]);
   const ownerReferences = [{ uid: "u", controller: true }];
-  fixture.storage.claims.set("ns/p-data", claim("p-data", { ownerReferences }));
+  fixture.storage.claims.set("ns/p-data", boundClaim("p-data", { ownerReferences }));
   await fixture.clock.advance(1000);
   assert.equal((await mounted).size, 1);
 });

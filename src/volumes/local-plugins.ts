@@ -1,6 +1,7 @@
 import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
+import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
@@ -21,6 +22,7 @@ export interface LocalPluginDependencies {
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
+  readonly loopDevices: LoopDevices;
   readonly journal: Recorder;
   readonly objects: ObjectLookup;
   readonly node: Pick<NodeContext, "hostIPs" | "resources">;
@@ -35,7 +37,7 @@ const projectedTypes: readonly ProjectedType[] = [
 
 /** The plugins of volumes without a driver. */
 export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
-  const { clock, random, files, volumeFiles, mounts, journal, objects, node } = deps;
+  const { clock, random, files, volumeFiles, mounts, loopDevices, journal, objects, node } = deps;
   const directories = new EmptyDirectories({
     files,
     volumeFiles,
@@ -52,7 +54,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
   return [
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
-    new LocalVolumePlugin({ files, volumeFiles, mounts }),
+    new LocalVolumePlugin({ files, volumeFiles, mounts, loopDevices, journal }),
     ...projectedTypes.map((type) => new ProjectingPlugin(projecting, type)),
   ];
 }

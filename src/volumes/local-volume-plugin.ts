@@ -3,17 +3,18 @@ import { type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 
-export interface LocalVolumeDependencies {
+export interface LocalVolumeDependencies extends LocalBlockDependencies {
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
 }
 
-/** A PersistentVolume of kind `local`: a directory of the node, bound into the pods that use it, and never removed. */
+/** A PersistentVolume of kind `local`: a directory or device of the node, bound into the pods that use it, and never removed. */
 export class LocalVolumePlugin implements VolumePlugin {
   readonly name = "kubernetes.io~local-volume";
   readonly followsObjects = false;
@@ -29,7 +30,7 @@ export class LocalVolumePlugin implements VolumePlugin {
 
   prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
     const { name, mode, readOnly } = spec;
-    if (mode === "Block") throw new VolumeError("local volumes of volumeMode Block are not supported yet");
+    if (mode === "Block") return localBlock(this.#deps, pod, spec, paths);
     const directory = paths.volume(this.name, name);
     return {
       ...{ name, type: "local", hostPath: directory, readOnly, own: true },
@@ -39,10 +40,11 @@ export class LocalVolumePlugin implements VolumePlugin {
   }
 
   async reconstruct({ paths, name, mode, mounts }: FoundVolume): Promise<ReconstructedVolume | undefined> {
+    if (mode === "Block") return foundLocalBlock(this.#deps, paths, name);
     const { files, mounts: mounting } = this.#deps;
     const directory = paths.volume(this.name, name);
     // What lies there without a mount is nothing of the volume's: it stays.
-    if (mode === "Block" || (mounts.length === 0 && (await files.list(directory)).length > 0)) return undefined;
+    if (mounts.length === 0 && (await files.list(directory)).length > 0) return undefined;
     return {
       async tearDown() {
         // Later mounts may be on top of earlier ones.

@@ -22,6 +22,7 @@ import { podUid } from "../base/ids.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { systemClock } from "../linux/processes/clock.ts";
 import { systemFiles } from "../linux/files/files.ts";
+import { systemLoopDevices } from "../linux/files/loop-devices.ts";
 import { systemMounts } from "../linux/files/mounts.ts";
 import { needsRoot, testDirectory } from "../linux/processes/testing.ts";
 import { systemVolumeFiles } from "../linux/files/volume-files.ts";
@@ -36,7 +37,13 @@ const options = { skip: needsRoot() };
 async function withVolumes(work: (volumes: VolumesUnderTest) => Promise<void>): Promise<void> {
   using directory = testDirectory();
   const root = `${realpathSync(directory.path)}/kubelet`;
-  const ports = { clock: systemClock, files: systemFiles, mounts: systemMounts, volumeFiles: systemVolumeFiles };
+  const ports = {
+    clock: systemClock,
+    files: systemFiles,
+    mounts: systemMounts,
+    volumeFiles: systemVolumeFiles,
+    loopDevices: systemLoopDevices,
+  };
   try {
     await work(new VolumesUnderTest(root, ports));
   } finally {

@@ -9,7 +9,7 @@ import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
 import { MemoryFiles } from "../sim/files.ts";
-import { SimMounts } from "../sim/machine.ts";
+import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 
 const signal = new AbortController().signal;
@@ -24,7 +24,7 @@ class Fixture extends VolumesUnderTest {
     const clock = new ManualClock();
     const files = new MemoryFiles(clock);
     const mounts = new SimMounts();
-    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files) });
+    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files), loopDevices: new SimLoopDevices() });
     this.clock = clock;
     this.files = files;
     this.mounts = mounts;

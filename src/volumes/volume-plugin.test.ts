@@ -9,7 +9,7 @@ import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { SimMounts } from "../sim/machine.ts";
+import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
@@ -73,7 +73,7 @@ class Fixture extends VolumesUnderTest {
     const clock = new ManualClock();
     const files = new MemoryFiles(clock);
     const mounts = new SimMounts();
-    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files) });
+    super(root, { clock, files, mounts, volumeFiles: new SimVolumeFiles(files), loopDevices: new SimLoopDevices() });
     this.files = files;
     this.mounts = mounts;
     this.driver = new DiskPlugin(files, mounts);

@@ -212,7 +212,7 @@ export class VolumeSetUp {
     const { name, podVolume } = spec;
     const attached = await this.#attached(mounting, spec, signal);
     const action: ActionInput = {
-      what: "MountVolume",
+      what: step(spec),
       message: `set up ${prepared.type} volume ${podVolume}`,
       pod: podRef(pod),
       cause,
@@ -308,6 +308,6 @@ export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unk
   );
 }
 
-function step({ mode }: VolumeSpec): string {
+function step({ mode }: VolumeSpec): "MapVolume" | "MountVolume" {
   return mode === "Block" ? "MapVolume" : "MountVolume";
 }

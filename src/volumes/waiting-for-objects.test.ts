@@ -5,7 +5,7 @@ import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import type { NeededObjects, ObjectLookup } from "../runtime/config/environment.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { SimMounts } from "../sim/machine.ts";
+import { SimLoopDevices, SimMounts } from "../sim/machine.ts";
 import { SimVolumeFiles } from "../sim/volume-files.ts";
 
 const signal = new AbortController().signal;
@@ -48,7 +48,13 @@ class Objects implements ObjectLookup {
 function volumesOf(objects: Objects) {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
-  const ports = { clock, files, mounts: new SimMounts(), volumeFiles: new SimVolumeFiles(files) };
+  const ports = {
+    clock,
+    files,
+    mounts: new SimMounts(),
+    volumeFiles: new SimVolumeFiles(files),
+    loopDevices: new SimLoopDevices(),
+  };
   const volumes = new VolumesUnderTest("/var/lib/kubelet", ports);
   volumes.restart({ objects });
   return { volumes, files };

@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,14 +21,24 @@ import { CsiDriver } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
 
 /** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
-function makeClaim({ server }: ClusterNode, name: string, driver: string): void {
+function makeClaim(
+  { server }: ClusterNode,
+  name: string,
+  driver: string,
+  volumeMode: "Filesystem" | "Block" = "Filesystem",
+): void {
   const claimRef = { namespace: "default", name, uid: "" };
   const spec = { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" } };
   const claim = server.admin.create({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     metadata: { name, namespace: "default", finalizers: ["kubernetes.io/pvc-protection"] },
-    spec: { accessModes: spec.accessModes, resources: { requests: spec.capacity }, volumeName: `pv-${name}` },
+    spec: {
+      accessModes: spec.accessModes,
+      volumeMode,
+      resources: { requests: spec.capacity },
+      volumeName: `pv-${name}`,
+    },
   });
   server.admin.create({
     apiVersion: "v1",
@@ -26,8 +46,8 @@ function makeClaim({ server }: ClusterNode, name: string, driver: string): void 
     metadata: { name: `pv-${name}` },
     spec: {
       ...spec,
-      volumeMode: "Filesystem",
-      mountOptions: ["noatime"],
+      volumeMode,
+      mountOptions: volumeMode === "Block" ? [] : ["noatime"],
       claimRef: { ...claimRef, uid: claim.metadata.uid },
       csi: { driver, volumeHandle: `handle-${name}`, volumeAttributes: { a: "b" } },
     },
@@ -119,6 +139,67 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
     assert.equal(driver.callsOf("NodeUnstageVolume").length, unstaged + 1);
     assert.deepEqual(driver.violations, []);
     assert.equal(readFileSync(join(content, "kept"), "utf8"), "data");
+    rmSync(directory, { recursive: true });
+  }, DEMO_IMAGE);
+});
+
+/** Loop devices over what lies below a directory. */
+function loopDevicesOver(directory: string): string[] {
+  const table = execFileSync("losetup", ["--list", "--noheadings", "--output", "BACK-FILE"], { encoding: "utf8" });
+  return table.split("\n").filter((line) => line.trim().startsWith(`${directory}/`));
+}
+
+test("a block volume is a device in its containers, survives a restart, and is taken back", async () => {
+  await withClusterNode(async (cluster, kubelet) => {
+    const { server, node } = cluster;
+    await cluster.nodeReady();
+    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    const root = node.podwright.layout.kubeletRoot;
+    await using driver = new CsiDriver({ root, directory });
+    server.admin.create({
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: driver.name },
+      spec: { attachRequired: false, volumeLifecycleModes: ["Persistent"] },
+    });
+    await driver.start();
+    makeClaim(cluster, "disk", driver.name, "Block");
+    const script = "test -b /dev/disk && echo written | dd of=/dev/disk conv=fsync && exec sleep 36000";
+    const container = { command: ["sh", "-c", script], volumeDevices: [{ name: "d", devicePath: "/dev/disk" }] };
+    const volumes = [{ name: "d", persistentVolumeClaim: { claimName: "disk" } }];
+    server.admin.create(boundPod("blocks", container, { volumes }));
+    await cluster.ready("blocks");
+    const uid = server.admin.get("pods", "default/blocks")?.metadata.uid ?? "";
+    const isWritten = (): boolean => readFileSync(driver.volumes.image("handle-disk"), "utf8").startsWith("written\n");
+    await until("the container to write to its device", async () => isWritten());
+    assert.deepEqual(driver.effects, ["NodeStageVolume", "NodePublishVolume"]);
+    const devices = `${root}/plugins/kubernetes.io/csi/volumeDevices`;
+    const link = `${root}/pods/${uid}/volumeDevices/kubernetes.io~csi/pv-disk`;
+    assert.equal(readlinkSync(link), `${devices}/publish/pv-disk/${uid}`);
+    assert.ok(statSync(`${devices}/pv-disk/dev/${uid}`).isBlockDevice());
+    assert.deepEqual(loopDevicesOver(root), [`${devices}/pv-disk/dev/${uid}`]);
+    assert.deepEqual(readdirSync(`${devices}/pv-disk/data`), ["vol_data.json"]);
+    await until("the Events of the map", async () => {
+      const events = server.admin.list("events") as readonly { readonly reason?: string }[];
+      return events.filter(({ reason }) => reason === "SuccessfulMountVolume").length === 2;
+    });
+
+    kubelet.child.kill("SIGKILL");
+    await kubelet.ended;
+    const restarted = await cluster.start();
+    await until("the volume to be confirmed", async () => driver.callsOf("NodePublishVolume").length === 2);
+    restarted.child.kill("SIGKILL");
+    await restarted.ended;
+    // Deleted while nobody looks after it: found by what lies on the disk.
+    server.admin.delete("pods", "default/blocks", { gracePeriodSeconds: 0 });
+    await cluster.start();
+    await until("the volume to be unstaged", async () => driver.volumes.isIdle);
+    await until("its directories to go", async () => !existsSync(`${devices}/pv-disk`));
+    assert.deepEqual(loopDevicesOver(root), []);
+    assert.deepEqual(loopDevicesOver(directory), []);
+    assert.ok(!existsSync(link));
+    assert.deepEqual(driver.violations, []);
+    assert.ok(isWritten());
     rmSync(directory, { recursive: true });
   }, DEMO_IMAGE);
 });

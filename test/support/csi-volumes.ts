@@ -69,6 +69,11 @@ export class CsiVolumes {
     return this.#staged.size === 0 && [...this.#published.values()].every((targets) => targets.size === 0);
   }
 
+  /** What a block volume's device writes to. */
+  image(volumeId: string): string {
+    return join(this.#directory, `${volumeId}.img`);
+  }
+
   /** Where a volume's content lies. */
   content(volumeId: string): string {
     const path = join(this.#directory, volumeId);
@@ -167,7 +172,7 @@ export class CsiVolumes {
   }
 
   #attach(volumeId: string): string {
-    const file = `${this.#directory}/${volumeId}.img`;
+    const file = this.image(volumeId);
     if (!existsSync(file)) {
       writeFileSync(file, "");
       const descriptor = openSync(file, "r+");

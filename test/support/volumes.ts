@@ -2,6 +2,7 @@ import type { ConfigMapContent, SecretContent } from "../../src/api/object-conte
 import type { Pod } from "../../src/api/pod.ts";
 import type { Volume } from "../../src/api/volume.ts";
 import type { Cause, JournalInput } from "../../src/journal/entry.ts";
+import type { LoopDevices } from "../../src/ports/loop-devices.ts";
 import type { NeededObjects, ObjectLookup } from "../../src/runtime/config/environment.ts";
 import { silentLog } from "../../src/sim/machine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
@@ -46,15 +47,19 @@ export class TestObjects implements ObjectLookup {
   }
 }
 
+type TestPorts = Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts"> & {
+  readonly loopDevices: LoopDevices;
+};
+
 /** A volume manager on given ports, with settable objects and a readable journal. */
 export class VolumesUnderTest {
   readonly objects = new TestObjects();
   readonly entries: JournalInput[] = [];
   readonly root: string;
-  readonly #ports: Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts">;
+  readonly #ports: TestPorts;
   manager: VolumeManager;
 
-  constructor(root: string, ports: Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts">) {
+  constructor(root: string, ports: TestPorts) {
     this.root = root;
     this.#ports = ports;
     this.manager = this.restart();

@@ -6,6 +6,11 @@ export const volumeMeanings = {
     means: "A volume of the pod is set up.",
     remedy: "If it failed: create the object that the message names, or correct the volume.",
   },
+  MapVolume: {
+    means: "A block volume of the pod is set up.",
+    remedy: "If it failed: see the message, and the log of the volume's driver.",
+  },
+  SuccessfulMountVolume: { means: "A block volume's device is bound and linked for the pod." },
   VolumeUnprocessed: {
     means: "The pod waits for a claim that cannot be used yet.",
     remedy: "Create or bind the claim that the message names, or correct the pod's volume.",
@@ -34,6 +39,10 @@ export const volumeMeanings = {
     means:
       "A CSI volume is published again: to confirm it after a restart, or because its driver wants that now and then.",
     remedy: "If it fails, the pod keeps what is mounted; see the driver's own log.",
+  },
+  RemapVolume: {
+    means: "A CSI block volume is published again: to confirm it after a restart, or because its driver wants that.",
+    remedy: "If it fails, the pod keeps its device; see the driver's own log.",
   },
   VolumePermissionChangeInProgress: {
     means: "The files of a volume get the group of a pod (fsGroup), which takes long.",

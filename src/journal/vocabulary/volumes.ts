@@ -1,6 +1,7 @@
-import { type EventTerm, type Facts, type Terms, warning } from "./term.ts";
+import { type EventTerm, type Facts, normal, type Terms, warning } from "./term.ts";
 
 const failedMount = { type: "Warning", reason: "FailedMount" } as const satisfies EventTerm;
+const failedMap = { type: "Warning", reason: "FailedMapVolume" } as const satisfies EventTerm;
 
 export const volumeTerms = {
   MountVolume: {
@@ -9,6 +10,13 @@ export const volumeTerms = {
     why: "upkeep",
     phase: { kind: "volume", label: "volume {volume} ({type})" },
   },
+  MapVolume: {
+    kind: "action",
+    failed: failedMap,
+    why: "upkeep",
+    phase: { kind: "volume", label: "volume {volume} ({type})" },
+  },
+  SuccessfulMountVolume: { kind: "note", event: { ...normal, words: "{message}" } },
   VolumeUnprocessed: { kind: "observation", event: failedMount, why: "remark" },
   VolumeUnattached: { kind: "observation", why: "remark" },
   VolumeWaitOver: { kind: "observation", why: "remark over" },
@@ -19,6 +27,7 @@ export const volumeTerms = {
   UnpublishVolume: { kind: "action" },
   UnstageVolume: { kind: "action" },
   RepublishVolume: { kind: "action", failed: failedMount, why: "upkeep" },
+  RemapVolume: { kind: "action", failed: failedMap, why: "upkeep" },
   VolumePermissionChangeInProgress: { kind: "note", event: { type: "Warning", words: "{message}" } },
   VolumesLeft: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },

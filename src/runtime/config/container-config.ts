@@ -1,7 +1,12 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { ContainerId } from "../../base/ids.ts";
-import { type ContainerConfigSchema, type MountSchema, NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
+import {
+  type ContainerConfigSchema,
+  type DeviceSchema,
+  type MountSchema,
+  NamespaceMode,
+} from "../../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../../ports/message-init.ts";
 import type { ContainerEdits } from "../../resources/container-edits.ts";
 import { containerResources, type ResourceSettings } from "../../resources/container-resources.ts";
@@ -35,6 +40,8 @@ export interface ContainerInputs {
   readonly edits: ContainerEdits;
   /** Mounts of the pod's volumes, in the order of the spec. */
   readonly volumeMounts: readonly Mount[];
+  /** From volumeDevices. */
+  readonly devices?: readonly MessageInit<typeof DeviceSchema>[];
   /** The pod's hosts file on the node; absent when it is not mounted (see mountsHostsFile). */
   readonly hostsFilePath?: string;
   /** The termination message file on the node; absent when the container has no path for it. */
@@ -89,7 +96,7 @@ export function generateContainerConfig(
       [Label.containerName]: container.name,
     },
     annotations: { ...edits.annotations, ...containerAnnotations(pod, container, inputs) },
-    devices: [...(edits.devices ?? [])],
+    devices: [...(edits.devices ?? []), ...(inputs.devices ?? [])],
     CDIDevices: [...(edits.cdiDevices ?? [])],
     logPath: containerLogPath(container.name, restartCount),
     stdin: container.stdin ?? false,

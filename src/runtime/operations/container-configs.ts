@@ -17,6 +17,7 @@ import type { Effects } from "../effects.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "../layout/pod-directories.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { UserNamespaceProvider, VolumeProvider } from "../providers.ts";
+import { volumeDevices } from "../config/volume-devices.ts";
 
 export interface ContainerConfigParts {
   readonly objects: ObjectLookup;
@@ -77,6 +78,7 @@ export class ContainerConfigs {
         ...expandCommand(container, environment),
         edits: this.#editsOf(pod, container),
         volumeMounts: await volumes.mountsFor(pod, container, environment, inputs.volumes, signal),
+        devices: volumeDevices(container, inputs.volumes),
         ...targetOf(start),
         ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
         ...(terminationLogPath === undefined ? {} : { terminationLogPath }),

@@ -6,7 +6,7 @@ import type { MemoryFiles } from "../files.ts";
 import type { Gate } from "../gate.ts";
 import { simHashing } from "../hashing.ts";
 import type { SimKernelLog } from "../kernel-log.ts";
-import { type SimCgroups, type SimMounts, simProcesses } from "../machine.ts";
+import { type SimCgroups, type SimLoopDevices, type SimMounts, simProcesses } from "../machine.ts";
 import { SimNetworkProbes } from "../network-probes.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
@@ -17,6 +17,7 @@ interface SimMachine {
   readonly files: MemoryFiles;
   readonly cgroups: SimCgroups;
   readonly mounts: SimMounts;
+  readonly loopDevices: SimLoopDevices;
   readonly kernelLog: SimKernelLog;
 }
 
@@ -31,7 +32,7 @@ interface SimLife {
 
 /** The machine's ports for one run: behind a gate that may end the run or fail calls. */
 export function portsOf(
-  { files, cgroups, mounts, kernelLog }: SimMachine,
+  { files, cgroups, mounts, loopDevices, kernelLog }: SimMachine,
   { world, clock, gate, random, stalls }: SimLife,
 ): KubeletDependencies["ports"] {
   const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
@@ -43,6 +44,7 @@ export function portsOf(
     compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
     processes: simProcesses,
     mounts: gate.through(mounts, "machine"),
+    loopDevices: gate.through(loopDevices, "machine"),
     volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
     cgroups: gate.through(cgroups, "machine"),
     networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),

@@ -18,7 +18,7 @@ import { ForeignVolumes } from "../foreign-volumes.ts";
 import { Gate } from "../gate.ts";
 import { SimKernelLog } from "../kernel-log.ts";
 import { simPressureStall } from "../pressure-stall.ts";
-import { silentLog, SimCgroups, SimMounts } from "../machine.ts";
+import { silentLog, SimCgroups, SimLoopDevices, SimMounts } from "../machine.ts";
 import { SimMachineResources } from "../machine-resources.ts";
 import { SimPressure } from "../pressure.ts";
 import { buildAlone, type Built, buildInCluster, type Surroundings } from "./build-kubelet.ts";
@@ -59,6 +59,7 @@ export class SimNode {
   readonly files: MemoryFiles;
   readonly cgroups: SimCgroups;
   readonly mounts = new SimMounts();
+  readonly loopDevices = new SimLoopDevices();
   readonly foreignVolumes: ForeignVolumes;
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();

@@ -1,0 +1,151 @@
+import type { Pod } from "../api/pod.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import { VolumeOperationError } from "../volumes/volume-operation-error.ts";
+import type { VolumePaths } from "../volumes/volume-paths.ts";
+import type { AttachedVolume, PreparedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
+import { blockForm } from "./block-form.ts";
+import { isFinal } from "./call-error.ts";
+import type { CsiClient } from "./csi-client.ts";
+import { csiUpkeep } from "./csi-upkeep.ts";
+import { mountForm } from "./mount-form.ts";
+import type { Publication } from "./publications.ts";
+import { lifecycleProblem } from "./requests.ts";
+import type { CsiSource } from "./source.ts";
+import { type Caller, VolumeCalls } from "./volume-calls.ts";
+import type { VolumeForm } from "./volume-form.ts";
+import type { CsiVolumeParts } from "./volume-parts.ts";
+
+/** A volume of a CSI driver for one pod: staged once a node, where the driver stages, and published to the pod. */
+export class CsiVolume implements PreparedVolume {
+  readonly type = "csi";
+  readonly name: string;
+  readonly hostPath: string;
+  readonly readOnly: boolean;
+  readonly own: boolean;
+  readonly #parts: CsiVolumeParts;
+  readonly #pod: Pod;
+  readonly #source: CsiSource;
+  readonly #calls: VolumeCalls;
+  readonly #form: VolumeForm;
+  readonly #publication: Publication;
+
+  constructor(parts: CsiVolumeParts, pod: Pod, source: CsiSource, paths: VolumePaths) {
+    this.#parts = parts;
+    this.#pod = pod;
+    this.#source = source;
+    this.#calls = new VolumeCalls(parts, pod, source);
+    this.#form = source.mode === "Block" ? blockForm(parts, pod, source, paths) : mountForm(parts, pod, source, paths);
+    this.name = source.name;
+    this.readOnly = source.readOnly;
+    this.own = source.mode === "Filesystem" && !source.readOnly;
+    this.hostPath = this.#form.hostPath;
+    this.#publication = parts.publications.take(pod.metadata.uid, source.name, source);
+  }
+
+  /** By a call of this life. */
+  async isSetUp(): Promise<boolean> {
+    return this.#publication.state === "published";
+  }
+
+  async setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void> {
+    using _turn = await this.#publication.turn.acquire(signal);
+    // Confirmed meanwhile, beside the pod's steps.
+    if (await this.isSetUp()) return;
+    const { stage, publish, complete } = this.#form.words;
+    if (this.#source.lifecycle === "Persistent") {
+      await this.#step(stage.step, signal, async () => {
+        await this.#stage(await this.#calls.caller(stage.caller, attached, signal));
+      });
+    }
+    const caller = await this.#step(publish.step, signal, async () => {
+      const found = await this.#calls.caller(publish.caller, attached, signal);
+      this.#checkLifecycle(found);
+      await this.#publish(found);
+      return found;
+    });
+    await this.#step(complete, signal, () => this.#form.complete(caller));
+    this.#publication.state = "published";
+    this.#publication.publishedAtMs = this.#parts.clock.monotonic();
+  }
+
+  get upkeep(): VolumeUpkeep {
+    const { clock, objects } = this.#parts;
+    const { driver } = this.#source;
+    return csiUpkeep(this.#parts, this.#pod, this.#source, {
+      isConfirmed: () => this.#publication.state === "published",
+      isDue: () =>
+        objects.peek(driver)?.spec.requiresRepublish === true &&
+        clock.monotonic() - this.#publication.publishedAtMs >= this.#parts.republishMs,
+      confirm: (signal, attached) => this.setUp(signal, attached),
+      republish: (signal, attached) => this.#republish(signal, attached),
+    });
+  }
+
+  /** Publishes it once more while the pod uses it. A failure leaves it as it is. */
+  async #republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void> {
+    using _turn = await this.#publication.turn.acquire(signal);
+    const { step, caller } = this.#form.words.publish;
+    await this.#step(step, signal, async () => {
+      await this.#call(await this.#calls.caller(caller, attached, signal), () => {});
+    });
+    this.#publication.publishedAtMs = this.#parts.clock.monotonic();
+  }
+
+  /** @throws VolumeOperationError, or the signal's reason */
+  async #step<T>(step: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new VolumeOperationError(step, this.name, error);
+    }
+  }
+
+  /** As upstream: file systems only. */
+  #checkLifecycle({ driver: object }: Caller): void {
+    const { mode, driver, lifecycle } = this.#source;
+    if (mode === "Block") return;
+    const problem = lifecycleProblem(driver, object, lifecycle);
+    if (problem === undefined) return;
+    throw new VolumeError(`kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: ${problem}`);
+  }
+
+  async #stage(caller: Caller): Promise<void> {
+    const { driver, handle, name } = this.#source;
+    const { stagingPath, staged, isAlwaysStaged } = this.#form;
+    const stages = await this.#isStaged(caller.client, caller.signal);
+    if (!stages && !isAlwaysStaged) return;
+    const volume = { driver, handle, name, stagingPath };
+    const holder = `${this.#pod.metadata.uid}/${name}`;
+    await this.#parts.devices.stage(volume, staged, holder, caller.signal, async () => {
+      if (stages) await this.#calls.stage(caller, stagingPath);
+    });
+  }
+
+  /** What the driver publishes has been staged before. */
+  async #isStaged(client: CsiClient, signal: AbortSignal): Promise<boolean> {
+    return this.#source.lifecycle === "Persistent" && (await client.supports("stageUnstage", { signal }));
+  }
+
+  async #publish(caller: Caller): Promise<void> {
+    // An earlier life may have published it.
+    const isKnown = this.#publication.state !== "absent" || (await this.#form.isThere());
+    await this.#form.save();
+    try {
+      await this.#call(caller, () => (this.#publication.state = "uncertain"));
+    } catch (error) {
+      // After an uncertain one it may be published all the same.
+      if (isFinal(error) && !isKnown) {
+        this.#publication.state = "absent";
+        await this.#form.discard();
+      }
+      throw error;
+    }
+  }
+
+  async #call(caller: Caller, calling: () => void): Promise<void> {
+    const isStaged = await this.#isStaged(caller.client, caller.signal);
+    const staging = isStaged ? this.#form.stagingPath : undefined;
+    await this.#calls.publish(caller, { target: this.#form.target, staging }, calling);
+  }
+}

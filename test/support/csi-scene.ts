@@ -1,0 +1,177 @@
+import type { PersistentVolume } from "../../src/api/persistent-volume.ts";
+import type { Pod } from "../../src/api/pod.ts";
+import { CsiDriverObjects } from "../../src/csi/csi-driver-objects.ts";
+import { CsiPlugin } from "../../src/csi/csi-plugin.ts";
+import { DeviceMounts } from "../../src/csi/device-mounts.ts";
+import { DriverStore } from "../../src/csi/driver-store.ts";
+import { CsiNames } from "../../src/csi/names.ts";
+import { Publications } from "../../src/csi/publications.ts";
+import { takeUpVolumes } from "../../src/csi/volumes-at-start.ts";
+import type { JournalInput } from "../../src/journal/entry.ts";
+import { type RpcCode, RpcError } from "../../src/ports/rpc.ts";
+import { MemoryFiles } from "../../src/sim/files.ts";
+import { simHashing } from "../../src/sim/hashing.ts";
+import { silentLog, SimLoopDevices, SimMounts } from "../../src/sim/machine.ts";
+import { SimVolumeFiles } from "../../src/sim/volume-files.ts";
+import { VolumePaths } from "../../src/volumes/volume-paths.ts";
+import type { PreparedVolume } from "../../src/volumes/volume-plugin.ts";
+import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
+import { VolumesOnDisk } from "../../src/volumes/volumes-on-disk.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { boundClaim } from "./storage.ts";
+
+export const root = "/var/lib/kubelet";
+const { signal } = new AbortController();
+
+interface Call {
+  readonly method: string;
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+/** The CSI room's volumes on a simulated machine, with a driver `d` whose answers a test decides about. */
+export class CsiScene {
+  readonly clock = new ManualClock();
+  readonly files = new MemoryFiles(this.clock);
+  readonly mounts = new SimMounts();
+  readonly loopDevices = new SimLoopDevices();
+  readonly entries: JournalInput[] = [];
+  readonly calls: Call[] = [];
+  /** NodeServiceCapability.RPC.Type, by number: staging and expanding. */
+  capabilities: readonly number[] = [1, 3];
+  readonly inUse = new Set<string>();
+  readonly #failures: { readonly method: string; readonly error: RpcError; readonly afterwards: boolean }[] = [];
+  drivers!: DriverStore;
+  devices!: DeviceMounts;
+  publications!: Publications;
+  plugin!: CsiPlugin;
+  readonly names = new CsiNames(simHashing, root, "node1");
+
+  /** The next life of the kubelet; the driver registers in it. */
+  async begin(): Promise<void> {
+    const { clock, files, mounts, loopDevices, names } = this;
+    const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
+    this.drivers = new DriverStore({ clock, called: () => {}, plugins: { connect: () => this.#node() as never } });
+    this.devices = new DeviceMounts({
+      clock,
+      journal,
+      log: silentLog,
+      drivers: this.drivers,
+      inUse: () => ({
+        use: (name) => void this.inUse.add(name),
+        release: (name) => void this.inUse.delete(name),
+      }),
+    });
+    this.publications = new Publications();
+    this.plugin = new CsiPlugin({
+      ...{ clock, files, mounts, loopDevices, names, journal, log: silentLog },
+      volumeFiles: new SimVolumeFiles(files),
+      drivers: this.drivers,
+      objects: new CsiDriverObjects(clock),
+      calls: { secret: async () => undefined, token: async () => ({ token: "", expirationTimestamp: "" }) },
+      devices: this.devices,
+      publications: this.publications,
+      republishMs: 30_000,
+    });
+    await this.drivers.add("d", "/csi.sock", "1.0.0");
+    const { devices, publications } = this;
+    await takeUpVolumes({ files, mounts, names, devices, publications });
+    this.devices.start(signal);
+  }
+
+  /** Those that change something, by their names. */
+  get effects(): string[] {
+    return this.calls.map(({ method }) => method).filter((method) => method !== "nodeGetCapabilities");
+  }
+
+  /** The next call of the method fails. @param afterwards the driver has done it all the same */
+  fail(method: string, code: RpcCode, { afterwards = false } = {}): void {
+    this.#failures.push({ method, error: new RpcError(code, "by command", { isStatus: true }), afterwards });
+  }
+
+  prepare(pod: Pod, spec: VolumeSpec): PreparedVolume {
+    return this.plugin.prepare(pod, spec, new VolumePaths(root, pod.metadata.uid));
+  }
+
+  async setUp(pod: Pod, spec: VolumeSpec): Promise<PreparedVolume> {
+    const prepared = this.prepare(pod, spec);
+    if (!(await prepared.isSetUp())) await prepared.setUp(signal);
+    return prepared;
+  }
+
+  /** As the kubelet does once the pod has ended. */
+  async tearDown(uid: string): Promise<void> {
+    const onDisk = new VolumesOnDisk(this.files, this.mounts, [this.plugin]);
+    const paths = new VolumePaths(root, uid as never);
+    await onDisk.tearDown(paths, await onDisk.find(paths), signal);
+    this.devices.releasePod(uid);
+    this.publications.removePod(uid);
+    await this.devices.ended();
+  }
+
+  /** Everything below the root directory that is no directory, and the directories that are empty. */
+  async tree(path = root): Promise<string[]> {
+    const found: string[] = [];
+    const entries = await this.files.list(path);
+    if (entries.length === 0) return path === root ? [] : [`${path.slice(root.length + 1)}/`];
+    for (const { name, type } of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const below = `${path}/${name}`;
+      if (type === "directory") found.push(...(await this.tree(below)));
+      else found.push(below.slice(root.length + 1));
+    }
+    return found;
+  }
+
+  #node(): object {
+    const answer = (method: string, work: (request: never) => Promise<object>) => async (request: never) => {
+      this.calls.push({ method, request });
+      const at = this.#failures.findIndex((failure) => failure.method === method);
+      const [failure] = at === -1 ? [] : this.#failures.splice(at, 1);
+      if (failure?.afterwards === true) await work(request);
+      if (failure !== undefined) throw failure.error;
+      return await work(request);
+    };
+    const { files, mounts } = this;
+    return {
+      nodeGetCapabilities: answer("nodeGetCapabilities", async () => ({
+        capabilities: this.capabilities.map((type) => ({ type: { case: "rpc", value: { type } } })),
+      })),
+      nodeStageVolume: answer("nodeStageVolume", async () => ({})),
+      nodeUnstageVolume: answer("nodeUnstageVolume", async () => ({})),
+      nodePublishVolume: answer("nodePublishVolume", async ({ targetPath: target, volumeCapability }: Publish) => {
+        if ((await mounts.below(target)).length > 0) return {};
+        if (volumeCapability.accessType.case === "block") await files.write(target, "", 0o600);
+        else await files.makeDirectory(target, 0o750);
+        await mounts.mount({ source: "/dev/sdb", target, fileSystem: "", options: [] });
+        return {};
+      }),
+      nodeUnpublishVolume: answer("nodeUnpublishVolume", async ({ targetPath }: { readonly targetPath: string }) => {
+        await mounts.unmount(targetPath);
+        await files.remove(targetPath);
+        return {};
+      }),
+      nodeExpandVolume: answer("nodeExpandVolume", async () => ({ capacityBytes: 0n })),
+      [Symbol.dispose]: () => {},
+    };
+  }
+}
+
+interface Publish {
+  readonly targetPath: string;
+  readonly volumeCapability: { readonly accessType: { readonly case: string } };
+}
+
+/** A claim `ns/c` of the driver's volume `h`, as a pod's volume leads to it. */
+export function csiSpec(changed: Partial<PersistentVolume["spec"]> = {}): VolumeSpec {
+  const claimRef = { namespace: "ns", name: "c", uid: "uid-c" };
+  const csi = { driver: "d", volumeHandle: "h" };
+  return {
+    podVolume: "v",
+    name: "pv",
+    volume: { name: "v", persistentVolumeClaim: { claimName: "c" } },
+    persistentVolume: { metadata: { name: "pv" }, spec: { claimRef, csi, ...changed } },
+    claim: boundClaim("c"),
+    readOnly: false,
+    mode: changed.volumeMode ?? "Filesystem",
+    isMigrated: false,
+  };
+}
