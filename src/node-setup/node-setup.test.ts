@@ -98,7 +98,7 @@ test("a cgroup that can't be made is told once, of processes and of the kubelet"
   await running;
 });
 
-test("the kubelet is moved into kubeletCgroups, unless it is there", async () => {
+test("the kubelet is moved into kubeletCgroups, unless it is already there", async () => {
   for (const [own, moved] of [
     ["0::/\n", ["30 /podruntime"]],
     ["0::/podruntime\n", []],
