@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "./clock.ts";
 
-test("the wall clock has whole milliseconds, as the machine's own, whatever offset is drawn", async () => {
+test("the wall clock has whole milliseconds, like the machine's, for any random offset", async () => {
   const sim = new SimClock(1_700_000_000_000);
   const clock = sim.incarnation();
   await sim.run(1.75);

@@ -61,7 +61,7 @@ interface Answer {
 }
 
 describe("the simulated API server", () => {
-  test("lists in pages of one version, whatever changes meanwhile", () => {
+  test("pages of a list show one version, whatever changes meanwhile", () => {
     const world = new World({ pageSize: 2 });
     for (const name of ["a", "b", "c"]) world.create(name);
     const first = world.ask("GET", `${pods}?limit=500`).value;
@@ -96,7 +96,7 @@ describe("the simulated API server", () => {
     assert.throws(() => new World({ streamsLists: false }).watch("sendInitialEvents=true"), /sendInitialEvents/);
   });
 
-  test("a pod is removed when its kubelet says so, its grace period can only be shortened, and another of its name is safe", () => {
+  test("a pod is removed when its kubelet confirms, its grace period can only be shortened, and its successor is safe", () => {
     const world = new World();
     const { uid } = world.create("a", { terminationGracePeriodSeconds: 30 }).metadata;
     const path = `${pods}/a`;
@@ -110,7 +110,7 @@ describe("the simulated API server", () => {
     assert.equal(world.ask("GET", path).code, 404);
   });
 
-  test("statuses are merged by their keys, only for the pod of that UID, and nothing returns that has terminated for good", () => {
+  test("statuses are merged by key, only for the pod with that UID, and no terminated container returns", () => {
     const world = new World();
     const { uid } = world.create("a", { restartPolicy: "Never", containers: [{ name: "c" }] }).metadata;
     const patch = (status: object, of = uid) =>

@@ -53,7 +53,7 @@ async function started(): Promise<ClusterScene> {
 }
 
 for (const how of ["refuses", "silent"] as const) {
-  test(`while the API server is away (${how}) for ten minutes pods run on and are restarted, static ones start, and all is told after`, async () => {
+  test(`while the API server is down (${how}) for ten minutes pods keep running and restart, static pods start, and all is reported afterwards`, async () => {
     const world = await started();
     const { cluster, node } = world;
     const since = world.changes.length;
@@ -78,7 +78,7 @@ for (const how of ["refuses", "silent"] as const) {
   });
 }
 
-test("podwright that is started anew while the API server is away disturbs nothing and goes on when that is back", async () => {
+test("a restart of podwright while the API server is down disturbs no pod, and the node continues when it is back", async () => {
   const world = await started();
   const { cluster, node } = world;
   const since = world.changes.length;
@@ -110,7 +110,7 @@ test("podwright that is started anew while the API server is away disturbs nothi
 
 for (const restarted of [false, true]) {
   const life = restarted ? "a life that has not seen it" : "a life that knows its objects";
-  test(`containers are restarted at once while the API server is away, in ${life}`, async () => {
+  test(`containers restart at once while the API server is down, in ${life}`, async () => {
     const world = await started();
     world.cluster.server.goDown("silent");
     await world.pass(minuteMs);
@@ -125,7 +125,7 @@ for (const restarted of [false, true]) {
   });
 }
 
-test("a restore of the API server's store is noticed: what it undid is undone here, and what comes then is seen", async () => {
+test("a restored store of the API server is noticed: undone changes are undone here, and later ones are seen", async () => {
   const world = await started();
   const { cluster } = world;
   const { store } = cluster.server.registry;
@@ -150,7 +150,7 @@ test("a restore of the API server's store is noticed: what it undid is undone he
   assert.equal(world.nodeReady, "True");
 });
 
-test("a pod that the API server knows as ended runs never again, also when the runtime has nothing of it any more", async () => {
+test("a pod that has ended at the API server never runs again, even if the runtime has forgotten it", async () => {
   const world = await started();
   const command = behaviourCommand({ exitAfterMs: 1000, exitCode: 0, deaf: false, unstartable: false });
   const { metadata, spec } = clusterPod("over");

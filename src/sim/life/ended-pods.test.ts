@@ -5,7 +5,7 @@ import { behaviourCommand } from "../behaviour.ts";
 
 const minuteMs = 60_000;
 
-test("what a pod refers to is watched until it has ended, and neither after a change of it nor in the next life again", async () => {
+test("a pod's references are watched until it has ended, and not again after a change or a restart", async () => {
   const world = new ClusterScene();
   const { cluster, node } = world;
   const nothingIsWatched = async (): Promise<void> => {

@@ -12,7 +12,7 @@ function stubborn(name: string): Pod {
   return { ...pod, spec: { ...pod.spec, containers, terminationGracePeriodSeconds: 3600 } };
 }
 
-test("a forced deletion ends a pod at once, also one that was being stopped with its own grace", async () => {
+test("a forced deletion ends a pod at once, even while it is being stopped with its own grace period", async () => {
   for (const isEnding of [false, true]) {
     const world = new ClusterScene();
     world.cluster.want(stubborn("web"));

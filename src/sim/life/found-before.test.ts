@@ -10,7 +10,7 @@ import { SimRandom } from "../random.ts";
 import { RuntimeWorld } from "../runtime-world.ts";
 import { asStatic } from "./cluster.ts";
 
-test("a pod that an earlier life left goes when its successor waits for its name", async () => {
+test("an orphan of an earlier run is stopped when its successor waits for its name", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   node.add(podOf({ containers: [runs("c")] }, "uid-1"));
@@ -27,7 +27,7 @@ test("a pod that an earlier life left goes when its successor waits for its name
   assert.ok(gone <= begun, `one was gone at ${gone}, the other began at ${begun}`);
 });
 
-test("a job that has ended well is not restarted for a probe that it answered no more", async () => {
+test("a succeeded job is not restarted for a probe that failed at its end", async () => {
   const scene = new Scene();
   scene.faults.begin({ noEvents: true, eventLost: 1 }, 120_000);
   const containers = [500, 900, 1300, 1700].map((ms) => {
@@ -41,7 +41,7 @@ test("a job that has ended well is not restarted for a probe that it answered no
   assert.equal(scene.status()?.phase, "Succeeded");
 });
 
-test("the last run of a container stays on record while the next one is made", async () => {
+test("a container's last run stays recorded while its next instance is created", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const kept: boolean[] = [];
@@ -57,7 +57,7 @@ test("the last run of a container stays on record while the next one is made", a
   assert.equal((last?.state.terminated ?? last?.lastState.terminated)?.exitCode, 1);
 });
 
-test("a static pod that runs is no orphan while the disk is slow at a start", async () => {
+test("a running static pod is not an orphan while the disk is slow at the start", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const uid = "a".repeat(32);
@@ -73,7 +73,7 @@ test("a static pod that runs is no orphan while the disk is slow at a start", as
   assert.deepEqual(scene.entries("PodTerminating"), []);
 });
 
-test("a resize that failed and then waits for a container is not asked for again and again", async () => {
+test("a failed resize that waits for a container is not retried in a loop", async () => {
   const scene = new Scene();
   const withCpu = (cpu: string) => {
     const resources = { limits: { cpu }, requests: { cpu } };
@@ -88,7 +88,7 @@ test("a resize that failed and then waits for a container is not asked for again
   assert.equal(String(scene.world.running("uid-1", "a")?.resources?.cpuQuota), "20000");
 });
 
-test("a pod that comes back under its UID begins anew, whatever its predecessor had come to", async () => {
+test("a pod that returns with its UID starts over, whatever its predecessor's result", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   // No event reports in time that the first one is gone.
@@ -104,7 +104,7 @@ test("a pod that comes back under its UID begins anew, whatever its predecessor 
   assert.equal(scene.status()?.phase, "Running");
 });
 
-test("a pod that comes back under its UID while it is being stopped counts its restarts on, from the log that stays", async () => {
+test("a pod that returns with its UID while it is being stopped continues its restart count from the remaining log", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const pod = podOf({ terminationGracePeriodSeconds: 1, containers: [runs("c")] });
@@ -141,7 +141,7 @@ test("a pod that comes back under its UID while it is being stopped counts its r
   }
 });
 
-test("directories of a pod that runs stay while the runtime can't be asked about it", async () => {
+test("directories of a running pod stay while the runtime does not respond", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const volumes = [{ name: "data", emptyDir: {} }];

@@ -27,7 +27,7 @@ async function crowded(): Promise<Scene> {
   return scene;
 }
 
-test("what a pod waits for is not granted to a resize in the meantime", async () => {
+test("resources that a pod waits for are not granted to a resize meanwhile", async () => {
   const scene = await crowded();
   const quotas = (): string[] =>
     ["grows", "waits"].map((name) => String(scene.world.running(name, name)?.resources?.cpuQuota));
@@ -39,7 +39,7 @@ test("what a pod waits for is not granted to a resize in the meantime", async ()
   assert.deepEqual(quotas(), ["30000", "undefined"]);
 });
 
-test("a resize is granted as soon as nobody waits for its room any more", async () => {
+test("a resize is granted as soon as no pod waits for its resources", async () => {
   const scene = await crowded();
   await scene.pass(1000);
   assert.equal(scene.entries("ResizeStarted").length, 0);
@@ -61,14 +61,14 @@ async function comesBack(cpu: string, again: string): Promise<Scene> {
   return scene;
 }
 
-test("a pod that comes back under its UID finds its room, also with a resize that waits for room", async () => {
+test("a pod that returns with its UID gets its resources, also with a pending resize", async () => {
   const scene = await comesBack("500m", "500m");
   const quotas = ["back", "grows"].map((name) => String(scene.world.running(name, name)?.resources?.cpuQuota));
   assert.deepEqual(quotas, ["50000", "10000"]);
   assert.deepEqual(scene.entries("ResizeStarted"), []);
 });
 
-test("a pod that changes while its predecessor of the same UID ends gets more only when there is room", async () => {
+test("a pod that changes while its predecessor with the same UID ends gets more only if there is room", async () => {
   const scene = new Scene({ cpu: "1" });
   const { node, world } = scene;
   const quota = (): string => {
@@ -89,13 +89,13 @@ test("a pod that changes while its predecessor of the same UID ends gets more on
   assert.equal(quota(), "60000");
 });
 
-test("a pod that comes back under its UID and asks for more finds all of its room, also with a resize that waits for room", async () => {
+test("a pod that returns with its UID and requests more gets all its resources, also with a pending resize", async () => {
   const scene = await comesBack("100m", "600m");
   assert.deepEqual(scene.entries("ResizeStarted"), []);
   assert.equal(String(scene.world.running("back", "back")?.config.linux?.resources?.cpuQuota), "60000");
 });
 
-test("a resize that waits is granted as soon as a pod has ended, though that stays to be looked at", async () => {
+test("a pending resize is granted as soon as a pod has ended, although its record stays", async () => {
   const scene = new Scene({ cpu: "1" });
   const { node } = scene;
   const resources = { limits: { cpu: "800m" }, requests: { cpu: "800m" } };
@@ -134,7 +134,7 @@ async function madeLate(pod: Pod): Promise<Scene> {
   return scene;
 }
 
-test("a pod that comes back to a sandbox which the runtime made late with its earlier users gets another one", async () => {
+test("a pod that returns to a sandbox that the runtime created late, with another user namespace, gets a new one", async () => {
   const pod = withUsers("back");
   const scene = await madeLate(pod);
   const late = [...scene.world.sandboxes.keys()];
@@ -147,7 +147,7 @@ test("a pod that comes back to a sandbox which the runtime made late with its ea
   assert.ok(!scene.world.sandboxes.has(late[0] ?? ""));
 });
 
-test("a pod that comes back to a sandbox which the runtime made late has its cgroup, and is known to a next life", async () => {
+test("a pod that returns to a sandbox that the runtime created late has its cgroup, and is known to the next run", async () => {
   const pod = podOf({ containers: [runs("c")] }, "back", "back");
   const scene = await madeLate(pod);
   const late = [...scene.world.sandboxes.keys()];
@@ -161,7 +161,7 @@ test("a pod that comes back to a sandbox which the runtime made late has its cgr
   assert.equal((await keptSpec(scene.node.files, usualConfig.node, podUid("back")))?.spec.containers[0]?.name, "c");
 });
 
-test("a sandbox which the runtime made late, when its pod had ended, is stopped at once, and so before it is removed", async () => {
+test("a sandbox that the runtime created after its pod had ended is stopped at once, before it is removed", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   node.add(podOf({ restartPolicy: "Never", containers: [ends("job", 1000, 0)] }, "job", "job"));
@@ -180,7 +180,7 @@ test("a sandbox which the runtime made late, when its pod had ended, is stopped 
   assert.deepEqual(whats, ["StopPodSandbox", "RemovePodSandbox"]);
 });
 
-test("a pod whose deadline comes while a container starts again has not ended before that container has", async () => {
+test("a pod whose deadline passes while a container restarts has not ended before that container", async () => {
   for (let durationMs = 500; durationMs <= 1500; durationMs += 50) {
     const scene = new Scene();
     // Without events, relists are each second.
@@ -219,7 +219,7 @@ async function madeRoom(): Promise<Scene> {
   return scene;
 }
 
-test("a pod that made room for a critical one has failed, also after a restart: it holds nothing and does not run", async () => {
+test("a preempted pod has failed, also after a restart: it holds nothing and does not run", async () => {
   const scene = await madeRoom();
   const { node, world } = scene;
   const runsNow = (): string[] => ["yields", "critical", "next", "more"].filter((name) => world.running(name, name));
@@ -231,7 +231,7 @@ test("a pod that made room for a critical one has failed, also after a restart: 
   assert.deepEqual(runsNow(), ["critical", "next", "more"]);
 });
 
-test("a pod that made room for a critical one comes to life again when it is removed and comes back, also after a restart", async () => {
+test("a preempted pod runs again when it is removed and added, also after a restart", async () => {
   const scene = await madeRoom();
   const { node, world } = scene;
   node.remove("critical");
@@ -256,7 +256,7 @@ async function overBefore(over: Pod["spec"], next: Pod): Promise<Scene> {
   return scene;
 }
 
-test("a pod that was over before a restart is in nobody's way, and has nothing to give", async () => {
+test("a pod that had ended before a restart holds nothing, and cannot be preempted", async () => {
   const resources = { limits: { cpu: "800m" }, requests: { cpu: "800m" } };
   const job = { containers: [ends("job", 3000, 0, { resources })] };
   const failed = { initContainers: [ends("init", 3000, 1)], containers: [runs("c", { resources })] };
@@ -275,7 +275,7 @@ test("a pod that was over before a restart is in nobody's way, and has nothing t
   }
 });
 
-test("a pod is not over while a restart of its sidecar that is called off may still come to something", async () => {
+test("a pod has not ended while a canceled restart of its sidecar may still take effect", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const said: unknown[] = [];
@@ -295,7 +295,7 @@ test("a pod is not over while a restart of its sidecar that is called off may st
   assert.equal(scene.status()?.phase, "Failed");
 });
 
-test("why a pod is over is said also of one that lost its sandbox before a container that was made had been started", async () => {
+test("a pod reports why it ended even if it lost its sandbox before a created container was started", async () => {
   const scene = new Scene({ cpu: "1" });
   const { node, world } = scene;
   const critical = asking("critical", "600m");
@@ -314,7 +314,7 @@ test("why a pod is over is said also of one that lost its sandbox before a conta
   assert.deepEqual([scene.status("yields")?.phase, scene.status("yields")?.reason], ["Failed", "Preempting"]);
 });
 
-test("a pod that made room while the disk was full is over for the next life too, as soon as the disk has room", async () => {
+test("a pod preempted while the disk was full has ended for the next run, too, once the disk has space", async () => {
   const scene = new Scene({ cpu: "1" });
   const { node, world } = scene;
   const critical = asking("critical", "600m");
@@ -330,7 +330,7 @@ test("a pod that made room while the disk was full is over for the next life too
   assert.deepEqual([scene.status("yields")?.phase, scene.status("yields")?.reason], ["Failed", "Preempting"]);
 });
 
-test("a container whose stop fails is told to stop again after a pause, and at once when its definition changes", async () => {
+test("a failed stop of a container is retried after a pause, and at once when its definition changes", async () => {
   const scene = new Scene();
   const of = (image: string): Pod => podOf({ restartPolicy: "Always", containers: [runs("c", { image })] });
   scene.node.add(of("busybox"));
@@ -347,7 +347,7 @@ test("a container whose stop fails is told to stop again after a pause, and at o
   assert.equal(scene.world.running("uid-1", "c")?.config.image?.userSpecifiedImage, "busybox:3");
 });
 
-test("a pod that comes back over a restart does not get its host port from one that was let in meanwhile", async () => {
+test("a pod that returns after a restart does not get its host port from a pod admitted meanwhile", async () => {
   const scene = new Scene();
   const { node } = scene;
   const withPort = (name: string): Pod =>
@@ -371,7 +371,7 @@ test("a pod that comes back over a restart does not get its host port from one t
   assert.ok(scene.world.running("after", "after"));
 });
 
-test("a container that waits for an image that is not there runs as soon as it is to have another one", async () => {
+test("a container that waits for a missing image runs as soon as its spec has another one", async () => {
   const scene = new Scene();
   const of = (image: string): Pod => podOf({ restartPolicy: "Always", containers: [runs("c", { image })] });
   scene.node.add(of("missing:1"));
@@ -382,7 +382,7 @@ test("a container that waits for an image that is not there runs as soon as it i
   assert.equal(scene.at("started c").length, 1);
 });
 
-test("a volume whose object changes while it is being written gets what the object has become", async () => {
+test("a volume whose object changes during the write gets the new content", async () => {
   const scene = new Scene();
   const volumes = [{ name: "settings", configMap: { name: "settings" } }];
   const volumeMounts = [{ name: "settings", mountPath: "/settings" }];

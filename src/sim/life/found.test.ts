@@ -15,7 +15,7 @@ const withPort = (container: Container): Container => ({
   ports: [{ containerPort: 80, hostPort: 8000 }],
 });
 
-test("a host port stays with the pod that runs over a restart, whichever pod a source names first", async () => {
+test("a host port stays with the running pod over a restart, whichever pod a source reports first", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const first = podOf({ containers: [withPort(runs("c"))] }, "uid-1", "first");
@@ -35,7 +35,7 @@ test("a host port stays with the pod that runs over a restart, whichever pod a s
   assert.equal(world.running("uid-2", "c"), undefined);
 });
 
-test("a pod that is refused again while its refused predecessor of the same UID ends does not run", async () => {
+test("a pod that is rejected again while its rejected predecessor with the same UID ends does not run", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   node.add(podOf({ containers: [withPort(runs("c"))] }, "uid-1", "first"));
@@ -49,7 +49,7 @@ test("a pod that is refused again while its refused predecessor of the same UID 
   assert.equal(scene.status("uid-2")?.reason, "NodePorts");
 });
 
-test("a sidecar stops after the container that a called-off start has started in the meantime", async () => {
+test("a sidecar stops after the container that a canceled start has started meanwhile", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   using _watch = world.onChange(({ type, container }) => {
@@ -66,7 +66,7 @@ test("a sidecar stops after the container that a called-off start has started in
   );
 });
 
-test("a pod that starts over is not worked on by the start that this calls off", async () => {
+test("a canceled start no longer acts on the pod that starts over", async () => {
   const scene = new Scene();
   const restartPolicyRules = [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }];
   const upset = ends("c", 1000, 3, { restartPolicy: "Never", restartPolicyRules });
@@ -82,7 +82,7 @@ test("a pod that starts over is not worked on by the start that this calls off",
   }
 });
 
-test("a pod that comes back under its UID while it is being stopped runs again, once", async () => {
+test("a pod that returns with its UID while it is being stopped runs again, once", async () => {
   const scene = new Scene();
   const pod = podOf({ restartPolicy: "Never", terminationGracePeriodSeconds: 1, containers: [runs("c")] });
   scene.node.add(pod);
@@ -95,7 +95,7 @@ test("a pod that comes back under its UID while it is being stopped runs again, 
   assert.notEqual(scene.world.running("uid-1", "c"), undefined);
 });
 
-test("a pod that has come back under its UID gets other resources only when these are granted", async () => {
+test("a pod that has returned with its UID gets other resources only when they are granted", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const asking = (cpu: string) =>
@@ -117,7 +117,7 @@ test("a pod that has come back under its UID gets other resources only when thes
   assert.equal(scene.entries("ResizeStarted").length, 1);
 });
 
-test("nothing is taken from a pod that nobody wants while it runs and can't be looked at", async () => {
+test("an orphan loses nothing while it runs and cannot be inspected", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const directory = "/var/lib/kubelet/pods/uid-1";
@@ -139,7 +139,7 @@ test("nothing is taken from a pod that nobody wants while it runs and can't be l
   assert.equal(world.sandboxes.size, 0);
 });
 
-test("what changes as soon as a pod has its sandbox makes no second one", async () => {
+test("a change right after the sandbox's creation creates no second one", async () => {
   const scene = new Scene();
   const { node, world, clock } = scene;
   const pod = podOf({ containers: [runs("a"), runs("b")] });
@@ -156,7 +156,7 @@ test("what changes as soon as a pod has its sandbox makes no second one", async 
   assert.equal(scene.status()?.phase, "Running");
 });
 
-test("a pod that shrinks while it starts never has less than its container", async () => {
+test("a pod whose resources shrink during its start never has less than its container", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const withCpu = (cpu: string) =>
@@ -177,7 +177,7 @@ test("a pod that shrinks while it starts never has less than its container", asy
   assert.equal(String(quotas()), "10000,10000");
 });
 
-test("a pod that goes while it waits for its name is said to be done with", async () => {
+test("a pod removed while it waits for its name is reported as finished", async () => {
   const scene = new Scene();
   const { node } = scene;
   node.add(podOf({ containers: [runs("c")] }, "uid-1"));
@@ -189,7 +189,7 @@ test("a pod that goes while it waits for its name is said to be done with", asyn
   assert.deepEqual(told, ["PodWaits", "PodTerminating", "PodFinished"]);
 });
 
-test("a sidecar stops after the container that was being started when its pod had to go", async () => {
+test("a sidecar stops after the container that was being started when its pod was removed", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const late = ends("late", 20_000, 1, { restartPolicy: "Always" });
@@ -208,7 +208,7 @@ test("a sidecar stops after the container that was being started when its pod ha
   assert.ok(ended <= began, `late ended at ${ended}, side stopped at ${began}`);
 });
 
-test("a pod that shrinks while the hook of a container goes on never has less than that has", async () => {
+test("a pod whose resources shrink during a container's hook never has less than the container", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const postStart = { exec: { command: hookCommand({ kind: "postStart", exitCode: 0, durationMs: 5000 }) } };
@@ -228,7 +228,7 @@ test("a pod that shrinks while the hook of a container goes on never has less th
   assert.equal(String(world.running("uid-1", "b")?.resources?.cpuQuota), "10000");
 });
 
-test("a static pod that has failed is not pending again after a restart", async () => {
+test("a failed static pod is not pending again after a restart", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const containers = [ends("ended", 1000, 3), runs("never", { image: "missing:1" })];
@@ -243,7 +243,7 @@ test("a static pod that has failed is not pending again after a restart", async 
   assert.deepEqual(phases, ["Pending", "Failed", "Failed"]);
 });
 
-test("a pod that comes back under its UID keeps its host port from one that came while it was ending", async () => {
+test("a pod that returns with its UID keeps its host port from a pod that was added while it was ending", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const first = podOf({ containers: [withPort(runs("c"))] }, "uid-1", "first");
@@ -258,7 +258,7 @@ test("a pod that comes back under its UID keeps its host port from one that came
   assert.equal(scene.status("uid-2")?.reason, "NodePorts");
 });
 
-test("a container that has come to run while what was granted was being written is not started once more", async () => {
+test("a container that started while allocations were being written is not started again", async () => {
   const scene = new Scene();
   const { node, world, clock } = scene;
   const write = node.files.write.bind(node.files);
@@ -276,7 +276,7 @@ test("a container that has come to run while what was granted was being written 
   assert.equal(made.length, 1);
 });
 
-test("a host port stays with the pod that runs when manifests are read late after a restart", async () => {
+test("a host port stays with the running pod when manifests are read late after a restart", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const [first, second] = ["1", "2"].map((uid) => podOf({ containers: [withPort(runs("c"))] }, `uid-${uid}`, uid));
@@ -296,7 +296,7 @@ test("a host port stays with the pod that runs when manifests are read late afte
   assert.equal(world.running("uid-2", "c"), undefined);
 });
 
-test("a host port stays with the static pod that runs, whichever manifest comes first after a restart", async () => {
+test("a host port stays with the running static pod, whichever manifest is read first after a restart", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const [first, second] = ["a", "b"].map((letter) =>
@@ -319,7 +319,7 @@ test("a host port stays with the static pod that runs, whichever manifest comes 
   assert.equal(world.running(second.metadata.uid, "c"), undefined);
 });
 
-test("a pod that was refused gets what its manifest asks for when it is let in, not what it asked for then", async () => {
+test("a rejected pod is allocated its present manifest when it is admitted, not its earlier one", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   const asking = (milli: number): Container =>
@@ -339,7 +339,7 @@ test("a pod that was refused gets what its manifest asks for when it is let in, 
   assert.deepEqual(scene.entries("ResizeStarted"), []);
 });
 
-test("what a slow disk takes at a pod's end is part of its grace", async () => {
+test("a slow disk at a pod's end counts into its grace period", async () => {
   const scene = new Scene();
   const { node } = scene;
   const preStop = { exec: { command: hookCommand({ kind: "preStop", exitCode: 0, durationMs: 4000 }) } };
@@ -354,7 +354,7 @@ test("what a slow disk takes at a pod's end is part of its grace", async () => {
   assert.ok(killedMs - beganMs <= 21_000, `killed after ${killedMs - beganMs} ms`);
 });
 
-test("a volume that could not be updated for want of space is tried again soon, not only at the next full look", async () => {
+test("a volume update that failed on a full disk is retried soon, not only at the next full sync", async () => {
   const scene = new Scene();
   const { node } = scene;
   const settings = { name: "settings", configMap: { name: "settings" } };

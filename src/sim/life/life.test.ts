@@ -13,7 +13,7 @@ describe("a node in the simulator", () => {
     for (let seed = 1; seed <= 8; seed++) assert.deepEqual((await runLife(seed)).problems, [], `seed ${seed}`);
   });
 
-  test("a step that is left out leaves the others as they are", async () => {
+  test("omitting a step does not change the others", async () => {
     const [whole, part] = [await runLife(7), await runLife(7, { steps: [0, 2] })];
     assert.deepEqual(
       part.plan,
@@ -22,7 +22,7 @@ describe("a node in the simulator", () => {
     assert.ok(part.entries.length > 0 && part.entries.length < whole.entries.length);
   });
 
-  test("plans have every kind of step, and pods are such as a source would take", () => {
+  test("plans have every kind of step, and valid pods", () => {
     const kinds = new Set<string>();
     for (let seed = 1; seed <= 300; seed++) {
       const plan = drawPlan(seed);

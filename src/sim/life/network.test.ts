@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 
-test("pods wait for the runtime's network, those on the node's do not, and start as soon as it is up", async () => {
+test("pods wait for the runtime's network except those with host network, and start as soon as it is ready", async () => {
   const scene = new ClusterScene();
   const { cluster, changes } = scene;
   const onHost = clusterPod("on-host");

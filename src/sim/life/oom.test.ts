@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 
-test("processes that the kernel kills for want of memory are told as Events of their pod, and of the node when it had none", async () => {
+test("OOM kills are Events of their pod, and of the node when it was out of memory", async () => {
   const scene = new ClusterScene();
   const { cluster, node } = scene;
   cluster.want(clusterPod("web"));

@@ -7,7 +7,7 @@ import { CriError } from "../../ports/cri.ts";
 import { ContainerMetadataSchema } from "../../ports/gen/runtime/v1/api_pb.js";
 import { crioWays, usualWays } from "../runtime-ways.ts";
 
-test("a container whose creation times out is asked for again with the same restart count, whatever the runtime's ways", async () => {
+test("a container whose creation times out is created again with the same restart count, whatever the runtime", async () => {
   for (const ways of [usualWays, crioWays]) {
     const scene = new Scene({}, ways);
     scene.node.add(podOf({ containers: [runs("app")] }));
@@ -24,7 +24,7 @@ test("a container whose creation times out is asked for again with the same rest
   }
 });
 
-test("what failed for want of the runtime is done as soon as that answers again", async () => {
+test("actions that failed without the runtime are retried as soon as it responds", async () => {
   const scene = new Scene();
   const { node, world } = scene;
   node.add(podOf({ containers: [runs("goes")], terminationGracePeriodSeconds: 1 }, "uid-2", "other"));
@@ -39,7 +39,7 @@ test("what failed for want of the runtime is done as soon as that answers again"
   assert.equal(world.running("uid-2", "goes"), undefined);
 });
 
-test("a runtime that is back before a listing finds it away is noticed by what failed", async () => {
+test("a runtime that returns before a listing has failed is noticed by the failed actions", async () => {
   for (const afterMs of [150, 260, 400, 450]) {
     const scene = new Scene();
     const { node, world } = scene;
@@ -53,7 +53,7 @@ test("a runtime that is back before a listing finds it away is noticed by what f
   }
 });
 
-test("a runtime that is there for listings alone is not asked again and again", async () => {
+test("a runtime that only answers listings causes no retry loop", async () => {
   const scene = new Scene();
   scene.node.add(podOf({ containers: [runs("app")] }));
   await scene.pass(1000);
@@ -64,7 +64,7 @@ test("a runtime that is there for listings alone is not asked again and again", 
   assert.ok(tries > 7 && tries < 20, `${tries} tries`);
 });
 
-test("a runtime that forgets resizes when it starts again changes nothing: what the cgroup holds is told", async () => {
+test("a runtime that forgets resizes over its restart changes nothing: the cgroup's values are reported", async () => {
   const scene = new Scene({}, crioWays);
   const { node, world } = scene;
   const asking = (cpu: string, memory: string) => {
@@ -98,7 +98,7 @@ test("a runtime that forgets resizes when it starts again changes nothing: what 
   assert.equal(scene.status()?.containerStatuses?.[0]?.resources?.limits?.["memory"], "256Mi");
 });
 
-test("a static pod that goes while it is being created is Pending to its end, unless it ran", async () => {
+test("a static pod removed during its creation stays Pending to its end, unless it ran", async () => {
   const metadata = { annotations: { "kubernetes.io/config.source": "file" } };
   let before = 0;
   for (const ways of [usualWays, crioWays]) {
@@ -119,7 +119,7 @@ test("a static pod that goes while it is being created is Pending to its end, un
   assert.ok(before > 10, `${before} went before they ran`);
 });
 
-test("a container that the runtime takes minutes to create holds up the end of its pod for 10 s", async () => {
+test("a container whose creation takes minutes delays the end of its pod for 10 s", async () => {
   for (const ways of [usualWays, crioWays]) {
     const scene = new Scene({}, ways);
     scene.node.add(podOf({ containers: [runs("app")], terminationGracePeriodSeconds: 3 }));
@@ -139,7 +139,7 @@ test("a container that the runtime takes minutes to create holds up the end of i
   }
 });
 
-test("what was made and never started is removed before its sandbox is stopped, which a runtime may take minutes for", async () => {
+test("a created container that never started is removed before its sandbox is stopped, which may take minutes", async () => {
   for (const ways of [usualWays, crioWays]) {
     const scene = new Scene({}, ways);
     const { node, world } = scene;
@@ -166,7 +166,7 @@ test("what was made and never started is removed before its sandbox is stopped, 
   }
 });
 
-test("a container of a request from before its pod was resized gets what the pod was granted since", async () => {
+test("a container from a request before its pod's resize gets the pod's new allocation", async () => {
   const withCpu = (cpu: string) => {
     const resources = { limits: { cpu }, requests: { cpu } };
     return podOf({ containers: [runs("app", { resources })] });

@@ -45,7 +45,7 @@ describe("a node that runs restartable init containers reboots", () => {
   }
 
   for (const restart of [true, false]) {
-    test(`its pod is Pending until it is initialised again, ${restart ? "after a restart" : "in the same life"}`, async () => {
+    test(`makes its pod Pending until that is initialized again, ${restart ? "after a restart" : "in the same run"}`, async () => {
       const scene = await rebooted(restart);
       const seen: string[] = [];
       for (let tenths = 0; tenths < 600; tenths++) {
@@ -63,7 +63,7 @@ describe("a node that runs restartable init containers reboots", () => {
     });
   }
 
-  test("its containers run again in the order of the spec", async () => {
+  test("restarts its containers in the order of the spec", async () => {
     const scene = await rebooted(true);
     await scene.pass(60_000);
     const names = ["init-1", "restartable-init-2", "init-3", "regular-1"];
@@ -78,7 +78,7 @@ describe("a node that runs restartable init containers reboots", () => {
   });
 });
 
-test("a pod without init containers stays Running when its sandbox is made anew", async () => {
+test("a pod without init containers stays Running when its sandbox is recreated", async () => {
   const scene = new Scene();
   scene.node.add(podOf({ containers: [runs("c")] }));
   await scene.pass(10_000);
@@ -91,7 +91,7 @@ test("a pod without init containers stays Running when its sandbox is made anew"
 describe("a container whose preStop hook takes 50 s", () => {
   const slow = (more: Partial<Container> = {}): Container => runs("app", { lifecycle: preStop(50_000), ...more });
 
-  test("is said to be killed before that begins, once, however it comes to its end", async () => {
+  test("is reported as being killed before the hook starts, once, whatever ends it", async () => {
     const livenessProbe = failingAfter("app", "liveness", 10_000);
     for (const [what, container] of [
       ["deleted", slow()],
@@ -113,7 +113,7 @@ describe("a container whose preStop hook takes 50 s", () => {
     }
   });
 
-  test("keeps its sidecar waiting, of which is said at once that it is to stop", async () => {
+  test("delays its sidecar's stop, which is reported at once", async () => {
     const scene = new Scene();
     scene.node.add(
       podOf({ terminationGracePeriodSeconds: 60, initContainers: [runs("side", sidecar)], containers: [slow()] }),
@@ -134,7 +134,7 @@ describe("a pod whose last container is stopped for good, with a preStop hook of
 
   for (const restartPolicy of ["Never", "OnFailure", "Always"] as const) {
     const isOver = restartPolicy === "Never";
-    test(`${isOver ? "does not look" : "looks"} after its sidecars meanwhile under ${restartPolicy}`, async () => {
+    test(`${isOver ? "neither probes nor restarts" : "probes and restarts"} its sidecars meanwhile under ${restartPolicy}`, async () => {
       const scene = new Scene();
       scene.node.add(
         podOf({ restartPolicy, terminationGracePeriodSeconds: 100, initContainers: [sick], containers: [dying] }),
@@ -150,7 +150,7 @@ describe("a pod whose last container is stopped for good, with a preStop hook of
     });
   }
 
-  test("goes on asking whether it is ready, as upstream does", async () => {
+  test("keeps probing its readiness, as upstream", async () => {
     const scene = new Scene();
     const path = healthPath("uid-1", "side", "readiness", undefined);
     const readinessProbe = { httpGet: { port: 80, path }, periodSeconds: 1 };
@@ -168,7 +168,7 @@ describe("a pod whose last container is stopped for good, with a preStop hook of
     assert.ok(probesOf(scene, hookMs) > 20);
   });
 
-  test("is over when both of its containers are, the second being stopped while the first still is", async () => {
+  test("ends with both containers, the second being stopped during the first one's stop", async () => {
     const scene = new Scene();
     const second = runs("second", { livenessProbe: failingAfter("second", "liveness", 20_000) });
     scene.node.add(
@@ -188,7 +188,7 @@ describe("a pod whose last container is stopped for good, with a preStop hook of
     assert.equal(scene.status()?.phase, "Failed");
   });
 
-  test("gives it the time that its probe says, and the sidecar the pod's", async () => {
+  test("gives it its probe's grace period, and the sidecar the pod's", async () => {
     const scene = new Scene();
     const livenessProbe = { ...failingAfter("app", "liveness", 10_000), terminationGracePeriodSeconds: 5 };
     scene.node.add(

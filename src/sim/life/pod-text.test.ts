@@ -20,7 +20,7 @@ const pod: Pod = {
 };
 
 describe("a pod in a report", () => {
-  test("is told without what nearly all pods have", () => {
+  test("is described without common features", () => {
     assert.deepEqual(podText(pod).split("\n"), [
       "web (uid-1): restartPolicy Never, volumes [{name disk, emptyDir {}}]",
       "init container i0: sim exit 0 10, image busybox",
@@ -29,7 +29,7 @@ describe("a pod in a report", () => {
     ]);
   });
 
-  test("that changes is told by what is different", () => {
+  test("is described by its differences after a change", () => {
     const [first, second] = pod.spec.containers;
     assert.ok(first && second);
     const containers = [

@@ -9,7 +9,7 @@ const told = (scene: Scene, uid: string): readonly (string | undefined)[] => {
   const { phase, reason } = scene.status(uid) ?? {};
   return [phase, reason];
 };
-test("pressure keeps new pods away, touches none that runs, also over a restart, and passes", async () => {
+test("pressure rejects new pods and spares running ones, also over a restart, until it ends", async () => {
   const scene = new Scene();
   scene.node.add(wanted("early"));
   await scene.pass(10_000);

@@ -4,7 +4,7 @@ import { podUid } from "../../base/ids.ts";
 import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import { askRetry } from "./user-requests.ts";
 
-test("a container in crash-loop back-off is started at once when somebody asks, and waits longer after its next end", async () => {
+test("a container in crash-loop back-off starts at once on request, and waits longer after its next exit", async () => {
   const scene = new Scene();
   scene.node.add(podOf({ containers: [ends("crash", 1000, 1)] }));
   await scene.pass(5000);
@@ -18,7 +18,7 @@ test("a container in crash-loop back-off is started at once when somebody asks, 
   assert.equal(scene.at("started crash").length, 4);
 });
 
-test("an image whose pull waits for a back-off is pulled at once when somebody asks", async () => {
+test("an image pull in back-off starts at once on request", async () => {
   const scene = new Scene();
   scene.node.add(podOf({ containers: [runs("web", { image: "missing:1" })] }));
   await scene.pass(60_000);

@@ -138,7 +138,7 @@ class LicenceScene extends Scene {
   }
 }
 
-test("a room of its own admits, edits containers, holds something of the node and ends pods, over a restart too", async () => {
+test("an additional room admits pods, edits containers, holds resources and ends pods, also over a restart", async () => {
   const scene = new LicenceScene(1);
   scene.add("first");
   await scene.pass(10_000);
@@ -168,7 +168,7 @@ test("a room of its own admits, edits containers, holds something of the node an
   assert.deepEqual(scene.counted("example_licences_revoked_total"), ["1"]);
 });
 
-test("what a pod held of a room goes with the pod that an earlier life left", async () => {
+test("an orphan's holdings of a room are released with it", async () => {
   const scene = new LicenceScene(2);
   scene.add("first");
   await scene.pass(10_000);
@@ -179,7 +179,7 @@ test("what a pod held of a room goes with the pod that an earlier life left", as
   assert.deepEqual([scene.node.pods().length, await scene.lent()], [0, []]);
 });
 
-test("what a room says is wrong with the node keeps it from being ready, and is told at once", async () => {
+test("a room's problem makes the node NotReady, and is reported at once", async () => {
   const changes = new Emitter();
   let problem: string | undefined;
   const node = {

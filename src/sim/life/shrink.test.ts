@@ -4,7 +4,7 @@ import { shrink } from "./shrink.ts";
 
 const all = Array.from({ length: 20 }, (_, index) => index);
 
-test("what a failure does not need is left out, steps and features", async () => {
+test("steps and features that a failure does not need are removed", async () => {
   const fails = async ({ steps, without }: { steps: readonly number[]; without: readonly string[] }) =>
     steps.includes(3) && steps.includes(17) && !without.includes("probes");
   const { steps, without, tries } = await shrink(all, ["hooks", "probes", "volumes"], fails, () => true);
@@ -13,7 +13,7 @@ test("what a failure does not need is left out, steps and features", async () =>
   assert.ok(tries < 100);
 });
 
-test("it ends after so many tries, with what fails", async () => {
+test("shrinking ends after a number of attempts, with a failing plan", async () => {
   const { steps, tries } = await shrink(
     all,
     ["hooks"],

@@ -55,7 +55,7 @@ test("a static pod whose manifest went while podwright was down stops without th
   assert.deepEqual([world.runs("uid-old"), world.runs("uid-calm")], [false, true]);
 });
 
-test("the mirror pod of a static pod goes, or becomes another's, when that has stopped", async () => {
+test("a static pod's mirror pod is deleted or replaced when the pod has stopped", async () => {
   const world = new ClusterScene();
   const { cluster, node } = world;
   const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: true, unstartable: false });
@@ -85,7 +85,7 @@ test("the mirror pod of a static pod goes, or becomes another's, when that has s
   assert.deepEqual([world.runs("uid-2"), mirrored()], [false, []]);
 });
 
-test("a static pod waits for a pod of the API server that has its name, and says so; no restart turns that round", async () => {
+test("a static pod waits for an API server's pod with its name, and reports it; a restart does not change their order", async () => {
   const world = new ClusterScene();
   const { cluster, node } = world;
   cluster.want(clusterPod("taken"));
@@ -137,7 +137,7 @@ function phaseAndReason({ cluster }: ClusterScene): unknown[] {
   return [phase, reason];
 }
 
-test("a pod of the API server whose name a static pod has says so, and can be deleted", async () => {
+test("an API server's pod with the name of a static pod reports it, and can be deleted", async () => {
   const world = await withTakenName();
   assert.deepEqual(phaseAndReason(world), ["Pending", "NameTaken"]);
   assert.deepEqual(world.events("uid-taken"), [
@@ -150,7 +150,7 @@ test("a pod of the API server whose name a static pod has says so, and can be de
   assert.deepEqual(world.told("uid-static"), ["Running", "True", 0]);
 });
 
-test("a pod of the API server whose name a static pod has starts when that is gone", async () => {
+test("an API server's pod with the name of a static pod starts when that is removed", async () => {
   const world = await withTakenName();
   world.cluster.delete("uid-static");
   world.node.staticsChanged();

@@ -16,8 +16,8 @@ const happenings: readonly Happening[] = [
 ];
 const problem = { rule: "back-off", detail: "uid-0/c0 restarted 776.5754 ms after 0.25 of all", atMs: 3000.7 };
 
-describe("what is told of a simulated life", () => {
-  test("up to a problem, of its pod, with times in whole milliseconds", () => {
+describe("the timeline of a simulated life", () => {
+  test("shows its pod up to a problem, with times in whole milliseconds", () => {
     assert.deepEqual(timeline(7, happenings, [problem], problem).split("\n"), [
       "seed 7",
       "        0 a life begins",
@@ -32,11 +32,11 @@ describe("what is told of a simulated life", () => {
     ]);
   });
 
-  test("without a problem everything", () => {
+  test("shows everything without a problem", () => {
     assert.equal(timeline(7, happenings, []).split("\n").length, happenings.length + 2);
   });
 
-  test("what each step did, at once and later", () => {
+  test("shows the effects of each step, immediate and later ones", () => {
     const step = { atMs: 1000, kind: "addPod", seed: 1 } as const;
     assert.deepEqual(
       stepLines(
@@ -56,7 +56,7 @@ describe("what is told of a simulated life", () => {
     );
   });
 
-  test("which faults struck until then", () => {
+  test("shows the faults until then", () => {
     assert.deepEqual(faultLines(happenings, 3000), ["call failed, 2 times, from 1500 to 2500 ms"]);
     assert.deepEqual(faultLines(happenings, 2000), ["call failed, at 1500 ms"]);
   });

@@ -26,14 +26,14 @@ async function waitsAfterJump(aliveMs: number): Promise<{ waitMs: number; proble
   return { waitMs: startedMs - exitedMs, problems };
 }
 
-describe("a wall clock that goes back just after a restart was decided", () => {
-  test("delays nothing, in the next run, that ran for long enough", async () => {
+describe("a wall clock set back just after a restart was decided", () => {
+  test("does not delay, in the next run, containers that ran for long enough", async () => {
     const { waitMs, problems } = await waitsAfterJump(10_000);
     assert.ok(waitMs < 5000, `${waitMs} ms`);
     assert.deepEqual(problems, []);
   });
 
-  test("is no fault of podwright's if it was killed before it could record that", async () => {
+  test("is not podwright's fault if it was killed before it could record that", async () => {
     const { waitMs, problems } = await waitsAfterJump(0);
     assert.ok(waitMs >= 10_000 && waitMs < 15_000, `${waitMs} ms`);
     assert.deepEqual(problems, []);

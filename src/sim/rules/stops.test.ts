@@ -23,7 +23,7 @@ async function endOf(graceSeconds: number, hookMs: number): Promise<{ stop: SimE
   return { stop, problems };
 }
 
-test("for a container that ends with its pod for its probe, the hook counts into the probe's grace period", async () => {
+test("if a probe ends the container with its pod, the hook counts into the probe's grace period", async () => {
   for (const [graceSeconds, hookMs, restSeconds] of [
     [7, 4195, 3],
     [6, 27_975, 2],
