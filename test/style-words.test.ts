@@ -44,7 +44,17 @@ describe("the rule for plain words", () => {
       "1: plain words: “made anew”",
     ]);
   });
+  it("catches them in any form", () => {
+    const forms = [
+      "It goes on waiting.",
+      "They went on where they were.",
+      "Pods that were let in",
+      "a pod is told at once",
+    ];
+    for (const form of forms) assert.equal(inFile(`// ${form}\n`).length, 1, form);
+  });
   it("lets the field's words pass", () => {
-    assert.deepEqual(inFile("// The sandbox is recreated, and OOM kills will not be reported.\n"), []);
+    const words = "The sandbox is recreated, and OOM kills will not be reported. It goes on. A pod lets another in.";
+    assert.deepEqual(inFile(`// ${words}\n`), []);
   });
 });

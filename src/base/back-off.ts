@@ -69,7 +69,7 @@ export class BackOff {
     return entry === undefined ? undefined : entry.lastUpdateMs + entry.delayMs;
   }
 
-  /** Forgets the keys that have expired and returns them; to be called now and then, so that the map stays small. */
+  /** Forgets expired keys and returns them. Call it periodically to keep the map small. */
   gc(nowMs: number): string[] {
     const expired = [...this.#entries.keys()].filter((key) => this.#live(key, nowMs) === undefined);
     for (const key of expired) this.#entries.delete(key);

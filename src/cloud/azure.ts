@@ -47,7 +47,7 @@ export class AzureMetadata implements CloudProvider {
     return checkedInstance({
       providerId: `azure://${compute.resourceId}`,
       instanceType: compute.vmSize ?? "",
-      // As Azure's cloud provider: without zones, what fails together is told by the fault domain.
+      // As Azure's cloud provider: without zones, the fault domain is what fails together.
       zone: compute.zone ? `${region}-${compute.zone}` : (compute.platformFaultDomain ?? ""),
       region,
       addresses: addresses.filter(({ address }) => address !== ""),

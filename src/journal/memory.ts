@@ -135,7 +135,7 @@ export class JournalMemory {
     this.#entries.delete(seq);
     this.#bytes -= stored.bytes;
     // Each removal subtracts what its entry added.
-    invariant("the journal holds no less than nothing", this.#bytes >= 0, () => `${this.#bytes} bytes`);
+    invariant("the journal's size is not negative", this.#bytes >= 0, () => `${this.#bytes} bytes`);
     const uid = stored.entry.pod?.uid ?? "";
     const seqs = this.#byPod.get(uid);
     seqs?.delete(seq);

@@ -24,7 +24,7 @@ import type { Manager } from "./manager.ts";
 export interface Room extends Manager {
   /** Has its say in admission after the kubelet's own handlers. */
   readonly admit?: AdmissionHandler;
-  /** Reserves what a pod that was let in needs. Called again when the pod changes, and when it comes back under its UID. */
+  /** Reserves an admitted pod's needs. Called again when the pod changes, and when it comes back under its UID. */
   reserve?(pod: Pod, cause: Cause): void;
   /** Gives containers what is beyond their spec. */
   readonly resources?: ResourceManager;

@@ -20,7 +20,7 @@ export class ResizeMetrics {
   readonly #now: () => number;
   /** Pods as they were last wanted, by UID. */
   readonly #wanted = new Map<PodUid, Pod>();
-  /** UIDs of pods that were told to wait. */
+  /** UIDs of pods whose resize was deferred. */
   readonly #deferred = new Set<PodUid>();
   /** When a resize was granted, by UID. */
   readonly #granted = new Map<PodUid, number>();

@@ -107,7 +107,7 @@ export function cloudPatch(
 ): object | undefined {
   if (cloud === undefined) return undefined;
   const metadata = metadataPatch(found, { labels: described({ ...cloud.labels, ...given }), annotations: {} });
-  // An id is for ever.
+  // An ID is permanent.
   const isNew = (found.spec?.providerID ?? "") === "";
   if (metadata === undefined && !isNew) return undefined;
   return {

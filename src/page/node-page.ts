@@ -36,7 +36,7 @@ export interface NodePageDependencies {
 const maxStreams = 16;
 /** Journal entries come in bursts: how long to wait for the rest of one. */
 const burstMs = 150;
-/** What no journal entry tells of (probes that go on as before, the age of a listing) is looked at so often. */
+/** Poll interval of what has no journal entries (probes without changes, the age of a listing). */
 const lookMs = 2000;
 /** Pods' gauges are collected for so long after the last page was closed. */
 const interestMs = 15 * 60_000;

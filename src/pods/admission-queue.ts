@@ -150,7 +150,7 @@ export class AdmissionQueue {
     const { workers } = this.#deps;
     const id = podUid(uid);
     const isCounted = workers.get(id) !== undefined || workers.returning(id) !== undefined;
-    invariant("a pod that is let in is counted at once", isCounted, () => uid);
+    invariant("an admitted pod is counted at once", isCounted, () => uid);
   }
 
   /** The scheduler may know newer labels than this node: refresh them once before a rejection. */

@@ -22,7 +22,7 @@ const Content = z.object({
   backOff: z.array(
     z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int(), startsOver: z.string().optional() }),
   ),
-  /** It was told to stop, and never runs again. */
+  /** Its stop was requested; it never runs again. */
   ends: z.boolean().optional(),
   /** Why it ended, if it must not run again. */
   end: z
@@ -192,7 +192,7 @@ function isOfApi({ metadata }: Pod): boolean {
   return metadata.annotations?.[Annotation.configSource] === "api";
 }
 
-/** Whether an earlier run was told to stop the pod; true also if that cannot be read. */
+/** Whether the pod's stop was requested in an earlier run; true also if that cannot be read. */
 export async function hasEnded(from: Omit<CheckpointDependencies, "log">, uid: PodUid): Promise<boolean> {
   try {
     return (await readContent(from, uid))?.ends === true;

@@ -74,7 +74,7 @@ export interface Files {
   chown(path: string, uid: number, gid: number): Promise<void>;
   /**
    * Calls `onChange` soon after something in the directory changed (inotify). Only a hint: changes may be merged or
-   * missed, so the caller re-reads now and then. `onError` when watching ended.
+   * missed, so the caller also re-reads periodically. `onError` when watching ended.
    */
   watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable;
   /**

@@ -17,7 +17,7 @@ export interface AbandonedTaskDeps {
 /**
  * The same runtime, only that every container of it can be removed. When a client that had a container started goes
  * away at the wrong moment (podwright is killed), containerd calls the start failed and keeps the task that it had made
- * already: its CRI says that the container has ended and refuses for ever to remove it ("cannot delete running task",
+ * already: its CRI says that the container has ended and refuses forever to remove it ("cannot delete running task",
  * containerd issue 11037). containerd's own client can take the task away.
  */
 export function removingAbandonedTasks(cri: Cri, { processes, log, ctr, socket }: AbandonedTaskDeps): Cri {

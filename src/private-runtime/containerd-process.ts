@@ -58,7 +58,7 @@ export async function endContainerd(
 
 /**
  * Ends the shims of a containerd that has ended and had no sandbox: containerd 2 forgets the shim of a sandbox whose
- * first process died by itself, and that shim would live for ever (https://github.com/containerd/containerd/issues/10421).
+ * first process died by itself, and that shim would live forever (https://github.com/containerd/containerd/issues/10421).
  */
 export async function endShims(processes: Processes, layout: RuntimeLayout): Promise<void> {
   for (const pid of await findShims(processes, layout)) processes.kill(pid, "SIGKILL");

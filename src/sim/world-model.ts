@@ -9,7 +9,7 @@ export interface SimSandbox {
   /** Empty when the network plugin assigned none. */
   readonly ip: string;
   ready: boolean;
-  /** It was told to stop. One that died by itself keeps its network until then. */
+  /** It was stopped on request. One that died by itself keeps its network until then. */
   released: boolean;
 }
 

@@ -40,9 +40,12 @@ function isTemplate(text: string, name: string): boolean {
 /** Phrases that read as translated, with the field's terms. */
 const phrases: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bnobody tells\b/gi, "say what is not reported: OOM kills will not be reported"],
-  [/\b(?:is|are) told (?:that|of|how|what|which|when|whether|so|to)\b/gi, "name the verb: receives, learns, reports"],
+  [
+    /\b(?:is|are|was|were) told (?:that|of|how|what|which|when|whether|so|to|with|at|all)\b/gi,
+    "name the verb: receives, learns, reports",
+  ],
   [/(?<!const )\bwhat of\b/gi, "name the noun: which part of"],
-  [/\b(?:goes|go|went) on running\b/gi, "keeps running"],
+  [/\b(?:goes|go|went) on (?:\w+ing|as|where|with|without)\b/gi, "keeps running, continues"],
   [/\bgot on with\b/gi, "progressed"],
   [/\bmakes? [\w' ]{1,30} anew\b/gi, "recreates, reopens, repeats"],
   [/\bmade anew\b/gi, "recreated"],
@@ -57,8 +60,17 @@ const phrases: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bis none of\b/gi, "is not a"],
   [/\bof its liking\b/gi, "any"],
   [/\bfor want of\b/gi, "out of memory; without"],
-  [/\bnow and then only\b/gi, "polled"],
+  [/\bnow and then\b/gi, "periodically, sometimes"],
   [/\bcan't be had\b/gi, "cannot get"],
+  [/\b(?:is|are|was|were) let in\b/gi, "is admitted"],
+  [/\b(?:is|are) warned of\b/gi, "is a warning"],
+  [/\bcounts? for nothing\b/gi, "is ignored"],
+  [/\bin silence\b/gi, "silently"],
+  [/\bfor ever\b/gi, "forever"],
+  [/\bby and by\b/gi, "later"],
+  [/\b(?:less|more) than nothing\b/gi, "negative, positive"],
+  [/\bhears? of\b/gi, "learns of, receives"],
+  [/\bstays? said\b/gi, "stays reported"],
 ];
 
 /** Finds {@link phrases} in texts and comments. */

@@ -37,7 +37,7 @@ export const volumeMeanings = {
   UnstageVolume: { means: "A CSI driver takes a volume away from the node (NodeUnstageVolume) after its last pod." },
   RepublishVolume: {
     means:
-      "A CSI volume is published again: to confirm it after a restart, or because its driver wants that now and then.",
+      "A CSI volume is published again: to confirm it after a restart, or because its driver requests that periodically.",
     remedy: "If it fails, the pod keeps what is mounted; see the driver's own log.",
   },
   RemapVolume: {

@@ -10,9 +10,9 @@ export interface UnusedParts {
 }
 
 /**
- * The parts of a pod that are removed when the node needs room; pure. Of a pod that goes on it is what goes by and by
- * anyway. Of one that has ended, and whose end is known elsewhere, everything.
- * @param isOver the pod has ended, and nothing has to be read from what it left
+ * The parts of a pod that are removed when the node needs space. Of a running pod, those that would be removed later
+ * anyway; of one that has ended, everything. Pure.
+ * @param isOver the pod has ended, and its end is recorded elsewhere
  */
 export function unusedParts(status: PodStatus, policy: GarbagePolicy, isOver: boolean, nowMs: number): UnusedParts {
   const isDead = ({ state }: ContainerStatus): boolean => state === "exited" || state === "unknown";

@@ -105,7 +105,7 @@ export class SimKubeConnection implements KubeTransport {
     const answer = server.serve(request, this.#staleVersion(call));
     if (!onStep()) return;
     if (failure === "lost") return void this.#travel(() => fail(new KubeConnectionError("the answer was lost")));
-    const timedOut = new Refusal(504, "Timeout", "the simulated API server did not hear of it in time");
+    const timedOut = new Refusal(504, "Timeout", "the simulated API server did not receive it in time");
     this.#answer(exchange, failure === "denied" ? refused(timedOut) : answer);
   }
 

@@ -177,7 +177,10 @@ class ClusterRules implements Rule {
     }
     const [why, stillWhy] = [before, after].map((stored) => statusOf(stored)["reason"]);
     if (order[from] === 2 && why !== stillWhy) {
-      this.#broken("why it is over stays said", `${uid}: ${String(why)} became ${String(stillWhy)} at the server`);
+      this.#broken(
+        "the reason of an end stays reported",
+        `${uid}: ${String(why)} became ${String(stillWhy)} at the server`,
+      );
     }
   }
 
