@@ -7,6 +7,7 @@ import type { Recorder } from "../journal/entry.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { Room } from "../kubelet/room.ts";
 import { systemLoginManager } from "../linux/dbus/login-manager.ts";
+import { Collection } from "../objects/collection.ts";
 import { PluginRegistry } from "../plugins/plugin-registry.ts";
 import { ShutdownManager } from "../shutdown/shutdown-manager.ts";
 import { ShutdownRecord } from "../shutdown/shutdown-record.ts";
@@ -49,7 +50,7 @@ function pluginRooms(
   const log = parent.child({ component: "csi" });
   const called = metrics.csi.called.bind(metrics.csi);
   const csi = new CsiRoom(
-    { ports, journal, log, plugins, called, client },
+    { ports, journal, log, plugins, called, client, driverObjects: new Collection() },
     { nodeName, rootDirectory, syncFrequencyMs: settings.syncFrequencyMs },
   );
   const registry = new PluginRegistry(

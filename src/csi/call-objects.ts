@@ -9,10 +9,7 @@ import type { AccountToken, CallObjects, TokenWish } from "./call-inputs.ts";
 import type { SecretPlace } from "./source.ts";
 
 /** From the API server: secrets of PVs are no pod's, so they are asked for when a call needs them, as upstream does. */
-export function clusterCallObjects(
-  client: ApiClient,
-  tokens: Pick<ServiceAccountTokens, "ask" | "known">,
-): CallObjects {
+export function clusterCallObjects(client: ApiClient, tokens: Pick<ServiceAccountTokens, "obtain">): CallObjects {
   return {
     async secret({ namespace, name }: SecretPlace, signal: AbortSignal) {
       try {
@@ -25,11 +22,7 @@ export function clusterCallObjects(
     },
     async token(pod: Pod, { audience, expirationSeconds }: TokenWish, signal: AbortSignal): Promise<AccountToken> {
       const source = { audience, path: "", ...(expirationSeconds !== undefined && { expirationSeconds }) };
-      await tokens.ask(pod, source, signal);
-      const found = tokens.known(pod, source);
-      if (found === undefined) throw new Error("no token from the API server yet");
-      if ("problem" in found) throw new Error(found.problem);
-      return found;
+      return await tokens.obtain(pod, source, signal);
     },
   };
 }

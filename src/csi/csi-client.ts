@@ -134,13 +134,12 @@ export class CsiClient implements Disposable {
     return await this.#call("NodeGetVolumeStats", request.volumeId, options, call);
   }
 
-  /** The size that the volume has afterwards, in bytes; 0: the driver does not say. */
   async expand(
     request: MessageInitShape<typeof NodeExpandVolumeRequestSchema>,
     options: CsiCallOptions,
-  ): Promise<bigint> {
+  ): Promise<void> {
     const call = (limits: RpcCallOptions) => this.#parts.calls.nodeExpandVolume(request, limits);
-    return (await this.#call("NodeExpandVolume", request.volumeId, options, call)).capacityBytes;
+    await this.#call("NodeExpandVolume", request.volumeId, options, call);
   }
 
   async #askCapabilities(options: CsiCallOptions): Promise<ReadonlySet<number>> {

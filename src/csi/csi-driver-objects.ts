@@ -3,6 +3,7 @@ import type { CsiDriver } from "../api/csi-node.ts";
 import { withDeadline } from "../base/deadline.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { Watcher } from "../objects/api-objects.ts";
+import type { Collection } from "../objects/collection.ts";
 import type { Clock } from "../ports/clock.ts";
 import { csiDrivers } from "./resources.ts";
 
@@ -15,17 +16,17 @@ const knownLimitMs = 30_000;
  */
 export class CsiDriverObjects {
   readonly #clock: Clock;
-  readonly #objects = new Map<string, CsiDriver>();
-  readonly #known = Promise.withResolvers<void>();
+  readonly #objects: Collection<CsiDriver>;
   readonly #changes = new Emitter();
   #watch: Watcher | undefined;
   #stop: AbortSignal | undefined;
   #isWatched = false;
   #isNeeded = false;
-  #isKnown = false;
 
-  constructor(clock: Clock) {
+  /** @param objects an empty one */
+  constructor(clock: Clock, objects: Collection<CsiDriver>) {
     this.#clock = clock;
+    this.#objects = objects;
   }
 
   /** @param watch undefined: the node is in no cluster, and no driver has an object */
@@ -60,8 +61,9 @@ export class CsiDriverObjects {
     if (this.#watch === undefined) return undefined;
     this.need();
     const wait = "the CSIDriver objects of the API server";
-    if (!this.#isKnown) await withDeadline(this.#clock, wait, knownLimitMs, signal, () => this.#known.promise);
-    return this.#objects.get(name);
+    const objects = this.#objects;
+    if (!objects.isKnown) await withDeadline(this.#clock, wait, knownLimitMs, signal, () => objects.known);
+    return objects.get(name);
   }
 
   #begin(): void {
@@ -70,15 +72,11 @@ export class CsiDriverObjects {
     const objects = this.#objects;
     const handler: ReflectorHandler<CsiDriver> = {
       replaced: (all) => {
-        objects.clear();
-        for (const object of all) objects.set(object.metadata.name, object);
-        this.#isKnown = true;
-        this.#known.resolve();
+        objects.replaced(all);
         this.#changes.emit();
       },
       changed: (type, object) => {
-        if (type === "DELETED") objects.delete(object.metadata.name);
-        else objects.set(object.metadata.name, object);
+        objects.changed(type, object);
         this.#changes.emit();
       },
     };

@@ -10,6 +10,7 @@ import type {
 import type { VolumeSpec } from "../volumes/volume-spec.ts";
 import { foundVolume } from "./csi-found.ts";
 import { CsiVolume } from "./csi-volume.ts";
+import type { ClaimedVolume } from "./expansions.ts";
 import { csiDirectoryName, uniqueVolumeName } from "./names.ts";
 import { csiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -29,7 +30,7 @@ export class CsiPlugin implements VolumePlugin {
   }
 
   prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
-    return new CsiVolume(this.#parts, pod, csiSource(spec, pod, this.#parts.names), paths);
+    return new CsiVolume(this.#parts, pod, csiSource(spec, pod, this.#parts.names), paths, claimedVolume(pod, spec));
   }
 
   async attachment(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined> {
@@ -48,4 +49,11 @@ export class CsiPlugin implements VolumePlugin {
   async reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined> {
     return await foundVolume(this.#parts, found);
   }
+}
+
+/** Undefined: it is no claim's. */
+function claimedVolume(pod: Pod, { persistentVolume, claim, readOnly }: VolumeSpec): ClaimedVolume | undefined {
+  const csi = persistentVolume?.spec.csi;
+  if (persistentVolume === undefined || claim === undefined || csi === undefined) return undefined;
+  return { unique: uniqueVolumeName(csi.driver, csi.volumeHandle), pod, persistentVolume, claim, readOnly };
 }

@@ -1,4 +1,5 @@
 import type { ApiClient } from "../api-client/client.ts";
+import type { CsiDriver } from "../api/csi-node.ts";
 import type { NodeObject } from "../api/node.ts";
 import { orAborted } from "../base/abort.ts";
 import type { PodUid } from "../base/ids.ts";
@@ -6,6 +7,8 @@ import type { StartUp } from "../base/start-up.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { Watcher } from "../objects/api-objects.ts";
+import type { Collection } from "../objects/collection.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
 import type { PluginHandler } from "../plugins/plugin-handler.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -29,6 +32,7 @@ import { CsiPlugin } from "./csi-plugin.ts";
 import { CsiRegistration } from "./csi-registration.ts";
 import { DeviceMounts, type UsedVolumes } from "./device-mounts.ts";
 import { DriverStore } from "./driver-store.ts";
+import { Expansions } from "./expansions.ts";
 import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
@@ -52,6 +56,8 @@ export interface CsiRoomDependencies {
   readonly called: CsiClientParts["called"];
   /** Undefined: the node is in no cluster. */
   readonly client: ApiClient | undefined;
+  /** For the cluster's CSIDriver objects: an empty one. */
+  readonly driverObjects: Collection<CsiDriver>;
 }
 
 export interface CsiRoomConfig {
@@ -67,7 +73,8 @@ export interface CsiServices {
   readonly objects: Pick<ObjectLookup, "secret">;
   /** Undefined without a cluster. */
   readonly volumesInUse: (UsedVolumes & { complete(): void }) | undefined;
-  readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "ask" | "known"> } | undefined;
+  readonly storage: StorageLookup | undefined;
+  readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "obtain"> } | undefined;
 }
 
 /** Pods that start have so long to take up what an earlier life staged. */
@@ -90,15 +97,16 @@ export class CsiRoom {
   readonly #names: CsiNames;
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
+  readonly #expansions: Expansions;
   #services: CsiServices | undefined;
   #calls: CallObjects | undefined;
 
   constructor(deps: CsiRoomDependencies, { nodeName, rootDirectory, syncFrequencyMs }: CsiRoomConfig) {
-    const { ports, journal, log, plugins, called, client } = deps;
+    const { ports, journal, log, plugins, called, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
     this.#drivers = new DriverStore({ clock, plugins, called });
-    this.#objects = new CsiDriverObjects(clock);
+    this.#objects = new CsiDriverObjects(clock, driverObjects);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
     this.#names = new CsiNames(ports.hashing, rootDirectory, nodeName);
     this.#devices = new DeviceMounts({
@@ -108,6 +116,8 @@ export class CsiRoom {
       drivers: this.#drivers,
       inUse: () => this.#services?.volumesInUse,
     });
+    const storage = (): StorageLookup | undefined => this.#services?.storage;
+    this.#expansions = new Expansions({ clock, journal, log, nodeName, storage });
     const own = { drivers: this.#drivers, objects: this.#objects };
     this.#refresh = new AllocatableRefresh({
       ...own,
@@ -134,6 +144,7 @@ export class CsiRoom {
         names: this.#names,
         devices: this.#devices,
         publications: this.#publications,
+        expansions: this.#expansions,
         republishMs: syncFrequencyMs / 2,
       }),
     ];
@@ -184,6 +195,7 @@ export class CsiRoom {
   released(uid: PodUid): void {
     this.#devices.releasePod(uid);
     this.#publications.removePod(uid);
+    this.#expansions.removePod(uid);
   }
 
   remove(uid: PodUid): void {

@@ -33,8 +33,10 @@ export function csiUpkeep(
     message: `pod ${namespace}/${podName} runs with volume ${name}`,
   };
   return {
+    name: "publication",
     isDue: () => !keeping.isConfirmed() || keeping.isDue(),
-    run: async (signal, attached) => {
+    run: async (signal, waitForAttachment) => {
+      const attached = await waitForAttachment();
       const once = keeping.isConfirmed() ? keeping.republish : keeping.confirm;
       const action: ActionInput = {
         what: mode === "Block" ? "RemapVolume" : "RepublishVolume",

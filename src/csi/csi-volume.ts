@@ -7,6 +7,8 @@ import { blockForm } from "./block-form.ts";
 import { isFinal } from "./call-error.ts";
 import type { CsiClient } from "./csi-client.ts";
 import { csiUpkeep } from "./csi-upkeep.ts";
+import { expansionUpkeep } from "./expansion-upkeep.ts";
+import type { ClaimedVolume } from "./expansions.ts";
 import { mountForm } from "./mount-form.ts";
 import type { Publication } from "./publications.ts";
 import { lifecycleProblem } from "./requests.ts";
@@ -28,11 +30,20 @@ export class CsiVolume implements PreparedVolume {
   readonly #calls: VolumeCalls;
   readonly #form: VolumeForm;
   readonly #publication: Publication;
+  readonly #claimed: ClaimedVolume | undefined;
 
-  constructor(parts: CsiVolumeParts, pod: Pod, source: CsiSource, paths: VolumePaths) {
+  /** @param claimed undefined: it is no claim's, and never grows */
+  constructor(
+    parts: CsiVolumeParts,
+    pod: Pod,
+    source: CsiSource,
+    paths: VolumePaths,
+    claimed: ClaimedVolume | undefined,
+  ) {
     this.#parts = parts;
     this.#pod = pod;
     this.#source = source;
+    this.#claimed = claimed;
     this.#calls = new VolumeCalls(parts, pod, source);
     this.#form = source.mode === "Block" ? blockForm(parts, pod, source, paths) : mountForm(parts, pod, source, paths);
     this.name = source.name;
@@ -51,11 +62,18 @@ export class CsiVolume implements PreparedVolume {
     using _turn = await this.#publication.turn.acquire(signal);
     // Confirmed meanwhile, beside the pod's steps.
     if (await this.isSetUp()) return;
-    const { stage, publish, complete } = this.#form.words;
+    const { stage, publish, complete, expand } = this.#form.words;
+    let stagedBy: Caller | undefined;
     if (this.#source.lifecycle === "Persistent") {
-      await this.#step(stage.step, signal, async () => {
-        await this.#stage(await this.#calls.caller(stage.caller, attached, signal));
+      stagedBy = await this.#step(stage.step, signal, async () => {
+        const found = await this.#calls.caller(stage.caller, attached, signal);
+        return (await this.#stage(found)) ? found : undefined;
       });
+    }
+    let isExpanded = false;
+    if (stagedBy !== undefined && expand.staged !== undefined) {
+      await this.#expand(expand.staged, stagedBy, this.#form.stagingPath);
+      isExpanded = true;
     }
     const caller = await this.#step(publish.step, signal, async () => {
       const found = await this.#calls.caller(publish.caller, attached, signal);
@@ -64,11 +82,26 @@ export class CsiVolume implements PreparedVolume {
       return found;
     });
     await this.#step(complete, signal, () => this.#form.complete(caller));
+    if (!isExpanded) await this.#expand(expand.published, caller, this.#form.target);
     this.#publication.state = "published";
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
   }
 
-  get upkeep(): VolumeUpkeep {
+  get upkeeps(): readonly VolumeUpkeep[] {
+    const claimed = this.#claimed;
+    if (claimed === undefined) return [this.#publicationUpkeep()];
+    const { target } = this.#form;
+    const expansion = expansionUpkeep(this.#parts, claimed, this.#source, {
+      isPublished: () => this.#publication.state === "published",
+      call: async (bytes, signal) => {
+        const caller = await this.#calls.caller("Expander.NodeExpand", undefined, signal);
+        await this.#calls.expand(caller, { target, staging: await this.#stagingOf(caller) }, bytes);
+      },
+    });
+    return [this.#publicationUpkeep(), expansion];
+  }
+
+  #publicationUpkeep(): VolumeUpkeep {
     const { clock, objects } = this.#parts;
     const { driver } = this.#source;
     return csiUpkeep(this.#parts, this.#pod, this.#source, {
@@ -110,16 +143,38 @@ export class CsiVolume implements PreparedVolume {
     throw new VolumeError(`kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: ${problem}`);
   }
 
-  async #stage(caller: Caller): Promise<void> {
+  /** Makes it as large as its PersistentVolume is, before its pod uses it. */
+  async #expand(step: string, caller: Caller, path: string): Promise<void> {
+    const claimed = this.#claimed;
+    const { client, signal } = caller;
+    if (claimed === undefined || !(await client.supports("expand", { signal }))) return;
+    const call = async (bytes: bigint): Promise<void> => {
+      await this.#calls.expand(caller, { target: path, staging: await this.#stagingOf(caller) }, bytes);
+    };
+    try {
+      await this.#parts.expansions.duringSetUp(claimed, call, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new VolumeOperationError(step, this.name, error, " while expanding volume");
+    }
+  }
+
+  /** @returns whether the driver stages it */
+  async #stage(caller: Caller): Promise<boolean> {
     const { driver, handle, name } = this.#source;
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
     const stages = await this.#isStaged(caller.client, caller.signal);
-    if (!stages && !isAlwaysStaged) return;
+    if (!stages && !isAlwaysStaged) return false;
     const volume = { driver, handle, name, stagingPath };
     const holder = `${this.#pod.metadata.uid}/${name}`;
     await this.#parts.devices.stage(volume, staged, holder, caller.signal, async () => {
       if (stages) await this.#calls.stage(caller, stagingPath);
     });
+    return stages;
+  }
+
+  async #stagingOf({ client, signal }: Caller): Promise<string | undefined> {
+    return (await this.#isStaged(client, signal)) ? this.#form.stagingPath : undefined;
   }
 
   /** What the driver publishes has been staged before. */
@@ -144,8 +199,7 @@ export class CsiVolume implements PreparedVolume {
   }
 
   async #call(caller: Caller, calling: () => void): Promise<void> {
-    const isStaged = await this.#isStaged(caller.client, caller.signal);
-    const staging = isStaged ? this.#form.stagingPath : undefined;
-    await this.#calls.publish(caller, { target: this.#form.target, staging }, calling);
+    const paths = { target: this.#form.target, staging: await this.#stagingOf(caller) };
+    await this.#calls.publish(caller, paths, calling);
   }
 }

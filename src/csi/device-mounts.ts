@@ -106,10 +106,6 @@ export class DeviceMounts {
     this.#stagings.get(uniqueVolumeName(driver, handle))?.holders.add(holder);
   }
 
-  isStaged({ driver, handle }: Pick<StageableVolume, "driver" | "handle">): boolean {
-    return this.#stagings.get(uniqueVolumeName(driver, handle))?.state === "staged";
-  }
-
   /**
    * Stages the volume unless it is staged already; from now on the holder keeps it so. Rejects with the call's error, or the signal's
    * reason.

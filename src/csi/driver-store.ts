@@ -12,7 +12,6 @@ export interface DriverStoreDependencies {
 
 interface RegisteredDriver {
   readonly client: CsiClient;
-  readonly endpoint: string;
   readonly version: string;
 }
 
@@ -63,7 +62,7 @@ export class DriverStore {
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
     const client = new CsiClient({ clock, name, calls, accessModes, called });
     this.#drivers.get(name)?.client[Symbol.dispose]();
-    this.#drivers.set(name, { client, endpoint, version });
+    this.#drivers.set(name, { client, version });
     this.#awaited.get(name)?.resolve();
     this.#awaited.delete(name);
     return client;

@@ -1,3 +1,4 @@
+import { dnsSubdomainProblem } from "../base/formats.ts";
 import type { Hashing } from "../ports/hashing.ts";
 
 /** Upstream's name of the plugin, in metrics and unique names of volumes. */
@@ -7,7 +8,7 @@ export const csiDirectoryName = "kubernetes.io~csi";
 
 /** A driver's name by the API's rules for CSIDriver: a DNS subdomain of at most 63 characters, in any case. */
 export function isDriverName(name: string): boolean {
-  return name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/iu.test(name);
+  return name.length <= 63 && dnsSubdomainProblem(name.toLowerCase()) === undefined;
 }
 
 /** How handles and paths are named, as upstream names them. */

@@ -1,9 +1,5 @@
-import { BackOff } from "../base/back-off.ts";
-import { onAbort } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
-
-/** As upstream's operations on volumes: 500 ms after the first failure, each time twice as long, up to 2 min 2 s. */
-const [firstRetryMs, longestRetryMs] = [500, 122_000];
+import { pauseBeforeRetry } from "../volumes/retry-pause.ts";
 
 /** A try that failed, and what may let the next one succeed sooner. */
 export interface FailedTry {
@@ -23,18 +19,10 @@ export async function untilDone(
   signal: AbortSignal,
   tried: () => Promise<FailedTry | undefined>,
 ): Promise<void> {
-  const backOff = new BackOff(firstRetryMs, longestRetryMs);
-  for (;;) {
+  for (let failures = 0; ; failures++) {
     signal.throwIfAborted();
     const failed = await tried();
     if (failed === undefined) return;
-    signal.throwIfAborted();
-    const nowMs = clock.monotonic();
-    backOff.next("", nowMs, nowMs);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _timer = clock.timer(wait, backOff.get(""), resolve);
-    using _abort = onAbort(signal, resolve);
-    void failed.until?.then(resolve);
-    await promise;
+    await pauseBeforeRetry(clock, wait, { failures, until: failed.until }, signal);
   }
 }

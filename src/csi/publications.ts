@@ -21,10 +21,6 @@ export interface Publication {
 export class Publications {
   readonly #byPod = new Map<string, Map<string, Publication>>();
 
-  get(uid: string, name: string): Publication | undefined {
-    return this.#byPod.get(uid)?.get(name);
-  }
-
   /** The one that is known, or a new one that is absent. */
   take(uid: string, name: string, { driver, handle }: Pick<Publication, "driver" | "handle">): Publication {
     const own = this.#byPod.get(uid) ?? new Map<string, Publication>();

@@ -106,6 +106,21 @@ export class VolumeCalls {
     });
   }
 
+  /** @param bytes how large the volume is to be, at least */
+  async expand({ client, signal }: Caller, { target, staging }: PublishPaths, bytes: bigint): Promise<void> {
+    const { calls, names } = this.#parts;
+    const { handle: volumeId, expandSecret, isMigrated } = this.#source;
+    const request = {
+      volumeId,
+      volumePath: names.toldToDrivers(target),
+      ...(staging !== undefined && { stagingTargetPath: names.toldToDrivers(staging) }),
+      capacityRange: { requiredBytes: bytes },
+      volumeCapability: await this.#capability(client, signal, false),
+      secrets: await callSecrets(calls, "NodeExpandSecretRef", expandSecret, signal),
+    };
+    await client.expand(request, { signal, migrated: isMigrated });
+  }
+
   async #tokens(driver: CsiDriver | undefined, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
     try {
       return await callTokens(this.#parts.calls, this.#pod, driver, signal);
@@ -116,10 +131,14 @@ export class VolumeCalls {
     }
   }
 
-  async #capability(client: CsiClient, signal: AbortSignal): Promise<ReturnType<typeof volumeCapability>> {
+  async #capability(
+    client: CsiClient,
+    signal: AbortSignal,
+    isForGroup = true,
+  ): Promise<ReturnType<typeof volumeCapability>> {
     const { fsType, mountOptions, mode } = this.#source;
     const knowsSingleWriters = await client.supports("singleNodeMultiWriter", { signal });
-    const takesGroup = mode === "Filesystem" && (await client.supports("volumeMountGroup", { signal }));
+    const takesGroup = isForGroup && mode === "Filesystem" && (await client.supports("volumeMountGroup", { signal }));
     const use: VolumeUse = {
       mode,
       accessMode: accessModeOf(this.#source),

@@ -9,6 +9,7 @@ import type { CallObjects } from "./call-inputs.ts";
 import type { CsiDriverObjects } from "./csi-driver-objects.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import type { DriverStore } from "./driver-store.ts";
+import type { Expansions } from "./expansions.ts";
 import type { CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
 
@@ -27,6 +28,7 @@ export interface CsiVolumeParts {
   readonly names: CsiNames;
   readonly devices: DeviceMounts;
   readonly publications: Publications;
+  readonly expansions: Expansions;
   /** What its driver wants published again is so with the first sync of its pod after that. */
   readonly republishMs: number;
 }

@@ -42,18 +42,19 @@ export class EventCorrelator {
 
   /** Undefined: rate-limited for this object; the next one includes it in its count. `nowMs` is wall clock. */
   correlate(event: NodeEvent, nowMs: number): CorrelatedEvent | undefined {
-    const { pod = null, container = "", type, reason } = event;
-    const group = JSON.stringify([pod, type, reason]);
+    const { container = "", type, reason } = event;
+    const about = event.pod ?? event.claim ?? null;
+    const group = JSON.stringify([about, type, reason]);
     const similar = touch(this.#similar, group, () => ({ messages: new Set<string>(), lastMs: nowMs }));
     if (nowMs - similar.lastMs > similarMs) similar.messages = new Set();
     similar.lastMs = nowMs;
     if (similar.messages.size < maxApart) similar.messages.add(event.message);
     const isApart = similar.messages.has(event.message);
     const message = isApart ? event.message : `(combined from similar events): ${event.message}`;
-    const key = isApart ? JSON.stringify([pod, container, type, reason, message]) : group;
+    const key = isApart ? JSON.stringify([about, container, type, reason, message]) : group;
     const seen = touch(this.#seen, key, () => ({ count: 0, firstMs: nowMs }));
     seen.count++;
-    const bucket = touch(this.#buckets, JSON.stringify([pod, type]), () => new TokenBucket(perSecond, burst));
+    const bucket = touch(this.#buckets, JSON.stringify([about, type]), () => new TokenBucket(perSecond, burst));
     return bucket.tryTake(nowMs) ? { message, count: seen.count, firstMs: seen.firstMs, key } : undefined;
   }
 }

@@ -4,13 +4,21 @@ import { imageEvents } from "../journal/vocabulary/images.ts";
 import type { EventTerm } from "../journal/vocabulary/term.ts";
 import { rejected } from "../pods/rejection.ts";
 
+/** A PersistentVolumeClaim that an Event is about. */
+export interface ClaimRef {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
 /** The Event of a journal entry. */
 export interface NodeEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
-  /** Undefined: about the node. */
+  /** Undefined: about the claim, or the node. */
   readonly pod: PodRef | undefined;
+  readonly claim?: ClaimRef | undefined;
   /** Name of the container it is about. */
   readonly container: string | undefined;
   readonly annotations?: Readonly<Record<string, string>> | undefined;
@@ -25,10 +33,24 @@ type Told = Pick<NodeEvent, "type" | "reason" | "message">;
 export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
   const { pod, container } = entry;
   const ofNode = told(termOf(entry.what).nodeEvent, entry);
-  const events = [imageEvent(entry), ...eventTerms(entry).map((term) => told(term, entry))].flatMap((event) =>
-    event === undefined ? [] : [{ ...event, pod, container, ...annotationsOf(entry) }],
+  const events: NodeEvent[] = [imageEvent(entry), ...eventTerms(entry).map((term) => told(term, entry))].flatMap(
+    (event) => (event === undefined ? [] : [{ ...event, pod, container, ...annotationsOf(entry) }]),
   );
+  const ofClaim = claimEvent(entry);
+  if (ofClaim !== undefined) events.push(ofClaim);
   return ofNode === undefined ? events : [{ ...ofNode, pod: undefined, container: undefined }, ...events];
+}
+
+function claimEvent(entry: JournalEntry): NodeEvent | undefined {
+  const event = told(termOf(entry.what).claimEvent, entry);
+  const claim = entry.data?.["claim"];
+  if (event === undefined || typeof claim !== "object" || claim === null) return undefined;
+  const field = (name: string): string => {
+    const value: unknown = Reflect.get(claim, name);
+    return typeof value === "string" ? value : "";
+  };
+  const of = { namespace: field("namespace"), name: field("name"), uid: field("uid") };
+  return { ...event, pod: undefined, claim: of, container: undefined };
 }
 
 function annotationsOf({ data }: JournalEntry): Pick<NodeEvent, "annotations"> {

@@ -118,7 +118,7 @@ export class EventRecorder {
 
   async #store(event: NodeEvent, correlated: CorrelatedEvent, atMs: number, signal: AbortSignal): Promise<void> {
     const { client } = this.#deps;
-    const namespace = event.pod?.namespace ?? "default";
+    const namespace = (event.pod ?? event.claim)?.namespace ?? "default";
     const call = { lane: "events", resource: events, signal } as const;
     const name = this.#names.get(correlated.key);
     if (correlated.count > 1 && name !== undefined) {
@@ -140,14 +140,16 @@ export class EventRecorder {
 
   #object(event: NodeEvent, { message, count, firstMs }: CorrelatedEvent, namespace: string, atMs: number): object {
     const { nodeName, random } = this.#deps;
-    const { pod, type, reason, annotations } = event;
+    const { pod, claim, type, reason, annotations } = event;
     // As client-go's names: the object's name and a unique number.
     const unique = (BigInt(Math.trunc(atMs)) * 1_000_000n + BigInt(this.#made++ % 1_000_000)).toString(16);
-    const name = `${pod?.name ?? nodeName}.${unique}`;
+    const name = `${(pod ?? claim)?.name ?? nodeName}.${unique}`;
     const fieldPath = pod && this.#fieldPath(pod.uid, event.container);
+    const ofNode = { kind: "Node", name: nodeName, uid: nodeName };
+    const ofOther = claim === undefined ? ofNode : { apiVersion: "v1", kind: "PersistentVolumeClaim", ...claim };
     const involvedObject =
       pod === undefined
-        ? { kind: "Node", name: nodeName, uid: nodeName }
+        ? ofOther
         : { apiVersion: "v1", kind: "Pod", ...pod, ...(fieldPath !== undefined && { fieldPath }) };
     return {
       apiVersion: "v1",

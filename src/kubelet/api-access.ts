@@ -5,5 +5,5 @@ import type { ServiceAccountTokens } from "../objects/service-account-tokens.ts"
 export interface ApiAccess {
   /** Keeps up with objects. */
   readonly watch: Watcher;
-  readonly tokens: Pick<ServiceAccountTokens, "ask" | "known">;
+  readonly tokens: Pick<ServiceAccountTokens, "obtain">;
 }

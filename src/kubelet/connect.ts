@@ -56,6 +56,7 @@ export function connect(
     api,
     objects,
     volumesInUse: volumes?.node,
+    storage: volumes?.storage,
     restart,
   };
   for (const room of rooms) room.connect?.(services);

@@ -11,6 +11,7 @@ import type { ApiAccess } from "./api-access.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ResourceManager } from "../resources/resource-manager.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodHolding } from "../runtime/pod-holdings.ts";
 import type { KnownPods } from "./known-pods.ts";
@@ -60,6 +61,8 @@ export interface RoomServices {
   readonly objects: ObjectLookup;
   /** Volumes that must not be detached; undefined: the node is in no cluster. */
   readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "complete"> | undefined;
+  /** The objects behind claims; undefined: the node is in no cluster. */
+  readonly storage: StorageLookup | undefined;
   /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */
   readonly restart: (pod: Pod, cause: Cause) => void;
 }

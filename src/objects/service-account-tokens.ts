@@ -139,9 +139,15 @@ export class ServiceAccountTokens {
     return sourcesOf(volumes).every((source) => "token" in (this.get(pod, source) ?? {}));
   }
 
-  /** Requests one token, unless a valid one exists. Rejects only for the signal. */
-  async ask(pod: Pod, source: TokenSource, signal: AbortSignal): Promise<void> {
+  /**
+   * One token, requested unless there is a valid one.
+   * @throws Error when the API server gives none, or the signal's reason
+   */
+  async obtain(pod: Pod, source: TokenSource, signal: AbortSignal): Promise<KnownToken> {
     await this.#refresh(pod, source, signal);
+    const found = this.known(pod, source);
+    if (found !== undefined && "token" in found) return found;
+    throw new Error(found?.problem ?? "the pod is gone");
   }
 
   /** The pod is removed, or has ended for good: its tokens and requests are dropped. */

@@ -40,11 +40,7 @@ export function pullAccount(
       return { uid: metadata.uid, annotations: metadata.annotations ?? {} };
     },
     token: async (audience, accountUid, signal) => {
-      const source = { path: "", audience, accountUid };
-      await tokens.ask(pod, source, signal);
-      const found = tokens.get(pod, source);
-      if (found !== undefined && "token" in found) return found.token;
-      throw new Error(found?.problem ?? "the pod is gone");
+      return (await tokens.obtain(pod, { path: "", audience, accountUid }, signal)).token;
     },
   };
 }

@@ -10,6 +10,8 @@ export interface StorageLookup {
   claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
   persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
   attachment(name: string, signal: AbortSignal): Promise<VolumeAttachment>;
+  /** @param patch a merge patch; with a resource version only of that claim */
+  patchClaimStatus(namespace: string, name: string, patch: object, signal: AbortSignal): Promise<PersistentVolumeClaim>;
 }
 
 /** An object that the API server does not have, or cannot give now. */

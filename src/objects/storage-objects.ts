@@ -30,9 +30,9 @@ const attachments: Resource<VolumeAttachment> = {
 
 /** The objects behind claims, from the API server. */
 export class StorageObjects implements StorageLookup {
-  readonly #client: Pick<ApiClient, "get">;
+  readonly #client: Pick<ApiClient, "get" | "patch">;
 
-  constructor(client: Pick<ApiClient, "get">) {
+  constructor(client: Pick<ApiClient, "get" | "patch">) {
     this.#client = client;
   }
 
@@ -48,9 +48,24 @@ export class StorageObjects implements StorageLookup {
     return await this.#get(attachments, { name }, signal);
   }
 
+  async patchClaimStatus(
+    namespace: string,
+    name: string,
+    patch: object,
+    signal: AbortSignal,
+  ): Promise<PersistentVolumeClaim> {
+    const place = { namespace, name, subresource: "status" };
+    const call = { lane: "objects", resource: claims, place, signal } as const;
+    return await this.#answer(signal, () => this.#client.patch(call, "merge", patch));
+  }
+
   async #get<T extends ApiObject>(resource: Resource<T>, place: ObjectPlace, signal: AbortSignal): Promise<T> {
+    return await this.#answer(signal, () => this.#client.get({ lane: "objects", resource, place, signal }));
+  }
+
+  async #answer<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     try {
-      return await this.#client.get({ lane: "objects", resource, place, signal });
+      return await ask();
     } catch (error) {
       signal.throwIfAborted();
       const message = error instanceof ApiError ? error.answer : errorMessage(error);

@@ -1,4 +1,5 @@
 import { BackOff } from "../base/back-off.ts";
+import { operationRetry } from "../base/operation-retry.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Recorder } from "../journal/entry.ts";
@@ -24,8 +25,6 @@ export interface PluginRegistryDependencies extends SocketFiles {
 
 /** The watch reports changes at once; this is for those that it missed. */
 const rescanMs = 60_000;
-/** Exponential back-off of upstream's reconciler: 500 ms to 2 min 2 s. */
-const [firstRetryMs, longestRetryMs] = [500, 122_000];
 
 /** A present socket and the state of its registration. */
 interface Registration {
@@ -49,8 +48,8 @@ export class PluginRegistry {
   readonly #registrations = new Map<string, Registration>();
   readonly #wait: WakeableWait;
   readonly #watches: DirectoryWatches;
-  readonly #backOff = new BackOff(firstRetryMs, longestRetryMs);
-  /** Sockets removed since the last scan, whether or not they exist again. */
+  readonly #backOff = new BackOff(operationRetry.firstMs, operationRetry.longestMs);
+  /** Sockets that were taken away since the last look, whether or not another one is there now. */
   readonly #removed = new Set<string>();
   /** Sockets that a scan found replaced before the watch reported the removal. */
   readonly #announced = new Set<string>();

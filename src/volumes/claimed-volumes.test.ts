@@ -47,15 +47,18 @@ class AttachedPlugin implements VolumePlugin {
         if (this.problem !== undefined) throw this.problem;
         this.setUps.push(attached);
       },
-      upkeep: {
-        isDue: () => true,
-        run: async (upkeep) => {
-          this.kept.push(upkeep);
-          const ended = Promise.withResolvers<void>();
-          using _abort = onAbort(upkeep, ended.resolve);
-          await ended.promise;
+      upkeeps: [
+        {
+          name: "test",
+          isDue: () => true,
+          run: async (upkeep) => {
+            this.kept.push(upkeep);
+            const ended = Promise.withResolvers<void>();
+            using _abort = onAbort(upkeep, ended.resolve);
+            await ended.promise;
+          },
         },
-      },
+      ],
     };
   }
 

@@ -137,7 +137,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
         limited.throwIfAborted();
         const memory = this.#memoryOf(uid);
         using _turn = await memory.turn.acquire(limited);
-        return await this.#mountAll({ pod, use, paths, cause, progress, memory }, limited);
+        return await this.#mountAll({ pod, use, used, paths, cause, progress, memory }, limited);
       });
     } catch (error) {
       if (error instanceof AttachLimitError) this.#exceedsLimit(pod, error, cause);
@@ -286,7 +286,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   async #mountAll(mounting: MountingPod, signal: AbortSignal): Promise<MountedVolumes> {
-    const { pod, use, progress } = mounting;
+    const { used, progress } = mounting;
     const mounted = new Map<string, MountedVolume>();
     let limit: AttachLimitError | undefined;
     const rest = new AbortController();
@@ -302,7 +302,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
         progress.failed(volume.name, setUpProblem(inlineSpec(volume), error).message);
       }
     };
-    await Promise.all(usedVolumes(pod, use).map(mountOne));
+    await Promise.all(used.map(mountOne));
     signal.throwIfAborted();
     if (limit !== undefined) throw new AttachLimitError(progress.text(limit.message), { cause: limit });
     if (progress.problems.length > 0) throw new VolumeError(progress.problems.join("; "));
@@ -351,7 +351,13 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   #memoryOf(uid: PodUid): PodMemory {
     const known = this.#pods.get(uid);
     if (known !== undefined) return known;
-    const memory: PodMemory = { turn: new Semaphore(1), contents: new Map(), specs: new Map(), remarks: new Map() };
+    const memory: PodMemory = {
+      turn: new Semaphore(1),
+      contents: new Map(),
+      specs: new Map(),
+      upkeeps: new Map(),
+      remarks: new Map(),
+    };
     this.#pods.set(uid, memory);
     return memory;
   }

@@ -6,9 +6,12 @@ export class VolumeOperationError extends VolumeError {
   /**
    * @param operation upstream's: `MountVolume.SetUp`, `MountVolume.MountDevice`, `MapVolume.SetUpDevice`
    * @param volume the name of its directory
+   * @param meanwhile what was under way: ` while expanding volume`
    */
-  constructor(operation: string, volume: string, error: unknown) {
-    super(`${operation} failed for volume ${JSON.stringify(volume)} : ${errorMessage(error)}`, { cause: error });
+  constructor(operation: string, volume: string, error: unknown, meanwhile = "") {
+    super(`${operation} failed${meanwhile} for volume ${JSON.stringify(volume)} : ${errorMessage(error)}`, {
+      cause: error,
+    });
     this.name = "VolumeOperationError";
   }
 }

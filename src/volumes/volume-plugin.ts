@@ -64,16 +64,24 @@ export interface PreparedVolume {
   setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void>;
   /** For volumes with content from objects. */
   readonly content?: VolumeContent;
-  /** For volumes that need work while their pod runs. */
-  readonly upkeep?: VolumeUpkeep;
+  /** The kinds of work that the volume needs while its pod runs. */
+  readonly upkeeps?: readonly VolumeUpkeep[];
 }
 
-/** Work on a volume of a running pod, beside the pod's steps: confirming it after a restart, or publishing it again. */
+/**
+ * Work on a volume of a running pod, beside the pod's steps: confirming it after a restart, publishing it again, or expanding it.
+ * It is made once for a pod, and must not depend on what may change in one.
+ */
 export interface VolumeUpkeep {
+  /** Its kind: one of each at a time. */
+  readonly name: string;
   /** Whether there is something to do, from memory. */
   isDue(): boolean;
-  /** One at a time. A failure leaves the volume as it is, and is reported by the plugin. */
-  run(signal: AbortSignal, attached?: AttachedVolume): Promise<void>;
+  /**
+   * A failure leaves the volume as it is, and is reported by the plugin.
+   * @param attached waits for what the plugin's `attachment` asks for
+   */
+  run(signal: AbortSignal, attached: () => Promise<AttachedVolume | undefined>): Promise<void>;
 }
 
 export interface VolumeContent {

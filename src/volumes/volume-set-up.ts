@@ -1,7 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { causeOf, errorMessage } from "../base/errors.ts";
-import { onAbort } from "../base/abort.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import { StorageLookupError } from "../objects/storage-lookup.ts";
@@ -14,17 +13,21 @@ import { AwaitedError } from "./awaited-error.ts";
 import { isExclusive, volumeGroup } from "./claims.ts";
 import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import type { MountProgress } from "./mount-progress.ts";
+import { pauseBeforeRetry } from "./retry-pause.ts";
 import { affinityProblem } from "./volume-affinity.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
 import type { VolumePaths } from "./volume-paths.ts";
-import { type AttachedVolume, knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
+import {
+  type AttachedVolume,
+  knownInputs,
+  type PreparedVolume,
+  type VolumePlugin,
+  type VolumeUpkeep,
+} from "./volume-plugin.ts";
 import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
-/** As upstream's exponential back-off of a volume's operations. */
-const firstRetryMs = 500;
-const longestRetryMs = 122_000;
 /** Nothing tells when a claim is bound. */
 const longestLookMs = 10_000;
 
@@ -51,6 +54,8 @@ export interface KeptPod {
 
 /** A pod whose volumes are set up for a start. */
 export interface MountingPod extends KeptPod {
+  /** Those of its volumes that its containers use. */
+  readonly used: readonly Volume[];
   readonly cause: Cause;
   readonly progress: MountProgress;
 }
@@ -59,6 +64,8 @@ export interface MountingPod extends KeptPod {
 export interface VolumeMemory {
   /** What they led to when they were set up. */
   readonly specs: Map<string, VolumeSpec>;
+  /** What looks after those that lead to something outside. */
+  readonly upkeeps: Map<string, readonly VolumeUpkeep[]>;
   /** The inputs of their last content. While those are the same, nothing is read. */
   readonly contents: Map<string, readonly unknown[]>;
   /** What they wait for, as it was said last. */
@@ -109,27 +116,40 @@ export class VolumeSetUp {
   }
 
   /**
-   * Does what is due for a volume of a running pod.
+   * What looks after a volume of a running pod: what it leads to is found out once.
    * @throws VolumeError, or the signal's reason
    */
-  async keepUp(kept: KeptPod, volume: Volume, signal: AbortSignal): Promise<void> {
-    const { pod, use, paths, memory } = kept;
+  async upkeepsOf(kept: KeptPod, volume: Volume, signal: AbortSignal): Promise<readonly VolumeUpkeep[]> {
+    const { pod, paths, memory } = kept;
+    const known = memory.upkeeps.get(volume.name);
+    if (known !== undefined) return known;
+    const { upkeeps = [] } = this.prepare(pod, await this.#keptSpec(kept, volume, signal), paths);
+    memory.upkeeps.set(volume.name, upkeeps);
+    return upkeeps;
+  }
+
+  /**
+   * Looks after a volume of a running pod.
+   * @throws VolumeError, or the signal's reason
+   */
+  async keepUp(kept: KeptPod, volume: Volume, upkeep: VolumeUpkeep, signal: AbortSignal): Promise<void> {
+    const spec = await this.#keptSpec(kept, volume, signal);
+    await upkeep.run(signal, async () => {
+      const request = await this.#plugin(spec).attachment?.(spec, signal);
+      const waiting = (): void => {};
+      return request && (await this.#deps.attachments?.attached(request, kept.pod.metadata.uid, waiting, signal));
+    });
+  }
+
+  async #keptSpec({ pod, use, memory }: KeptPod, volume: Volume, signal: AbortSignal): Promise<VolumeSpec> {
     const spec = memory.specs.get(volume.name) ?? (await this.#deps.specs.of(pod, volume, use, signal));
     memory.specs.set(volume.name, spec);
-    const { upkeep } = this.prepare(pod, spec, paths);
-    if (upkeep?.isDue() !== true) return;
-    const request = await this.#plugin(spec).attachment?.(spec, signal);
-    const waiting = (): void => {};
-    const attached = request && (await this.#deps.attachments?.attached(request, pod.metadata.uid, waiting, signal));
-    await upkeep.run(signal, attached);
+    return spec;
   }
 
   /** Nobody else tries again while the pod waits for something outside. */
-  #mayWait({ pod, progress }: MountingPod, volume: Volume): boolean {
-    return (
-      isExternal(volume) ||
-      (pod.spec.volumes ?? []).some((other) => isExternal(other) && progress.isMissing(other.name))
-    );
+  #mayWait({ used, progress }: MountingPod, volume: Volume): boolean {
+    return isExternal(volume) || used.some((other) => isExternal(other) && progress.isMissing(other.name));
   }
 
   async #try(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
@@ -272,15 +292,13 @@ export class VolumeSetUp {
 
   async #pause(volume: Volume, error: unknown, tries: number, signal: AbortSignal): Promise<void> {
     const isLookedAt = error instanceof ClaimError || !isExternal(volume);
-    const longestMs = isLookedAt ? longestLookMs : longestRetryMs;
-    const pauseMs = causeOf(error, StorageLookupError)?.pauseMs ?? 0;
-    const delayMs = Math.max(pauseMs, Math.min(firstRetryMs * 2 ** tries, longestMs));
-    const until = Promise.withResolvers<void>();
-    void causeOf(error, AwaitedError)?.until.then(until.resolve);
-    using _timer = this.#deps.clock.timer(`another try to set up volume ${volume.name}`, delayMs, until.resolve);
-    using _abort = onAbort(signal, until.resolve);
-    await until.promise;
-    signal.throwIfAborted();
+    const pause = {
+      failures: tries,
+      longestMs: isLookedAt ? longestLookMs : undefined,
+      leastMs: causeOf(error, StorageLookupError)?.pauseMs,
+      until: causeOf(error, AwaitedError)?.until,
+    };
+    await pauseBeforeRetry(this.#deps.clock, `another try to set up volume ${volume.name}`, pause, signal);
   }
 }
 

@@ -3,9 +3,10 @@ import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { isExternal, type KeptPod, type VolumeSetUp } from "./volume-set-up.ts";
+import type { VolumeUpkeep } from "./volume-plugin.ts";
+import type { KeptPod, VolumeSetUp } from "./volume-set-up.ts";
 
-interface Upkeep {
+interface Running {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
 }
@@ -16,18 +17,28 @@ interface Upkeep {
  */
 export class VolumeUpkeeps {
   readonly #log: Logger;
-  readonly #setUp: Pick<VolumeSetUp, "keepUp">;
-  /** By pod and volume: what is under way. */
-  readonly #running = new Map<PodUid, Map<string, Upkeep>>();
+  readonly #setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">;
+  /** By pod, and by volume and kind of upkeep: what is under way. */
+  readonly #running = new Map<PodUid, Map<string, Running>>();
 
-  constructor(log: Logger, setUp: Pick<VolumeSetUp, "keepUp">) {
+  constructor(log: Logger, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
     this.#log = log;
     this.#setUp = setUp;
   }
 
-  /** Begins what is due; returns at once. */
+  /**
+   * Begins what is due; returns at once.
+   * @param volumes those that lead to something outside
+   */
   begin(kept: KeptPod, volumes: readonly Volume[]): void {
-    for (const volume of volumes) if (isExternal(volume)) this.#begin(kept, volume);
+    for (const volume of volumes) {
+      const upkeeps = kept.memory.upkeeps.get(volume.name);
+      if (upkeeps === undefined) {
+        this.#begin(kept, volume, "", async (signal) => {
+          this.#beginDue(kept, volume, await this.#setUp.upkeepsOf(kept, volume, signal));
+        });
+      } else this.#beginDue(kept, volume, upkeeps);
+    }
   }
 
   /** The pod's volumes are about to go: calls off what is under way. Resolves when it has ended. */
@@ -37,22 +48,36 @@ export class VolumeUpkeeps {
     await Promise.all(running.map(({ ended }) => ended));
   }
 
-  #begin(kept: KeptPod, volume: Volume): void {
-    const { uid } = kept.pod.metadata;
-    const running = this.#running.get(uid) ?? new Map<string, Upkeep>();
-    if (running.has(volume.name)) return;
-    this.#running.set(uid, running);
-    const controller = new AbortController();
-    const ended = this.#run(kept, volume, controller.signal).finally(() => {
-      running.delete(volume.name);
-      if (running.size === 0) this.#running.delete(uid);
-    });
-    running.set(volume.name, { controller, ended });
+  #beginDue(kept: KeptPod, volume: Volume, upkeeps: readonly VolumeUpkeep[]): void {
+    for (const upkeep of upkeeps) {
+      if (!upkeep.isDue()) continue;
+      this.#begin(kept, volume, upkeep.name, (signal) => this.#setUp.keepUp(kept, volume, upkeep, signal));
+    }
   }
 
-  async #run(kept: KeptPod, volume: Volume, signal: AbortSignal): Promise<void> {
+  /** @param kind one of each at a time, for each volume */
+  #begin(kept: KeptPod, volume: Volume, kind: string, work: (signal: AbortSignal) => Promise<void>): void {
+    const { uid } = kept.pod.metadata;
+    const running = this.#running.get(uid) ?? new Map<string, Running>();
+    const key = `${volume.name} ${kind}`;
+    if (running.has(key)) return;
+    this.#running.set(uid, running);
+    const controller = new AbortController();
+    const ended = this.#run(kept, volume, controller.signal, work).finally(() => {
+      running.delete(key);
+      if (running.size === 0) this.#running.delete(uid);
+    });
+    running.set(key, { controller, ended });
+  }
+
+  async #run(
+    kept: KeptPod,
+    volume: Volume,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     try {
-      await this.#setUp.keepUp(kept, volume, signal);
+      await work(signal);
     } catch (error) {
       if (signal.aborted) return;
       // The pod keeps what it has, and the next sync looks again.

@@ -28,7 +28,7 @@ function makeClaim(
   volumeMode: "Filesystem" | "Block" = "Filesystem",
 ): void {
   const claimRef = { namespace: "default", name, uid: "" };
-  const spec = { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" } };
+  const spec = { accessModes: ["ReadWriteOnce"], capacity: { storage: volumeMode === "Block" ? "4Mi" : "1Gi" } };
   const claim = server.admin.create({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
@@ -203,3 +203,94 @@ test("a block volume is a device in its containers, survives a restart, and is t
     rmSync(directory, { recursive: true });
   }, DEMO_IMAGE);
 });
+
+/** As the driver's controller and its resizer leave a claim once they have made the volume larger. */
+function grow({ server }: ClusterNode, name: string, storage: string): void {
+  const { admin } = server;
+  admin.patch("persistentvolumeclaims", `default/${name}`, { spec: { resources: { requests: { storage } } } });
+  admin.patch("persistentvolumes", `pv-${name}`, { spec: { capacity: { storage } } });
+  const status = {
+    allocatedResources: { storage },
+    allocatedResourceStatuses: { storage: "NodeResizePending" },
+    conditions: [{ type: "FileSystemResizePending", status: "True", lastTransitionTime: null }],
+  };
+  admin.patch("persistentvolumeclaims", `default/${name}`, { status }, { subresource: "status" });
+}
+
+async function grown({ server }: ClusterNode, name: string, storage: string): Promise<void> {
+  const isGrown = (claim: unknown): boolean => {
+    const { capacity, conditions = [] } = (claim as Claim).status ?? {};
+    return capacity?.storage === storage && conditions.length === 0;
+  };
+  await server.admin.until("persistentvolumeclaims", `default/${name}`, isGrown, 60_000);
+}
+
+interface Claim {
+  readonly status?: {
+    readonly capacity?: { readonly storage?: string };
+    readonly conditions?: readonly unknown[];
+    readonly allocatedResourceStatuses?: object;
+  };
+}
+
+test("volumes that grow are expanded under their running pods, and before pods start", async () => {
+  const work = async (cluster: ClusterNode): Promise<void> => {
+    const { server, node } = cluster;
+    await cluster.nodeReady();
+    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    await using driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory });
+    server.admin.create({
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: driver.name },
+      spec: { attachRequired: false, volumeLifecycleModes: ["Persistent"] },
+    });
+    await driver.start();
+    makeClaim(cluster, "c", driver.name);
+    makeClaim(cluster, "disk", driver.name, "Block");
+    const devices = { volumeMounts: [], volumeDevices: [{ name: "d", devicePath: "/dev/disk" }] };
+    const volumes = [{ name: "d", persistentVolumeClaim: { claimName: "disk" } }];
+    server.admin.create(claimPod("a", "c"));
+    server.admin.create(claimPod("b", "c"));
+    server.admin.create(boundPod("blocks", devices, { volumes }));
+    for (const pod of ["a", "b", "blocks"]) await cluster.ready(pod);
+
+    driver.fail("NodeExpandVolume", "Internal", { times: 1 });
+    grow(cluster, "c", "2Gi");
+    grow(cluster, "disk", "8Mi");
+    await grown(cluster, "c", "2Gi");
+    await grown(cluster, "disk", "8Mi");
+    assert.equal(driver.callsOf("NodeExpandVolume").length, 3, "once for each volume, and once more after the failure");
+    assert.equal(driver.volumes.size("handle-c"), 2 * 1024 ** 3);
+    const bytes = execFileSync("blockdev", ["--getsize64", driver.volumes.published("handle-disk")[0] ?? ""]);
+    assert.equal(Number(bytes), 8 << 20);
+    const about = async (): Promise<readonly string[]> => {
+      const events = server.admin.list("events") as unknown as readonly Event[];
+      return events.map(({ reason, involvedObject: { kind, name } }) => `${reason} ${kind} ${name}`);
+    };
+    await until("the Events", async () =>
+      (await about()).includes("FileSystemResizeSuccessful PersistentVolumeClaim c"),
+    );
+    assert.ok((await about()).some((event) => event.startsWith("VolumeResizeFailed Pod ")));
+
+    // Offline: where it is staged, before it is published.
+    for (const pod of ["a", "b", "blocks"]) await deleted(cluster, pod);
+    await until("all to be unstaged", async () => driver.volumes.isIdle);
+    grow(cluster, "c", "3Gi");
+    const before = driver.effects.length;
+    server.admin.create(claimPod("later", "c"));
+    await cluster.ready("later");
+    assert.deepEqual(driver.effects.slice(before), ["NodeStageVolume", "NodeExpandVolume", "NodePublishVolume"]);
+    await grown(cluster, "c", "3Gi");
+    assert.deepEqual(driver.violations, []);
+    await deleted(cluster, "later");
+    await until("all to be unstaged", async () => driver.volumes.isIdle);
+    rmSync(directory, { recursive: true });
+  };
+  await withClusterNode(work, DEMO_IMAGE, "syncFrequency: 5s\n");
+});
+
+interface Event {
+  readonly reason: string;
+  readonly involvedObject: { readonly kind: string; readonly name: string };
+}

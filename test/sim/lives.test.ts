@@ -21,7 +21,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod",
     "FailedCreatePodContainer FailedToRetrieveImagePullSecret FailedValidation",
-    "HostIPsIPFamilyMismatch ImageTooOld InvalidDiskCapacity InvalidImageName InvariantBroken",
+    "ExpandVolume FileSystemResizeFailed FileSystemResizeSuccessful HostIPsIPFamilyMismatch ImageTooOld InvalidDiskCapacity InvalidImageName InvariantBroken",
     "JournalGap JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended MapVolume",
     "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",
     "MirrorPodOrphaned MirrorPodOutdated MirrorPodOver MissingCause NameTaken NetworkNotReady NetworkReady",
@@ -35,7 +35,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "StageVolume StartupProbeFailed StatusDiffers StatusRefused StopRequested SuccessfulMountVolume",
     "SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",
     "UnknownEntry UnpublishVolume UnstageVolume VolumeAttachmentLimitExceeded VolumePermissionChangeInProgress",
-    "VolumeToBeConfirmed VolumeUnattached VolumeUnprocessed VolumeUnwanted VolumeWaitOver VolumeWanted",
+    "VolumeHasGrown VolumeResizeFailed VolumeToBeConfirmed VolumeUnattached VolumeUnprocessed VolumeUnwanted VolumeWaitOver VolumeWanted",
     "VolumeWarning VolumeWarningOver",
   ].flatMap((line) => line.split(" ")),
 );

@@ -4,10 +4,13 @@ import { CsiDriverObjects } from "../../src/csi/csi-driver-objects.ts";
 import { CsiPlugin } from "../../src/csi/csi-plugin.ts";
 import { DeviceMounts } from "../../src/csi/device-mounts.ts";
 import { DriverStore } from "../../src/csi/driver-store.ts";
+import { Expansions } from "../../src/csi/expansions.ts";
 import { CsiNames } from "../../src/csi/names.ts";
 import { Publications } from "../../src/csi/publications.ts";
 import { takeUpVolumes } from "../../src/csi/volumes-at-start.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
+import { Collection } from "../../src/objects/collection.ts";
+import type { StorageLookup } from "../../src/objects/storage-lookup.ts";
 import { type RpcCode, RpcError } from "../../src/ports/rpc.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { simHashing } from "../../src/sim/hashing.ts";
@@ -18,7 +21,7 @@ import type { PreparedVolume } from "../../src/volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
 import { VolumesOnDisk } from "../../src/volumes/volumes-on-disk.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { boundClaim } from "./storage.ts";
+import { boundClaim, TestStorage } from "./storage.ts";
 
 export const root = "/var/lib/kubelet";
 const { signal } = new AbortController();
@@ -40,6 +43,8 @@ export class CsiScene {
   capabilities: readonly number[] = [1, 3];
   readonly inUse = new Set<string>();
   readonly #failures: { readonly method: string; readonly error: RpcError; readonly afterwards: boolean }[] = [];
+  readonly storage = new TestStorage();
+  expansions!: Expansions;
   drivers!: DriverStore;
   devices!: DeviceMounts;
   publications!: Publications;
@@ -62,14 +67,17 @@ export class CsiScene {
       }),
     });
     this.publications = new Publications();
+    const storage = (): StorageLookup => this.storage;
+    this.expansions = new Expansions({ clock, journal, log: silentLog, nodeName: "node1", storage });
     this.plugin = new CsiPlugin({
       ...{ clock, files, mounts, loopDevices, names, journal, log: silentLog },
       volumeFiles: new SimVolumeFiles(files),
       drivers: this.drivers,
-      objects: new CsiDriverObjects(clock),
+      objects: new CsiDriverObjects(clock, new Collection()),
       calls: { secret: async () => undefined, token: async () => ({ token: "", expirationTimestamp: "" }) },
       devices: this.devices,
       publications: this.publications,
+      expansions: this.expansions,
       republishMs: 30_000,
     });
     await this.drivers.add("d", "/csi.sock", "1.0.0");

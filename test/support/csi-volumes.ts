@@ -10,6 +10,7 @@ import {
   rmSync,
   statfsSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -28,6 +29,12 @@ interface Publish extends Stage {
 
 interface Capability {
   readonly accessType?: { readonly case?: string };
+}
+
+interface Expand {
+  readonly volumeId: string;
+  readonly volumePath: string;
+  readonly capacityRange?: { readonly requiredBytes: bigint };
 }
 
 interface Staged {
@@ -150,8 +157,16 @@ export class CsiVolumes {
     };
   }
 
-  expand({ volumeId, capacityRange }: { volumeId: string; capacityRange?: { requiredBytes: bigint } }): object {
+  expand({ volumeId, volumePath, capacityRange }: Expand): object {
     const bytes = capacityRange?.requiredBytes ?? 0n;
+    const staged = this.#staged.get(volumeId);
+    if (staged?.path !== volumePath && !this.published(volumeId).includes(volumePath)) {
+      this.#violations.push(`${volumeId} is expanded at ${volumePath}, where it is not`);
+    }
+    if (staged?.device !== undefined) {
+      truncateSync(this.image(volumeId), Number(bytes));
+      execFileSync("losetup", ["--set-capacity", staged.device]);
+    }
     this.#sizes.set(volumeId, Number(bytes));
     return { capacityBytes: bytes };
   }

@@ -9,6 +9,8 @@ export class TestStorage implements StorageLookup {
   readonly volumes = new Map<string, PersistentVolume>();
   readonly attachments = new Map<string, VolumeAttachment>();
   looks = 0;
+  /** Of claims' statuses. */
+  readonly patches: object[] = [];
 
   async claim(namespace: string, name: string): Promise<PersistentVolumeClaim> {
     this.looks++;
@@ -21,6 +23,23 @@ export class TestStorage implements StorageLookup {
 
   async attachment(name: string): Promise<VolumeAttachment> {
     return found(this.attachments.get(name), "volumeattachments.storage.k8s.io", name);
+  }
+
+  /** As the API server merges it; conditions as a whole. */
+  async patchClaimStatus(namespace: string, name: string, patch: object): Promise<PersistentVolumeClaim> {
+    const claim = await this.claim(namespace, name);
+    const { metadata, status } = patch as Pick<PersistentVolumeClaim, "metadata" | "status">;
+    if (metadata.resourceVersion !== claim.metadata.resourceVersion) {
+      throw new StorageLookupError("the object has been modified", 0);
+    }
+    this.patches.push(patch);
+    const states = { ...claim.status?.allocatedResourceStatuses, ...status?.allocatedResourceStatuses };
+    const kept = Object.entries(states).filter(([, state]) => (state as string | null) !== null);
+    const merged = { ...claim.status, ...status, allocatedResourceStatuses: Object.fromEntries(kept) };
+    const resourceVersion = String(Number(claim.metadata.resourceVersion ?? "0") + 1);
+    const patched = { ...claim, metadata: { ...claim.metadata, resourceVersion }, status: merged };
+    this.claims.set(`${namespace}/${name}`, patched);
+    return patched;
   }
 
   /** A claim `ns/<name>` that is bound to a volume `pv-<name>`. */

@@ -44,6 +44,19 @@ export const volumeMeanings = {
     means: "A CSI block volume is published again: to confirm it after a restart, or because its driver wants that.",
     remedy: "If it fails, the pod keeps its device; see the driver's own log.",
   },
+  ExpandVolume: {
+    means: "A CSI driver makes a volume larger on this node (NodeExpandVolume), as its controller has done before.",
+    remedy: "If it fails, pods keep the volume as it is; see the driver's own log on this node.",
+  },
+  FileSystemResizeSuccessful: { means: "A volume and its file system are as large as its PersistentVolume says." },
+  FileSystemResizeFailed: {
+    means: "A volume that has grown is not expanded, because the pod uses its claim read-only.",
+    remedy: "It is expanded when a pod uses the claim that may write to it.",
+  },
+  VolumeResizeFailed: {
+    means: "A volume of a running pod could not be expanded; it is tried again, and the pod goes on.",
+    remedy: "See the message, the claim's status, and the driver's own log.",
+  },
   VolumePermissionChangeInProgress: {
     means: "The files of a volume get the group of a pod (fsGroup), which takes long.",
     remedy: "Set fsGroupChangePolicy: OnRootMismatch in the pod's securityContext.",
@@ -51,6 +64,7 @@ export const volumeMeanings = {
   VolumeWanted: { means: "Cause: a pod that starts uses the volume." },
   VolumeUnwanted: { means: "Cause: the pod that used the volume has ended." },
   VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver is to confirm or renew it." },
+  VolumeHasGrown: { means: "Cause: a PersistentVolume is larger than its claim says, because its user wanted more." },
   NoPodUsesVolume: { means: "Cause: no pod on this node uses the volume any more." },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",

@@ -27,6 +27,8 @@ export interface Term {
   readonly event?: EventTerm;
   /** An additional Event about the node, whatever the subject. */
   readonly nodeEvent?: EventTerm;
+  /** An additional Event about the claim in its data (`claim`: namespace, name, uid). */
+  readonly claimEvent?: EventTerm;
   /** For an action that is not the first of its kind: its data have an `attempt` above 0. */
   readonly again?: EventTerm;
   /** For an action's outcome, by its result. */

@@ -28,6 +28,10 @@ export const volumeTerms = {
   UnstageVolume: { kind: "action" },
   RepublishVolume: { kind: "action", failed: failedMount, why: "upkeep" },
   RemapVolume: { kind: "action", failed: failedMap, why: "upkeep" },
+  ExpandVolume: { kind: "action", why: "upkeep" },
+  FileSystemResizeSuccessful: { kind: "note", event: { ...normal, words: "{message}" }, claimEvent: normal },
+  FileSystemResizeFailed: { kind: "note", event: { ...warning, words: "{message}" }, claimEvent: warning },
+  VolumeResizeFailed: { kind: "note", event: { ...warning, words: "{message}" } },
   VolumePermissionChangeInProgress: { kind: "note", event: { type: "Warning", words: "{message}" } },
   VolumesLeft: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
@@ -40,4 +44,5 @@ export const volumeFacts = {
   VolumeUnwanted: {},
   VolumeToBeConfirmed: {},
   NoPodUsesVolume: {},
+  VolumeHasGrown: {},
 } as const satisfies Facts;

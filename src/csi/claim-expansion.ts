@@ -1,0 +1,92 @@
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import { type Quantity, readQuantity, zeroQuantity } from "../resources/quantity.ts";
+
+/**
+ * How a claim is kept while its volume grows on this node. recorded: its status says each step, as resizers since KEP-1790 want it.
+ * unrecorded: of an older resizer, only the end is said. elsewhere: it is as large already, by another node's doing.
+ */
+export type ExpansionWay = "recorded" | "unrecorded" | "elsewhere";
+
+type Condition = NonNullable<NonNullable<PersistentVolumeClaim["status"]>["conditions"]>[number];
+
+/** Conditions of a claim that is being resized; the last of them goes with the end. */
+const resizeConditions: ReadonlySet<string> = new Set([
+  "FileSystemResizePending",
+  "Resizing",
+  "ControllerResizeError",
+  "NodeResizeError",
+]);
+
+/** The size of a PersistentVolume. Pure. */
+export function volumeSize({ spec }: PersistentVolume): Quantity {
+  return sizeOf(spec.capacity);
+}
+
+/** The size that a claim's users have by its status. Pure. */
+export function claimSize({ status }: PersistentVolumeClaim): Quantity {
+  return sizeOf(status?.capacity);
+}
+
+/** What the claim's user wants. Pure. */
+export function requestedSize({ spec }: PersistentVolumeClaim): Quantity {
+  return sizeOf(spec.resources?.requests);
+}
+
+function sizeOf(amounts: Readonly<Record<string, string>> | undefined): Quantity {
+  return readQuantity(amounts?.["storage"] ?? "") ?? zeroQuantity;
+}
+
+/** Below zero: the first one is less. Pure. */
+export function isLess(a: Quantity, b: Quantity): boolean {
+  return a.nanos < b.nanos;
+}
+
+/** How the node may expand the volume; undefined: its claim does not want that (any more). Pure. */
+export function expansionWay(claim: PersistentVolumeClaim, wanted: Quantity): ExpansionWay | undefined {
+  const { allocatedResourceStatuses, allocatedResources } = claim.status ?? {};
+  const status = allocatedResourceStatuses?.["storage"] ?? "";
+  if (status === "" && !isLess(claimSize(claim), wanted)) return "elsewhere";
+  if (status === "" && allocatedResources === undefined) return "unrecorded";
+  return status === "NodeResizePending" || status === "NodeResizeInProgress" ? "recorded" : undefined;
+}
+
+/** Patches of a claim's status, each only of the claim as it was read. Pure. */
+export function inProgressPatch(claim: PersistentVolumeClaim): object {
+  return patchOf(claim, { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } });
+}
+
+/** @param size as the PersistentVolume has it */
+export function finishedPatch(claim: PersistentVolumeClaim, size: string): object {
+  const conditions = (claim.status?.conditions ?? []).filter(({ type }) => !resizeConditions.has(type));
+  return patchOf(claim, { capacity: { storage: size }, allocatedResourceStatuses: { storage: null }, conditions });
+}
+
+/**
+ * @param isInfeasible the driver will never do it: the resizer is to find another size
+ * @param time RFC 3339
+ */
+export function failedPatch(
+  claim: PersistentVolumeClaim,
+  problem: string,
+  isInfeasible: boolean,
+  time: string,
+): object {
+  const type = "NodeResizeError";
+  const conditions = claim.status?.conditions ?? [];
+  const before = conditions.find((condition) => condition.type === type && condition.status === "True");
+  const failed: Condition = {
+    type,
+    status: "True",
+    lastTransitionTime: before?.lastTransitionTime ?? time,
+    message: `failed to expand pvc with ${problem}`,
+  };
+  return patchOf(claim, {
+    conditions: [...conditions.filter((condition) => condition.type !== type), failed],
+    ...(isInfeasible && { allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } }),
+  });
+}
+
+function patchOf({ metadata: { resourceVersion } }: PersistentVolumeClaim, status: object): object {
+  return { metadata: { resourceVersion }, status };
+}

@@ -1,0 +1,257 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
+import { podWith } from "../../test/support/pods.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { Pod } from "../api/pod.ts";
+import { eventsOf } from "../events/entry-events.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import type { PreparedVolume } from "../volumes/volume-plugin.ts";
+import type { VolumeSpec } from "../volumes/volume-spec.ts";
+
+type Status = NonNullable<PersistentVolumeClaim["status"]>;
+
+const { signal } = new AbortController();
+const staged = `${root}/plugins/kubernetes.io/csi/d/`;
+const pending = { type: "FileSystemResizePending", status: "True" };
+const waiting: Status = {
+  phase: "Bound",
+  capacity: { storage: "1Gi" },
+  allocatedResources: { storage: "2Gi" },
+  allocatedResourceStatuses: { storage: "NodeResizePending" },
+  conditions: [pending],
+};
+
+function podOf(uid: string): Pod {
+  const pod = podWith({ containers: [{ name: "app" }] });
+  return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
+}
+
+/** The claim and its volume as the API server has them by now. */
+function specNow(): VolumeSpec {
+  const spec = csiSpec();
+  const persistentVolume = scene.storage.volumes.get("pv");
+  return { ...spec, persistentVolume, claim: scene.storage.claims.get("ns/c") };
+}
+
+function sizes(volume: string, status: Status): void {
+  const { persistentVolume } = csiSpec({ capacity: { storage: volume } });
+  assert.ok(persistentVolume);
+  scene.storage.volumes.set("pv", persistentVolume);
+  scene.storage.claims.set("ns/c", {
+    metadata: { name: "c", namespace: "ns", uid: "uid-c", resourceVersion: "1" },
+    spec: { volumeName: "pv", resources: { requests: { storage: volume } } },
+    status,
+  });
+}
+
+/** What the kubelet does for a running pod with each sync; the tries of a failed one go on beside it. */
+async function sync(volume: PreparedVolume): Promise<void> {
+  const upkeep = volume.upkeeps?.find(({ name }) => name === "expansion");
+  assert.ok(upkeep);
+  if (!upkeep.isDue()) return;
+  upkeep.run(signal, async () => undefined).catch(assert.fail);
+  await scene.clock.advance(0);
+}
+
+function claimStatus(): Status | undefined {
+  return scene.storage.claims.get("ns/c")?.status;
+}
+
+function events(): string[] {
+  const all = scene.entries.flatMap((entry) => eventsOf(entry as JournalEntry));
+  return all.map(({ reason, message, claim }) => `${claim?.name ?? "pod"} ${reason}: ${message}`);
+}
+
+function expansions(): readonly Readonly<Record<string, unknown>>[] {
+  return scene.calls.filter(({ method }) => method === "nodeExpandVolume").map(({ request }) => request);
+}
+
+const succeeded = 'FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "pv" node1';
+let scene: CsiScene;
+beforeEach(async () => {
+  scene = new CsiScene();
+  await scene.begin();
+  sizes("1Gi", { phase: "Bound", capacity: { storage: "1Gi" } });
+});
+
+test("a volume that has grown is expanded once for all its running pods, and its claim says so", async () => {
+  const [a, b] = [await scene.setUp(podOf("a"), specNow()), await scene.setUp(podOf("b"), specNow())];
+  await sync(a);
+  assert.deepEqual(expansions(), []);
+  sizes("2Gi", waiting);
+  await sync(a);
+  assert.deepEqual(expansions(), [], "it was looked at just now");
+  await scene.clock.advance(10_000);
+  await Promise.all([sync(a), sync(b)]);
+  const [call, ...others] = expansions();
+  assert.deepEqual(others, []);
+  assert.equal(call?.["volumePath"], a.hostPath);
+  assert.match(String(call?.["stagingTargetPath"]), new RegExp(`^${staged}[0-9a-f]{64}/globalmount$`, "u"));
+  assert.deepEqual(call?.["capacityRange"], { requiredBytes: 2n << 30n });
+  assert.deepEqual(claimStatus(), {
+    ...{ phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } },
+    allocatedResourceStatuses: {},
+    conditions: [],
+  });
+  assert.deepEqual(scene.storage.patches.at(0), {
+    metadata: { resourceVersion: "1" },
+    status: { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } },
+  });
+  assert.deepEqual(events().slice(-2), [`pod ${succeeded}`, `c ${succeeded}`]);
+  await scene.clock.advance(10_000);
+  await Promise.all([sync(a), sync(b)]);
+  assert.equal(expansions().length, 1);
+});
+
+test("a volume that grew while no pod used it is expanded where it is staged, before it is published", async () => {
+  sizes("2Gi", waiting);
+  await scene.setUp(podOf("a"), specNow());
+  assert.deepEqual(scene.effects, ["nodeStageVolume", "nodeExpandVolume", "nodePublishVolume"]);
+  const [call] = expansions();
+  assert.equal(call?.["volumePath"], call?.["stagingTargetPath"]);
+  assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
+});
+
+test("without staging a volume is expanded once it is published, and a block volume at its device", async () => {
+  scene.capabilities = [3];
+  sizes("2Gi", waiting);
+  const volume = await scene.setUp(podOf("a"), specNow());
+  assert.deepEqual(scene.effects, ["nodePublishVolume", "nodeExpandVolume"]);
+  assert.equal(expansions()[0]?.["volumePath"], volume.hostPath);
+  await scene.tearDown("a");
+
+  scene.capabilities = [1, 3];
+  await scene.begin();
+  sizes("2Gi", waiting);
+  const block = csiSpec({ volumeMode: "Block", capacity: { storage: "2Gi" } });
+  await scene.setUp(podOf("b"), { ...block, claim: scene.storage.claims.get("ns/c") });
+  const devices = `${root}/plugins/kubernetes.io/csi/volumeDevices`;
+  assert.equal(expansions().at(-1)?.["volumePath"], `${devices}/publish/pv/b`);
+  assert.equal(expansions().at(-1)?.["stagingTargetPath"], `${devices}/staging/pv`);
+});
+
+test("an expansion that fails leaves the running pod alone, is told, and is tried again with a back-off", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", waiting);
+  for (let times = 0; times < 2; times++) scene.fail("nodeExpandVolume", "Internal");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  const why = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = by command";
+  const failed = `NodeExpandVolume.NodeExpandVolume failed for volume "pv" : ${why}`;
+  assert.deepEqual(events().slice(-1), [`pod VolumeResizeFailed: ${failed}`]);
+  assert.deepEqual(
+    claimStatus()?.conditions?.map(({ type, message = "" }) => `${type} ${message}`.trim()),
+    ["FileSystemResizePending", `NodeResizeError failed to expand pvc with ${why}`],
+  );
+  assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInProgress" });
+  await scene.clock.advance(500);
+  assert.equal(expansions().length, 2);
+  assert.equal(
+    volume.upkeeps?.some((upkeep) => upkeep.name === "expansion" && upkeep.isDue()),
+    false,
+  );
+  await scene.clock.advance(999);
+  assert.equal(expansions().length, 2);
+  await scene.clock.advance(1);
+  assert.equal(expansions().length, 3);
+  assert.deepEqual(claimStatus()?.conditions, []);
+  assert.equal(await volume.isSetUp(), true);
+});
+
+test("what its driver will never do is said in the claim, and not tried again until it wants another size", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", waiting);
+  scene.fail("nodeExpandVolume", "OutOfRange");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
+  await scene.clock.advance(60_000);
+  await sync(volume);
+  assert.equal(expansions().length, 1);
+  sizes("3Gi", { ...waiting, allocatedResources: { storage: "3Gi" } });
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.equal(expansions().length, 2);
+  assert.deepEqual(claimStatus()?.capacity, { storage: "3Gi" });
+});
+
+test("a size that failed and is no longer wanted is said to be infeasible", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", waiting);
+  for (let times = 0; times < 2; times++) scene.fail("nodeExpandVolume", "Internal");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  const claim = scene.storage.claims.get("ns/c");
+  assert.ok(claim);
+  claim.spec.resources = { requests: { storage: "1536Mi" } };
+  await scene.clock.advance(500);
+  assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
+});
+
+test("a call of unknown outcome says nothing in the claim", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", waiting);
+  scene.fail("nodeExpandVolume", "DeadlineExceeded");
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.deepEqual(claimStatus()?.conditions, [pending]);
+});
+
+test("a driver that does not expand what is in use is asked once, and keeps no pod from starting", async () => {
+  sizes("2Gi", waiting);
+  scene.fail("nodeExpandVolume", "FailedPrecondition");
+  const volume = await scene.setUp(podOf("a"), specNow());
+  await scene.clock.advance(60_000);
+  await sync(volume);
+  assert.equal(expansions().length, 1);
+  assert.equal(await volume.isSetUp(), true);
+});
+
+test("a volume that another node has expanded is expanded here too, and its claim is left alone", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", { phase: "Bound", capacity: { storage: "2Gi" } });
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.equal(expansions().length, 1);
+  assert.deepEqual(scene.storage.patches, []);
+});
+
+test("an older resizer's claim says only the end", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("2Gi", { phase: "Bound", capacity: { storage: "1Gi" }, conditions: [pending] });
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.equal(scene.storage.patches.length, 1);
+  assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
+  assert.deepEqual(claimStatus()?.conditions, []);
+});
+
+test("a read-only claim is not expanded, and a driver without EXPAND_VOLUME expands nothing", async () => {
+  sizes("2Gi", waiting);
+  const volume = await scene.setUp(podOf("a"), { ...specNow(), readOnly: true });
+  const told =
+    'FileSystemResizeFailed: MountVolume.NodeExpandVolume failed for volume "pv" requested read-only file system';
+  assert.deepEqual(events(), [`pod ${told}`, `c ${told}`]);
+  await scene.clock.advance(60_000);
+  await sync(volume);
+  await scene.tearDown("a");
+
+  scene.capabilities = [1];
+  await scene.begin();
+  const other = await scene.setUp(podOf("b"), specNow());
+  await scene.clock.advance(60_000);
+  await sync(other);
+  assert.deepEqual(expansions(), []);
+  assert.deepEqual(scene.storage.patches, []);
+});
+
+test("an expansion that fails before the pod starts is told as a failed mount", async () => {
+  sizes("2Gi", waiting);
+  scene.fail("nodeExpandVolume", "Internal");
+  const why = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = by command";
+  const step = "MountVolume.MountDevice failed while expanding volume";
+  await assert.rejects(scene.setUp(podOf("a"), specNow()), { message: `${step} for volume "pv" : ${why}` });
+  await scene.setUp(podOf("a"), specNow());
+  assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
+});

@@ -1,0 +1,316 @@
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import { formatTime } from "../base/time.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Quantity } from "../resources/quantity.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import { CsiCallError } from "./call-error.ts";
+import {
+  claimSize,
+  expansionWay,
+  type ExpansionWay,
+  failedPatch,
+  finishedPatch,
+  inProgressPatch,
+  isLess,
+  requestedSize,
+  volumeSize,
+} from "./claim-expansion.ts";
+
+export interface ExpansionsDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly nodeName: string;
+  /** Undefined without a cluster: there are no claims. */
+  readonly storage: () => StorageLookup | undefined;
+}
+
+/** A claim's volume that a pod uses. */
+export interface ClaimedVolume {
+  /** Of the node: two pods that use it have the same one. */
+  readonly unique: string;
+  readonly pod: Pod;
+  readonly persistentVolume: PersistentVolume;
+  readonly claim: PersistentVolumeClaim;
+  readonly readOnly: boolean;
+}
+
+/** NodeExpandVolume, to so many bytes. */
+export type ExpandCall = (bytes: bigint) => Promise<void>;
+
+/** What is known here of a volume's size. */
+interface Known {
+  /** As large it is on this node, as far as is known. */
+  size: Quantity;
+  /** An expansion failed for sure. */
+  hasFailed: boolean;
+  /** Its driver does not expand it while it is in use: not asked again. */
+  isRefused: boolean;
+  lookedAtMs: number;
+  /** The upkeep of one of its pods is under way. */
+  isKept: boolean;
+  readonly users: Set<string>;
+  readonly turn: Semaphore;
+}
+
+/** An expansion that is due. */
+interface Growth {
+  readonly volume: ClaimedVolume;
+  /** As the API server has it by now. */
+  readonly claim: PersistentVolumeClaim;
+  readonly wanted: Quantity;
+  readonly known: Known;
+  readonly call: ExpandCall;
+}
+
+/** How often the claim of a running pod is looked at, at most. */
+const lookMs = 10_000;
+/** Codes that say it can never be done (upstream's isInfeasibleError). */
+const infeasibleCodes: ReadonlySet<string> = new Set(["InvalidArgument", "OutOfRange", "NotFound"]);
+
+/**
+ * Expands volumes of claims on this node once their controller has (upstream's NodeExpander): before a pod starts, and while it runs.
+ * One at a time for each volume, however many pods use it.
+ */
+export class Expansions {
+  readonly #deps: ExpansionsDependencies;
+  readonly #known = new Map<string, Known>();
+
+  constructor(deps: ExpansionsDependencies) {
+    this.#deps = deps;
+  }
+
+  /** The pod uses nothing any more. */
+  removePod(uid: string): void {
+    for (const [unique, { users }] of this.#known) {
+      if (users.delete(uid) && users.size === 0) this.#known.delete(unique);
+    }
+  }
+
+  /**
+   * Expands a volume that is being set up, if its claim waits for that.
+   * @throws VolumeError when it must be tried again first
+   */
+  async duringSetUp(volume: ClaimedVolume, call: ExpandCall, signal: AbortSignal): Promise<void> {
+    const wanted = volumeSize(volume.persistentVolume);
+    const known = this.#knownOf(volume);
+    if (!isLess(claimSize(volume.claim), wanted)) return;
+    if (volume.readOnly) {
+      this.#tell(
+        volume,
+        "FileSystemResizeFailed",
+        "MountVolume.NodeExpandVolume failed",
+        "requested read-only file system",
+      );
+      return;
+    }
+    using _turn = await known.turn.acquire(signal);
+    const claim = await this.#claim(volume, signal);
+    if (isLess(claimSize(claim), wanted)) await this.#expand({ volume, claim, wanted, known, call }, signal);
+  }
+
+  /** Whether it is time to look at the claim of a running pod's volume. */
+  isDue(volume: ClaimedVolume): boolean {
+    if (volume.readOnly) return false;
+    const { isRefused, lookedAtMs, isKept } = this.#knownOf(volume);
+    return !isRefused && !isKept && this.#deps.clock.monotonic() - lookedAtMs >= lookMs;
+  }
+
+  /** The upkeep of one of its pods begins, and ends with the result; meanwhile that of no other one is due. */
+  keep(volume: ClaimedVolume): Disposable {
+    const known = this.#knownOf(volume);
+    known.isKept = true;
+    return {
+      [Symbol.dispose]: () => {
+        known.isKept = false;
+      },
+    };
+  }
+
+  /**
+   * Looks at the claim of a running pod's volume, and expands the volume if it has grown. Resolves with the reason to try again.
+   */
+  async look(volume: ClaimedVolume, call: ExpandCall, signal: AbortSignal): Promise<VolumeError | undefined> {
+    const known = this.#knownOf(volume);
+    using _turn = await known.turn.acquire(signal);
+    known.lookedAtMs = this.#deps.clock.monotonic();
+    const { name } = volume.persistentVolume.metadata;
+    const persistentVolume = await this.#peek(name, signal);
+    if (persistentVolume === undefined) return undefined;
+    const wanted = volumeSize(persistentVolume);
+    if (known.isRefused || !isLess(known.size, wanted)) return undefined;
+    try {
+      const claim = await this.#claim(volume, signal);
+      await this.#expand({ volume: { ...volume, persistentVolume }, claim, wanted, known, call }, signal);
+      return undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      const what = `NodeExpandVolume.NodeExpandVolume failed for volume ${JSON.stringify(name)} :`;
+      const message = `${what} ${errorMessage(error)}`;
+      this.#deps.journal.record({ kind: "note", what: "VolumeResizeFailed", message, pod: podRef(volume.pod) });
+      return new VolumeError(message, { cause: error });
+    }
+  }
+
+  /** Undefined: it cannot be looked at now, and is again with a later sync. */
+  async #peek(name: string, signal: AbortSignal): Promise<PersistentVolume | undefined> {
+    try {
+      return await this.#deps.storage()?.persistentVolume(name, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#deps.log.debug("cannot look at a volume's size", { volume: name, error: errorMessage(error) });
+      return undefined;
+    }
+  }
+
+  #knownOf({ unique, pod, claim }: ClaimedVolume): Known {
+    const known: Known = this.#known.get(unique) ?? {
+      size: claimSize(claim),
+      hasFailed: false,
+      isRefused: false,
+      lookedAtMs: Number.NEGATIVE_INFINITY,
+      isKept: false,
+      users: new Set(),
+      turn: new Semaphore(1),
+    };
+    this.#known.set(unique, known);
+    known.users.add(pod.metadata.uid);
+    return known;
+  }
+
+  async #claim({ claim: { metadata } }: ClaimedVolume, signal: AbortSignal): Promise<PersistentVolumeClaim> {
+    const storage = this.#deps.storage();
+    if (storage === undefined) throw new VolumeError("mountVolume.NodeExpandVolume get PVC failed : no API server");
+    try {
+      return await storage.claim(metadata.namespace ?? "", metadata.name, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = `mountVolume.NodeExpandVolume get PVC failed : ${errorMessage(error)}`;
+      throw new VolumeError(message, { cause: error });
+    }
+  }
+
+  async #expand(growth: Growth, signal: AbortSignal): Promise<void> {
+    const { volume, claim: found, wanted, known } = growth;
+    const way = expansionWay(found, wanted);
+    if (way === undefined) return;
+    const claim = way === "recorded" ? await this.#patch(found, inProgressPatch(found), signal) : found;
+    try {
+      await this.#call(growth);
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#failed({ ...growth, claim }, way, error, signal);
+      // It is not expanded while it is in use, which is no reason not to use it.
+      if (known.isRefused) return;
+      const message = `Expander.NodeExpand failed to expand the volume : ${errorMessage(error)}`;
+      throw new VolumeError(message, { cause: error });
+    }
+    this.#tell(volume, "FileSystemResizeSuccessful", "MountVolume.NodeExpandVolume succeeded", this.#deps.nodeName);
+    if (way !== "elsewhere") {
+      const size = volume.persistentVolume.spec.capacity?.["storage"] ?? wanted.toString();
+      await this.#finish(claim, size, signal);
+    }
+    known.size = wanted;
+    known.hasFailed = false;
+  }
+
+  async #call({ volume, claim, wanted, call }: Growth): Promise<void> {
+    const { clock, journal } = this.#deps;
+    const { name } = volume.persistentVolume.metadata;
+    const cause: Cause = {
+      code: "VolumeHasGrown",
+      message: `volume ${name} has ${wanted.toString()}, of which its claim ${claim.metadata.name} has ${claimSize(claim).toString()}`,
+    };
+    const action = {
+      what: "ExpandVolume",
+      message: `expand volume ${name} to ${wanted.toString()}`,
+      pod: podRef(volume.pod),
+      cause,
+      data: { volume: name },
+    } as const;
+    await perform(journal, clock, action, () => call(wanted.value()));
+  }
+
+  /** Says in the claim what has failed for sure. What its driver may still be doing is not said. */
+  async #failed(
+    { claim, wanted, known }: Growth,
+    way: ExpansionWay,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (error instanceof CsiCallError && error.code === "FailedPrecondition") known.isRefused = true;
+    if (!(error instanceof CsiCallError) || !error.isFinal) return;
+    // The user wants another size by now, and this one is not to be had: the resizer is to go on with that.
+    const isInfeasible =
+      infeasibleCodes.has(error.code) || (known.hasFailed && !sameSize(requestedSize(claim), wanted));
+    known.hasFailed = true;
+    if (way !== "recorded") return;
+    const { clock, log } = this.#deps;
+    const problem = `Expander.NodeExpand failed to expand the volume : ${errorMessage(error)}`;
+    try {
+      await this.#patch(claim, failedPatch(claim, problem, isInfeasible, formatTime(clock.now())), signal);
+    } catch (failure) {
+      signal.throwIfAborted();
+      const { namespace, name } = claim.metadata;
+      log.warn("cannot say in a claim that its expansion failed", {
+        namespace,
+        claim: name,
+        error: errorMessage(failure),
+      });
+    }
+  }
+
+  async #finish(claim: PersistentVolumeClaim, size: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#patch(claim, finishedPatch(claim, size), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = `mountVolume.NodeExpandVolume update pvc status failed: ${errorMessage(error)}`;
+      throw new VolumeError(message, { cause: error });
+    }
+  }
+
+  async #patch(claim: PersistentVolumeClaim, patch: object, signal: AbortSignal): Promise<PersistentVolumeClaim> {
+    const { namespace = "", name } = claim.metadata;
+    const storage = this.#deps.storage();
+    if (storage === undefined) throw new VolumeError("no API server");
+    try {
+      return await storage.patchClaimStatus(namespace, name, patch, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = `patchPVCStatus failed to patch PVC ${JSON.stringify(name)}: ${errorMessage(error)}`;
+      throw new VolumeError(message, { cause: error });
+    }
+  }
+
+  /** To the pod and to its claim. */
+  #tell(
+    { pod, persistentVolume, claim }: ClaimedVolume,
+    what: "FileSystemResizeSuccessful" | "FileSystemResizeFailed",
+    words: string,
+    more: string,
+  ): void {
+    const message = `${words} for volume ${JSON.stringify(persistentVolume.metadata.name)} ${more}`;
+    const { namespace = "", name, uid = "" } = claim.metadata;
+    this.#deps.journal.record({
+      kind: "note",
+      what,
+      message,
+      pod: podRef(pod),
+      data: { claim: { namespace, name, uid } },
+    });
+  }
+}
+
+function sameSize(a: Quantity, b: Quantity): boolean {
+  return a.nanos === b.nanos;
+}
