@@ -31,6 +31,27 @@ const NodeSelectorTerm = z.looseObject({
   matchFields: z.array(NodeSelectorRequirement).optional(),
 });
 
+const Disk = { fsType: Text, readOnly: z.boolean().optional() };
+const PartOfDisk = { ...Disk, partition: z.number().optional() };
+
+/** Of drivers that have CSI successors, as far as those need it. */
+const inTreeSources = {
+  awsElasticBlockStore: z.looseObject({ volumeID: z.string(), ...PartOfDisk }).optional(),
+  azureDisk: z.looseObject({ diskURI: z.string(), ...Disk, cachingMode: Text, kind: Text }).optional(),
+  azureFile: z
+    .looseObject({
+      secretName: z.string(),
+      shareName: z.string(),
+      secretNamespace: z.string().nullish(),
+      readOnly: Disk.readOnly,
+    })
+    .optional(),
+  cinder: z.looseObject({ volumeID: z.string(), ...Disk }).optional(),
+  gcePersistentDisk: z.looseObject({ pdName: z.string(), ...PartOfDisk }).optional(),
+  portworxVolume: z.looseObject({ volumeID: z.string(), ...Disk }).optional(),
+  vsphereVolume: z.looseObject({ volumePath: z.string(), fsType: Text, storagePolicyName: Text }).optional(),
+};
+
 /** corev1.PersistentVolume as a kubelet reads it; sources of other drivers stay as they are. */
 export const PersistentVolume = z.looseObject({
   metadata: z.looseObject({
@@ -52,6 +73,7 @@ export const PersistentVolume = z.looseObject({
     csi: CsiPersistentVolumeSource.optional(),
     hostPath: z.looseObject({ path: z.string(), type: Text }).optional(),
     local: z.looseObject({ path: z.string(), fsType: Text }).optional(),
+    ...inTreeSources,
   }),
 });
 export type PersistentVolume = z.infer<typeof PersistentVolume>;

@@ -12,7 +12,7 @@ const words: FormWords = {
   stage: { step: "MapVolume.SetUpDevice", caller: "blockMapper.SetUpDevice" },
   publish: { step: "MapVolume.MapPodDevice", caller: "blockMapper.MapPodDevice" },
   complete: "MapVolume.MapBlockVolume",
-  expand: { staged: undefined, published: "MapVolume.MarkVolumeAsMounted" },
+  expand: "MapVolume.MarkVolumeAsMounted",
 };
 
 /** A device: the driver puts it below the plugin's directory, and the pod's has a link to it. */

@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import { parseQuantity } from "../resources/quantity.ts";
-import { expansionWay, failedPatch, finishedPatch, inProgressPatch } from "./claim-expansion.ts";
+import { failedPatch, finishedPatch, inProgressPatch, wantedExpansion } from "./claim-expansion.ts";
 
 type Status = NonNullable<PersistentVolumeClaim["status"]>;
 
-const wanted = parseQuantity("2Gi");
 const other = { type: "ModifyingVolume", status: "True" };
 
 function claimOf(status: Status): PersistentVolumeClaim {
@@ -17,19 +16,37 @@ function claimOf(status: Status): PersistentVolumeClaim {
   };
 }
 
-const ways: readonly (readonly [string, Status, ReturnType<typeof expansionWay>])[] = [
-  ["waits for this node", { allocatedResourceStatuses: { storage: "NodeResizePending" } }, "recorded"],
-  ["was left halfway", { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } }, "recorded"],
-  ["cannot be expanded", { allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } }, undefined],
-  ["is at its controller", { allocatedResourceStatuses: { storage: "ControllerResizeInProgress" } }, undefined],
-  ["has no state of a new resizer yet", { allocatedResources: { storage: "2Gi" } }, undefined],
-  ["has an old resizer", {}, "unrecorded"],
-  ["was expanded on another node", { capacity: { storage: "2Gi" } }, "elsewhere"],
+const asked = { storage: "2Gi" };
+const shared = { accessModes: ["ReadWriteMany"] };
+const expandedElsewhere = { capacity: asked, allocatedResources: asked };
+type Case = readonly [string, Status, ReturnType<typeof wayOf>, Partial<PersistentVolumeClaim["spec"]>?];
+const cases: readonly Case[] = [
+  ["waits for this node", { allocatedResourceStatuses: { storage: "NodeResizePending" } }, "recorded 2Gi"],
+  ["was left halfway", { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } }, "recorded 2Gi"],
+  ["cannot be expanded", { allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } }, "left alone"],
+  ["is at its controller", { allocatedResourceStatuses: { storage: "ControllerResizeInProgress" } }, "left alone"],
+  ["has no state of a new resizer yet", {}, "left alone"],
+  ["has an old resizer", { allocatedResources: undefined }, "unrecorded 3Gi"],
+  ["was expanded on another node", expandedElsewhere, "elsewhere 2Gi", shared],
+  ["needs no node to be expanded", expandedElsewhere, "done 2Gi"],
 ];
-for (const [what, status, way] of ways) {
-  test(`a claim that ${what} is ${way ?? "left alone"}`, () =>
-    assert.equal(expansionWay(claimOf(status), wanted), way));
+
+function wayOf(claim: PersistentVolumeClaim): string {
+  const wanted = wantedExpansion(claim, parseQuantity("3Gi"));
+  return wanted === undefined ? "left alone" : `${wanted.way} ${wanted.size.toString()}`;
 }
+
+for (const [what, status, way, spec = {}] of cases) {
+  test(`a claim that ${what} is ${way}`, () => {
+    assert.equal(wayOf({ ...claimOf({ allocatedResources: asked, ...status }), spec }), way);
+  });
+}
+
+test("a shared claim whose driver wants nothing of nodes is done", () => {
+  const claim = { ...claimOf(expandedElsewhere), spec: shared };
+  const annotations = { "volume.kubernetes.io/node-expansion-not-required": "true" };
+  assert.equal(wayOf({ ...claim, metadata: { ...claim.metadata, annotations } }), "done 2Gi");
+});
 
 test("a claim's status says each step, and only that of the claim as it was read", () => {
   const pending = { type: "FileSystemResizePending", status: "True" };
@@ -39,7 +56,7 @@ test("a claim's status says each step, and only that of the claim as it was read
     metadata,
     status: { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } },
   });
-  assert.deepEqual(finishedPatch(claim, "2Gi"), {
+  assert.deepEqual(finishedPatch(claim, parseQuantity("2Gi")), {
     metadata,
     status: { capacity: { storage: "2Gi" }, allocatedResourceStatuses: { storage: null }, conditions: [other] },
   });

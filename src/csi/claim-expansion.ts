@@ -4,9 +4,19 @@ import { type Quantity, readQuantity, zeroQuantity } from "../resources/quantity
 
 /**
  * How a claim is kept while its volume grows on this node. recorded: its status says each step, as resizers since KEP-1790 want it.
- * unrecorded: of an older resizer, only the end is said. elsewhere: it is as large already, by another node's doing.
+ * unrecorded: of an older resizer, only the end is said, if it is not yet. elsewhere: it is as large already, by another node's doing.
+ * done: nothing is to be expanded on nodes.
  */
-export type ExpansionWay = "recorded" | "unrecorded" | "elsewhere";
+export type ExpansionWay = "recorded" | "unrecorded" | "elsewhere" | "done";
+
+/** An expansion that a claim wants of this node, and to which size. */
+export interface WantedExpansion {
+  readonly way: ExpansionWay;
+  readonly size: Quantity;
+}
+
+/** On claims whose driver's controller does all of an expansion. */
+const notOnNodes = "volume.kubernetes.io/node-expansion-not-required";
 
 type Condition = NonNullable<NonNullable<PersistentVolumeClaim["status"]>["conditions"]>[number];
 
@@ -37,18 +47,25 @@ function sizeOf(amounts: Readonly<Record<string, string>> | undefined): Quantity
   return readQuantity(amounts?.["storage"] ?? "") ?? zeroQuantity;
 }
 
-/** Below zero: the first one is less. Pure. */
+/** Pure. */
 export function isLess(a: Quantity, b: Quantity): boolean {
   return a.nanos < b.nanos;
 }
 
-/** How the node may expand the volume; undefined: its claim does not want that (any more). Pure. */
-export function expansionWay(claim: PersistentVolumeClaim, wanted: Quantity): ExpansionWay | undefined {
+/**
+ * How the node is to expand the volume; undefined: its claim does not want that (any more). Pure.
+ * @param volume the size of its PersistentVolume
+ */
+export function wantedExpansion(claim: PersistentVolumeClaim, volume: Quantity): WantedExpansion | undefined {
   const { allocatedResourceStatuses, allocatedResources } = claim.status ?? {};
   const status = allocatedResourceStatuses?.["storage"] ?? "";
-  if (status === "" && !isLess(claimSize(claim), wanted)) return "elsewhere";
-  if (status === "" && allocatedResources === undefined) return "unrecorded";
-  return status === "NodeResizePending" || status === "NodeResizeInProgress" ? "recorded" : undefined;
+  if (status === "" && allocatedResources === undefined) return { way: "unrecorded", size: volume };
+  // What the resizer has got for the claim; the PersistentVolume may be larger by an earlier wish.
+  const size = sizeOf(allocatedResources);
+  if (status === "NodeResizePending" || status === "NodeResizeInProgress") return { way: "recorded", size };
+  if (status !== "" || isLess(claimSize(claim), size)) return undefined;
+  const isShared = claim.spec.accessModes?.includes("ReadWriteMany") === true;
+  return { way: isShared && claim.metadata.annotations?.[notOnNodes] === undefined ? "elsewhere" : "done", size };
 }
 
 /** Patches of a claim's status, each only of the claim as it was read. Pure. */
@@ -56,10 +73,13 @@ export function inProgressPatch(claim: PersistentVolumeClaim): object {
   return patchOf(claim, { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } });
 }
 
-/** @param size as the PersistentVolume has it */
-export function finishedPatch(claim: PersistentVolumeClaim, size: string): object {
+export function finishedPatch(claim: PersistentVolumeClaim, size: Quantity): object {
   const conditions = (claim.status?.conditions ?? []).filter(({ type }) => !resizeConditions.has(type));
-  return patchOf(claim, { capacity: { storage: size }, allocatedResourceStatuses: { storage: null }, conditions });
+  return patchOf(claim, {
+    capacity: { storage: size.toString() },
+    allocatedResourceStatuses: { storage: null },
+    conditions,
+  });
 }
 
 /**

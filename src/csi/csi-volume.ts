@@ -13,7 +13,7 @@ import { mountForm } from "./mount-form.ts";
 import type { Publication } from "./publications.ts";
 import { lifecycleProblem } from "./requests.ts";
 import type { CsiSource } from "./source.ts";
-import { type Caller, VolumeCalls } from "./volume-calls.ts";
+import { type Caller, type PublishPaths, VolumeCalls } from "./volume-calls.ts";
 import type { VolumeForm } from "./volume-form.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
@@ -62,18 +62,11 @@ export class CsiVolume implements PreparedVolume {
     using _turn = await this.#publication.turn.acquire(signal);
     // Confirmed meanwhile, beside the pod's steps.
     if (await this.isSetUp()) return;
-    const { stage, publish, complete, expand } = this.#form.words;
-    let stagedBy: Caller | undefined;
+    const { stage, publish, complete } = this.#form.words;
     if (this.#source.lifecycle === "Persistent") {
-      stagedBy = await this.#step(stage.step, signal, async () => {
-        const found = await this.#calls.caller(stage.caller, attached, signal);
-        return (await this.#stage(found)) ? found : undefined;
+      await this.#step(stage.step, signal, async () => {
+        await this.#stage(await this.#calls.caller(stage.caller, attached, signal));
       });
-    }
-    let isExpanded = false;
-    if (stagedBy !== undefined && expand.staged !== undefined) {
-      await this.#expand(expand.staged, stagedBy, this.#form.stagingPath);
-      isExpanded = true;
     }
     const caller = await this.#step(publish.step, signal, async () => {
       const found = await this.#calls.caller(publish.caller, attached, signal);
@@ -82,7 +75,7 @@ export class CsiVolume implements PreparedVolume {
       return found;
     });
     await this.#step(complete, signal, () => this.#form.complete(caller));
-    if (!isExpanded) await this.#expand(expand.published, caller, this.#form.target);
+    await this.#expand(caller);
     this.#publication.state = "published";
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
   }
@@ -90,12 +83,11 @@ export class CsiVolume implements PreparedVolume {
   get upkeeps(): readonly VolumeUpkeep[] {
     const claimed = this.#claimed;
     if (claimed === undefined) return [this.#publicationUpkeep()];
-    const { target } = this.#form;
     const expansion = expansionUpkeep(this.#parts, claimed, this.#source, {
       isPublished: () => this.#publication.state === "published",
       call: async (bytes, signal) => {
         const caller = await this.#calls.caller("Expander.NodeExpand", undefined, signal);
-        await this.#calls.expand(caller, { target, staging: await this.#stagingOf(caller) }, bytes);
+        await this.#calls.expand(caller, await this.#pathsOf(caller), bytes);
       },
     });
     return [this.#publicationUpkeep(), expansion];
@@ -144,37 +136,36 @@ export class CsiVolume implements PreparedVolume {
   }
 
   /** Makes it as large as its PersistentVolume is, before its pod uses it. */
-  async #expand(step: string, caller: Caller, path: string): Promise<void> {
+  async #expand(caller: Caller): Promise<void> {
     const claimed = this.#claimed;
     const { client, signal } = caller;
     if (claimed === undefined || !(await client.supports("expand", { signal }))) return;
     const call = async (bytes: bigint): Promise<void> => {
-      await this.#calls.expand(caller, { target: path, staging: await this.#stagingOf(caller) }, bytes);
+      await this.#calls.expand(caller, await this.#pathsOf(caller), bytes);
     };
     try {
       await this.#parts.expansions.duringSetUp(claimed, call, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new VolumeOperationError(step, this.name, error, " while expanding volume");
+      throw new VolumeOperationError(this.#form.words.expand, this.name, error, " while expanding volume");
     }
   }
 
-  /** @returns whether the driver stages it */
-  async #stage(caller: Caller): Promise<boolean> {
+  async #stage(caller: Caller): Promise<void> {
     const { driver, handle, name } = this.#source;
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
     const stages = await this.#isStaged(caller.client, caller.signal);
-    if (!stages && !isAlwaysStaged) return false;
+    if (!stages && !isAlwaysStaged) return;
     const volume = { driver, handle, name, stagingPath };
     const holder = `${this.#pod.metadata.uid}/${name}`;
     await this.#parts.devices.stage(volume, staged, holder, caller.signal, async () => {
       if (stages) await this.#calls.stage(caller, stagingPath);
     });
-    return stages;
   }
 
-  async #stagingOf({ client, signal }: Caller): Promise<string | undefined> {
-    return (await this.#isStaged(client, signal)) ? this.#form.stagingPath : undefined;
+  async #pathsOf({ client, signal }: Caller): Promise<PublishPaths> {
+    const isStaged = await this.#isStaged(client, signal);
+    return { target: this.#form.target, staging: isStaged ? this.#form.stagingPath : undefined };
   }
 
   /** What the driver publishes has been staged before. */
@@ -199,7 +190,6 @@ export class CsiVolume implements PreparedVolume {
   }
 
   async #call(caller: Caller, calling: () => void): Promise<void> {
-    const paths = { target: this.#form.target, staging: await this.#stagingOf(caller) };
-    await this.#calls.publish(caller, paths, calling);
+    await this.#calls.publish(caller, await this.#pathsOf(caller), calling);
   }
 }

@@ -104,16 +104,17 @@ test("a volume that has grown is expanded once for all its running pods, and its
   assert.equal(expansions().length, 1);
 });
 
-test("a volume that grew while no pod used it is expanded where it is staged, before it is published", async () => {
+test("a volume that grew while no pod used it is expanded with its next pod, before that may use it", async () => {
   sizes("2Gi", waiting);
-  await scene.setUp(podOf("a"), specNow());
-  assert.deepEqual(scene.effects, ["nodeStageVolume", "nodeExpandVolume", "nodePublishVolume"]);
+  const volume = await scene.setUp(podOf("a"), specNow());
+  assert.deepEqual(scene.effects, ["nodeStageVolume", "nodePublishVolume", "nodeExpandVolume"]);
   const [call] = expansions();
-  assert.equal(call?.["volumePath"], call?.["stagingTargetPath"]);
+  assert.equal(call?.["volumePath"], volume.hostPath);
+  assert.match(String(call?.["stagingTargetPath"]), /\/globalmount$/u);
   assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
 });
 
-test("without staging a volume is expanded once it is published, and a block volume at its device", async () => {
+test("a volume is expanded without staging too, and a block volume at its device", async () => {
   scene.capabilities = [3];
   sizes("2Gi", waiting);
   const volume = await scene.setUp(podOf("a"), specNow());
@@ -166,6 +167,8 @@ test("what its driver will never do is said in the claim, and not tried again un
   await scene.clock.advance(10_000);
   await sync(volume);
   assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
+  const why = "Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = by command";
+  assert.equal(claimStatus()?.conditions?.at(-1)?.message, `failed to expand pvc with ${why}`);
   await scene.clock.advance(60_000);
   await sync(volume);
   assert.equal(expansions().length, 1);
@@ -208,13 +211,31 @@ test("a driver that does not expand what is in use is asked once, and keeps no p
   assert.equal(await volume.isSetUp(), true);
 });
 
-test("a volume that another node has expanded is expanded here too, and its claim is left alone", async () => {
+test("a shared volume that another node has expanded is expanded here too, and its claim is left alone", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
-  sizes("2Gi", { phase: "Bound", capacity: { storage: "2Gi" } });
+  const status = { phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } };
+  sizes("2Gi", status);
+  const claim = scene.storage.claims.get("ns/c");
+  assert.ok(claim);
+  claim.spec.accessModes = ["ReadWriteMany"];
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.equal(expansions().length, 1);
+  // One that no other node can have is done by its controller alone.
+  sizes("3Gi", { ...status, capacity: { storage: "3Gi" }, allocatedResources: { storage: "3Gi" } });
   await scene.clock.advance(10_000);
   await sync(volume);
   assert.equal(expansions().length, 1);
   assert.deepEqual(scene.storage.patches, []);
+});
+
+test("what its resizer has got for the claim is its size, however large the volume is by an earlier wish", async () => {
+  const volume = await scene.setUp(podOf("a"), specNow());
+  sizes("3Gi", waiting);
+  await scene.clock.advance(10_000);
+  await sync(volume);
+  assert.deepEqual(expansions()[0]?.["capacityRange"], { requiredBytes: 2n << 30n });
+  assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
 });
 
 test("an older resizer's claim says only the end", async () => {
@@ -250,7 +271,7 @@ test("an expansion that fails before the pod starts is told as a failed mount", 
   sizes("2Gi", waiting);
   scene.fail("nodeExpandVolume", "Internal");
   const why = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = by command";
-  const step = "MountVolume.MountDevice failed while expanding volume";
+  const step = "MountVolume.Setup failed while expanding volume";
   await assert.rejects(scene.setUp(podOf("a"), specNow()), { message: `${step} for volume "pv" : ${why}` });
   await scene.setUp(podOf("a"), specNow());
   assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });

@@ -15,7 +15,6 @@ import { VolumeError } from "../runtime/volume-error.ts";
 import { CsiCallError } from "./call-error.ts";
 import {
   claimSize,
-  expansionWay,
   type ExpansionWay,
   failedPatch,
   finishedPatch,
@@ -23,6 +22,7 @@ import {
   isLess,
   requestedSize,
   volumeSize,
+  wantedExpansion,
 } from "./claim-expansion.ts";
 
 export interface ExpansionsDependencies {
@@ -67,7 +67,8 @@ interface Growth {
   readonly volume: ClaimedVolume;
   /** As the API server has it by now. */
   readonly claim: PersistentVolumeClaim;
-  readonly wanted: Quantity;
+  /** As large the PersistentVolume is. */
+  readonly size: Quantity;
   readonly known: Known;
   readonly call: ExpandCall;
 }
@@ -115,7 +116,7 @@ export class Expansions {
     }
     using _turn = await known.turn.acquire(signal);
     const claim = await this.#claim(volume, signal);
-    if (isLess(claimSize(claim), wanted)) await this.#expand({ volume, claim, wanted, known, call }, signal);
+    if (isLess(claimSize(claim), wanted)) await this.#expand({ volume, claim, size: wanted, known, call }, signal);
   }
 
   /** Whether it is time to look at the claim of a running pod's volume. */
@@ -150,7 +151,7 @@ export class Expansions {
     if (known.isRefused || !isLess(known.size, wanted)) return undefined;
     try {
       const claim = await this.#claim(volume, signal);
-      await this.#expand({ volume: { ...volume, persistentVolume }, claim, wanted, known, call }, signal);
+      await this.#expand({ volume: { ...volume, persistentVolume }, claim, size: wanted, known, call }, signal);
       return undefined;
     } catch (error) {
       signal.throwIfAborted();
@@ -200,64 +201,64 @@ export class Expansions {
   }
 
   async #expand(growth: Growth, signal: AbortSignal): Promise<void> {
-    const { volume, claim: found, wanted, known } = growth;
-    const way = expansionWay(found, wanted);
-    if (way === undefined) return;
-    const claim = way === "recorded" ? await this.#patch(found, inProgressPatch(found), signal) : found;
+    const { volume, claim: found, known } = growth;
+    const expansion = wantedExpansion(found, growth.size);
+    if (expansion === undefined) return;
+    const { way, size } = expansion;
+    if (way !== "done") {
+      const claim = way === "recorded" ? await this.#patch(found, inProgressPatch(found), signal) : found;
+      await this.#expandNow({ ...growth, claim, size }, way, signal);
+      if (known.isRefused) return;
+      this.#tell(volume, "FileSystemResizeSuccessful", "MountVolume.NodeExpandVolume succeeded", this.#deps.nodeName);
+      if (isLess(claimSize(claim), size) || way === "recorded") await this.#finish(claim, size, signal);
+    }
+    known.size = size;
+    known.hasFailed = false;
+  }
+
+  async #expandNow(growth: Growth, way: ExpansionWay, signal: AbortSignal): Promise<void> {
     try {
       await this.#call(growth);
     } catch (error) {
       signal.throwIfAborted();
-      await this.#failed({ ...growth, claim }, way, error, signal);
+      await this.#failed(growth, way, error, signal);
       // It is not expanded while it is in use, which is no reason not to use it.
-      if (known.isRefused) return;
-      const message = `Expander.NodeExpand failed to expand the volume : ${errorMessage(error)}`;
-      throw new VolumeError(message, { cause: error });
+      if (!growth.known.isRefused) throw new VolumeError(expansionProblem(error), { cause: error });
     }
-    this.#tell(volume, "FileSystemResizeSuccessful", "MountVolume.NodeExpandVolume succeeded", this.#deps.nodeName);
-    if (way !== "elsewhere") {
-      const size = volume.persistentVolume.spec.capacity?.["storage"] ?? wanted.toString();
-      await this.#finish(claim, size, signal);
-    }
-    known.size = wanted;
-    known.hasFailed = false;
   }
 
-  async #call({ volume, claim, wanted, call }: Growth): Promise<void> {
+  async #call({ volume, claim, size, call }: Growth): Promise<void> {
     const { clock, journal } = this.#deps;
     const { name } = volume.persistentVolume.metadata;
     const cause: Cause = {
       code: "VolumeHasGrown",
-      message: `volume ${name} has ${wanted.toString()}, of which its claim ${claim.metadata.name} has ${claimSize(claim).toString()}`,
+      message: `volume ${name} has ${size.toString()}, of which its claim ${claim.metadata.name} has ${claimSize(claim).toString()}`,
     };
     const action = {
       what: "ExpandVolume",
-      message: `expand volume ${name} to ${wanted.toString()}`,
+      message: `expand volume ${name} to ${size.toString()}`,
       pod: podRef(volume.pod),
       cause,
       data: { volume: name },
     } as const;
-    await perform(journal, clock, action, () => call(wanted.value()));
+    await perform(journal, clock, action, () => call(size.value()));
   }
 
   /** Says in the claim what has failed for sure. What its driver may still be doing is not said. */
-  async #failed(
-    { claim, wanted, known }: Growth,
-    way: ExpansionWay,
-    error: unknown,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #failed({ claim, size, known }: Growth, way: ExpansionWay, error: unknown, signal: AbortSignal): Promise<void> {
     if (error instanceof CsiCallError && error.code === "FailedPrecondition") known.isRefused = true;
     if (!(error instanceof CsiCallError) || !error.isFinal) return;
     // The user wants another size by now, and this one is not to be had: the resizer is to go on with that.
-    const isInfeasible =
-      infeasibleCodes.has(error.code) || (known.hasFailed && !sameSize(requestedSize(claim), wanted));
+    const isInfeasible = infeasibleCodes.has(error.code) || (known.hasFailed && !sameSize(requestedSize(claim), size));
     known.hasFailed = true;
     if (way !== "recorded") return;
     const { clock, log } = this.#deps;
-    const problem = `Expander.NodeExpand failed to expand the volume : ${errorMessage(error)}`;
     try {
-      await this.#patch(claim, failedPatch(claim, problem, isInfeasible, formatTime(clock.now())), signal);
+      await this.#patch(
+        claim,
+        failedPatch(claim, expansionProblem(error), isInfeasible, formatTime(clock.now())),
+        signal,
+      );
     } catch (failure) {
       signal.throwIfAborted();
       const { namespace, name } = claim.metadata;
@@ -269,7 +270,7 @@ export class Expansions {
     }
   }
 
-  async #finish(claim: PersistentVolumeClaim, size: string, signal: AbortSignal): Promise<void> {
+  async #finish(claim: PersistentVolumeClaim, size: Quantity, signal: AbortSignal): Promise<void> {
     try {
       await this.#patch(claim, finishedPatch(claim, size), signal);
     } catch (error) {
@@ -313,4 +314,10 @@ export class Expansions {
 
 function sameSize(a: Quantity, b: Quantity): boolean {
   return a.nanos === b.nanos;
+}
+
+/** In upstream's words. */
+function expansionProblem(error: unknown): string {
+  const isInfeasible = error instanceof CsiCallError && infeasibleCodes.has(error.code);
+  return `Expander.NodeExpand failed to expand the volume ${isInfeasible ? "" : ": "}${errorMessage(error)}`;
 }

@@ -17,7 +17,7 @@ const words: FormWords = {
   stage: { step: "MountVolume.MountDevice", caller: "attacher.MountDevice" },
   publish: { step: "MountVolume.SetUp", caller: "mounter.SetUpAt" },
   complete: "MountVolume.SetUp",
-  expand: { staged: "MountVolume.MountDevice", published: "MountVolume.Setup" },
+  expand: "MountVolume.Setup",
 };
 
 /** A file system: the driver mounts it in the pod's directory. */

@@ -7,8 +7,8 @@ export interface FormWords {
   readonly stage: { readonly step: string; readonly caller: string };
   readonly publish: { readonly step: string; readonly caller: string };
   readonly complete: string;
-  /** The steps in which it is expanded, where it is staged and where it is not. */
-  readonly expand: { readonly staged: string | undefined; readonly published: string };
+  /** The step in which it is expanded. */
+  readonly expand: string;
 }
 
 /** How a volume lies on the disk, for its pod and for the node: as a file system or as a device. */

@@ -28,6 +28,8 @@ export interface GroupAccess {
 export interface VolumeFiles {
   /** What exists there, following symbolic links; undefined: nothing. */
   kind(path: string): Promise<PathKind | undefined>;
+  /** The group of what exists there, following symbolic links. */
+  groupOf(path: string): Promise<number>;
   /**
    * Opens a relative path in a volume. Links are followed only within the volume. Missing parts are created:
    * directories with the permissions of the volume's top one.

@@ -25,6 +25,10 @@ export class SimVolumeFiles implements VolumeFiles {
     return type === "symlink" ? "other" : type;
   }
 
+  async groupOf(path: string): Promise<number> {
+    return this.#files.ownerOf(await this.#files.realPath(path))?.gid ?? 0;
+  }
+
   async openBeneath(root: string, relativePath: string): Promise<OpenedPath> {
     const top = await this.#files.realPath(root);
     const mode = (await this.#files.stat(top))?.mode ?? 0;

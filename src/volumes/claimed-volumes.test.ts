@@ -7,6 +7,7 @@ import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support
 import { onAbort } from "../base/abort.ts";
 import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -137,6 +138,25 @@ test("a claim of a local volume is bound into its pod, and given back without to
   assert.ok(await fixture.files.stat("/disks/c/precious"));
 });
 
+test("a pod of another group than the one that uses a local volume is told so, and the volume keeps its group", async () => {
+  await fixture.bound("c");
+  const of = (uid: string, fsGroup: number): Pod => {
+    const sharing = podOfVolumes(pod.spec.volumes ?? [], { securityContext: { fsGroup } });
+    return { ...sharing, metadata: { ...sharing.metadata, uid: uid as PodUid } };
+  };
+  await fixture.manager.mount(of("u1", 2000), needs, cause, signal);
+  // What a bind mount does to the directory behind it.
+  await fixture.files.chown("/disks/c", 0, 2000);
+  await fixture.manager.mount(of("u2", 2000), needs, cause, signal);
+  const told = (): string[] =>
+    fixture.entries.filter(({ what }) => what === "AlreadyMountedVolume").map(({ message }) => message);
+  assert.deepEqual(told(), []);
+  await fixture.manager.mount(of("u3", 3000), needs, cause, signal);
+  const differs = "The requested fsGroup is 3000, but the volume pv-c has GID 2000.";
+  assert.deepEqual(told(), [`${differs} The volume may not be shareable.`]);
+  assert.equal(fixture.files.ownerOf(target.replace("/u/", "/u3/"))?.gid, 0, "it is not given to the new group");
+});
+
 test("what is in a local volume's directory without a mount is somebody's, and stays", async () => {
   await fixture.files.makeDirectory(target, 0o750);
   await fixture.files.write(`${target}/precious`, "", 0o644);
@@ -154,6 +174,17 @@ test("a read-only claim with mount options and a group", async () => {
   const mounted = await fixture.manager.mount(readOnly, needs, cause, signal);
   assert.deepEqual(mounted.get("data"), { hostPath: target, readOnly: true, own: true, group: 4711 });
   assert.deepEqual((await fixture.mounts.list())[0]?.options, ["bind", "ro", "noexec"]);
+});
+
+test("a volume of a removed in-tree driver is attached and set up as one of its CSI driver", async () => {
+  await fixture.bound("c", { local: undefined, awsElasticBlockStore: { volumeID: "aws://a/vol-1" } });
+  const name = "kubernetes.io/csi/d^vol-1";
+  fixture.node.seen({ volumesInUse: [name], volumesAttached: [{ name }] });
+  const status = { attached: true, attachmentMetadata: {} };
+  fixture.storage.attachments.set("csi-vol-1", { metadata: { name: "csi-vol-1" }, status });
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
+  assert.equal(mounted.get("data")?.hostPath, "/csi/pv-c");
+  assert.deepEqual(fixture.driver.setUps, [{ attachmentName: "csi-vol-1", metadata: {} }]);
 });
 
 test("a claim of a host path is that path", async () => {

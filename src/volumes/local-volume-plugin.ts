@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
+import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
 import type { VolumePaths } from "./volume-paths.ts";
@@ -60,9 +61,13 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (path.split("/").includes("..")) throw new VolumeError(`invalid path: ${path} must not contain '..'`);
     const kind = await volumeFiles.kind(path);
     if (kind === undefined) throw new VolumeError(`path ${JSON.stringify(path)} does not exist`);
+    if (kind === "blockDevice")
+      throw new VolumeError("file systems on block devices are not mounted; use volumeMode Block");
     if (kind !== "directory") throw new VolumeError("only directory and block device are supported");
     const directory = paths.volume(this.name, spec.name);
     const isShared = await this.#isMounted(paths, spec.name);
+    const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
+    if (isShared && gid !== undefined) await this.#compareGroups(pod, spec.name, path, gid);
     const { mountOptions = [] } = spec.persistentVolume?.spec ?? {};
     const options = ["bind", ...(spec.readOnly ? ["ro"] : []), ...mountOptions];
     await files.makeDirectory(directory, 0o750);
@@ -73,11 +78,19 @@ export class LocalVolumePlugin implements VolumePlugin {
       await removeEmpty(files, directory);
       throw error;
     }
-    const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
     // Another pod uses it as it is.
     if (gid === undefined || spec.readOnly || isShared) return;
     const onlyOnRootMismatch = fsGroupChangePolicy === "OnRootMismatch";
     await volumeFiles.giveToGroup(directory, { gid, readOnly: false, onlyOnRootMismatch }, signal);
+  }
+
+  /** Another pod's volume keeps its group. */
+  async #compareGroups(pod: Pod, name: string, path: string, gid: number): Promise<void> {
+    const { volumeFiles, journal } = this.#deps;
+    const found = await volumeFiles.groupOf(path);
+    if (found === gid) return;
+    const message = `The requested fsGroup is ${gid}, but the volume ${name} has GID ${found}. The volume may not be shareable.`;
+    journal.record({ kind: "note", what: "AlreadyMountedVolume", message, pod: podRef(pod) });
   }
 
   async #isMounted({ root }: VolumePaths, name: string): Promise<boolean> {

@@ -6,6 +6,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { bindingProblem, claimProblem, claimReference, modeProblem, ownerProblem } from "./claims.ts";
+import { translatedVolume } from "./in-tree-translation.ts";
 import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
@@ -40,11 +41,14 @@ export class VolumeSpecs {
     };
     const claim = await processing(() => usableClaim(storage, namespace, claimName, signal));
     refuse(isEphemeral ? ownerProblem(claim, pod) : undefined);
-    const persistentVolume = await processing(() => boundVolume(storage, claim, signal));
+    const bound = await processing(() => boundVolume(storage, claim, signal));
+    const translated = translatedVolume(bound);
+    const persistentVolume = translated ?? bound;
+    const isMigrated = translated !== undefined;
     const { name } = persistentVolume.metadata;
     const mode = persistentVolume.spec.volumeMode ?? "Filesystem";
     refuse(modeProblem(volume.name, mode, use));
-    return { podVolume: volume.name, name, volume, persistentVolume, claim, readOnly, mode, isMigrated: false };
+    return { podVolume: volume.name, name, volume, persistentVolume, claim, readOnly, mode, isMigrated };
   }
 }
 

@@ -273,14 +273,14 @@ test("volumes that grow are expanded under their running pods, and before pods s
     );
     assert.ok((await about()).some((event) => event.startsWith("VolumeResizeFailed Pod ")));
 
-    // Offline: where it is staged, before it is published.
+    // Offline: with its next pod.
     for (const pod of ["a", "b", "blocks"]) await deleted(cluster, pod);
     await until("all to be unstaged", async () => driver.volumes.isIdle);
     grow(cluster, "c", "3Gi");
     const before = driver.effects.length;
     server.admin.create(claimPod("later", "c"));
     await cluster.ready("later");
-    assert.deepEqual(driver.effects.slice(before), ["NodeStageVolume", "NodeExpandVolume", "NodePublishVolume"]);
+    assert.deepEqual(driver.effects.slice(before), ["NodeStageVolume", "NodePublishVolume", "NodeExpandVolume"]);
     await grown(cluster, "c", "3Gi");
     assert.deepEqual(driver.violations, []);
     await deleted(cluster, "later");

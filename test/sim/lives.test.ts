@@ -16,7 +16,7 @@ const toldFailures = 2;
 /** What no life has to tell of: what is around the simulated kubelet does, or too few lives come to it. */
 const notPlayed: ReadonlySet<string> = new Set(
   [
-    "AppArmor AskCredentialProvider CSINodeNotPublished CertificateExpired CertificateExpires CertificateIsInitial",
+    "AlreadyMountedVolume AppArmor AskCredentialProvider CSINodeNotPublished CertificateExpired CertificateExpires CertificateIsInitial",
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod",

@@ -61,6 +61,11 @@ export const volumeMeanings = {
     means: "The files of a volume get the group of a pod (fsGroup), which takes long.",
     remedy: "Set fsGroupChangePolicy: OnRootMismatch in the pod's securityContext.",
   },
+  AlreadyMountedVolume: {
+    means:
+      "A local volume that another pod uses belongs to another group than this pod's fsGroup, and is left as it is.",
+    remedy: "Give pods that share a volume the same fsGroup.",
+  },
   VolumeWanted: { means: "Cause: a pod that starts uses the volume." },
   VolumeUnwanted: { means: "Cause: the pod that used the volume has ended." },
   VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver is to confirm or renew it." },

@@ -33,6 +33,7 @@ export const volumeTerms = {
   FileSystemResizeFailed: { kind: "note", event: { ...warning, words: "{message}" }, claimEvent: warning },
   VolumeResizeFailed: { kind: "note", event: { ...warning, words: "{message}" } },
   VolumePermissionChangeInProgress: { kind: "note", event: { type: "Warning", words: "{message}" } },
+  AlreadyMountedVolume: { kind: "note", event: { ...warning, words: "{message}" } },
   VolumesLeft: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
   VolumeWarningOver: { kind: "observation", why: "remark over" },

@@ -22,6 +22,7 @@ const maxDepth = 256;
 
 export const systemVolumeFiles: VolumeFiles = {
   kind: (path) => onPath(path, () => kind(path)),
+  groupOf: (path) => onPath(path, async () => (await stat(path)).gid),
   openBeneath: (root, relativePath) => onPath(`${root}/${relativePath}`, () => openBeneath(root, relativePath)),
   readBeneath: (root, relativePath, maxBytes) =>
     onPath(`${root}/${relativePath}`, () => readBeneath(root, relativePath, maxBytes)),
