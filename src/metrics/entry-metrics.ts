@@ -96,7 +96,10 @@ export class EntryMetrics {
         break;
       case "MountVolume":
       case "UpdateVolume":
-        this.#volume(entry, seconds, failed);
+        this.#volume(entry, "volume_mount", seconds, failed);
+        break;
+      case "MapVolume":
+        this.#volume(entry, "map_volume", seconds, failed);
         break;
       default:
     }
@@ -135,14 +138,11 @@ export class EntryMetrics {
   }
 
   /** The outcome says what its action did: only the message names the volume's type. */
-  #volume({ message }: JournalInput, seconds: number, failed: boolean): void {
+  #volume({ message }: JournalInput, operation: string, seconds: number, failed: boolean): void {
     const type = Object.keys(volumePlugins).find((each) => message.includes(`${each} volume`));
     const plugin = type === undefined ? "" : (volumePlugins[type] ?? "");
-    this.#others.storageSeconds.observe(
-      [plugin, "volume_mount", failed ? "fail-unknown" : "success", "false"],
-      seconds,
-    );
-    if (!failed) this.#others.volumeSeconds.observe([plugin, "volume_mount"], seconds);
+    this.#others.storageSeconds.observe([plugin, operation, failed ? "fail-unknown" : "success", "false"], seconds);
+    if (!failed) this.#others.volumeSeconds.observe([plugin, operation], seconds);
   }
 
   #action(entry: JournalInput): void {

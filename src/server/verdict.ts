@@ -103,7 +103,8 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
 
 /** What failed in the last restart before the container was reached. */
 function failedMount({ entries }: VerdictInputs, { name, finishedAt = Infinity }: ContainerView): string | undefined {
-  const last = entries.findLastIndex(({ what, result }) => what === "MountVolume" && result === "failed");
+  const isSetUp = (what: string): boolean => what === "MountVolume" || what === "MapVolume";
+  const last = entries.findLastIndex(({ what, result }) => isSetUp(what) && result === "failed");
   const mount = entries[last];
   if (mount === undefined || mount.time < finishedAt) return undefined;
   const since = entries.slice(last + 1);

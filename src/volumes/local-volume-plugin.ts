@@ -15,6 +15,8 @@ export interface LocalVolumeDependencies extends LocalBlockDependencies {
   readonly mounts: Mounts;
 }
 
+const noFileSystem = "file systems on block devices are not mounted; use volumeMode Block";
+
 /** A PersistentVolume of kind `local`: a directory or device of the node, bound into the pods that use it, and never removed. */
 export class LocalVolumePlugin implements VolumePlugin {
   readonly name = "kubernetes.io~local-volume";
@@ -61,8 +63,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (path.split("/").includes("..")) throw new VolumeError(`invalid path: ${path} must not contain '..'`);
     const kind = await volumeFiles.kind(path);
     if (kind === undefined) throw new VolumeError(`path ${JSON.stringify(path)} does not exist`);
-    if (kind === "blockDevice")
-      throw new VolumeError("file systems on block devices are not mounted; use volumeMode Block");
+    if (kind === "blockDevice") throw new VolumeError(noFileSystem);
     if (kind !== "directory") throw new VolumeError("only directory and block device are supported");
     const directory = paths.volume(this.name, spec.name);
     const isShared = await this.#isMounted(paths, spec.name);

@@ -11,7 +11,14 @@ const quietMs = 120_000;
 /** Actions that affect a pod. */
 const felt: ReadonlySet<EntryName> = new Set<EntryName>([
   ...(["RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"] as const),
-  ...(["MountVolume", "UnmountVolumes", "UpdateVolume", "UpdateContainerResources", "UpdatePodCgroup"] as const),
+  ...([
+    "MountVolume",
+    "MapVolume",
+    "UnmountVolumes",
+    "UpdateVolume",
+    "UpdateContainerResources",
+    "UpdatePodCgroup",
+  ] as const),
 ]);
 
 /** What runs is what is desired, and a pod in its desired state is left alone. */
