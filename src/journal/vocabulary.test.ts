@@ -22,6 +22,8 @@ const composed: readonly (readonly [RegExp, string])[] = [
 
 /** The reasons of upstream's kubelet (pkg/kubelet, pkg/volume and staging/src/k8s.io, 1.36). */
 const upstreamReasons: ReadonlySet<string> = new Set([
+  ...["AlreadyMountedVolume", "FailedMapVolume", "FileSystemResizeFailed", "FileSystemResizeSuccessful"],
+  ...["SuccessfulMountVolume", "VolumeResizeFailed"],
   ...["BackOff", "CgroupV1", "CheckLimitsForResolvConf", "ContainerGCFailed", "Created", "DNSConfigForming"],
   ...["DeadlineExceeded", "ErrImageNeverPull", "ExceededGracePeriod", "Failed", "FailedCreatePodContainer"],
   ...["FailedCreatePodSandBox", "FailedKillPod", "FailedMount", "FailedNodeAllocatableEnforcement"],
