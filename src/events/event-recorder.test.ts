@@ -72,6 +72,33 @@ describe("EventRecorder", () => {
     });
   });
 
+  test("what concerns a claim too is told of the pod and of the claim", async () => {
+    const message = 'MountVolume.NodeExpandVolume succeeded for volume "pv" node1';
+    const claim = { namespace: "ns", name: "c", uid: "uid-c" };
+    const expanded: JournalEntry = {
+      ...{ seq: 1, time: 0, kind: "note", what: "FileSystemResizeSuccessful", message, data: { claim } },
+      pod: { namespace: "ns", name: "p", uid: podUid("u") },
+    };
+    await withRecorder([expanded], async (kube) => {
+      await kube.clock.advance(40);
+      await (await kube.next()).json({ metadata: { name: "node1.1" } }, 201);
+      await kube.clock.advance(40);
+      const about: unknown[] = [];
+      for (let events = 0; events < 2; events++) {
+        const request = await kube.next();
+        const { involvedObject, reason } = request.body as { involvedObject: { kind: string }; reason: string };
+        assert.equal(request.url.pathname, "/api/v1/namespaces/ns/events");
+        assert.equal(reason, "FileSystemResizeSuccessful");
+        about.push(involvedObject);
+        await request.json({ metadata: { name: `e.${events}` } }, 201);
+      }
+      assert.deepEqual(about, [
+        { apiVersion: "v1", kind: "Pod", namespace: "ns", name: "p", uid: podUid("u") },
+        { apiVersion: "v1", kind: "PersistentVolumeClaim", ...claim },
+      ]);
+    });
+  });
+
   test("an event whose name would be longer than a name may be has a UUID for one", async () => {
     const about = (length: number): JournalEntry => ({
       ...started,

@@ -54,7 +54,7 @@ const ownReasons: ReadonlySet<string> = new Set([
 /** Event reasons in the vocabulary, each with the entries that produce it. */
 function reasons(): ReadonlySet<string> {
   const ofTerm = ([name, term]: readonly [string, Term]): readonly string[] => {
-    const events = [term.event, term.nodeEvent, term.again, term.done, term.failed, term.unknown];
+    const events = [term.event, term.nodeEvent, term.claimEvent, term.again, term.done, term.failed, term.unknown];
     return events.flatMap((event: EventTerm | undefined) => (event === undefined ? [] : [event.reason ?? name]));
   };
   const ends = Object.entries<Fact>(facts).flatMap(([code, { end }]) =>
