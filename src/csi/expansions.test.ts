@@ -160,6 +160,21 @@ test("an expansion that fails leaves the running pod alone, is told, and is trie
   assert.equal(await volume.isSetUp(), true);
 });
 
+test("while one pod's try waits for the next one, no other pod's tries", async () => {
+  const [a, b] = [await scene.setUp(podOf("a"), specNow()), await scene.setUp(podOf("b"), specNow())];
+  sizes("2Gi", waiting);
+  for (let times = 0; times < 7; times++) scene.fail("nodeExpandVolume", "Internal");
+  await scene.clock.advance(10_000);
+  await sync(a);
+  await scene.clock.advance(500 + 1000 + 2000 + 4000 + 8000);
+  assert.equal(expansions().length, 6);
+  await scene.clock.advance(11_000);
+  await sync(b);
+  assert.equal(expansions().length, 6);
+  await scene.clock.advance(60_000);
+  assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
+});
+
 test("what its driver will never do is said in the claim, and not tried again until it wants another size", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", waiting);
@@ -218,6 +233,8 @@ test("a shared volume that another node has expanded is expanded here too, and i
   const claim = scene.storage.claims.get("ns/c");
   assert.ok(claim);
   claim.spec.accessModes = ["ReadWriteMany"];
+  await scene.clock.advance(10_000);
+  await sync(volume);
   await scene.clock.advance(10_000);
   await sync(volume);
   assert.equal(expansions().length, 1);

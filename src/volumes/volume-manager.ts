@@ -212,6 +212,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     await this.#upkeeps.stop(pod.uid);
+    memory.upkeeps.clear();
     using _turn = await memory.turn.acquire(signal);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
