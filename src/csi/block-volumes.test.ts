@@ -74,6 +74,31 @@ test("after a restart a block volume is confirmed by calls, and taken down by wh
   assert.deepEqual(await left(), emptied);
 });
 
+test("a block volume that the Go kubelet has left is taken up and taken down", async () => {
+  const { files, mounts, loopDevices, names } = scene;
+  const device = "/dev/loop0";
+  await files.makeDirectory(own.staging, 0o750);
+  await files.makeDirectory(`${devices}/pv/data`, 0o750);
+  const data =
+    `{"attachmentID":"${names.attachment("d", "h")}","driverName":"d","nodeName":"node1",` +
+    '"specVolID":"pv","volumeHandle":"h"}\n';
+  await files.write(`${devices}/pv/data/vol_data.json`, data, 0o644);
+  for (const directory of [own.publish, own.dev]) {
+    await files.makeDirectory(directory, 0o750);
+    await files.write(`${directory}/u1`, "", 0o640);
+    await mounts.mount({ source: device, target: `${directory}/u1`, fileSystem: "devtmpfs", options: ["rw"] });
+  }
+  await loopDevices.hold(`${own.dev}/u1`);
+  await files.makeDirectory(`${root}/pods/u1/volumeDevices/kubernetes.io~csi`, 0o750);
+  await files.symlink(`${own.publish}/u1`, link("u1"));
+  await scene.begin();
+  assert.deepEqual([...scene.inUse], ["kubernetes.io/csi/d^h"]);
+  await scene.tearDown("u1");
+  assert.deepEqual(scene.effects, ["nodeUnpublishVolume", "nodeUnstageVolume"]);
+  assert.deepEqual(await left(), emptied);
+  assert.deepEqual([await mounts.list(), ...loopDevices.held, ...scene.inUse], [[]]);
+});
+
 test("what was published without a link in its pod is found all the same, and unpublished before it is unstaged", async () => {
   await scene.setUp(podOf("u1"), spec);
   await scene.files.remove(link("u1"));

@@ -143,10 +143,27 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
   }, DEMO_IMAGE);
 });
 
-/** Loop devices over what lies below a directory. */
+/** What loop devices hold below a directory. */
 function loopDevicesOver(directory: string): string[] {
-  const table = execFileSync("losetup", ["--list", "--noheadings", "--output", "BACK-FILE"], { encoding: "utf8" });
-  return table.split("\n").filter((line) => line.trim().startsWith(`${directory}/`));
+  return loopDevices(directory).map(({ held }) => held);
+}
+
+function loopDevices(directory: string): { readonly device: string; readonly held: string }[] {
+  const columns = ["--list", "--noheadings", "--output", "NAME,BACK-FILE"];
+  const table = execFileSync("losetup", columns, { encoding: "utf8" });
+  return table.split("\n").flatMap((line) => {
+    const [device = "", held = ""] = line.trim().split(/\s+/u);
+    return held.startsWith(`${directory}/`) ? { device, held } : [];
+  });
+}
+
+/** Whatever becomes of a test, no loop device stays: one over what is unmounted cannot be found any more. */
+function withoutLoopDevices(directory: string): Disposable {
+  return {
+    [Symbol.dispose]: () => {
+      for (const { device } of loopDevices(directory)) execFileSync("losetup", ["--detach", device]);
+    },
+  };
 }
 
 test("a block volume is a device in its containers, survives a restart, and is taken back", async () => {
@@ -156,6 +173,7 @@ test("a block volume is a device in its containers, survives a restart, and is t
     const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
+    using _loops = withoutLoopDevices(root);
     server.admin.create({
       apiVersion: "storage.k8s.io/v1",
       kind: "CSIDriver",
@@ -238,7 +256,9 @@ test("volumes that grow are expanded under their running pods, and before pods s
     const { server, node } = cluster;
     await cluster.nodeReady();
     const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
-    await using driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory });
+    const root = node.podwright.layout.kubeletRoot;
+    await using driver = new CsiDriver({ root, directory });
+    using _loops = withoutLoopDevices(root);
     server.admin.create({
       apiVersion: "storage.k8s.io/v1",
       kind: "CSIDriver",
