@@ -30,6 +30,7 @@ class AttachedPlugin implements VolumePlugin {
   problem: Error | undefined;
   /** The signals of upkeeps, which end with them. */
   readonly kept: AbortSignal[] = [];
+  prepared = 0;
 
   owns({ persistentVolume }: VolumeSpec): boolean {
     return persistentVolume?.spec.csi !== undefined;
@@ -41,6 +42,7 @@ class AttachedPlugin implements VolumePlugin {
   }
 
   prepare(_pod: Pod, { name }: VolumeSpec): PreparedVolume {
+    this.prepared++;
     return {
       ...{ name, type: "csi", hostPath: `/csi/${name}`, readOnly: false, own: true },
       isSetUp: async () => false,
@@ -380,6 +382,7 @@ test("a running pod's volume is looked after beside its steps, and no longer onc
   await fixture.manager.refresh(pod, cause, signal);
   await fixture.clock.advance(0);
   assert.equal(driver.kept.length, 1, "one at a time");
+  assert.equal(driver.prepared, 1, "once for the pod, not with each sync");
   await fixture.manager.release(podRef(pod), { cause }, signal);
   assert.equal(driver.kept[0]?.aborted, true);
 });
