@@ -9,12 +9,12 @@ import type { NodeApiDependencies } from "../node-api/routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Ports } from "../ports/ports.ts";
 
-/** What the kubelet's API shows of its process. */
+/** The process that the kubelet's API shows. */
 export interface ApiSubject {
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
   readonly rootDirectory: string;
-  /** Undefined when the log's verbosity is fixed. */
+  /** Undefined: the log's verbosity is fixed. */
   readonly setVerbosity: ((verbosity: number) => void) | undefined;
 }
 

@@ -24,7 +24,7 @@ const healthy: Health = {
 };
 const memory = "/state/boot-pods.json";
 
-/** A directory of manifests, over lives of the engine. */
+/** A directory of manifests, across restarts of the engine. */
 class Scene {
   readonly clock = new ManualClock();
   readonly files = new MemoryFiles(this.clock);
@@ -34,7 +34,7 @@ class Scene {
   readonly stopped: string[] = [];
   readonly sent: string[] = [];
   refuses = false;
-  /** What the engine has of the pods of earlier runs, and whether that is all. */
+  /** Whether the engine has listed all pods of earlier runs. */
   knowsAllPods = true;
   failsToStop = false;
   #end = new AbortController();
@@ -93,7 +93,7 @@ class Scene {
   }
 }
 
-test("what is put there runs, what is taken away is stopped, and what stays is not asked for again", async () => {
+test("pods of new manifests start, pods of removed ones stop, and unchanged ones are not applied again", async () => {
   const scene = new Scene();
   await scene.start();
   await scene.put("web.yaml", manifest("web"));
@@ -108,7 +108,7 @@ test("what is put there runs, what is taken away is stopped, and what stays is n
   await scene.stop();
 });
 
-test("what was taken away while the engine was down is stopped by its next life", async () => {
+test("pods whose manifests were removed while the engine was down stop at its next start", async () => {
   const scene = new Scene();
   await scene.put("web.yaml", manifest("web"));
   await scene.put("unknown.yaml", manifest("unknown"));
@@ -118,11 +118,11 @@ test("what was taken away while the engine was down is stopped by its next life"
   await scene.files.remove(`${directory}/unknown.yaml`);
   await scene.start();
   assert.deepEqual(scene.stopped, ["default/unknown", "default/web"]);
-  assert.match(scene.logged.at(-1) ?? "", /not there to be stopped .*default\/unknown/u);
+  assert.match(scene.logged.at(-1) ?? "", /has already been stopped .*default\/unknown/u);
   await scene.stop();
 });
 
-test("a pod of a removed manifest that the engine does not know yet, or cannot stop, is stopped later", async () => {
+test("the stop of a pod that the engine does not know yet, or cannot stop, is retried", async () => {
   const scene = new Scene();
   await scene.put("unknown.yaml", manifest("unknown"));
   await scene.put("web.yaml", manifest("web"));
@@ -144,11 +144,11 @@ test("a pod of a removed manifest that the engine does not know yet, or cannot s
   scene.knowsAllPods = true;
   await scene.clock.advance(60_000);
   assert.equal(scene.stopped.length, 4);
-  assert.deepEqual(scene.applied.slice(-1), [[]], "nothing is applied again for that");
+  assert.deepEqual(scene.applied.slice(-1), [[]], "without applying the manifests again");
   await scene.stop();
 });
 
-test("a damaged record of pods is set aside, and manifests count on", async () => {
+test("a damaged record of pods is set aside, and reconciling continues", async () => {
   for (const damaged of ["[", '{"a":1}', '["default/web",1]', "\0"]) {
     const scene = new Scene();
     await scene.put("web.yaml", manifest("web"));
@@ -167,7 +167,7 @@ test("a damaged record of pods is set aside, and manifests count on", async () =
   }
 });
 
-test("an invalid manifest is reported once, stops no pod, and keeps no other from running", async () => {
+test("an invalid manifest is reported once, stops no pod, and delays no other", async () => {
   const scene = new Scene();
   await scene.put("web.yaml", manifest("web"));
   await scene.start();
@@ -176,14 +176,14 @@ test("an invalid manifest is reported once, stops no pod, and keeps no other fro
   await scene.clock.advance(300_000);
   assert.deepEqual(scene.applied.at(-1), ["db"]);
   assert.deepEqual(scene.stopped, []);
-  assert.equal(scene.rejected.length, scene.applied.length - 1, "once for each look that found something new");
+  assert.equal(scene.rejected.length, scene.applied.length - 1, "once for each changed listing");
   await scene.put("web.yaml", manifest("web"));
   await scene.remove("web.yaml");
   assert.deepEqual(scene.stopped, ["default/web"]);
   await scene.stop();
 });
 
-test("a reload applies everything again, and the service manager hears of its beginning and end", async () => {
+test("a reload applies everything again, and notifies the service manager of its start and end", async () => {
   const scene = new Scene();
   await scene.put("web.yaml", manifest("web"));
   await scene.start();
@@ -194,7 +194,7 @@ test("a reload applies everything again, and the service manager hears of its be
   await scene.stop();
 });
 
-test("what the engine refuses is logged and tried again", async () => {
+test("a rejected request is logged and retried", async () => {
   const scene = new Scene();
   scene.refuses = true;
   await scene.put("web.yaml", manifest("web"));

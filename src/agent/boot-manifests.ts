@@ -12,9 +12,9 @@ import { loadManifests, manifestNames } from "../sources/load.ts";
 import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
-/** The watch may miss a change. */
+/** inotify may miss a change. */
 const periodMs = 60_000;
-/** Until a pod that could not be stopped is tried again. */
+/** Retry interval for stops. */
 const retryMs = 5000;
 
 interface BootManifestDependencies {
@@ -27,23 +27,22 @@ interface BootManifestDependencies {
   readonly serviceManager: ServiceManager | undefined;
 }
 
-/** What the directory held. */
+/** The contents of the directory. */
 interface Seen {
   readonly request: ApplyRequest;
-  /** Why manifests are rejected. */
+  /** A message for each rejected manifest. */
   readonly problems: readonly string[];
 }
 
 interface Places {
-  /** The manifests that run as long as they are there. */
   readonly directory: string;
-  /** Remembers which pods came from there, over restarts. */
+  /** The file that records across restarts which pods came from the directory. */
   readonly memory: string;
 }
 
 /**
- * Keeps the pods of a directory of manifests running beside those of `podwright run`: applies what is new or changed, and stops
- * pods whose manifests are gone. While a manifest is invalid nothing is stopped: a half-written file is not a request.
+ * Keeps the pods of a directory of manifests running beside those of `podwright run`: applies new and changed manifests, and stops
+ * pods whose manifests were removed. While a manifest is invalid no pod is stopped: a half-written file is not a request.
  */
 export class BootManifests {
   readonly #deps: BootManifestDependencies;
@@ -51,7 +50,7 @@ export class BootManifests {
   readonly #memory: BootMemory;
   readonly #wait: WakeableWait;
   #last: Seen | undefined;
-  /** Pods of removed manifests that are still to be stopped. */
+  /** Pods of removed manifests whose stop was not accepted yet. */
   #gone: readonly string[] = [];
   #reloads = false;
 
@@ -62,19 +61,19 @@ export class BootManifests {
     this.#wait = new WakeableWait(deps.clock, "changes of the manifests");
   }
 
-  /** Applies everything again soon, also what was stopped by hand. */
+  /** Applies everything again soon, including pods that were stopped manually. */
   reload(): void {
     this.#reloads = true;
     this.#wait.wake();
   }
 
-  /** Until the signal aborts. Never rejects. */
+  /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, files, log, serviceManager: manager } = this.#deps;
     const directory = this.#directory;
     let watch: Disposable | undefined;
     while (!signal.aborted) {
-      // Watched before it is read, so that no change is missed.
+      // Before reading the directory, so that no change is missed.
       watch ??= await watchDirectory(
         files,
         directory,
@@ -124,7 +123,7 @@ export class BootManifests {
     for (const name of this.#gone) if (await this.#stop(name)) stopped.push(name);
     if (stopped.length === 0) return;
     this.#gone = this.#gone.filter((name) => !stopped.includes(name));
-    // Forgotten only now: this process may end before a pod is stopped.
+    // Not before the stop: this process may be killed in between.
     await this.#memory.write((await this.#memory.read()).filter((name) => !stopped.includes(name)));
   }
 
@@ -136,10 +135,10 @@ export class BootManifests {
     return { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) };
   }
 
-  /** @returns false when the stop is to be tried again */
+  /** @returns false when the stop must be retried */
   async #stop(name: string): Promise<boolean> {
     const { log, localApi } = this.#deps;
-    // Asked first: a pod that is missing later was missing when all were known.
+    // Before the stop: a pod that is unknown afterwards was unknown although all were listed.
     const { knowsAllPods } = localApi.health();
     try {
       await localApi.stop(name, undefined);
@@ -148,8 +147,8 @@ export class BootManifests {
       const isMissing = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
       if (!isMissing) log.error("cannot stop the pod of a removed manifest", { pod: name, error: errorMessage(error) });
       if (!isMissing || !knowsAllPods) return false;
-      // Most likely it was stopped by hand.
-      log.info("pod of a removed manifest is not there to be stopped", { pod: name, error: errorMessage(error) });
+      // Most likely a user stopped it.
+      log.info("pod of a removed manifest has already been stopped", { pod: name, error: errorMessage(error) });
       return true;
     }
   }

@@ -5,9 +5,8 @@ import type { Logger } from "../ports/log.ts";
 const maxBytes = 1024 * 1024;
 
 /**
- * The pods that an engine was given by a directory of manifests, `namespace/name` each, as its state directory records them. A missing
- * file is an empty record.
- * @throws FileError; Error when it is not a list of names
+ * The recorded pods of the manifests directory, as `namespace/name`. A missing file is an empty record.
+ * @throws FileError; Error for a damaged record
  */
 export async function readBootPods(files: Pick<Files, "read">, path: string): Promise<readonly string[]> {
   let text: string;
@@ -22,7 +21,7 @@ export async function readBootPods(files: Pick<Files, "read">, path: string): Pr
   throw new Error("not a list of names");
 }
 
-/** {@link readBootPods} for the engine that writes the record. */
+/** The record of the pods that came from the manifests directory: a JSON array of `namespace/name`. */
 export class BootMemory {
   readonly #files: Files;
   readonly #log: Logger;
@@ -35,8 +34,8 @@ export class BootMemory {
   }
 
   /**
-   * An unreadable record is set aside as `<path>.bad` and counts as empty: then a pod whose manifest was removed while no engine ran
-   * goes on, which the log says.
+   * An unreadable record is set aside as `<path>.bad` and counts as empty: a pod whose manifest was removed while no engine ran then
+   * keeps running, and the log says so.
    */
   async read(): Promise<readonly string[]> {
     try {

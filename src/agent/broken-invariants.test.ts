@@ -5,7 +5,7 @@ import { invariant, onBrokenInvariant } from "../base/invariant.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { tellBrokenInvariants } from "./broken-invariants.ts";
 
-test("a node tells of each broken invariant once, and goes on", () => {
+test("a node reports each broken invariant once, and continues", () => {
   const told: JournalInput[] = [];
   using _told = onBrokenInvariant(tellBrokenInvariants({ record: (input) => told.push(input) }, silentLog));
   for (const name of ["a is b", "a is b", "b is c"]) invariant(name, false, () => "it is not");

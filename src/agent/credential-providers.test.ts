@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { credentialPlugins } from "./credential-providers.ts";
 
-/** As JSON is YAML too, one text serves every ending. */
+/** JSON is also YAML, so one text works with any file name extension. */
 const configOf = (name: string): string =>
   JSON.stringify({
     ...{ apiVersion: "kubelet.config.k8s.io/v1", kind: "CredentialProviderConfig" },
@@ -16,7 +16,7 @@ const configOf = (name: string): string =>
     ],
   });
 
-test("the hash of the configuration is that of upstream: of the files in order, each with its length", async () => {
+test("the hash of the configuration equals upstream's: over the files in order, each with its length", async () => {
   const files = new MemoryFiles(new ManualClock());
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
   for (const directory of ["/bin", "/config"]) await files.makeDirectory(directory, 0o755);

@@ -13,20 +13,20 @@ import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodeCredentials } from "./node-credentials.ts";
 import type { AgentPorts } from "./process-start.ts";
 
-/** What the daemon runs with, once its configuration is read. */
+/** The kubelet's process after its configuration was read. */
 export interface Daemon {
   readonly ports: AgentPorts;
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
-  /** How its API is served; undefined: not at all. */
+  /** Settings of its API server; undefined: none. */
   readonly served: ServingSettings | undefined;
   readonly setVerbosity: (verbosity: number) => void;
   /** Aborts when the process is asked to stop. */
   readonly termination: AbortSignal;
 }
 
-/** The parts that need its locks. */
+/** The parts that are built once its locks are held. */
 export interface PreparedDaemon {
   readonly settings: KubeletSettings;
   readonly nodeName: string;
@@ -38,7 +38,7 @@ export interface PreparedDaemon {
   readonly credentials: NodeCredentials | undefined;
   readonly metrics: NodeMetrics;
   readonly recorder: FlightRecorder | undefined;
-  /** Aborts also when another process waits for the lock file. */
+  /** Also aborts when another process waits for the lock file. */
   readonly termination: AbortSignal;
 }
 

@@ -49,7 +49,7 @@ import {
 export interface EngineOptions {
   readonly stateDir: string;
   readonly runtimeEndpoint?: string;
-  /** Goes on when the last pod is gone. */
+  /** Keeps running without pods. */
   readonly stay?: true;
   /** Evicts pods when the machine runs out of memory or disk. */
   readonly evict?: true;
@@ -69,7 +69,7 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const log = createLogger({ level: "info" });
   await ports.files.makeDirectory(layout.stateDirectory, 0o711);
   await ports.files.makeDirectory(layout.runDirectory, 0o755);
-  // Until it is served a signal ends this process at once.
+  // Before the node is served, a signal ends this process immediately.
   const never = AbortSignal.any([]);
   using _engineLock = await lockStateDirectory(ports, layout, log, never);
   await takeStateFormat(ports.files, layout.stateDirectory, version);
@@ -85,7 +85,7 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
     recorder,
   };
   await serve(ports, layout, endpoint, serving, log);
-  // Told to end, pods go on, and their runtime with them: it stops only when it has none.
+  // After a termination signal pods keep running, and so does the runtime: it only stops without sandboxes.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
 }
@@ -111,12 +111,12 @@ async function stopRuntime(ports: AgentPorts, layout: RuntimeLayout, facts: Mach
   }
 }
 
-/** containerd's own client for the private runtime. */
+/** `ctr` and the socket of the private runtime. */
 function ownClient({ containerd }: RuntimeLayout, { programs }: MachineFacts): { ctr: string; socket: string } {
   return { ctr: programs.ctr, socket: containerd.socket };
 }
 
-/** Of somebody else's runtime only the pods' parent cgroup is podwright's. */
+/** For an external runtime: of the machine's resources only the pods' parent cgroup is podwright's. */
 async function removeCgroup(
   { cgroups }: Ports,
   cgroupRoot: string,
@@ -130,17 +130,17 @@ async function removeCgroup(
 }
 
 interface Serving {
-  /** Undefined: in somebody else's runtime. */
+  /** Undefined: with an external runtime. */
   readonly machine: MachineFacts | undefined;
   readonly endsWhenIdle: boolean;
-  /** Pods are evicted for the node's sake, too. */
+  /** Whether pods are evicted under node pressure. */
   readonly evicts: boolean;
-  /** A directory; undefined: pods come from `podwright run` alone. */
+  /** The directory of manifests; undefined: pods only come from `podwright run`. */
   readonly manifests: string | undefined;
   readonly recorder: FlightRecorder | undefined;
 }
 
-/** `systemctl reload` sends a SIGHUP. */
+/** Reloads on SIGHUP, which `systemctl reload` sends. */
 async function runBootManifests(manifests: BootManifests, signal: AbortSignal): Promise<void> {
   using _hangup = onHangup(() => manifests.reload());
   await manifests.run(signal);
@@ -153,7 +153,7 @@ interface BesideEngine extends Pick<Serving, "machine" | "manifests"> {
   readonly cri: ReturnType<typeof connectCri>;
 }
 
-/** The manifests of a directory, and podwright's own runtime and its firewall. */
+/** The engine's tasks besides its node: manifests of a directory, the private runtime and its firewall rules. */
 function besideEngine({ ports, layout, log, cri, machine, manifests }: BesideEngine): NodeProcess["beside"] {
   const { clock, processes } = ports;
   return async ({ localApi }, _figures, signal, journal) => {
@@ -172,7 +172,7 @@ function besideEngine({ ports, layout, log, cri, machine, manifests }: BesideEng
   };
 }
 
-/** Serves until idle or told to end. */
+/** Serves until idle or terminated. */
 async function serve(
   ports: AgentPorts,
   layout: RuntimeLayout,
@@ -190,7 +190,7 @@ async function serve(
       remedy: "start the runtime, or omit --runtime-endpoint to use podwright's own",
     });
   });
-  // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.
+  // A standalone node: upstream's defaults, with podwright's own directories and cgroup.
   const configuration = withDefaults(evicts ? { evictionHard: { ...defaultEvictionHard } } : {});
   const { cgroupRoot } = layout;
   const logs = { podLogsRoot: layout.podLogs, containerLogsRoot: layout.containerLogs };
@@ -218,11 +218,11 @@ async function serve(
     sources: { run: { directory: layout.manifests } },
     checks: [],
     cluster: undefined,
-    // Without thresholds pods are held to limits of their own alone.
+    // Without thresholds only the pods' own limits cause evictions.
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
     rooms: () => [],
     ownsPodLogs: false,
-    // In somebody else's runtime no images are ours, and only pods that have a directory of ours.
+    // In an external runtime podwright owns no images, and only pods that have a directory below its own root.
     imageGarbage: isPrivate ? { ...settings.imageGarbage, onlyPulled: true } : undefined,
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     termination,

@@ -22,13 +22,13 @@ export interface EvictionParts {
 }
 
 export interface EvictionSettings extends EvictionConfig {
-  /** Evictions by other thresholds than those of the last start wait to be confirmed. */
+  /** Evictions by thresholds that changed since the last start wait for a confirmation. */
   readonly asks: boolean;
-  /** memory.available is the kernel's MemAvailable, not what the working set leaves. */
+  /** Whether memory.available is the kernel's MemAvailable instead of the capacity minus the working set. */
   readonly countsMemAvailable: boolean;
 }
 
-/** What evicts pods of this machine. */
+/** The eviction manager of this machine's pods. */
 export function buildEvictions(
   { ports, cri, journal, log, node, stats }: EvictionParts,
   { asks, countsMemAvailable, ...config }: EvictionSettings,
@@ -48,7 +48,7 @@ export function buildEvictions(
   return new EvictionManager(deps, config);
 }
 
-/** Of a configuration and podwright's own flags. */
+/** The eviction settings of a configuration and podwright's own flags. */
 export function evictionSettings(
   { kernelMemcgNotification, ...fields }: EvictionFields,
   cgroupVersion: 1 | 2,
@@ -59,7 +59,7 @@ export function evictionSettings(
 ): EvictionSettings {
   return {
     ...fields,
-    // Upstream is told by the kernel, and only by that of cgroup v1.
+    // Upstream uses a kernel notification that only cgroup v1 has.
     watchesMemory: kernelMemcgNotification && cgroupVersion === 1,
     asks: confirmEvictions,
     countsMemAvailable: isMemAvailable(evictionMemory),

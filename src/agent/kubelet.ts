@@ -37,7 +37,7 @@ import { nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
 
-/** From this `-v` on upstream logs debug information. */
+/** Verbosity from which upstream logs debug information. */
 const debugVerbosity = 4;
 
 /**
@@ -95,7 +95,7 @@ async function operate(daemon: Daemon): Promise<void> {
   if (credentials === undefined) await tellPodCidr(cri, log, configuration.podCIDR ?? "");
   let node: Node | undefined;
   await using _healthz = serveHealthz(daemon, () => node?.health() ?? []);
-  // The node is most of this program, and nothing before needed it.
+  // Loaded lazily: it is most of the program, and nothing before needs it.
   const { runKubeletNode } = await import("./kubelet-node.ts");
   const { termination } = lockFile;
   const own = { settings, nodeName, addresses, rootDirectory, layout, plugins, credentials, metrics, recorder };
@@ -154,13 +154,13 @@ async function makeDirectories({
   return { rootDirectory, layout };
 }
 
-/** After all checks of the input: the directory stays mounted on itself, as upstream. */
+/** To be called after all input is checked: the directory stays bind-mounted on itself, as upstream's. */
 async function shareRoot({ ports, log }: Daemon, rootDirectory: string): Promise<void> {
   if (await shareDirectory(ports.mounts, await canonicalPath(ports.files, rootDirectory))) return;
   log.warn("cannot make the root directory a shared mount: pods have mounts in it", { rootDirectory });
 }
 
-/** Serves /healthz until it is disposed of. */
+/** Serves /healthz until disposed of. */
 function serveHealthz({ ports, log, configuration }: Daemon, checks: () => Health["checks"]): AsyncDisposable {
   const { healthzBindAddress: host, healthzPort: port } = configuration;
   const end = new AbortController();

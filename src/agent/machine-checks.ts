@@ -8,7 +8,7 @@ import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/processes/
 import type { Daemon } from "./daemon.ts";
 import { readClientAuthorities } from "./serving-certificates.ts";
 
-/** Checks before the start, and settings of this process. */
+/** Checks the machine before the start, and applies settings to this process. */
 export async function checkMachine({ ports, log, configuration, flags, served }: Daemon): Promise<void> {
   cloudOptions(flags);
   if (served !== undefined) await readClientAuthorities(ports.files, served);

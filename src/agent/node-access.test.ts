@@ -27,7 +27,7 @@ const jane = authority.issue({
   notAfter: new Date(now.getTime() + 3600_000),
 });
 
-/** Knows the token of bob, who may do everything; nobody else may. */
+/** Authenticates bob's token and authorizes him for everything; nobody else. */
 const apiClient = {
   create: async <T extends ApiObject>({ resource }: ApiCall<T>, object: object): Promise<T> => {
     const { spec } = object as { readonly spec: { readonly token?: string; readonly user?: string } };
@@ -43,16 +43,16 @@ const servers: HttpsServer[] = [];
 after(() => Promise.all(servers.map((server) => server.close())));
 
 interface Written {
-  /** Of --config; undefined: there is none. */
+  /** The file of --config; undefined: none. */
   readonly file?: string;
-  /** Of a drop-in; undefined: there is none. */
+  /** A drop-in of --config-dir; undefined: none. */
   readonly dropIn?: string;
   readonly flags?: readonly string[];
 }
 
 const kind = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-/** A node whose API answers, configured by this. */
+/** A node with this configuration, whose API answers. */
 async function served({
   file,
   dropIn,
@@ -106,7 +106,7 @@ async function statusOf(port: number, path: string, client: object = {}): Promis
 
 const token = (text: string): object => ({ headers: { authorization: `Bearer ${text}` } });
 
-/** What nobody in particular gets: of how the node is, of its pods; then jane by her certificate, bob and a stranger by tokens. */
+/** Statuses of requests: anonymous for health and for pods, jane with her certificate, bob and a stranger with tokens. */
 async function answers(port: number): Promise<readonly number[]> {
   return [
     await statusOf(port, "/healthz"),
@@ -126,13 +126,13 @@ const anonymousFlag = "--anonymous-auth=true";
 const allowAllFlag = "--authorization-mode=AlwaysAllow";
 
 const open = [200, 200, 200, 200, 200];
-/** As by flags alone: tokens are asked of nobody. */
+/** As with flags alone: tokens are not reviewed. */
 const guardedByDefault = [200, 403, 200, 401, 401];
 
-describe("who may do what, by what is written", () => {
+describe("access by what is configured explicitly", () => {
   const rows: readonly [what: string, written: Written, expected: readonly number[]][] = [
     ["both in a file", { file: anonymousYes + allowAll }, open],
-    ["both in a file, tokens asked of nobody", { file: webhookNo + allowAll }, open],
+    ["both in a file, without token reviews", { file: webhookNo + allowAll }, open],
     ["both in a drop-in", { dropIn: anonymousYes + allowAll }, open],
     ["both by flags", { flags: [anonymousFlag, allowAllFlag] }, open],
     ["one in a file, one in a drop-in", { file: anonymousYes, dropIn: allowAll }, open],
@@ -144,18 +144,22 @@ describe("who may do what, by what is written", () => {
     ["anonymous alone in a drop-in", { dropIn: anonymousYes }, guardedByDefault],
     ["AlwaysAllow alone in a drop-in", { dropIn: allowAll }, guardedByDefault],
     [
-      "a mode of no text by the side of anonymous",
+      "anonymous beside an empty mode",
       { file: `${anonymousYes}authorization: {mode: ""}\n` },
       [403, 403, 403, 200, 401],
     ],
-    ["AlwaysAllow alone in a file, whose default is nobody anonymous", { file: allowAll }, [401, 401, 200, 200, 401]],
-    ["AlwaysAllow and nobody anonymous", { file: anonymousNo + allowAll }, [401, 401, 200, 200, 401]],
     [
-      "anonymous taken back by a flag",
+      "AlwaysAllow alone in a file, whose default is no anonymous access",
+      { file: allowAll },
+      [401, 401, 200, 200, 401],
+    ],
+    ["AlwaysAllow without anonymous access", { file: anonymousNo + allowAll }, [401, 401, 200, 200, 401]],
+    [
+      "anonymous revoked by a flag",
       { file: anonymousYes + allowAll, flags: ["--anonymous-auth=false"] },
       [401, 401, 200, 200, 401],
     ],
-    ["AlwaysAllow taken back by a drop-in", { file: anonymousYes + allowAll, dropIn: ask }, [403, 403, 403, 200, 401]],
+    ["AlwaysAllow revoked by a drop-in", { file: anonymousYes + allowAll, dropIn: ask }, [403, 403, 403, 200, 401]],
     ["anonymous and Webhook", { file: anonymousYes + ask }, [403, 403, 403, 200, 401]],
     ["an empty file", { file: "" }, [401, 401, 403, 200, 401]],
   ];

@@ -24,7 +24,7 @@ export interface AccessParts {
 
 const maxFileBytes = 1024 * 1024;
 
-/** The warning for a node that is open to everyone. */
+/** The warning about a node that anyone may control. */
 export const openToEverybody = {
   name: "access",
   ok: true,

@@ -22,7 +22,7 @@ export interface NodeApiParts {
   readonly certificates: ServingParts;
   readonly access: Pick<AccessParts, "tokenFile" | "apiClient">;
   readonly cri: Cri;
-  /** How it is served; undefined: not at all. */
+  /** Settings of the server; undefined: none. */
   readonly served: ServingSettings | undefined;
   /** Whether the node page is served too. */
   readonly servesPage: boolean;

@@ -10,7 +10,7 @@ import { silentLog } from "../../test/support/sources.ts";
 import { nodeCredentials } from "./node-credentials.ts";
 import { openPorts } from "./process-start.ts";
 
-test("a node that has a certificate and no kubeconfig writes one with it, and makes its directory", async () => {
+test("a node with a certificate and no kubeconfig writes one, and creates its directory", async () => {
   const base = await mkdtemp(join(tmpdir(), "podwright-credentials-"));
   const umask = process.umask(0o022);
   try {

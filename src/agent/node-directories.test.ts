@@ -10,7 +10,7 @@ async function mode(path: string): Promise<string> {
   return ((await stat(path)).mode & 0o7777).toString(8);
 }
 
-test("a node's directories are made with upstream's modes, and those that are there keep theirs", async () => {
+test("a node's directories are created with upstream's modes, and existing ones keep theirs", async () => {
   const base = await mkdtemp(join(tmpdir(), "podwright-directories-"));
   const umask = process.umask(0o022);
   try {

@@ -55,11 +55,11 @@ export interface NodeProcess {
   /** Undefined: standalone. */
   readonly cluster: ClusterSetup | undefined;
   readonly eviction: EvictionSettings;
-  /** What the node has beyond what every kubelet has. */
+  /** The node's optional managers. */
   readonly rooms: (journal: Recorder) => readonly Room[];
-  /** Which images go, and when; undefined: none. */
+  /** Settings of the image garbage collection; undefined: none. */
   readonly imageGarbage: ImageCollectorConfig | undefined;
-  /** Removes logs of pods that nobody knows. */
+  /** Whether logs of unknown pods are removed. */
   readonly ownsPodLogs: boolean;
   /** Ends the node when it aborts. */
   readonly termination: AbortSignal;
@@ -73,7 +73,7 @@ type NodeEnd = "idle" | "terminated";
 
 /**
  * Runs a node, and answers commands at its socket, until it is idle or asked to stop; returns which. Its pods then keep
- * running. Rejects when the node cannot be served, or for a defect: better no node than half of one.
+ * running. Rejects when the node cannot be served, or for a defect: a partly working node would be worse.
  */
 export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   const { ports, layout, log, metrics, recorder, runtime, config, subject, endsWhenIdle } = parts;
@@ -100,7 +100,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
     exit: () => clock.timer("responses to be sent", 100, () => ended.resolve("terminated")),
   });
   stats.connect(node);
-  // Before any pod of it has logs.
+  // Before any of its pods has logs.
   await Promise.all([registered, node.load()]);
   const figures = buildFigures(measured, stats, node);
   const server = await serveEngine(parts, node, figures);
@@ -115,7 +115,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
   try {
     reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
   } finally {
-    // Also when the node fails, or the process would not exit.
+    // Also when the node fails: otherwise the process would not exit.
     stop.abort(new Error("the engine is stopping"));
     await server.close();
   }

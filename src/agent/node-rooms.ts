@@ -17,8 +17,8 @@ type FromDaemon = Pick<Daemon, "ports" | "log">;
 type FromPrepared = Pick<PreparedDaemon, "settings" | "rootDirectory" | "nodeName" | "metrics">;
 
 /**
- * What this node has beyond what every kubelet has.
- * @param client undefined: the node is in no cluster
+ * The optional managers of this node.
+ * @param client undefined: standalone
  */
 export function nodeRooms(
   daemon: FromDaemon,
@@ -38,7 +38,7 @@ export function nodeRooms(
   ];
 }
 
-/** The plugins that register on this node, and what works with them. */
+/** The registration of plugins, and the managers that use them. */
 function pluginRooms(
   { ports, log: parent }: FromDaemon,
   { settings, rootDirectory, nodeName, metrics }: FromPrepared,

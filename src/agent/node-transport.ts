@@ -26,10 +26,10 @@ export function transportOf(
   return openKubeTransport(access, certificate === undefined ? deps : { ...deps, clientCertificate: certificate });
 }
 
-/** Without a certificate soon, an error is better than a wait: less than any request's timeout. */
+/** Less than any request's timeout, so that a missing certificate is reported as such. */
 const certificateWaitMs = 8000;
 
-/** The node's transport to the API server. Requests before there is a certificate wait for it. */
+/** The node's transport to the API server. Requests wait for the first certificate. */
 export function nodeTransport(
   ports: Ports,
   access: KubeAccess,

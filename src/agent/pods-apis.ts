@@ -22,7 +22,7 @@ export interface PodsApisParts {
   readonly metrics: PodsApiMetrics;
 }
 
-/** Upstream's, for each of the sockets. */
+/** Upstream's rate limit of each socket. */
 const limit = { perSecond: 100, burst: 10 };
 
 /**

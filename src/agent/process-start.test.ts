@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 
-/** A process that doesn't end by itself when it is told to. */
+/** A process that ignores the abort of its termination signal. */
 function holding(limitMs: number): { readonly child: ChildProcess; readonly read: (text: string) => Promise<string> } {
   const script = `
     import { terminationSignal } from ${JSON.stringify(new URL("./process-start.ts", import.meta.url).href)};
@@ -22,7 +22,7 @@ function holding(limitMs: number): { readonly child: ChildProcess; readonly read
   return { child, read };
 }
 
-test("a process that is told to end and doesn't says what holds it, and ends", async () => {
+test("a process that does not stop in time reports what it waits for, and exits", async () => {
   const { child, read } = holding(300);
   await read("ready\n");
   const closed = once(child, "close");
@@ -35,7 +35,7 @@ test("a process that is told to end and doesn't says what holds it, and ends", a
 });
 
 for (const again of ["SIGTERM", "SIGINT"] as const) {
-  test(`a process that receives SIGTERM and then ${again} ends at once`, async () => {
+  test(`a process that receives SIGTERM and then ${again} exits immediately`, async () => {
     const { child, read } = holding(60_000);
     await read("ready\n");
     const closed = once(child, "close");

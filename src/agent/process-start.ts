@@ -28,10 +28,10 @@ import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 
-/** The machine, with its statistics files and what started this process. */
+/** The ports of this machine, with its statistics files and the service manager. */
 export interface AgentPorts extends Ports {
   readonly statsFiles: StatsFiles;
-  /** Undefined: nobody waits for word of this process. */
+  /** Undefined: no service manager expects notifications. */
   readonly serviceManager: ServiceManager | undefined;
 }
 
@@ -57,7 +57,7 @@ export async function openPorts(): Promise<AgentPorts> {
 }
 
 /**
- * `--record`: undefined without it. To be opened before anything is started, so that a wrong path fails immediately.
+ * Opens the recording of `--record`; undefined without one. Called before anything is started, so that a wrong path fails immediately.
  * @throws PodwrightError when the file is not writable, or not a recording
  */
 export async function openRecorder(
@@ -106,12 +106,12 @@ export async function claim(ports: Ports, endpoint: string, log: Logger, signal:
   return await whenFree({ clock, log }, "the container runtime to have no other node agent", take, signal);
 }
 
-/** Less than the time after which service managers kill, without a reason. */
+/** Shorter than the timeouts after which service managers kill without a reason. */
 const endLimitMs = 30_000;
 
 /**
- * Aborts at the first termination signal. To be called early: before, a signal kills the process, as does the second
- * one. A process that does not stop in time logs what it waits for, and exits.
+ * Aborts at the first termination signal; the second one kills the process, as does any before this call. A process that
+ * does not stop in time prints what it waits for, and exits.
  */
 export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const termination = new AbortController();

@@ -7,7 +7,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { type CredentialParts, nodeCredentials } from "./node-credentials.ts";
 import { nodeTransport } from "./node-transport.ts";
 
-/** A node whose kubeconfig is at `/conf`, and what it told. */
+/** A node whose kubeconfig is at `/conf`, and its log. */
 async function nodeOf(cluster: string) {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
@@ -24,7 +24,7 @@ clusters: [{ name: k, cluster: { server: "https://api.test:6443"${cluster} } }]
   return { parts, told };
 }
 
-test("a proxy that the environment names is told without its credentials, and everything goes through it", async (t) => {
+test("a proxy from the environment is logged without its credentials, and all requests use it", async (t) => {
   const asked: unknown[] = [];
   const proxy = createServer().on("connect", ({ url, headers }, client: Socket) => {
     asked.push([url, headers["proxy-authorization"]]);
@@ -55,7 +55,7 @@ test("a proxy that the environment names is told without its credentials, and ev
   assert.deepEqual(asked, [["api.test:6443", `Basic ${Buffer.from("me:s3cret").toString("base64")}`]]);
 });
 
-test("a proxy that can't be used ends the start, and the kubeconfig's counts before the environment's", async (t) => {
+test("an unusable proxy fails the start, and the kubeconfig's proxy takes precedence over the environment's", async (t) => {
   process.env["https_proxy"] = "socks5://me:s3cret@proxy:1080";
   t.after(() => delete process.env["https_proxy"]);
   const { parts } = await nodeOf("");

@@ -17,7 +17,7 @@ async function authorities(text: string | undefined): Promise<string | undefined
   return await readClientAuthorities(files, { clientAuthoritiesFile: path });
 }
 
-test("a client CA file is taken when every certificate in it can be read, whatever else it says", async () => {
+test("a client CA file is accepted when every certificate in it is valid, whatever else it contains", async () => {
   const text = `# ours\n${authority}${authority}`;
   assert.equal(await authorities(text), text);
 });
@@ -34,7 +34,7 @@ const useless: Readonly<Record<string, readonly [text: string | undefined, probl
 };
 
 for (const [name, [text, problem]] of Object.entries(useless)) {
-  test(`a client CA file that is ${name} is refused with its name and a remedy`, async () => {
+  test(`a client CA file that is ${name} is rejected with its name and a remedy`, async () => {
     await assert.rejects(authorities(text), (error: Error & { remedy?: string }) => {
       assert.match(error.message, /^unable to load client CA file "\/etc\/ca\.crt": /);
       assert.match(error.message, problem);
@@ -44,7 +44,7 @@ for (const [name, [text, problem]] of Object.entries(useless)) {
   });
 }
 
-/** A node that serves with a pair of its own, and what it warned of. */
+/** A node with a self-signed pair, and its warnings. */
 async function ownPair(madeAt: Date, clientAuthorities?: string) {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
@@ -69,14 +69,14 @@ async function ownPair(madeAt: Date, clientAuthorities?: string) {
   return { clock, parts, settings, warnings };
 }
 
-test("changed authorities that are none are no material to serve with, so that the ones before stay", async () => {
+test("invalid changed authorities are rejected, and the previous ones stay in use", async () => {
   const { parts, settings } = await ownPair(new Date(), authority);
   assert.equal((await tlsMaterial(parts, settings)).clientAuthorities, authority);
   await parts.from.ports.files.write("/pki/ca.crt", "garbage", 0o644);
   await assert.rejects(tlsMaterial(parts, settings), /unable to load client CA file/);
 });
 
-test("a pair that podwright made itself and that has expired is told, with what to do", async () => {
+test("an expired self-signed pair is reported with a remedy", async () => {
   const now = new ManualClock().now();
   const day = 24 * 3_600_000;
   const old = await ownPair(new Date(now - 400 * day));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startNotes } from "./start-notes.ts";
 
-test("a cluster is told of cgroup v1, and of a resolver file that is beyond the limits or can't be read", async () => {
+test("the cluster gets Events about cgroup v1, and about a resolver file that exceeds the limits or is unreadable", async () => {
   const told = async (text: string | undefined, cgroupVersion: 1 | 2 = 2, resolvConf = "/r"): Promise<string[]> => {
     const read = async (): Promise<Uint8Array> => {
       if (text === undefined) throw new Error("/r: there is no such file");

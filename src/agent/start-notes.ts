@@ -3,7 +3,7 @@ import type { JournalInput } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import { maxResolvConfBytes, resolvConfProblem } from "../runtime/config/dns.ts";
 
-/** In upstream's words. */
+/** Upstream's message. */
 const cgroupV1Warning =
   "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to " +
   "cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1";
@@ -15,7 +15,7 @@ export interface StartFacts {
   readonly clusterDomain: string;
 }
 
-/** Warnings for the cluster about the node's machine at its start: what works now and will cause trouble. */
+/** Warnings for the cluster at the node's start: properties of its machine that work now and will cause trouble. */
 export async function startNotes(files: Pick<Files, "read">, facts: StartFacts): Promise<JournalInput[]> {
   const { cgroupVersion, resolvConf, clusterDomain } = facts;
   const notes: JournalInput[] = [];

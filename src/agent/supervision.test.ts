@@ -35,14 +35,14 @@ const pod = (ready: "True" | "False", ended = false): ReturnType<Scene["pods"]>[
   return { ended, status: { conditions: [{ type: "Ready", status: ready }] } };
 };
 
-test("readiness, then a ping twice in the watchdog's time, then the stop", async () => {
+test("notifications are readiness, two pings per watchdog period, and the stop", async () => {
   const scene = new Scene(8000);
   await scene.clock.advance(8000);
   await scene[Symbol.asyncDispose]();
   assert.deepEqual(scene.sent, ["READY=1 STATUS=0 pods, 0 ready", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]);
 });
 
-test("a node that is not well is not said to be alive, and says why", async () => {
+test("an unhealthy node sends no ping, and reports why", async () => {
   await using scene = new Scene(8000);
   await scene.clock.advance(1);
   scene.checks = [{ name: "pleg", ok: false, detail: "last relist 200.0 s ago" }];
@@ -54,7 +54,7 @@ test("a node that is not well is not said to be alive, and says why", async () =
   assert.equal(scene.sent.at(-1), "WATCHDOG=1 STATUS=0 pods, 0 ready");
 });
 
-test("the status counts pods that have not ended, and changes are told without a watchdog too", async () => {
+test("the status counts pods that have not ended, and changes are sent without a watchdog too", async () => {
   await using scene = new Scene(undefined);
   await scene.clock.advance(10_000);
   scene.pods = () => [pod("True"), pod("False"), pod("False", true)];
@@ -62,7 +62,7 @@ test("the status counts pods that have not ended, and changes are told without a
   assert.deepEqual(scene.sent, ["READY=1 STATUS=0 pods, 0 ready", "STATUS=2 pods, 1 ready"]);
 });
 
-test("a message that is not taken is sent twice more", async () => {
+test("a failed message is retried twice", async () => {
   await using scene = new Scene(60_000);
   await scene.clock.advance(1);
   scene.failures = 2;
@@ -73,7 +73,7 @@ test("a message that is not taken is sent twice more", async () => {
   assert.match(scene.logged.at(-1) ?? "", /^error: cannot notify the service manager .*no room/u);
 });
 
-test("without a service manager nothing waits", async () => {
+test("without a service manager no timer runs", async () => {
   await using scene = new Scene(undefined, false);
   assert.deepEqual(scene.clock.waits, []);
 });

@@ -5,12 +5,11 @@ import type { Logger } from "../ports/log.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 import type { Health } from "../server/local-api.ts";
 
-/** How often a service without a watchdog reports its status, where that has changed. */
+/** Longest interval between checks for a changed status. */
 const statusPeriodMs = 10_000;
-/** After a failed ping, before the next two tries: as upstream. */
+/** Delays before the two retries of a failed notification, as upstream. */
 const retriesMs = [1000, 2000];
 
-/** The part of a pod that is counted. */
 interface CountedPod {
   readonly ended: boolean;
   readonly status: { readonly conditions?: readonly Pick<PodCondition, "type" | "status">[] } | undefined;
@@ -24,13 +23,13 @@ interface Supervised {
 interface SupervisionDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Undefined: nobody waits for word. */
+  /** Undefined: no service manager expects notifications. */
   readonly manager: ServiceManager | undefined;
 }
 
 /**
- * Tells the service manager that the node is ready, how many pods it has, and that it stops; and, as long as its loops are well, twice
- * in the watchdog's time that it is alive. One that is not well is restarted by that. Ends with the signal.
+ * Notifies the service manager that the node is ready, of its number of pods, and that it stops. While the node is healthy it also
+ * sends two pings per watchdog period; without them the service manager restarts it. Ends with the signal.
  */
 export async function supervise(deps: SupervisionDependencies, node: Supervised, signal: AbortSignal): Promise<void> {
   const { clock, log, manager } = deps;
@@ -41,7 +40,7 @@ export async function supervise(deps: SupervisionDependencies, node: Supervised,
   let told = statusOf(node, failingOf(node));
   await tell(deps, ["READY=1", told], signal);
   for (;;) {
-    await clock.sleep("next word to the service manager", periodMs, signal).catch(() => {});
+    await clock.sleep("next notification of the service manager", periodMs, signal).catch(() => {});
     if (signal.aborted) break;
     const failing = failingOf(node);
     const status = statusOf(node, failing);
@@ -70,7 +69,7 @@ function statusOf(node: Supervised, failing: Failing): string {
   return `STATUS=${pods.length} ${pods.length === 1 ? "pod" : "pods"}, ${ready.length} ready`;
 }
 
-/** Tells the service manager, if there is one, with retries. False when it could not be told. */
+/** Notifies the service manager, if there is one, with retries. @returns false when all failed */
 export async function tell(
   { clock, log, manager }: SupervisionDependencies,
   assignments: readonly string[],
@@ -85,7 +84,7 @@ export async function tell(
         log.error("cannot notify the service manager", { assignments, error: errorMessage(error) });
         return false;
       }
-      await clock.sleep("retry of word to the service manager", delayMs, signal).catch(() => {});
+      await clock.sleep("retry of a notification of the service manager", delayMs, signal).catch(() => {});
     }
   }
   return false;
