@@ -1,4 +1,4 @@
-/** The commands that only ask the engine, loaded as one: each file more costs every one of them a millisecond or two. */
+/** Commands that only query the engine, loaded together: each further file costs them a millisecond or two. */
 export { blameCommand } from "./blame.ts";
 export { openContext } from "./context.ts";
 export { evictCommand } from "./evict.ts";

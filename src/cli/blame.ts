@@ -4,7 +4,7 @@ import { renderBlame } from "../journal/render-blame.ts";
 import type { CommandContext } from "./context.ts";
 import { readPodJournal, selectPod } from "./journal-source.ts";
 
-/** `podwright blame POD`: what the pod's start-up was spent on, and which of it delayed the first Ready. */
+/** `podwright blame POD`: the phases of the pod's start-up, and those that delayed the first Ready. */
 export async function blameCommand(
   context: CommandContext,
   selector: string,
@@ -12,7 +12,7 @@ export async function blameCommand(
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
   const { entries, engineRuns } = await readPodJournal(context, selector);
-  // Without an engine nothing runs: its last records are all that is known.
+  // Without an engine the last entry is the best estimate of the present.
   const now = engineRuns ? clock.now() : (entries.at(-1)?.time ?? 0);
   const startUp = blame(entries, selectPod(entries, selector), now);
   if (startUp === undefined) return ExitCode.failed;

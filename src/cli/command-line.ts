@@ -19,7 +19,7 @@ export async function runCommandLine(
     const program = buildProgram(terminal, (code) => (exitCode = code));
     await program.parseAsync([...arguments_], { from: "user" });
   } catch (error) {
-    // commander has printed the problem, or the requested help.
+    // Commander has already printed the problem, or the requested help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.badInput;
     terminal.live([]);
     printError(terminal, error, debug);

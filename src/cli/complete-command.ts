@@ -6,10 +6,10 @@ import { complete } from "./complete.ts";
 import { openContext } from "./context.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Nobody waits longer for a completion. */
+/** A shell blocks until the completion returns. */
 const limitMs = 2000;
 
-/** What the completion scripts of shells call. Without an engine there are no names. */
+/** `podwright complete`, which the shells' completion scripts call. Without an engine it offers no pod names. */
 export async function completeCommand(terminal: Terminal, program: Command, words: readonly string[]): Promise<void> {
   const pods = async (stateDir: string | undefined): Promise<readonly PodView[]> => {
     try {

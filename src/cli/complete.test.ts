@@ -16,7 +16,7 @@ const views = [
   podView({ name: "worker", namespace: "tools" }),
 ];
 
-/** The texts for a line whose last word is at the cursor. */
+/** The candidates for a line whose last word is at the cursor. @param asked receives the state directories that pods are asked of */
 async function texts(line: string, asked: (string | undefined)[] = []): Promise<string[]> {
   const program = buildProgram(new Terminal(silent, silent, {}), () => {});
   const found = await complete(program, line.split(" "), async (stateDirectory) => {
@@ -26,23 +26,23 @@ async function texts(line: string, asked: (string | undefined)[] = []): Promise<
   return found.map(({ text }) => text);
 }
 
-test("commands, and of a command its options, are those of --help", async () => {
+test("commands and their options are those of --help", async () => {
   assert.deepEqual(await texts("en"), ["enable"]);
   assert.ok((await texts("")).includes("run"));
-  assert.ok(!(await texts("")).includes("engine"), "what is hidden stays so");
+  assert.ok(!(await texts("")).includes("engine"), "hidden commands are not offered");
   assert.deepEqual(await texts("run --ke"), ["--keep"]);
   assert.deepEqual(await texts("kubelet --config"), ["--config", "--config-dir"]);
   assert.deepEqual(await texts("nonsense --"), []);
 });
 
-test("values of options and arguments that have a choice", async () => {
+test("options and arguments with choices offer them", async () => {
   assert.deepEqual(await texts("run --detach --wait r"), ["ready", "running"]);
   assert.deepEqual(await texts("completion "), ["bash", "zsh", "fish"]);
   assert.deepEqual(await texts("explain CrashLoop"), ["CrashLoopBackOff"]);
   assert.deepEqual(await texts("run "), [], "files are the shell's");
 });
 
-test("names of pods and of a pod's containers", async () => {
+test("names of pods and of a pod's containers are offered", async () => {
   assert.deepEqual(await texts("why "), ["web", "tools/worker"]);
   assert.deepEqual(await texts("stop web t"), ["tools/worker"]);
   assert.deepEqual(await texts("logs -f web "), ["app", "side"]);
@@ -53,13 +53,13 @@ test("names of pods and of a pod's containers", async () => {
   assert.deepEqual(asked, ["/srv/pw"]);
 });
 
-test("an option's value after an equals sign, as one word or as the three that bash makes of it", async () => {
+test("values after an equals sign are completed, in one word or in three, as bash splits them", async () => {
   assert.deepEqual(await texts("run --detach --wait=r"), ["--wait=ready", "--wait=running"]);
   assert.deepEqual(await texts("run --detach --wait ="), ["ready", "running", "none"]);
   assert.deepEqual(await texts("run --detach --wait = r"), ["ready", "running"]);
   assert.deepEqual(await texts("exec web --container=s"), ["--container=side"]);
   assert.deepEqual(await texts("exec web --container = app --sh"), await texts("exec web --container=app --sh"));
-  assert.deepEqual(await texts("logs --container=app web "), ["app", "side"], "the value is no pod");
+  assert.deepEqual(await texts("logs --container=app web "), ["app", "side"], "the value is not an operand");
   assert.deepEqual(await texts("logs --state-dir=/sr"), [], "files are the shell's");
   assert.deepEqual(await texts("kubelet --config="), []);
   for (const line of ["kubelet --fail-swap-on=", "kubelet --fail-swap-on =", "run --keep =", "run --keep="]) {
@@ -72,13 +72,13 @@ test("an option's value after an equals sign, as one word or as the three that b
   }
 });
 
-test("the kubelet's flags, but not where one wants a value", async () => {
+test("the kubelet's flags are offered, except where a flag expects a value", async () => {
   assert.deepEqual(await texts("kubelet --fail-swap-on --node-i"), ["--node-ip"]);
   assert.ok((await texts("kubelet --fail-swap-on ")).includes("--config"));
   assert.deepEqual(await texts("kubelet --config "), [], "files are the shell's");
 });
 
-/** Feeds the script's function with what a `podwright` that prints two candidates says; each line is one that the shell offers. */
+/** Runs the script's function with a `podwright` that prints two candidates; prints what the shell offers, one per line. */
 const probes: Readonly<Record<Shell, string>> = {
   bash: 'source "$1"; COMP_WORDS=(podwright why w); COMP_CWORD=2; _podwright; printf "%s\\n" "${COMPREPLY[@]}"',
   zsh: 'compdef() { :; }; _describe() { print -l -- "${found[@]%%:*}"; }; source "$1"; words=(podwright why w); CURRENT=3; _podwright',
@@ -88,7 +88,7 @@ const probes: Readonly<Record<Shell, string>> = {
 for (const shell of Object.keys(probes) as Shell[]) {
   const present = spawnSync(shell, ["--version"]).error === undefined;
   const options = present ? {} : { skip: `${shell} is not installed here` };
-  test(`${shell} offers what the program prints, and passes on the words before the cursor`, options, () => {
+  test(`${shell} offers the program's candidates, and passes on the words up to the cursor`, options, () => {
     const directory = mkdtempSync(join(tmpdir(), "podwright-complete-"));
     try {
       const script = join(directory, "script");

@@ -2,17 +2,17 @@ import type { Command, Option } from "commander";
 import type { PodView } from "../server/local-api.ts";
 import { isSelectedBy, podLabel } from "../server/pod-selector.ts";
 
-/** What a shell may put at the cursor. */
+/** A completion that the shell may insert. */
 export interface Candidate {
   readonly text: string;
-  /** One clause; undefined: the text says it. */
+  /** One clause; undefined: the text is enough. */
   readonly about?: string | undefined;
 }
 
-/** Asked when the name of a pod or of a container is wanted. */
+/** Lists pods; called only for names of pods and containers. */
 type AskPods = (stateDirectory: string | undefined) => Promise<readonly PodView[]>;
 
-/** The words after the command's name, without the one at the cursor. */
+/** The command line before the word at the cursor. `words` are those after the command's name. */
 interface Position {
   readonly command: Command;
   readonly words: readonly string[];
@@ -20,9 +20,9 @@ interface Position {
 }
 
 /**
- * Completes a command line from the program's own definition. Where a file is asked for there are no candidates: shells
- * complete those by themselves.
- * @param given the words after `podwright`; the last is the one at the cursor, perhaps empty. Bash makes three of `--option=value`
+ * Completes a command line from the program's definition. There are no candidates for files: shells complete those
+ * themselves.
+ * @param given the words after `podwright`; the last one is at the cursor, and may be empty. Bash splits `--option=value` into three
  */
 export async function complete(program: Command, given: readonly string[], pods: AskPods): Promise<Candidate[]> {
   const { words, current, prefix } = atCursor(given);
@@ -49,19 +49,18 @@ export async function complete(program: Command, given: readonly string[], pods:
 }
 
 /**
- * The words before the cursor, and what is typed there. The value of a `--option=` that is being typed stands apart from its option, as
- * if a blank were between them.
+ * Splits the words at the cursor. `--option=value` at the cursor counts as two words, as if written with a blank.
  */
 function atCursor(given: readonly string[]): {
   readonly words: readonly string[];
   readonly current: string;
-  /** Stands before a value that follows an equals sign, in the shell's view; undefined: none is typed. */
+  /** Part of the shell's word before a value after an equals sign; undefined: the cursor is not at such a value. */
   readonly prefix: string | undefined;
 } {
   const current = given.at(-1) ?? "";
   const before = joined(given.slice(0, -1));
   const option = before.at(-1) ?? "";
-  // Bash: `--option` `=` with the cursor, or `--option` `=` `value`.
+  // Bash: `--option` and `=` at the cursor, or `--option`, `=` and a value at the cursor.
   if (current === "=" && option.startsWith("--")) return { words: before, current: "", prefix: "" };
   if (/^--[^=]+=$/u.test(option)) return { words: [...before.slice(0, -1), option.slice(0, -1)], current, prefix: "" };
   const [, name, value = ""] = /^(--[^=]+)=(.*)$/su.exec(current) ?? [];
@@ -69,7 +68,7 @@ function atCursor(given: readonly string[]): {
   return { words: [...before, name], current: value, prefix: `${name}=` };
 }
 
-/** Puts together what bash splits at equals signs. */
+/** Joins the options that bash splits at equals signs. */
 function joined(given: readonly string[]): string[] {
   const words: string[] = [];
   for (const [index, word] of given.entries()) {
@@ -91,7 +90,7 @@ function optionNames(options: readonly Option[]): Candidate[] {
 }
 
 async function kubeletFlags(before: string | undefined, current: string): Promise<Candidate[]> {
-  // As the catalogue: only who asks for it loads it.
+  // Loaded lazily, as the catalogue below.
   const { shownFlags } = await import("../config/flags.ts");
   const { own, ofFields } = shownFlags();
   const flags = [...own, ...ofFields];
@@ -141,7 +140,7 @@ function containersOf(pods: readonly PodView[], selector = ""): Candidate[] {
   return pod?.containers.map(({ name, state }) => ({ text: name, about: state })) ?? [];
 }
 
-/** The words that are neither options nor their values. */
+/** The words that are neither options nor option values. */
 function operands(words: readonly string[], options: readonly Option[]): string[] {
   return words.filter((word, index) => {
     const before = options.find((option) => isNamed(option, words[index - 1]));

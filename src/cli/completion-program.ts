@@ -3,7 +3,7 @@ import { ExitCode } from "../base/errors.ts";
 import type { Shell } from "./completion-scripts.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** `podwright completion`, and what its scripts call. */
+/** `podwright completion`, and the hidden command that its scripts call. */
 export function addCompletion(program: Command, terminal: Terminal, setExitCode: (code: number) => void): void {
   program
     .command("completion")
@@ -21,7 +21,7 @@ export function addCompletion(program: Command, terminal: Terminal, setExitCode:
     });
   program
     .command("complete", { hidden: true })
-    .description("Prints what may stand at the cursor, a line each, with a tab before what it means.")
+    .description("Prints completions, one per line, each with a tab and its meaning.")
     .argument("[word...]")
     .action(async (words: readonly string[]) => {
       const { completeCommand } = await import("./complete-command.ts");

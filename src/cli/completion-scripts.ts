@@ -1,4 +1,4 @@
-/** Each has the program itself complete the line, so that it never says something else than `--help`. */
+/** Each asks the program for completions, so that they never differ from `--help`. */
 const bash = `# podwright's completion for bash
 _podwright() {
   local line

@@ -11,18 +11,18 @@ import { DEFAULT_STATE_DIRECTORY, type RuntimeLayout, runtimeLayout } from "../p
 import { EngineClient } from "./engine-client.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What every command of the command line works with. */
+/** The ports and places that every command uses. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly clock: Clock;
   readonly files: Files;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly layout: RuntimeLayout;
-  /** Talks to the engine of the layout's state directory, whether or not one runs at this moment. */
+  /** Calls the engine of the layout's state directory, whether or not one is running. */
   readonly engine: EngineClient;
 }
 
-/** Flags that every command that knows a state directory takes. */
+/** Options of every command with a state directory. */
 export interface StateOptions {
   readonly stateDir?: string;
 }
@@ -30,7 +30,7 @@ export interface StateOptions {
 /** Opens the real ports. */
 export async function openContext(terminal: Terminal, options: StateOptions): Promise<CommandContext> {
   const environment = process.env;
-  // An empty variable is one that is not set; an empty flag is a mistake that would mean the working directory.
+  // An empty variable counts as unset. An empty option is a mistake: it would mean the working directory.
   const asked = options.stateDir ?? (environment["PODWRIGHT_STATE_DIR"] || DEFAULT_STATE_DIRECTORY);
   if (asked === "") {
     throw new PodwrightError(ExitCode.badInput, "--state-dir is empty", {

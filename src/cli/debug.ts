@@ -8,19 +8,19 @@ import { LogOutput } from "./logs.ts";
 
 export interface DebugOptions {
   readonly image?: string;
-  /** Name of the container whose processes it is to see. */
+  /** Name of the container whose process namespace it joins. */
   readonly target?: string;
 }
 
 const pollMs = 200;
-/** Within this time the pod knows of its new container, unless the engine hangs. */
+/** Unless the engine hangs, the pod's status has the new container within this time. */
 const takenUpWithinMs = 30_000;
-/** While it waits for these it is on its way; anything else is a problem. */
+/** Waiting reasons of a normal start; any other is a problem. */
 const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
 
 /**
- * `podwright debug POD -- CMD…`: runs a command in an ephemeral container of a pod that runs, prints its output, and
- * fails when it fails.
+ * `podwright debug POD -- CMD…`: runs a command in an ephemeral container of a running pod, prints its output, and
+ * fails if the command fails.
  */
 export async function debugCommand(
   context: MachineContext,
@@ -59,7 +59,7 @@ export async function debugCommand(
   }
 }
 
-/** The container as soon as it has been started. @throws PodwrightError when it can't be */
+/** Waits until the container has started. @throws PodwrightError when it cannot be started */
 async function startOf(context: MachineContext, added: DebugContainer, signal: AbortSignal): Promise<ContainerView> {
   const { clock } = context;
   const deadline = clock.monotonic() + takenUpWithinMs;
@@ -88,7 +88,7 @@ function notTakenUp({ pod, container }: DebugContainer): PodwrightError {
 }
 
 /**
- * The container; undefined while the pod does not show it yet, which is no sign that either has ended.
+ * The container's view; undefined while the pod's status lacks it, which does not mean that either has ended.
  * @throws PodwrightError when the pod has ended
  */
 async function viewOf(

@@ -13,17 +13,17 @@ const loaded = (names: readonly string[], errors: readonly ManifestError[] = [])
 });
 const broken = [new ManifestError({ file: "db.yaml" }, "is bad")];
 
-test("the pods of removed manifests end, unless another manifest has them too", () => {
+test("pods of removed manifests are stopped, unless another manifest also has them", () => {
   assert.deepEqual([...endingPods(loaded(["web", "db"]), loaded(["db"]), [])], ["default/web"]);
 });
 
-test("a pod that a manifest brought before it became invalid ends with it", () => {
+test("a pod is stopped with its manifest that has become invalid", () => {
   const remembered = ["default/web", "default/db"];
   assert.deepEqual([...endingPods(loaded([], broken), loaded(["web"]), remembered)], ["default/db"]);
   assert.deepEqual([...endingPods(loaded([], broken), loaded([]), remembered)], remembered);
 });
 
-test("no pod ends that an invalid manifest which stays may have brought", () => {
+test("a pod that may belong to a remaining invalid manifest is not stopped", () => {
   assert.deepEqual(
     [...endingPods(loaded(["web"]), loaded([], broken), ["default/web", "default/db"])],
     ["default/web"],

@@ -19,13 +19,13 @@ import { engineService, type ServicePlaces } from "./service-units.ts";
 import { hasUnit, removeUnit } from "./services.ts";
 import { requestStop, waitUntilGone } from "./stopping.ts";
 
-/** From the start of an engine until it has listed its runtime. */
+/** A new engine lists its runtime within this time. */
 const listLimitMs = 60_000;
 const pollMs = 200;
 
 /**
- * `podwright disable`: the manifests of these names, without names all, run no longer, now and after each boot. With the last
- * one the service goes. Called again after it was interrupted, it finishes.
+ * `podwright disable`: removes the manifests with these names, or all, and stops their pods. Removes the service with the last
+ * manifest. After an interruption the next call completes it.
  */
 export async function disableCommand(
   context: MachineContext,
@@ -53,7 +53,7 @@ export async function disableCommand(
   const kept = await loadInput(context, present.filter((name) => !names.includes(name)).map(pathOf), signal);
   for (const error of removed.errors) printWarning(terminal, error);
   const ending = endingPods(removed, kept, await rememberedPods(context));
-  // Before anything is changed: without an engine nothing stops them.
+  // Before anything is changed: without an engine the pods would keep running.
   const found = await engineForStop(context, signal);
   for (const name of names) await files.remove(pathOf(name));
   if (found !== "none") await stopPods(context, ending, signal);
@@ -65,7 +65,7 @@ export async function disableCommand(
   return ExitCode.done;
 }
 
-/** Those that the engine was given, so that a pod of a manifest that is invalid now ends, too. */
+/** Pods that the engine started from manifests, including those of manifests that are invalid by now. */
 async function rememberedPods({ terminal, files, layout }: MachineContext): Promise<readonly string[]> {
   try {
     return await readBootPods(files, layout.bootPods);
@@ -76,8 +76,8 @@ async function rememberedPods({ terminal, files, layout }: MachineContext): Prom
 }
 
 /**
- * Names, `namespace/name` each, of the pods that end with some manifests. Pure.
- * @param remembered what the engine was given of all manifests, so far
+ * The pods to be stopped when manifests are removed, as `namespace/name`. Pure.
+ * @param remembered pods that the engine started from any manifest
  */
 export function endingPods(
   removed: Pick<LoadedInput, "request">,
@@ -87,12 +87,12 @@ export function endingPods(
   const keysOf = ({ request }: Pick<LoadedInput, "request">): string[] => {
     return request.pods.map(({ metadata }) => objectKey(metadata));
   };
-  // What an invalid manifest has brought when it was valid is not known: it may be any of them.
+  // Any remembered pod may belong to a remaining manifest that is invalid by now.
   const ended = kept.errors.length > 0 ? keysOf(removed) : [...keysOf(removed), ...remembered];
   return new Set(ended).difference(new Set(keysOf(kept)));
 }
 
-/** Starts an engine where none answers and pods of the last one are left. */
+/** Starts an engine if none answers and an earlier one left pods. */
 async function engineForStop(context: MachineContext, signal: AbortSignal): Promise<"running" | "started" | "none"> {
   const { files, layout } = context;
   if ((await findEngine(context)) !== undefined) return "running";
@@ -102,10 +102,10 @@ async function engineForStop(context: MachineContext, signal: AbortSignal): Prom
   return "started";
 }
 
-/** Other pods run on as they did before. */
+/** Ends the engine that this command started; other pods keep running. */
 async function shutDown({ engine }: MachineContext): Promise<void> {
   await engine.shutdown("keep").catch((error: unknown) => {
-    // Without a pod it ends by itself.
+    // It may have ended by itself: an engine without pods does.
     if (!(error instanceof EngineGone)) throw error;
   });
 }
@@ -120,7 +120,7 @@ async function stopPods(context: MachineContext, ending: ReadonlySet<string>, si
   await waitUntilGone(context, session, pods, { quiet: false, signal });
 }
 
-/** All pods, also of an engine that has just been started. */
+/** All pods; waits until a new engine has listed those of earlier runs. */
 async function allPods(
   { clock }: MachineContext,
   session: EngineSession,

@@ -13,13 +13,13 @@ import type { Painter } from "./terminal.ts";
 export interface DoctorOptions {
   readonly json?: true;
   readonly runtimeEndpoint?: string;
-  /** What would be different if podwright were this machine's kubelet. */
+  /** Checks what would change if podwright were this machine's kubelet. */
   readonly kubelet?: true;
 }
 
 /**
- * `podwright doctor`: whether this machine can run pods, in the runtime that is named, else in that of the engine, else
- * in podwright's own; and how the engine is. Exit code 3 when something is not as it must be.
+ * `podwright doctor`: checks whether this machine can run pods, with the given runtime, else the engine's, else podwright's
+ * own; and the engine's health. Exit code 3 if a check fails.
  */
 export async function doctorCommand(context: MachineContext, options: DoctorOptions): Promise<ExitCode> {
   const { layout, terminal } = context;
@@ -51,7 +51,7 @@ function engineChecks(health: Health): Check[] {
 
 const marks = { ok: "✓", warning: "!", failed: "✗" } as const;
 
-/** One line a finding, its remedy below it. @param stateDirectory undefined: no engine is meant */
+/** One line per check, with its remedy below it. @param stateDirectory undefined: the checks concern no engine */
 export function doctorLines(
   checks: readonly Check[],
   health: Health | undefined,

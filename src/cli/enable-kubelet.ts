@@ -9,7 +9,7 @@ import { removeUnit, requireSystemd, systemctl, writeUnit } from "./services.ts"
 
 type ServiceContext = Pick<MachineContext, "files" | "processes" | "terminal" | "clock">;
 
-/** `podwright enable --kubelet`: `podwright kubelet` runs with this configuration now and after each boot. */
+/** `podwright enable --kubelet`: runs `podwright kubelet` with this configuration, now and after each boot. */
 export async function enableKubelet(context: ServiceContext, config: string, places: ServicePlaces): Promise<ExitCode> {
   const { files, processes, terminal, clock } = context;
   const path = resolve(process.cwd(), config);

@@ -13,13 +13,13 @@ import { loadInput } from "./manifest-input.ts";
 import { engineService, engineUnit, type ServicePlaces } from "./service-units.ts";
 import { isActive, requireSystemd, systemctl, writeUnit } from "./services.ts";
 
-/** systemd starts a service at once. */
+/** Limit for systemd to start the service's process. */
 const besideLimitMs = 5000;
 const besidePollMs = 20;
 
 /**
- * `podwright enable`: the manifests run from now on and after each boot, as a service of systemd. They are copied; nothing is
- * changed when one of them is invalid, or the machine can't run pods.
+ * `podwright enable`: copies manifests, and runs them now and after each boot as a systemd service. Nothing is changed if one
+ * of them is invalid, or the machine cannot run pods.
  */
 export async function enableCommand(
   context: MachineContext,
@@ -39,7 +39,7 @@ export async function enableCommand(
   await files.makeDirectory(places.manifests, 0o700);
   for (const [name, path] of manifests) {
     const to = join(places.manifests, name);
-    // There may be Secrets in it.
+    // It may contain Secrets.
     if (to !== path) await files.writeAtomic(to, await files.read(path, maxManifestBytes), 0o600);
   }
   await writeUnit(context, join(places.units, engineService), engineUnit(places, layout.stateDirectory));
@@ -48,7 +48,7 @@ export async function enableCommand(
   return ExitCode.done;
 }
 
-/** The files that the operands name, absolute, by the names that they get. */
+/** Absolute paths of the operands' files, by the names of their copies. */
 async function manifestFiles({ files }: MachineContext, operands: readonly string[]): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   const add = (path: string): void => {
@@ -95,8 +95,8 @@ async function startService(context: MachineContext, signal: AbortSignal): Promi
     await systemctl(processes, ["reload", engineService]);
     return;
   }
-  // That of 'podwright run' makes room; its pods keep running, and the service takes them over. The service's engine is there before,
-  // and waits: a client that misses its engine would start another one.
+  // The engine of 'podwright run' is replaced by the service's, which takes over its pods. The new one is started first, and waits for
+  // the lock: otherwise a client that loses its engine might start another one in between.
   const running = await findEngine(context);
   if (running !== undefined) {
     await systemctl(processes, ["start", "--no-block", engineService]);
@@ -106,7 +106,7 @@ async function startService(context: MachineContext, signal: AbortSignal): Promi
   await systemctl(processes, ["start", engineService]);
 }
 
-/** Waits for the service's engine; where it does not come, its start says why. */
+/** Waits for the service's process. If it does not appear, the blocking start afterwards reports why. */
 async function untilEngineBeside(context: MachineContext, pid: number, signal: AbortSignal): Promise<void> {
   const { clock } = context;
   const deadline = clock.monotonic() + besideLimitMs;

@@ -13,7 +13,7 @@ const silenceMs = 400;
 const entry: JournalEntry = { seq: 1, time: 1, kind: "note", what: "PodsFound", message: "started" };
 const line = `${JSON.stringify(entry)}\n`;
 
-/** A client of something that answers at a socket as `answer` does. */
+/** A client of a server that answers with `answer`. */
 async function clientOf(
   answer: (response: ServerResponse) => void | Promise<void>,
 ): Promise<AsyncDisposable & { readonly client: EngineClient }> {
@@ -40,7 +40,7 @@ function hangs(error: unknown): boolean {
   return true;
 }
 
-test("an engine that takes a call and never answers, or stops in the middle, is said to hang", async () => {
+test("an engine that never answers a call, or stops in the middle of an answer, is reported as hanging", async () => {
   await using mute = await clientOf(() => {});
   await assert.rejects(mute.client.health(), hangs);
   await assert.rejects(mute.client.entries({}), hangs);
@@ -53,7 +53,7 @@ test("an engine that takes a call and never answers, or stops in the middle, is 
   await assert.rejects(halting.client.entries({}), hangs);
 });
 
-test("an answer may take longer than the longest silence", async () => {
+test("an answer may take longer than the silence limit while bytes arrive", async () => {
   await using slow = await clientOf(async (response) => {
     for (let sent = 0; sent < 6; sent++) {
       response.write(line);
@@ -67,7 +67,7 @@ test("an answer may take longer than the longest silence", async () => {
   );
 });
 
-test("what is followed may be silent for longer", async () => {
+test("a followed journal has no silence limit", async () => {
   await using quiet = await clientOf(async (response) => {
     response.write(line);
     await systemClock.sleep("nothing to happen", silenceMs * 3);

@@ -27,8 +27,8 @@ export interface EngineTransport {
     options: { readonly body?: string; readonly signal?: AbortSignal; readonly silenceMs?: number },
   ): Promise<{ readonly status: number; readonly body: string }>;
   /**
-   * The lines of the answer to a GET as they come. Throws for a status of 400 and above the `PodwrightError` that the
-   * engine answered.
+   * The lines of the response to a GET, as they arrive. For a status of 400 and above it throws the engine's
+   * `PodwrightError`.
    */
   lines(path: string, options: { readonly signal?: AbortSignal; readonly silenceMs?: number }): AsyncIterable<string>;
 }
@@ -39,7 +39,7 @@ export interface JournalFilter {
   readonly sinceSeq?: number;
 }
 
-/** No engine listens on the socket, or it went away during the call: the outcome of the call is unknown. */
+/** No engine listens on the socket, or it ended during the call, whose outcome is then unknown. */
 export class EngineGone extends PodwrightError {
   constructor(message: string, options: ErrorOptions & { readonly remedy?: string } = {}) {
     super(ExitCode.failed, message, options);
@@ -47,21 +47,21 @@ export class EngineGone extends PodwrightError {
   }
 }
 
-/** The engine answers each call at once; what is followed may be silent for as long as nothing happens. */
+/** The engine answers calls immediately; only a followed journal may be silent for longer. */
 const longestSilenceMs = 30_000;
-/** A runtime may take its time to delete images. */
+/** Runtimes may be slow to delete images. */
 const collectionMs = 600_000;
 
 /**
- * The calls of `Engine` from another process. Rejects with `PodwrightError`: the engine's own, {@link EngineGone}, or
- * that it hangs.
+ * The engine's local API, from another process. Rejects with a `PodwrightError`: the engine's own, {@link EngineGone}, or
+ * one for an engine that hangs.
  */
 export class EngineClient {
   readonly #transport: EngineTransport;
   readonly #stateDirectory: string;
   readonly #silenceMs: number;
 
-  /** @param silenceMs after how many milliseconds without a byte of an answer the engine is taken to hang */
+  /** @param silenceMs milliseconds without a byte after which the engine counts as hanging */
   constructor(transport: EngineTransport, stateDirectory: string, silenceMs = longestSilenceMs) {
     this.#transport = transport;
     this.#stateDirectory = stateDirectory;
@@ -89,7 +89,7 @@ export class EngineClient {
     return (await this.#call("GET", podPath(selector))) as PodView;
   }
 
-  /** Every pod as the API has it, with its specification. */
+  /** All pods as API objects, with their specs. */
   async podList(): Promise<readonly Pod[]> {
     return ((await this.#call("GET", "/pods")) as { readonly items: readonly Pod[] }).items;
   }
@@ -134,7 +134,7 @@ export class EngineClient {
     return entries;
   }
 
-  /** Ends quietly when the signal aborts; rejects with {@link EngineGone} when the engine stops. */
+  /** Ends without an error when the signal aborts; rejects with {@link EngineGone} when the engine stops. */
   async *follow(filter: JournalFilter, signal: AbortSignal): AsyncGenerator<JournalEntry> {
     yield* this.#journal(filter, true, signal);
     if (!signal.aborted) throw this.#gone(undefined);
@@ -206,18 +206,17 @@ export class EngineClient {
   }
 }
 
-/** The errno name of an error that has one. */
 function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"]);
 
-/** What a person does about an engine that hangs. */
+/** The remedy for an engine that hangs. */
 export const hangRemedy =
   "see its log; its pods keep running when it is killed, and the next 'podwright run' takes them over";
 
-/** How a person starts an engine for a state directory. */
+/** The remedy for a missing engine. */
 export function startRemedy(stateDirectory: string): string {
   const flag = stateDirectory === "/var/lib/podwright" ? "" : ` --state-dir ${stateDirectory}`;
   return `'podwright run${flag}' starts one with its stored pods; 'podwright run${flag} FILE' adds pods`;

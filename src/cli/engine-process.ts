@@ -6,23 +6,23 @@ import type { MachineContext } from "./machine-context.ts";
 import { EngineGone, hangRemedy } from "./engine-client.ts";
 import { printable } from "../journal/text.ts";
 
-/** From the start of the engine to its first answer: it may have to start containerd and import images. */
+/** Limit from the engine's start to its first response: it may have to start containerd and import images. */
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 40;
-/** An engine that answers nothing for so long hangs: better said than waited for. */
+/** After this time without a response the engine is reported as hanging. */
 const HEALTH_TIMEOUT_MS = 10_000;
 const LOG_TAIL_BYTES = 4096;
 
 export interface EngineStart {
-  /** CRI endpoint to be used instead of the private containerd. */
+  /** A CRI endpoint instead of the private containerd. */
   readonly runtimeEndpoint?: string;
   /** The file to which the engine records decisions, absolute. */
   readonly record?: string;
-  /** Pods are evicted when the machine runs out of memory or disk. */
+  /** Evicts pods when the machine runs out of memory or disk. */
   readonly evict?: true;
 }
 
-/** Where the engine of this state directory writes what it has to say. */
+/** The log file of an engine that a command started. */
 export function engineLogPath(context: Pick<MachineContext, "layout">): string {
   return `${context.layout.stateDirectory}/engine.log`;
 }
@@ -60,7 +60,7 @@ export async function ensureEngine(context: MachineContext, start: EngineStart, 
     const { pid, failure } = await startEngine(context, start);
     const health = await waitForEngine(context, pid, deadline, signal);
     if (health !== undefined) return checkFits(health, start);
-    // Another client started one at the same moment, and that one was first.
+    // Unless another client started one at the same time, and won.
     if (!(await anotherEngineLives(context))) throw await failure();
   }
 }
@@ -83,8 +83,8 @@ async function startEngine(
 }
 
 /**
- * An engine that does not answer may be about to (another client has just started it) or may be ending, with containerd
- * still to be stopped: it has the state directory until it is gone. Undefined when none is left.
+ * Waits for engines that do not answer: another client may just have started one, or one may be stopping containerd, and
+ * holds the state directory until it has ended. @returns undefined when none is left
  */
 async function passOtherEngines(
   context: MachineContext,
@@ -103,7 +103,7 @@ async function anotherEngineLives(context: MachineContext): Promise<boolean> {
   return (await enginePids(context)).length > 0;
 }
 
-/** Processes that are an engine of the state directory, also one that does not answer yet or any more. */
+/** Engine processes of the state directory, including those that do not answer yet, or no longer. */
 export async function enginePids({
   processes,
   layout,
@@ -136,12 +136,12 @@ async function checkMachine(context: MachineContext): Promise<void> {
   requireReady(await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) }));
 }
 
-/** The directories of PATH. */
+/** The absolute directories of PATH. */
 export function searchPath(context: Pick<MachineContext, "environment">): string[] {
   return (context.environment["PATH"] ?? "").split(":").filter((directory) => directory.startsWith("/"));
 }
 
-/** Undefined when it ended or did not answer in time. Another client may start one too: whichever listens is the one. */
+/** Undefined: it has ended, or did not answer in time. The response may come from another client's engine, which is as good. */
 async function waitForEngine(
   context: MachineContext,
   pid: number,
@@ -166,9 +166,13 @@ function checkFits(health: Health, start: EngineStart): Health {
     });
   }
   if (start.evict === true && !health.checks.some(({ name }) => name === "pressure")) {
-    throw new PodwrightError(ExitCode.badInput, "the engine that runs here evicts nothing for the machine's sake", {
-      remedy: "leave --evict out, stop its pods first, or choose another --state-dir",
-    });
+    throw new PodwrightError(
+      ExitCode.badInput,
+      "the running engine does not evict pods under memory or disk pressure",
+      {
+        remedy: "omit --evict, stop its pods first, or use another --state-dir",
+      },
+    );
   }
   if (start.runtimeEndpoint === undefined || start.runtimeEndpoint === health.runtimeEndpoint) return health;
   throw new PodwrightError(
@@ -187,7 +191,7 @@ async function logSince(context: MachineContext, path: string, offset: number): 
 
 const remedyMark = "  → ";
 
-/** The engine's own last error and its remedy when it has one (the same form as this command's), the end of its log otherwise. */
+/** The engine's last printed error with its remedy, else the end of its log. */
 export function engineFailure(log: string, logPath: string): PodwrightError {
   const lines = log.split("\n").filter((line) => line.trim() !== "");
   const own = lines.findLastIndex((line) => line.startsWith("podwright: "));

@@ -8,8 +8,8 @@ const MAX_RECOVERIES = 3;
 const RECOVERY_WINDOW_MS = 60_000;
 
 /**
- * A connection to the engine that outlives it: when the engine dies, the session reports it, restarts it (its pods keep
- * running) and repeats the call. All calls of the engine can be repeated.
+ * Calls to an engine that survive it: when the engine ends, the session says so, starts it again (its pods keep running)
+ * and repeats the call. All calls are idempotent.
  */
 export class EngineSession {
   readonly #context: MachineContext;
@@ -18,7 +18,7 @@ export class EngineSession {
   #recoveries: number[] = [];
   #recovering: Promise<void> | undefined;
 
-  /** @param signal aborts waits for an engine that is being started */
+  /** @param signal aborts the wait for a starting engine */
   constructor(context: MachineContext, start: EngineStart, signal: AbortSignal) {
     this.#context = context;
     this.#start = start;
@@ -36,13 +36,13 @@ export class EngineSession {
     }
   }
 
-  /** Journal entries from `sinceSeq` on, each once, across deaths of the engine; ends when the signal aborts. */
+  /** Journal entries from `sinceSeq` on, each once, across restarts of the engine; ends when the signal aborts. */
   async *follow(sinceSeq: number, signal: AbortSignal): AsyncGenerator<JournalEntry> {
     let next = sinceSeq;
     while (!signal.aborted) {
       try {
         for await (const entry of this.#context.engine.follow({ sinceSeq: next }, signal)) {
-          // An entry is sent again when its repetition count has grown.
+          // An entry is sent again when it is repeated, with a higher count.
           if (entry.seq < next) continue;
           next = entry.seq + 1;
           yield entry;
@@ -54,7 +54,7 @@ export class EngineSession {
     }
   }
 
-  /** Starts the engine again; calls at the same time share one start. */
+  /** Starts the engine again; concurrent calls share one start. */
   async recover(): Promise<void> {
     this.#recovering ??= this.#recover().finally(() => {
       this.#recovering = undefined;

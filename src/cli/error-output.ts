@@ -19,12 +19,11 @@ export function printError(terminal: Terminal, error: unknown, debug = false): v
   if (debug && error instanceof Error) terminal.warn(stackOf(error));
 }
 
-/** Tells of what is allowed and hardly meant. */
 export function printWarning(terminal: Terminal, warning: Error): void {
   terminal.warn(`${terminal.warnPaint.caution("podwright: warning:")} ${warning.message}`);
 }
 
-/** The exit code that says what kind of error it was. */
+/** Errors other than PodwrightError are defects: {@link ExitCode.failed}. */
 export function exitCodeOf(error: unknown): ExitCode {
   return error instanceof PodwrightError ? error.exitCode : ExitCode.failed;
 }

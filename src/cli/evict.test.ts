@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { podUid } from "../base/ids.ts";
 import { previewLines } from "./evict.ts";
 
-test("the order of evictions is a line a pod, with what decides about its place", () => {
+test("the eviction order has a line per pod, with the reason for its place", () => {
   const pod = (name: string, place: string, evictable = true) => {
     return { namespace: "default", name, uid: podUid(name), place, evictable };
   };

@@ -10,7 +10,7 @@ export interface EvictOptions {
   readonly json?: true;
 }
 
-/** `podwright evict --preview`: the eviction order, with reasons. `--confirm`: allows evictions that wait for it. */
+/** `podwright evict --preview`: the eviction order, with reasons. `--confirm`: allows evictions that wait for a confirmation. */
 export async function evictCommand(context: CommandContext, options: EvictOptions): Promise<ExitCode> {
   const { terminal, engine } = context;
   if ((options.preview === true) === (options.confirm === true)) {
@@ -29,7 +29,7 @@ export async function evictCommand(context: CommandContext, options: EvictOption
   return ExitCode.done;
 }
 
-/** One line a pod, the first to go first. */
+/** One line per pod, in the order of eviction. */
 export function previewLines({ standing, pods }: EvictionPreview): string[] {
   if (pods.length === 0) return [standing, "no pod runs that could be evicted"];
   const width = Math.max(...pods.map(({ namespace, name }) => `${namespace}/${name}`.length));

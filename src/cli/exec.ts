@@ -31,7 +31,7 @@ export async function execCommand(
   return exitCodeOf(context, end);
 }
 
-/** `podwright attach POD`: connects with the process of a container that runs. */
+/** `podwright attach POD`: connects with the process of a running container. */
 export async function attachCommand(context: MachineContext, selector: string, options: ExecOptions): Promise<number> {
   const pod = await remotePod(context, selector);
   const { name, stdin: reads, tty: hasTerminal } = remoteContainer(context, pod, options.container);
@@ -44,7 +44,7 @@ export async function attachCommand(context: MachineContext, selector: string, o
     context.terminal.warn(`Unable to use a TTY - container ${name} did not allocate one`);
   }
   const wantsTerminal = options.tty === true && hasTerminal === true;
-  // Said before the terminal is no longer this command's.
+  // Printed before the terminal is in raw mode.
   if (wantsTerminal) context.terminal.warn("If you don't see a command prompt, try pressing enter.");
   const terminal = wantsTerminal ? await ownTerminal(context, options) : undefined;
   const query = new URLSearchParams();
@@ -54,7 +54,7 @@ export async function attachCommand(context: MachineContext, selector: string, o
   return ExitCode.done;
 }
 
-/** The terminal of this command, when it is one and keys are to go there. */
+/** This command's terminal, if -t and -i ask for it and standard input is one. */
 async function ownTerminal(
   { terminal, processes }: MachineContext,
   { stdin }: ExecOptions,
@@ -96,7 +96,7 @@ async function carry(
     );
   } finally {
     terminal?.[Symbol.dispose]();
-    // Further input is not ours; an open terminal would keep this process alive.
+    // An open terminal would keep this process alive.
     if (stdin) process.stdin.destroy();
   }
 }

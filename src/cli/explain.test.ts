@@ -20,29 +20,29 @@ function explained(...names: string[]): string {
   return output();
 }
 
-test("a name is explained with its kind, its meaning and its remedy, whatever its case", () => {
+test("a name in any case is explained with its kind, meaning and remedy", () => {
   const text = explained("backoff");
   assert.match(text, /^BackOff {2}decision\n {2}The container keeps exiting/u);
   assert.match(text, /\n {2}→ See 'podwright logs --previous POD'/u);
 });
 
-test("several names are explained one after the other, and a name that two things have for both", () => {
+test("several names are explained in order, and an ambiguous name with each of its meanings", () => {
   assert.match(explained("PodAdded", "PodRemoved"), /^PodAdded .*\n.*\n\nPodRemoved /u);
   assert.match(explained("ResizeError"), /^ResizeError {2}observation[^]*\n\nResizeError {2}error\n/u);
 });
 
-test("a resource of the cluster's own has the meaning of any that is short", () => {
+test("an extended resource has the meaning of any insufficient resource", () => {
   assert.match(explained("OutOfexample.com/gpu"), /^OutOfexample\.com\/gpu {2}decision\n {2}The pod was rejected/u);
 });
 
-test("JSON has the entries as they are", () => {
+test("JSON has the catalogue's entries", () => {
   const { terminal, output } = fakeTerminal();
   explainCommand(terminal, ["ErrImagePull"], { json: true });
   const [entry] = JSON.parse(output()) as { name: string; kind: string }[];
   assert.deepEqual([entry?.name, entry?.kind], ["ErrImagePull", "waiting reason"]);
 });
 
-test("an unknown name is an error with the nearest one, or with where all are", () => {
+test("the error for an unknown name has a similar one, or the page with all names", () => {
   const { terminal } = fakeTerminal();
   const remedyFor = (name: string): string | undefined => {
     try {
@@ -57,7 +57,7 @@ test("an unknown name is an error with the nearest one, or with where all are", 
   assert.equal(remedyFor("zzzzzzzzzzzzzzzzzz"), "docs/messages.md lists all names");
 });
 
-test("names that are known are explained though another is unknown", () => {
+test("known names are explained although another is unknown", () => {
   const { terminal, output } = fakeTerminal();
   assert.throws(() => explainCommand(terminal, ["PodAdded", "zzzzzzzzzzzzzzzzzz"], {}), PodwrightError);
   assert.match(output(), /^PodAdded /u);

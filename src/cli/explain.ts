@@ -5,7 +5,7 @@ import { type Paint, printable, wrap } from "../journal/text.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * `podwright explain NAME…`: what names in the journal, in statuses and in errors mean, and what to do about them. Needs no
+ * `podwright explain NAME…`: the meaning of names in the journal, statuses and errors, and what to do about them. Needs no
  * engine.
  * @throws PodwrightError (bad input) for an unknown name, once the others are explained
  */

@@ -22,7 +22,7 @@ const report: GarbageReport = {
   failures: [],
 };
 
-test("removals come first, kept items have reasons, and both are summed up", () => {
+test("removals come first, kept items have reasons, and totals follow", () => {
   assert.deepEqual(garbageLines(report, true, plainPainter), [
     "KIND        NAME                      SIZE      ",
     "image       docker.io/library/old:1   1.5 KiB   would be removed",
@@ -34,7 +34,7 @@ test("removals come first, kept items have reasons, and both are summed up", () 
   ]);
 });
 
-test("what was removed is told with what the disk gained, and a node that collects no images says why", () => {
+test("removals are reported with the freed space, and a node without image collection says why", () => {
   const removed: GarbageReport = {
     ...report,
     items: report.items.slice(1, 2),

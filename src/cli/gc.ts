@@ -11,8 +11,8 @@ export interface GcOptions {
 }
 
 /**
- * `podwright gc`: removes images and dead containers that are of no use, as the node does when it needs the room;
- * `--preview` tells what that would be. Exit code 1 when something could not be removed.
+ * `podwright gc`: removes unused images and dead containers, as the node does when it needs space; `--preview` only lists
+ * them. Exit code 1 if something could not be removed.
  */
 export async function gcCommand({ engine, terminal }: CommandContext, options: GcOptions): Promise<ExitCode> {
   const isPreview = options.preview === true;
@@ -23,7 +23,7 @@ export async function gcCommand({ engine, terminal }: CommandContext, options: G
   return report.failures.length > 0 ? ExitCode.failed : ExitCode.done;
 }
 
-/** What goes first, then what stays with why, then both in figures. */
+/** A table of removals, then of kept items with reasons, and a summary. */
 export function garbageLines(report: GarbageReport, isPreview: boolean, paint: Painter): string[] {
   const goes = report.items.filter(({ stays }) => stays === undefined);
   const rows = [...goes, ...report.items.filter(({ stays }) => stays !== undefined)].map((item) => [

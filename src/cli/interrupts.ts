@@ -2,32 +2,32 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Where signals come from: the process, or a test's emitter. */
+/** The source of signals: the process, or a test's emitter. */
 export interface SignalSource {
   on(signal: (typeof SIGNALS)[number], listener: () => void): unknown;
   off(signal: (typeof SIGNALS)[number], listener: () => void): unknown;
 }
 
 /**
- * Ctrl-C, a closed terminal and SIGTERM, counted: the first requests a stop, the second a fast one, the third leaves.
- * While it exists none of them ends the process.
+ * Counts Ctrl-C, SIGTERM and a closed terminal: the first requests a stop, the second an immediate one, the third leaves.
+ * Until it is disposed of none of them ends the process.
  */
 export class Interrupts implements Disposable {
   readonly #source: SignalSource;
   readonly #first = new AbortController();
   readonly #listener = (): void => this.interrupt();
   #count = 0;
-  /** Called at each one, with how many there were. */
+  /** Called at each interrupt, with their number so far. */
   onInterrupt: ((count: number) => void) | undefined;
 
-  /** @param closed counts as one when it aborts: the output has no reader any more */
+  /** @param closed counts as an interrupt when it aborts: the output has no reader any more */
   constructor(source: SignalSource, closed: AbortSignal) {
     this.#source = source;
     for (const signal of SIGNALS) source.on(signal, this.#listener);
     closed.addEventListener("abort", this.#listener, { once: true });
   }
 
-  /** Aborts at the first. */
+  /** Aborts at the first interrupt. */
   get first(): AbortSignal {
     return this.#first.signal;
   }

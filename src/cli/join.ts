@@ -17,8 +17,8 @@ const kubeletService = "kubelet.service";
 const dropInName = "90-podwright.conf";
 
 /**
- * `podwright join --from-kubeadm`: podwright becomes what kubelet.service starts, with the same flags, files and identity. Pods and
- * containers run on. Nothing is changed when podwright would refuse the configuration.
+ * `podwright join --from-kubeadm`: makes kubelet.service start podwright, with the same flags, files and identity. Containers keep
+ * running. Nothing is changed if podwright would reject the configuration.
  */
 export async function joinCommand(
   context: MachineContext,
@@ -27,8 +27,8 @@ export async function joinCommand(
 ): Promise<ExitCode> {
   const { terminal, files, processes } = context;
   if (options.fromKubeadm !== true) {
-    throw new PodwrightError(ExitCode.badInput, "say from where: podwright join --from-kubeadm", {
-      remedy: "docs/join.md has the other ways",
+    throw new PodwrightError(ExitCode.badInput, "podwright join needs --from-kubeadm", {
+      remedy: "see docs/join.md for other nodes",
     });
   }
   await requireSystemd(context, places, "podwright kubelet with the kubelet's flags");
@@ -42,11 +42,11 @@ export async function joinCommand(
   await files.makeDirectory(join(places.units, `${kubeletService}.d`), 0o755);
   await writeUnit(context, path, kubeletDropIn(places, kubelet.parameters));
   await systemctl(processes, ["restart", kubeletService]);
-  terminal.print("joined; its containers run on. Back: podwright leave");
+  terminal.print("joined: podwright is this node's kubelet, its containers keep running; 'podwright leave' undoes it");
   return ExitCode.done;
 }
 
-/** `podwright leave`: kubelet.service starts the Go kubelet again, which takes over the containers that run. */
+/** `podwright leave`: makes kubelet.service start the earlier kubelet again, which takes over the running containers. */
 export async function leaveCommand(context: MachineContext, places: ServicePlaces): Promise<ExitCode> {
   const { terminal, files, processes } = context;
   const path = dropInPath(places);
@@ -59,11 +59,11 @@ export async function leaveCommand(context: MachineContext, places: ServicePlace
   await files.remove(path);
   await systemctl(processes, ["daemon-reload"]);
   await systemctl(processes, ["restart", kubeletService]);
-  terminal.print(`left; ${kubeletService} is the one before, and the containers run on`);
+  terminal.print(`left: ${kubeletService} starts the earlier kubelet again, its containers keep running`);
   return ExitCode.done;
 }
 
-/** `podwright doctor --kubelet`: what would be different, before anything is changed. */
+/** `podwright doctor --kubelet`: the checks of `join`, without changes. */
 export async function kubeletDoctor(context: MachineContext, json: boolean): Promise<ExitCode> {
   const { terminal } = context;
   const { checks, exitCode } = await examine(context);

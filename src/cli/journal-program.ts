@@ -2,7 +2,7 @@ import type { CommandContext } from "./context.ts";
 import type { Define } from "./define-commands.ts";
 import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 
-/** The commands that tell what the journal has of a pod. */
+/** The commands that show a pod's journal. */
 export function addJournalCommands(define: Define<CommandContext>): void {
   addWhy(define);
   addTimeline(define);

@@ -33,13 +33,13 @@ const fails = (selector: string, message: RegExp): void => {
   );
 };
 
-test("a pod is meant by its name, its namespace and name, or its UID", () => {
+test("a pod is selected by its name, namespace and name, or UID", () => {
   assert.deepEqual(selectPod(entries, "web"), { namespace: "default", name: "web" });
   assert.deepEqual(selectPod(entries, "tools/worker"), { namespace: "tools", name: "worker" });
   assert.deepEqual(selectPod(entries, "uid-1"), { uid: "uid-1" });
 });
 
-test("a name of several namespaces is ambiguous, and one of none is unknown", () => {
+test("a name in several namespaces is ambiguous, and one in none is unknown", () => {
   fails("worker", /several pods have the name worker: tools\/worker, default\/worker; add the namespace/);
   fails("wbe", /pod "wbe" not found; did you mean web\?/);
   fails("other/web", /pod "other\/web" not found/);

@@ -8,7 +8,7 @@ import { noSuchPod } from "../server/pod-selector.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
 
-/** The journal as a running engine has it, or as the last one left it on disk. */
+/** The journal of a running engine, or the one that the last engine left on disk. */
 export interface JournalSnapshot {
   readonly entries: readonly JournalEntry[];
   readonly engineRuns: boolean;
@@ -28,12 +28,12 @@ export async function readJournal(context: JournalContext): Promise<JournalSnaps
   return { entries, engineRuns: false };
 }
 
-/** With more lives than these of one name the whole journal is as good. */
+/** With more pods of one name, reading the whole journal is as fast. */
 const maxLives = 16;
 
 /**
- * Reads what the journal has of the pods that a person means, with the node's own entries: of a node with many pods a small
- * part of it. As {@link readJournal} without an engine.
+ * Reads the entries of the selected pods and of the node itself, which on a node with many pods are a small part of the
+ * journal. Without an engine the same as {@link readJournal}.
  */
 export async function readPodJournal(context: JournalContext, selector: string): Promise<JournalSnapshot> {
   try {
@@ -56,12 +56,12 @@ export function sayNoEngine({ terminal, layout }: JournalContext, consequence: s
 }
 
 /**
- * Entries that the last engine wrote; empty when there never was one.
+ * The last engine's entries; none if there never was one.
  * @throws PodwrightError (environment) when they can't be read
  */
 export async function readJournalFromDisk({ files, layout }: JournalContext): Promise<readonly JournalEntry[]> {
   try {
-    // Opening a journal would create its directory: a reader leaves no trace.
+    // Opening a missing journal would create its directory.
     if ((await files.stat(layout.journal)) === undefined) return [];
     const log = new SegmentLog(files, layout.journal, defaultJournalLimits);
     return (await log.open(defaultJournalLimits.maxEntries)).entries;
@@ -75,7 +75,7 @@ export async function readJournalFromDisk({ files, layout }: JournalContext): Pr
 }
 
 /**
- * The pod in the journal for a name, `namespace/name` or UID.
+ * The journal's pod for a name, `namespace/name` or UID.
  * @throws PodwrightError (bad input) for no pod, or pods of several namespaces
  */
 export function selectPod(entries: readonly JournalEntry[], selector: string): Partial<PodRef> {

@@ -13,11 +13,11 @@ import { checkRuntime } from "./runtime-check.ts";
 import { askSystemctl } from "./services.ts";
 import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
 
-/** How the machine's kubelet is started. */
+/** The command line of the machine's kubelet. */
 export interface InstalledKubelet {
-  /** As its unit has them, with variables: what a drop-in repeats. */
+  /** As written in its unit, with variables: a drop-in repeats them. */
   readonly parameters: string;
-  /** As the program gets them. */
+  /** As the program receives them. */
   readonly words: readonly string[];
 }
 
@@ -25,8 +25,8 @@ const unit = "kubelet.service";
 const maxFileBytes = 1024 * 1024;
 
 /**
- * The machine's kubelet.service with its drop-ins and environment files; undefined when there is none, or it starts nothing.
- * @throws PodwrightError when systemd does not show it; FileError for an environment file
+ * Reads the machine's kubelet.service with its drop-ins and environment files; undefined if there is none, or it starts nothing.
+ * @throws PodwrightError when `systemctl cat` fails; FileError for an environment file
  */
 export async function installedKubelet({
   files,
@@ -44,12 +44,12 @@ export async function installedKubelet({
     if (optional && (await files.stat(path)) === undefined) continue;
     Object.assign(environment, environmentIn(new TextDecoder().decode(await files.read(path, maxFileBytes))));
   }
-  // One that podwright has joined already starts `podwright kubelet`.
+  // After 'podwright join' the program is `podwright kubelet`.
   const parameters = command.parameters.replace(/^kubelet(?:\s+|$)/u, "");
   return { parameters, words: expanded(parameters, environment) };
 }
 
-/** What would be different on this node if podwright were its kubelet, from the node's own files. */
+/** Checks what would change if podwright were this node's kubelet, by the node's own files. */
 export async function kubeletFindings(
   context: MachineContext,
   kubelet: InstalledKubelet,
@@ -85,7 +85,7 @@ async function configurationOf(
     return { configuration, warnings, rootDirectory: flags.node.rootDir || "/var/lib/kubelet" };
   } catch (error) {
     if (!(error instanceof PodwrightError)) throw error;
-    const remedy = error.remedy ?? "change the field or the flag before podwright takes the node over";
+    const remedy = error.remedy ?? "change the field or flag first";
     return { failures: error.message.split("\n").map((line) => failed("configuration", line, remedy)) };
   }
 }
@@ -99,7 +99,7 @@ async function runtimeChecks(
   return await checkRuntime(cri, clock, endpoint);
 }
 
-/** Static pods that upstream runs and podwright rejects, and those that change hands under a UID of their own. */
+/** Static pods that podwright would reject, and how many keep the UIDs of running pods. */
 async function manifestChecks(
   { clock, files, network }: MachineContext,
   { staticPodPath = "" }: KubeletConfiguration,
@@ -111,13 +111,13 @@ async function manifestChecks(
   const rejected = errors.map(({ message }) => failed("static pods", message, "podwright would not run this pod"));
   const without = pods.filter(({ metadata: { uid } }) => uid === undefined).length;
   const understood = pods.length === 1 ? "1 manifest is" : `${pods.length} manifests are`;
-  const kept = `${understood} understood, ${without} without a UID: pods that run keep theirs`;
+  const kept = `${understood} valid, ${without} without a UID: running pods keep theirs`;
   return [...rejected, passed("static pods", kept)];
 }
 
 const remedy = "keep the Go kubelet on nodes whose pods need another kind";
 
-/** What registers at a kubelet, and would find nobody. */
+/** Sockets of plugins that podwright does not support. */
 async function pluginChecks(files: Files, rootDirectory: string): Promise<readonly Check[]> {
   const socketsIn = async (directory: string): Promise<string[]> => {
     const names = (await files.list(join(rootDirectory, directory))).map(({ name }) => name);
@@ -126,9 +126,7 @@ async function pluginChecks(files: Files, rootDirectory: string): Promise<readon
   const plugins = await socketsIn("plugins_registry");
   const devices = await socketsIn("device-plugins");
   return [
-    ...plugins.map((name) =>
-      warned("plugins", `${name} is registered: of such plugins CSI drivers alone are supported`, remedy),
-    ),
+    ...plugins.map((name) => warned("plugins", `${name} is registered: only CSI drivers are supported`, remedy)),
     ...devices.map((name) => warned("plugins", `${name} is registered: device plugins are not supported`, remedy)),
   ];
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
 
-/** As `systemctl cat kubelet` prints it on a node of kubeadm. */
+/** The output of `systemctl cat kubelet` on a kubeadm node. */
 const kubeadm = `# /lib/systemd/system/kubelet.service
 [Unit]
 Description=kubelet: The Kubernetes Node Agent
@@ -25,7 +25,7 @@ ExecStart=
 ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
 `;
 
-test("the command of kubeadm's unit and drop-in is read with its variables", () => {
+test("the command in kubeadm's unit and drop-in is read with its variables", () => {
   const command = unitCommand(kubeadm);
   assert.equal(
     command?.parameters,
@@ -45,7 +45,7 @@ test("the command of kubeadm's unit and drop-in is read with its variables", () 
   ]);
 });
 
-test("quotes keep blanks, braces stay within a word, continued lines are one", () => {
+test("quotes keep blanks, braces expand within a word, and continued lines are joined", () => {
   const command = unitCommand(
     "[Service]\nEnvironment=A=1 'B=two words'\nExecStart=-/k \\\n  --a=${A} '--b=${B}' $B \"--c=x \\\"y\\\"\" ${NONE}z\n",
   );
@@ -59,7 +59,7 @@ test("quotes keep blanks, braces stay within a word, continued lines are one", (
   ]);
 });
 
-test("what is reset is gone, and a unit without a command starts nothing", () => {
+test("an empty assignment resets, and a unit without a command starts nothing", () => {
   assert.equal(unitCommand("[Service]\nExecStart=/k --a\nExecStart=\n"), undefined);
   assert.equal(unitCommand("[Unit]\nExecStart=/k --a\n"), undefined);
   const reset = unitCommand(
@@ -68,7 +68,7 @@ test("what is reset is gone, and a unit without a command starts nothing", () =>
   assert.deepEqual(reset, { parameters: "", environment: {}, environmentFiles: [] });
 });
 
-test("escapes of quotes, dollar and percent signs stand for themselves, also in the program's path", () => {
+test("escaped quotes, dollar and percent signs are literal, and the program's path may be quoted", () => {
   const command = unitCommand(
     '[Service]\nEnvironment=A=100%%\nExecStart=@-"/opt/a b/k" kubelet --a=$${A} "--b=%%n\\x20\\xc3\\xa9\\t" --c=${A} \\"x\n',
   );

@@ -1,16 +1,16 @@
-/** The part of a service's unit that says how its program is started. */
+/** The command of a service's unit. */
 export interface UnitCommand {
-  /** `ExecStart=` as it is written, without the program: variables are not expanded. */
+  /** `ExecStart=` as written, without the program: variables are not expanded. */
   readonly parameters: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** In the order of reading; a later one counts more. One with `optional` may be missing. */
+  /** In reading order; later ones take precedence. An optional one may be missing. */
   readonly environmentFiles: readonly { readonly path: string; readonly optional: boolean }[];
 }
 
 /**
- * Reads what `systemctl cat` prints of a service: the unit and its drop-ins, in the order in which they apply (systemd.unit(5),
+ * Parses the output of `systemctl cat`: a unit and its drop-ins, in the order in which they apply (systemd.unit(5),
  * systemd.exec(5)).
- * @returns undefined when it starts nothing
+ * @returns undefined if the unit starts nothing
  */
 export function unitCommand(text: string): UnitCommand | undefined {
   let command: string | undefined;
@@ -44,7 +44,7 @@ function environmentFile(value: string): UnitCommand["environmentFiles"][number]
   return value.startsWith("-") ? { path: value.slice(1), optional: true } : { path: value, optional: false };
 }
 
-/** What an environment file assigns. */
+/** The assignments of an environment file. */
 export function environmentIn(text: string): Record<string, string> {
   const lines = text.split("\n").filter((line) => !/^\s*(?:[#;]|$)/u.test(line));
   const entries = lines.flatMap((line) => {
@@ -54,7 +54,7 @@ export function environmentIn(text: string): Record<string, string> {
   return Object.fromEntries(entries);
 }
 
-/** The words that the program gets: `$NAME` is as many as its value has, `${NAME}` is part of one. */
+/** The words that the program receives: `$NAME` alone expands to several words, `${NAME}` within one. */
 export function expanded(parameters: string, environment: Readonly<Record<string, string>>): string[] {
   return unquotedWords(parameters).flatMap((each) => {
     const alone = /^\$(\w+)$/u.exec(each)?.[1];
@@ -67,11 +67,11 @@ export function expanded(parameters: string, environment: Readonly<Record<string
   });
 }
 
-/** A run without a blank outside of quotes. */
+/** A run of characters without unquoted blanks. */
 const word = /(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')+/gsu;
 const partOfWord = /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|((?:[^"'\\]|\\.)+)/gsu;
 
-/** Splits at blanks outside of quotes, and takes quotes and escapes away (systemd.syntax(7), "Quoting"). */
+/** Splits at unquoted blanks, and resolves quotes and escapes (systemd.syntax(7), "Quoting"). */
 function unquotedWords(text: string): string[] {
   return (text.match(word) ?? []).map((each) =>
     each.replaceAll(partOfWord, (_all, ...parts: (string | undefined)[]) => {

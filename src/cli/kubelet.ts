@@ -7,7 +7,7 @@ import type { Terminal } from "./terminal.ts";
 
 /**
  * `podwright kubelet`: runs the node agent in the foreground until it is asked to stop, and returns the exit code.
- * @param arguments_ the command line behind `podwright kubelet`
+ * @param arguments_ the words after `podwright kubelet`
  */
 export async function kubeletCommand(terminal: Terminal, arguments_: readonly string[]): Promise<ExitCode> {
   const flags = parseKubeletFlags(arguments_);

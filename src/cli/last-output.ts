@@ -7,7 +7,7 @@ import { terminalText } from "./safe-text.ts";
 
 const LINES = 10;
 
-/** Prints the last lines of each container that has ended: its log goes with the pod. */
+/** Prints the last lines of each ended container, before its log is removed with the pod. */
 export async function printLastOutput(
   { terminal, files, compression }: Pick<MachineContext, "terminal" | "files" | "compression">,
   pods: readonly PodView[],

@@ -2,22 +2,22 @@ import type { PodRef } from "../journal/entry.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import type { EngineClient } from "./engine-client.ts";
 
-/** The pods that an engine lists, and whether one that it does not list is gone. */
+/** The pods that an engine lists, and whether unlisted ones are gone. */
 export interface Listing {
   readonly views: readonly PodView[];
-  /** False while an engine that has just been started may list less than runs. */
+  /** False while a new engine may not list all running pods yet. */
   readonly knowsAllPods: boolean;
 }
 
 export async function listPods(engine: Pick<EngineClient, "health" | "pods">): Promise<Listing> {
-  // In this order: what was not known before the list was made may be missing in it.
+  // Health first: asked for afterwards, it might be true although the listing was incomplete.
   const health: Partial<Health> = await engine.health();
   const views = await engine.pods();
-  // An engine that was started before an update of podwright does not say.
+  // Engines of earlier versions do not report it.
   return { views, knowsAllPods: health.knowsAllPods ?? true };
 }
 
-/** Pods that the engine no longer lists; none while it may not know all pods of earlier runs. */
+/** Pods that the engine no longer lists; none while its listing may be incomplete. */
 export function gonePods<T extends Pick<PodRef, "uid">>(
   pods: readonly T[],
   { views, knowsAllPods }: { readonly views: readonly Pick<PodView, "uid">[]; readonly knowsAllPods: boolean },

@@ -1,6 +1,6 @@
 import type { Processes } from "../ports/processes.ts";
 
-/** What a terminal shows, in characters. */
+/** A terminal's size in characters. */
 export interface TerminalSize {
   readonly Width: number;
   readonly Height: number;
@@ -9,7 +9,7 @@ export interface TerminalSize {
 const endings = ["SIGTERM", "SIGHUP"] as const;
 
 /**
- * This command's terminal in raw mode, for a remote process: every key is passed on, Ctrl-C too. Disposing of it
+ * This command's terminal in raw mode, for a remote process: it receives every key, including Ctrl-C. Disposing of it
  * restores the terminal.
  */
 export class LocalTerminal implements Disposable {
@@ -20,12 +20,12 @@ export class LocalTerminal implements Disposable {
   };
   #isOver = false;
 
-  /** Undefined when standard input is no terminal. */
+  /** Undefined: standard input is not a terminal. */
   static async take(processes: Pick<Processes, "run">): Promise<LocalTerminal | undefined> {
     if (!process.stdin.isTTY) return undefined;
     const terminal = new LocalTerminal();
-    // Node.js leaves the output as it was: a line feed would also go back to the first column, and whatever draws with
-    // it would draw elsewhere. Where there is no stty that is so.
+    // Node.js leaves output processing on: a line feed would also return to the first column, and full-screen programs
+    // would draw in the wrong place. Without stty it stays so.
     await processes.run("stty", ["-F", `/proc/${process.pid}/fd/0`, "-opost"], { timeoutMs: 5000 }).catch(() => {});
     return terminal;
   }
@@ -36,7 +36,7 @@ export class LocalTerminal implements Disposable {
     for (const signal of endings) process.once(signal, this.#onEnding);
   }
 
-  /** Calls back with the size now and whenever it changes. */
+  /** Calls back with the current size, and at each change. */
   onSize(callback: (size: TerminalSize) => void): Disposable {
     const tell = (): void => {
       const [Width = 0, Height = 0] = process.stdout.isTTY ? process.stdout.getWindowSize() : [];

@@ -14,7 +14,7 @@ import { Terminal } from "./terminal.ts";
 
 const layout = runtimeLayout("/var/lib/podwright", systemHashing);
 
-/** The log that is found, and what is said of it. @param pods of the engine, the first one by its name; none: no engine runs */
+/** The found log, and the notices on standard error. @param pods of the engine, which resolves names to the first; none: no engine runs */
 async function found(
   pods: readonly PodView[],
   selector: string,
@@ -41,7 +41,7 @@ async function found(
 const app = containerView({ name: "app", logPath: "/logs/app" });
 const side = containerView({ name: "side", logPath: "/logs/side" });
 
-test("without a container the annotation's is meant, else the first, which is said", async () => {
+test("the default container is the annotation's, else the first, with a notice", async () => {
   const web = podView({ containers: [app, side] });
   const annotated = await found([{ ...web, defaultContainer: "side" }], "web");
   assert.deepEqual([annotated.path, annotated.said], ["/logs/side", ""]);
@@ -50,7 +50,7 @@ test("without a container the annotation's is meant, else the first, which is sa
   assert.equal((await found([{ ...web, defaultContainer: "side" }], "web", "app")).path, "/logs/app");
 });
 
-test("while a replaced pod ends, its log is read until the new one has begun, and both by their UIDs", async () => {
+test("until a replacing pod has started, its name selects the log of the replaced one; UIDs select either", async () => {
   const waiting = containerView({ state: "waiting", startedAt: undefined, logPath: "/logs/new" });
   const coming = podView({ uid: podUid("new"), phase: "Pending", ready: false, containers: [waiting] });
   const going = podView({ uid: podUid("old"), state: "terminating", containers: [app] });
@@ -64,7 +64,7 @@ test("while a replaced pod ends, its log is read until the new one has begun, an
   assert.deepEqual(await found([begun, going], "web"), { path: "/logs/new", uid: "new", container: "app", said: "" });
 });
 
-test("without an engine the kept specification tells the order of containers and which one is meant", async () => {
+test("without an engine the kept spec defines the order of containers and the default one", async () => {
   const files = new MemoryFiles(new ManualClock());
   for (const name of ["app", "b-first"]) {
     const directory = `/var/log/pods/default_web_uid-web/${name}`;
@@ -74,7 +74,7 @@ test("without an engine the kept specification tells the order of containers and
   assert.equal((await found([], "web", undefined, files)).container, "app");
   const metadata = { name: "web", namespace: "default", uid: podUid("uid-web") };
   const spec = { containers: [{ name: "b-first" }, { name: "app" }] };
-  // A kubelet's root directory: its state directory lies in it.
+  // A kubelet's root directory contains its state directory.
   await files.makeDirectory("/var/lib/pods/uid-web", 0o755);
   await keepSpec(files, { rootDirectory: "/var/lib" }, { metadata, spec }, "start");
   assert.equal((await found([], "web", undefined, files)).container, "b-first");

@@ -11,10 +11,10 @@ import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { sayNoEngine } from "./journal-source.ts";
 
-/** Where the pods of a kubelet log, unless its configuration says otherwise. */
+/** The default podLogsDir of kubelets. */
 const KUBELET_LOGS = "/var/log/pods";
 
-/** The log that a person means. */
+/** The log that a user selected. */
 export interface LogTarget {
   readonly path: string;
   readonly uid: PodUid;
@@ -24,7 +24,7 @@ export interface LogTarget {
 type TargetContext = Pick<CommandContext, "engine" | "files" | "terminal" | "layout">;
 
 /**
- * Finds a container's log: by the engine, or, when none runs or the pod is gone, among what is left on disk.
+ * Finds a container's log: with the engine, or, if none runs or the pod is gone, on disk.
  * @throws PodwrightError (bad input) when there is no such pod, container or previous instance
  */
 export async function findLog(
@@ -50,8 +50,7 @@ export async function findLog(
 }
 
 /**
- * The pod, or, before its container has begun, the one that it replaces and waits for: what that still writes is all there
- * is to read under the name.
+ * The pod, or, until its container has started, the ending pod that it replaces: only that has a log under the name.
  */
 async function withLog(context: TargetContext, pod: PodView, asked: string | undefined): Promise<PodView> {
   const begun = (view: PodView): boolean =>
@@ -86,7 +85,7 @@ async function logOfView(
   return { path, uid: pod.uid, container: name };
 }
 
-/** The given container, or the pod's default; with a notice when there are others. */
+/** The given container, or the pod's default, with a notice if there are others. */
 function chooseContainer(
   { terminal }: TargetContext,
   names: readonly string[],
@@ -134,16 +133,16 @@ async function findOnDisk(
   return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name };
 }
 
-/** The pod as the engine of the state directory, or a kubelet whose root directory that lies in, kept it. */
+/** The pod's spec as kept by the engine of the state directory, or by a kubelet whose root directory contains it. */
 async function keptPod({ files, layout }: TargetContext, uid: PodUid): Promise<Pod | undefined> {
-  // It reads a pod by its whole schema, which no other log needs.
+  // Loaded lazily: it needs the whole schema of pods.
   const { keptSpec } = await import("../runtime/layout/kept-spec.ts");
   const roots = [layout.kubeletRoot, dirname(layout.stateDirectory)];
   const kept = await Promise.all(roots.map((rootDirectory) => keptSpec(files, { rootDirectory }, uid)));
   return kept.find((pod) => pod !== undefined);
 }
 
-/** Names of directories in the order of the specification; by themselves where nothing is known of it. */
+/** Container names in the spec's order; unknown ones follow alphabetically. */
 function inOrder(names: readonly string[], pod: Pod | undefined): string[] {
   const { containers = [], initContainers = [] } = pod?.spec ?? {};
   const order = [...containers, ...initContainers].map(({ name }) => name);
@@ -151,7 +150,7 @@ function inOrder(names: readonly string[], pod: Pod | undefined): string[] {
   return names.toSorted().toSorted((a, b) => place(a) - place(b));
 }
 
-/** Restart counts of which there are logs in a container's directory, newest first. */
+/** Restart counts with a log in a container's directory, newest first. */
 async function instancesIn(files: TargetContext["files"], directory: string): Promise<number[]> {
   return (await files.list(directory))
     .flatMap((entry) => /^(\d+)\.log$/.exec(entry.name)?.[1] ?? [])
@@ -160,8 +159,8 @@ async function instancesIn(files: TargetContext["files"], directory: string): Pr
 }
 
 /**
- * The log before the present one, which may be there when the container that wrote it is gone from the runtime. While a
- * container waits for its restart the instance that ended last is the previous one, as kubectl has it.
+ * The log before the current one, which may outlive its container in the runtime. While a container waits for its restart,
+ * the instance that ended last is the previous one, as in kubectl.
  */
 async function earlierLog(
   files: TargetContext["files"],
@@ -176,8 +175,8 @@ async function earlierLog(
 }
 
 function noSuchLog({ layout }: TargetContext, selector: string): PodwrightError {
-  return new PodwrightError(ExitCode.badInput, `no logs of a pod ${JSON.stringify(selector)}`, {
-    remedy: `'podwright ps' lists the pods, the logs are in ${layout.podLogs}, those of a kubelet in ${KUBELET_LOGS}`,
+  return new PodwrightError(ExitCode.badInput, `no logs of pod ${JSON.stringify(selector)}`, {
+    remedy: `'podwright ps' lists the pods; logs are in ${layout.podLogs}, a kubelet's in ${KUBELET_LOGS}`,
   });
 }
 

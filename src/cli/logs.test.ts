@@ -14,7 +14,7 @@ const layout = runtimeLayout("/var/lib/podwright", systemHashing);
 const directory = "/logs/web/app";
 const line = (text: string): string => `2026-11-20T14:02:00.000000001Z stdout F ${text}\n`;
 
-/** A pod that restarts: each time that it is asked for, the engine answers with the next count of restarts. */
+/** A restarting pod: each request returns the next restart count. */
 class Scene {
   readonly files = new MemoryFiles(new ManualClock());
   printed = "";
@@ -40,7 +40,7 @@ class Scene {
   }
 }
 
-test("a previous instance that is removed as it is asked for gives way to the one that ended after it", async () => {
+test("when the previous instance is removed meanwhile, the log of its successor is shown", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory(directory, 0o755);
   await scene.files.write(`${directory}/1.log`, line("second"), 0o640);
@@ -48,7 +48,7 @@ test("a previous instance that is removed as it is asked for gives way to the on
   assert.equal(scene.printed, "second\n");
 });
 
-test("a previous instance of which nothing is left is an error, not an empty log", async () => {
+test("a removed previous log is an error, not an empty log", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory(directory, 0o755);
   await assert.rejects(scene.previous(1), /the log of container app's previous instance is gone/u);

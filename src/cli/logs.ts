@@ -17,7 +17,7 @@ export interface LogsOptions {
   readonly tail?: number | "all";
   readonly previous?: true;
   readonly timestamps?: true;
-  /** Milliseconds before now. */
+  /** Milliseconds before the present. */
   readonly since?: number;
 }
 
@@ -27,7 +27,7 @@ const ENDED_CHECK_MS = 1000;
 
 type LogsContext = Pick<MachineContext, "terminal" | "clock" | "files" | "compression" | "engine" | "layout">;
 
-/** `podwright logs POD [CONTAINER]`: what the container wrote; its standard error to standard error. */
+/** `podwright logs POD [CONTAINER]`: prints the container's log; its standard error goes to standard error. */
 export async function logsCommand(
   context: LogsContext,
   selector: string,
@@ -58,7 +58,7 @@ export async function logsCommand(
       if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
       const { path, container: name } = target;
       if (output.isEmpty && options.previous === true) target = await find();
-      // A container that ends removes the log before its own: what was the present instance is the previous one now.
+      // When a container ends, the log before its own is removed, and its own is the previous one from then on.
       if (target.path === path) throw noLog(name, options.previous === true);
     }
   }
@@ -84,7 +84,7 @@ function noLog(container: string, previous: boolean): PodwrightError {
   });
 }
 
-/** Writes lines as a person or a program wants them. */
+/** Writes log lines: escaped for terminals, unchanged otherwise. */
 export class LogOutput {
   readonly #terminal: Terminal;
   readonly #options: Pick<LogsOptions, "timestamps" | "follow">;
@@ -98,12 +98,12 @@ export class LogOutput {
     this.#options = options;
   }
 
-  /** Nothing was printed yet. */
+  /** True until a line was printed. */
   get isEmpty(): boolean {
     return !this.#hasPrinted;
   }
 
-  /** Prints lines until they end or the signal aborts, also those before an error. */
+  /** Prints lines until they end or the signal aborts; before an error those that precede it. */
   async all(lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void> {
     try {
       for await (const line of lines) {
@@ -139,12 +139,12 @@ export class LogOutput {
   }
 }
 
-/** RFC 3339 times compare as instants: runtimes write them with the machine's zone. */
+/** Compares instants: runtimes write RFC 3339 times in the machine's time zone. */
 function notBefore(since: number): (time: string) => boolean {
   return (time) => !(Date.parse(time) < since);
 }
 
-/** Whether the container writes no more and none follows it, as far as anybody knows. */
+/** Whether the container has ended and will not be restarted, by the engine's last answer. */
 function endOf({ engine, clock }: LogsContext, target: LogTarget): () => Promise<boolean> {
   let checked = -Infinity;
   let ended = false;
@@ -158,7 +158,7 @@ function endOf({ engine, clock }: LogsContext, target: LogTarget): () => Promise
       const over = pod !== undefined && (pod.state === "terminated" || (pod.state === "syncing" && hasEnded(pod)));
       ended = over || gonePods([target], listing).length > 0;
     } catch (error) {
-      // No engine runs, or it restarts: the container may well run on.
+      // Without an engine the container may still be running.
       if (!(error instanceof EngineGone)) throw error;
     }
     return ended;

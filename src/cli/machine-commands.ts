@@ -1,4 +1,4 @@
-/** The commands that do more on the machine than to ask the engine, loaded as one. */
+/** Commands that use more of the machine than the engine's socket, loaded together. */
 export { debugCommand } from "./debug.ts";
 export { attachCommand, execCommand } from "./exec.ts";
 export { logsCommand } from "./logs.ts";

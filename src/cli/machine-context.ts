@@ -11,7 +11,7 @@ import type { Network } from "../ports/network.ts";
 import type { Processes } from "../ports/processes.ts";
 import type { CommandContext } from "./context.ts";
 
-/** What a command works with that does more on the machine than to ask the engine; the others need not load it. */
+/** Further ports, for commands that use more than the engine's socket; others do not load them. */
 export interface MachineContext extends CommandContext {
   readonly compression: Compression;
   readonly processes: Processes;

@@ -4,7 +4,7 @@ import { useHeaderFields } from "../grpc/header-fields.ts";
 import { runCommandLine } from "./command-line.ts";
 import { Terminal } from "./terminal.ts";
 
-/** Called by the name of kubelet, as through a link, it is `podwright kubelet`. */
+/** Under the name `kubelet`, e.g. of a link, it is `podwright kubelet`. */
 function commandLine([, program = "", ...given]: readonly string[]): readonly string[] {
   return basename(program) === "kubelet" ? ["kubelet", ...given] : given;
 }
@@ -14,7 +14,7 @@ async function main(): Promise<number> {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       terminal.close();
-      // A reader that went away (`| head`) is no error of the command's; a full disk is.
+      // A closed pipe (`| head`) is not an error; a full disk is.
       if (error.code !== "EPIPE") process.exitCode = ExitCode.failed;
     });
   }
@@ -23,5 +23,5 @@ async function main(): Promise<number> {
 
 useHeaderFields();
 const exitCode = await main();
-// Writing may have failed meanwhile.
+// A failed write may have set another exit code.
 process.exitCode ||= exitCode;

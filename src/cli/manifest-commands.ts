@@ -1,4 +1,4 @@
-/** The commands that read manifests, and what leads to them, loaded as one. */
+/** Commands that read manifests, and the welcome, loaded together. */
 export { planCommand } from "./plan.ts";
 export { runCommand } from "./run.ts";
 export { welcome } from "./welcome.ts";

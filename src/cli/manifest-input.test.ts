@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { errorMessage, PodwrightError } from "../base/errors.ts";
 import { located } from "./manifest-input.ts";
 
-test("what the engine finds wrong with a pod is told with the file and line in which it stands", () => {
+test("the engine's errors about a pod are shown with its file and line", () => {
   const origin = {
     file: "web.yaml",
     locate: (path: readonly (string | number)[]) => ({ line: path.length, column: 3 }),

@@ -5,15 +5,15 @@ import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 export interface LoadedInput {
-  /** The objects without errors. */
+  /** The valid objects. */
   readonly request: ApplyRequest;
   readonly errors: readonly ManifestError[];
   readonly warnings: readonly ManifestError[];
-  /** Where each object stands, by its name. */
+  /** The source of each object, by its name. */
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
-/** Reads what the operands of `podwright run` name: files, directories, URLs, and `-` for standard input. */
+/** Reads manifests: files, directories, URLs, and `-` for standard input. */
 export async function loadInput(
   { clock, files, network }: Pick<MachineContext, "clock" | "files" | "network">,
   inputs: readonly string[],
@@ -26,7 +26,7 @@ export async function loadInput(
   return { request, errors, warnings, origins };
 }
 
-/** The engine's problems with objects, shown with their files. */
+/** The engine's error with the files and lines of its objects. */
 export function located(error: unknown, origins: LoadedInput["origins"]): unknown {
   if (!(error instanceof PodwrightError) || error.problems.length === 0) return error;
   const lines = error.problems.map(({ object, path, detail }) => {
@@ -46,7 +46,7 @@ async function readAll(input: NodeJS.ReadStream, maxBytes: number, signal: Abort
   const onAbort = (): void => void input.destroy();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    // Not with a plain for…await: a terminal without input must not block Ctrl-C.
+    // Destroyed on abort: a terminal without input must not block Ctrl-C.
     for await (const chunk of input) {
       const bytes = Buffer.from(chunk as Uint8Array);
       length += bytes.length;

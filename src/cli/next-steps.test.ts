@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { podUid } from "../base/ids.ts";
 import { nextSteps } from "./next-steps.ts";
 
-test("the next steps name the first pod as a person types it", () => {
+test("the next steps have the first pod's name as a user would type it", () => {
   const pod = (namespace: string, name: string): Parameters<typeof nextSteps>[0][number] => {
     return { namespace, name, uid: podUid("u") };
   };
   assert.deepEqual(nextSteps([pod("default", "web"), pod("default", "db")]), [
-    "  podwright timeline web   all that happened to it, and why",
-    "  podwright logs -f web    what it prints",
-    "  podwright ui             all of it in a browser",
+    "  podwright timeline web   its history, with causes",
+    "  podwright logs -f web    its output",
+    "  podwright ui             the node page in a browser",
   ]);
   assert.match(nextSteps([pod("tools", "db")])[1] ?? "", /logs -f tools\/db/u);
 });

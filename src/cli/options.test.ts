@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { InvalidArgumentError } from "commander";
 import { parseDuration, parseEndpoint, parseSeconds, parseTail } from "./options.ts";
 
-test("durations are read as Kubernetes writes them", () => {
+test("durations are parsed in Kubernetes' notation", () => {
   assert.deepEqual(
     ["60s", "1h30m", "500ms", "1.5s", "2d", "10", "0"].map(parseDuration),
     [60_000, 5_400_000, 500, 1500, 172_800_000, 10_000, 0],
@@ -13,7 +13,7 @@ test("durations are read as Kubernetes writes them", () => {
   }
 });
 
-test("a grace is whole seconds", () => {
+test("a grace period is whole seconds", () => {
   assert.deepEqual(["0", "10", "1m", "1500ms"].map(parseSeconds), [0, 10, 60, 2]);
   assert.throws(() => parseSeconds("100000d"), InvalidArgumentError);
 });

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration as Kubernetes writes them (`90s`, `1h30m`, `500ms`), in milliseconds; a bare number is seconds. */
+/** Milliseconds of a duration in Kubernetes' notation (`90s`, `1h30m`, `500ms`); a bare number is seconds. */
 export function parseDuration(text: string): number {
   if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text) * 1000;
   if (!/^(\d{1,9}(\.\d{1,3})?(ms|s|m|h|d))+$/.test(text)) {
@@ -15,27 +15,27 @@ export function parseDuration(text: string): number {
   return sum;
 }
 
-/** Whole seconds, as a number or a duration. */
+/** Whole seconds, rounded up, of a number or a duration. */
 export function parseSeconds(text: string): number {
   const seconds = Math.ceil(parseDuration(text) / 1000);
   if (seconds > 2 ** 31) throw new InvalidArgumentError("The duration is too long.");
   return seconds;
 }
 
-/** A number of lines; `all` (or -1, as kubectl has it) for all. Commander takes undefined for an empty text. */
+/** A number of lines; `all` (or -1, as in kubectl) for all. Never undefined, which Commander would take for an empty text. */
 export function parseTail(text: string): number | "all" {
   if (text === "all" || text === "-1") return "all";
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("Give a number of lines, or all.");
   return Number(text);
 }
 
-/** A TCP port; 0 for any that is free. */
+/** A TCP port; 0 for any free one. */
 export function parsePort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError("Give a port, 0 to 65535.");
   return Number(text);
 }
 
-/** A CRI endpoint on this machine; a bare path is taken for one. */
+/** A CRI endpoint on this machine; a bare path becomes `unix://…`. */
 export function parseEndpoint(text: string): string {
   const endpoint = text.startsWith("/") ? `unix://${text}` : text;
   if (!/^unix:\/\/\/./.test(endpoint)) {

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path/posix";
 
-/** What comes with this program: its launcher and its examples, absolute. */
+/** Absolute paths of this installation's launcher and examples. */
 export function ownFiles(): { readonly launcher: string; readonly examples: string } {
   const [, script = ""] = process.argv;
   const root = script.endsWith("/src/cli/main.ts") ? resolve(script, "../../..") : dirname(dirname(script));

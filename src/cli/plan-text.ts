@@ -2,7 +2,7 @@ import { formatDuration, printable } from "../journal/text.ts";
 import type { Plan, PlanStep, PodPlan } from "../server/local-api.ts";
 import type { Painter } from "./terminal.ts";
 
-/** The text of `podwright plan`. @param now wall-clock milliseconds, for the time that waits have left */
+/** The text of `podwright plan`. @param now wall-clock milliseconds, for the remaining time of waits */
 export function planText({ pods, objects }: Plan, now: number, paint: Painter): string[] {
   const objectLines = objects.map(({ kind, namespace, name, change }) => {
     return `${kind} ${paint.strong(printable(`${namespace}/${name}`))}  ${changeText(change, paint)}`;
@@ -13,7 +13,7 @@ export function planText({ pods, objects }: Plan, now: number, paint: Painter): 
 function podLines(pod: PodPlan, now: number, paint: Painter): string[] {
   const { namespace, name, uid, change, steps, waits, underWay, note } = pod;
   const marks = change === undefined ? "" : `  ${changeText(change, paint)}`;
-  // What is still to get its UID has none to show.
+  // A new pod has no UID yet.
   const id = change === "added" || change === "replaced" ? "" : `  ${paint.faint(`uid ${printable(uid)}`)}`;
   const lines = [
     ...underWay.map((operation) => `in progress: ${printable(operation)}`),

@@ -9,8 +9,8 @@ import { type LoadedInput, loadInput, located } from "./manifest-input.ts";
 import { planText } from "./plan-text.ts";
 
 /**
- * `podwright plan [FILE…]`: what the engine would do next with each pod and why, and what applying the manifests would
- * change. Nothing is done. Manifests are planned without an engine too, for a node that has no pods.
+ * `podwright plan [FILE…]`: shows what the engine would do next with each pod and why, and what applying the manifests would
+ * change, without doing it. Without an engine manifests are planned for a node without pods.
  */
 export async function planCommand(
   context: MachineContext,
@@ -39,14 +39,14 @@ export async function planCommand(
 
 /** Manifests can be planned before any engine has run. */
 async function withoutEngine(context: MachineContext, request: ApplyRequest): Promise<Plan> {
-  // It loads most of a node, which no other plan needs.
+  // Loaded lazily: it is most of a node.
   const { planWithoutEngine } = await import("./plan-without-engine.ts");
   const plan = planWithoutEngine(context, request);
   sayNoEngine(context, "showing what a node without pods would do");
   return plan;
 }
 
-/** Ctrl-C ends the reading, which may wait for standard input or a server. */
+/** Reads the manifests; Ctrl-C aborts a wait for standard input or a server. */
 async function read(context: MachineContext, inputs: readonly string[]): Promise<LoadedInput> {
   using interrupts = new Interrupts(process, context.terminal.closed);
   return await loadInput(context, inputs, interrupts.first);

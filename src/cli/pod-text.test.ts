@@ -7,7 +7,7 @@ import { containerView, podView } from "../../test/support/pod-views.ts";
 
 const plain = new Painter(false);
 
-test("a pod's status word is what its container waits for", () => {
+test("a pod's status word is its container's waiting reason", () => {
   assert.equal(podStatusWord(podView({})), "Running");
   assert.equal(podStatusWord(podView({ state: "terminating" })), "Terminating");
   assert.equal(podStatusWord(podView({ phase: "Failed", reason: "Evicted" })), "Evicted");
@@ -17,14 +17,14 @@ test("a pod's status word is what its container waits for", () => {
   assert.equal(podStatusWord(podView({ phase: "Failed", containers: [ended] })), "ExitCode:3");
 });
 
-test("a rejected pod tells why it was rejected, not what its containers would wait for", () => {
+test("a rejected pod shows why it was rejected, not its containers' waiting reasons", () => {
   const containers = [containerView({ state: "waiting", ready: false, reason: "ContainerCreating" })];
   const rejected = podView({ phase: "Failed", reason: "NodePorts", message: "host port is taken", containers });
   assert.equal(podStatusWord(rejected), "NodePorts");
   assert.deepEqual(notReadyLines(rejected), ["NodePorts: host port is taken"]);
 });
 
-test("a pod that initializes says how far it is, and what holds it up", () => {
+test("an initializing pod shows its progress, and what delays it", () => {
   const init = { ...containerView({ name: "i", ready: false }), sidecar: false, done: false };
   const done = { ...init, state: "terminated" as const, exitCode: 0, reason: "Completed", done: true };
   const word = (...initContainers: (typeof init)[]): string =>
@@ -35,7 +35,7 @@ test("a pod that initializes says how far it is, and what holds it up", () => {
   assert.equal(podStatusWord(podView({ initContainers: [done] })), "Running");
 });
 
-test("a pod of which one container has completed is still running", () => {
+test("a pod with one completed container is still running", () => {
   const completed = containerView({ state: "terminated", reason: "Completed", exitCode: 0, ready: false });
   const containers = [completed, containerView({})];
   assert.equal(podStatusWord(podView({ ready: false, containers })), "NotReady");
@@ -56,7 +56,7 @@ test("the wide table adds ports, source, uid and images", () => {
   assert.match(line ?? "", /8080→80\/tcp +run +uid-web +podwright.local\/demo:1$/);
 });
 
-test("the address of a host port is one that can be opened", () => {
+test("the address of a host port can be opened in a browser", () => {
   const [first, second, third] = addressLines(podView({}), plain);
   assert.equal(first, "address   http://127.0.0.1:8080   host port 8080 → container port 80");
   assert.equal(second, "pod IP    10.88.0.2");
@@ -68,7 +68,7 @@ test("the address of a host port is one that can be opened", () => {
   );
 });
 
-test("why a pod is not ready names each container that is not, with control characters shown", () => {
+test("the reasons for an unready pod have each unready container, with control characters escaped", () => {
   const waiting = containerView({
     name: "b",
     state: "waiting",
@@ -82,7 +82,7 @@ test("why a pod is not ready names each container that is not, with control char
   assert.equal(containerText(containerView({ ready: false })), "runs but is not ready");
 });
 
-test("of a container's long last message the begin and the end are shown", () => {
+test("a long termination message is shown with its beginning and end", () => {
   const message = `begin${"x".repeat(4000)}end`;
   const text = containerText(containerView({ state: "terminated", exitCode: 1, reason: "Error", message }));
   assert.match(text, /begin.* … .*end/);

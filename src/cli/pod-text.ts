@@ -55,7 +55,7 @@ function colourOf(pod: PodView, paint: Painter): (text: string) => string {
   }
 }
 
-/** Where the pod can be reached and where it logs: what `podwright run` prints once it is up. */
+/** The pod's addresses and logs, which `podwright run` prints once it is ready. */
 export function addressLines(pod: PodView, paint: Painter): string[] {
   const lines: string[] = [];
   const ip = pod.ips[0];
@@ -77,7 +77,7 @@ function bracketed(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Why a pod is not ready, from its view alone: one line for each container that is not. */
+/** Why a pod is not ready, by its view: one line per unready container. */
 export function notReadyLines(pod: PodView): string[] {
   const blocking = pod.initContainers.filter((container) => !container.done);
   const lines = [...blocking, ...pod.containers]
@@ -88,7 +88,7 @@ export function notReadyLines(pod: PodView): string[] {
   return lines.length > 0 ? lines : [`the pod is ${pod.phase}`];
 }
 
-/** What a container left as its last message may be as long as a page: its begin and its end say most. */
+/** Shortens a termination message, which may be as long as a page, to its beginning and end. */
 function shortened(message: string): string {
   const [begin, end] = [100, 200];
   return message.length <= begin + end ? message : `${message.slice(0, begin)} … ${message.slice(-end)}`;

@@ -8,7 +8,7 @@ const refs = [podView({ name: "a" }), podView({ name: "b" })];
 const both = (change: Partial<PodView>): PodView[] => refs.map((pod) => ({ ...pod, ...change }));
 const seen = new Map(refs.map((pod) => [pod.uid, pod]));
 
-test("pods are ready when each is ready or has succeeded", () => {
+test("pods are ready once each is ready or has succeeded", () => {
   assert.equal(waitResult(refs, both({}), "ready").state, "reached");
   assert.equal(
     waitResult(refs, [podView({ name: "a" }), podView({ name: "b", phase: "Succeeded", ready: false })], "ready").state,
@@ -22,20 +22,20 @@ test("pods are ready when each is ready or has succeeded", () => {
   );
 });
 
-test("running is less than ready", () => {
+test("a running pod need not be ready", () => {
   const views = both({ ready: false });
   assert.equal(waitResult(refs, views, "running").state, "reached");
   assert.equal(waitResult(refs, views, "ready").state, "waiting");
   assert.equal(waitResult(refs, both({ phase: "Pending", ready: false }), "running").state, "waiting");
 });
 
-test("a pod that is being stopped is not ready, and one that failed never will be", () => {
+test("a stopping pod is not ready, and a failed one will never be", () => {
   assert.equal(waitResult(refs, both({ state: "terminating" }), "ready").state, "waiting");
   assert.equal(waitResult(refs, both({ phase: "Failed", ready: false }), "running").state, "failed");
   assert.equal(waitResult(refs, [], "none").state, "reached");
 });
 
-test("a run has ended when all its pods have, well when all succeeded", () => {
+test("a run has ended once all its pods have, and well if all succeeded", () => {
   assert.equal(runEnd(refs, seen, both({})), undefined);
   assert.equal(runEnd(refs, seen, both({ phase: "Succeeded", state: "terminated" })), "well");
   assert.equal(runEnd(refs, seen, both({ phase: "Succeeded", state: "terminating" })), undefined);
@@ -52,7 +52,7 @@ test("a run has ended when all its pods have, well when all succeeded", () => {
   );
 });
 
-test("a pod that is not listed yet has not ended; one that was stopped by somebody else has, without a failure", () => {
+test("a pod that is not listed yet has not ended; one that another user stopped has, without a failure", () => {
   assert.equal(runEnd(refs, new Map(), []), undefined);
   assert.equal(runEnd(refs, seen, []), "well");
   const failed = new Map(both({ phase: "Failed" }).map((pod) => [pod.uid, pod]));

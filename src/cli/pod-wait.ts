@@ -2,17 +2,16 @@ import type { PodRef } from "../journal/entry.ts";
 import type { PodView } from "../server/local-api.ts";
 import { hasEnded } from "../server/pod-words.ts";
 
-/** What `--wait` waits for. */
 export type WaitFor = "ready" | "running" | "none";
 
 export interface WaitResult {
-  /** failed: one will never get there. */
+  /** failed: a pod will never reach it. */
   readonly state: "reached" | "waiting" | "failed";
-  /** The pods that are not there (undefined: not listed). */
+  /** The pods that have not reached it (view undefined: not listed). */
   readonly missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[];
 }
 
-/** Whether the pods have reached the state of `--wait`. A succeeded pod has; one that is being resized has not. */
+/** Whether the pods have reached the state of `--wait`. A succeeded pod has; a pod during a resize has not. */
 export function waitResult(refs: readonly PodRef[], views: readonly PodView[], wait: WaitFor): WaitResult {
   const byUid = new Map(views.map((view) => [view.uid, view]));
   const all = refs.map((ref) => ({ ref, view: byUid.get(ref.uid) }));
@@ -28,7 +27,7 @@ function isThere(view: PodView | undefined, wait: WaitFor): boolean {
   return wait === "running" ? view.phase === "Running" : view.ready && view.state === "syncing";
 }
 
-/** How pods came to their end: undefined while one runs or may run again. */
+/** How the pods ended; undefined while one is running or may be restarted. */
 export function runEnd(
   refs: readonly PodRef[],
   seen: ReadonlyMap<string, PodView>,
@@ -39,10 +38,10 @@ export function runEnd(
   for (const ref of refs) {
     const view = listed.get(ref.uid);
     const last = view ?? seen.get(ref.uid);
-    // What has ended is at its end when its sandbox is stopped too.
+    // Completely only once its sandbox is stopped too.
     const atWork = view !== undefined && !(hasEnded(view) && view.state === "terminated");
     if (last === undefined || atWork) return undefined;
-    // Gone without having ended: it was stopped by someone else.
+    // Gone without having ended: another user stopped it.
     if (last.phase !== "Succeeded" && (view !== undefined || hasEnded(last))) wellEnded = false;
   }
   return wellEnded ? "well" : "badly";

@@ -22,7 +22,7 @@ interface ForwardedPort {
   readonly remote: number;
 }
 
-/** `podwright port-forward POD [LOCAL:]REMOTE…`: ports of this machine lead to ports of a pod, until Ctrl-C. */
+/** `podwright port-forward POD [LOCAL:]REMOTE…`: forwards ports of this machine to ports of a pod, until Ctrl-C. */
 export async function portForwardCommand(
   context: CommandContext,
   selector: string,
@@ -46,7 +46,7 @@ export async function portForwardCommand(
   return ExitCode.done;
 }
 
-/** `80`, `8080:80`, `:80`; the remote one may be the name of a container's port. @throws PodwrightError (bad input) */
+/** Parses `80`, `8080:80` or `:80`; the remote one may be the name of a container's port. @throws PodwrightError (bad input) */
 export function forwardedPort(text: string, pod: Pod): ForwardedPort {
   const [first = "", second, ...more] = text.split(":");
   const bad = (what: string): PodwrightError =>
@@ -59,7 +59,7 @@ export function forwardedPort(text: string, pod: Pod): ForwardedPort {
   const remote = portNumber(name) ?? named?.containerPort;
   if (remote === undefined || remote === 0) throw bad(`pod ${pod.metadata.name} has no port ${JSON.stringify(name)}`);
   const local = second === undefined ? (portNumber(first) ?? remote) : first === "" ? 0 : portNumber(first);
-  if (local === undefined) throw bad(`${JSON.stringify(first)} is no port`);
+  if (local === undefined) throw bad(`${JSON.stringify(first)} is not a port`);
   return { local, remote };
 }
 
@@ -68,7 +68,7 @@ function portNumber(text: string): number | undefined {
   return value <= 65_535 ? value : undefined;
 }
 
-/** At each address; of several, those that this machine does not have are passed over. */
+/** Listens at each address; of several, those that this machine lacks are skipped. */
 async function listen(
   context: CommandContext,
   pod: Pod,

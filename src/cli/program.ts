@@ -20,13 +20,13 @@ import { addUpkeepCommands } from "./upkeep-program.ts";
 import type { UiOptions } from "./ui.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** The command line: what there is, with its help. What a command does is loaded when it is called. */
+/** Defines the command line and its help. Each command's implementation is loaded when it is called. */
 export function buildProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const program = new Command("podwright");
   program
     .description("Runs pods on this machine through a container runtime, and explains everything it does.")
     .version(`podwright ${version}`, "--version", "print the version")
-    // Options after a command's name belong to that command: the kubelet has its own --version.
+    // Options after a command's name are that command's: the kubelet has its own --version.
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("(see --help)")
@@ -72,13 +72,13 @@ interface Define {
   readonly setExitCode: (code: number) => void;
 }
 
-/** Opens the context of the given state directory and passes it to the command. */
+/** Wraps a command: opens the context of its state directory, and sets the exit code. */
 function withContext<O extends StateOptions>(
   { terminal, setExitCode }: Define,
   work: (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>,
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
-    // commander gives the operands, then the options, then the command.
+    // Commander passes the operands, then the options, then the command.
     const options = given.at(-2) as O;
     const operands = given
       .slice(0, -2)
@@ -89,7 +89,7 @@ function withContext<O extends StateOptions>(
   };
 }
 
-/** The same for a command that does more than to ask the engine. */
+/** {@link withContext} for commands that use more than the engine's socket. */
 function withMachine<O extends StateOptions>(
   define: Define,
   work: (context: MachineContext, options: O, operands: readonly string[]) => Promise<number>,
@@ -322,7 +322,7 @@ function addKubelet(define: Define): void {
     .summary("run as this machine's kubelet, in the foreground")
     .description("Runs the node agent; 'podwright kubelet --help' lists its flags, which are those of the kubelet.")
     .argument("[flags...]")
-    // The kubelet's flags follow rules of their own: they are read in src/config/flags.ts.
+    // The kubelet's flags have their own syntax: src/config/flags.ts parses them.
     .helpOption(false)
     .allowUnknownOption()
     .passThroughOptions()
@@ -332,14 +332,14 @@ function addKubelet(define: Define): void {
     });
 }
 
-/** The daemon behind `podwright run`; people never call it. */
+/** The daemon behind `podwright run`; users never call it. */
 function addEngine(define: Define): void {
   define.program
     .command("engine", { hidden: true })
     .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
     .option("--stay", "keep running without pods")
-    .option("--manifests <dir>", "also run the manifests of this directory, as long as they are there")
+    .option("--manifests <dir>", "also run the manifests in this directory")
     .addOption(evictOption())
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))

@@ -17,12 +17,12 @@ function entry(seq: number, name: string, uid: string, what: EntryName): Journal
 }
 const left = (...entries: JournalEntry[]): number[] => lastEntries(entries).map(({ seq }) => seq);
 
-test("without an engine the last record of each pod is told, by name", () => {
+test("without an engine the last entry of each pod is shown, by name", () => {
   const entries = [entry(1, "b", "u1", "PodAdded"), entry(2, "a", "u2", "PodAdded"), entry(3, "b", "u1", "PodWaits")];
   assert.deepEqual(left(...entries), [2, 3]);
 });
 
-test("a pod that was removed is not told, whatever was seen of it afterwards, unless it came back", () => {
+test("a removed pod is not shown, despite later observations, unless it was added again", () => {
   const life = [entry(1, "a", "u1", "PodAdded"), entry(2, "a", "u1", "PodFinished"), entry(3, "a", "u1", "PodRemoved")];
   assert.deepEqual(left(...life), []);
   assert.deepEqual(left(...life, entry(4, "a", "u1", "PodAdded")), [4]);

@@ -13,7 +13,7 @@ export interface PsOptions {
   readonly json?: true;
 }
 
-/** `podwright ps`: the engine's pods; without an engine, those in the journal, and exit code 1. */
+/** `podwright ps`: lists the engine's pods; without an engine those in the journal, with exit code 1. */
 export async function psCommand(context: CommandContext, options: PsOptions): Promise<ExitCode> {
   const { terminal, clock } = context;
   const json = options.json === true || options.output === "json";
@@ -32,10 +32,12 @@ export async function psCommand(context: CommandContext, options: PsOptions): Pr
   return ExitCode.done;
 }
 
-/** Of ignored manifests without a row. */
+/** Manifests that are ignored because another one has a pod of the same name. */
 function ignoredLines(pods: readonly PodView[]): string[] {
   return pods.flatMap(({ name, ignoredManifests }) =>
-    ignoredManifests.map((place) => `${printable(place)} is ignored: it also has a pod of the name ${printable(name)}`),
+    ignoredManifests.map(
+      (place) => `${printable(place)} is ignored: another manifest has a pod with the name ${printable(name)}`,
+    ),
   );
 }
 
@@ -60,14 +62,14 @@ function recordedTable(
   return formatTable([["NAMESPACE", "NAME", "WHEN", "LAST RECORD"], ...rows], terminal.paint);
 }
 
-/** The newest entry of each pod that was not removed, by namespace and name. */
+/** The newest entry of each pod that was not removed, sorted by namespace and name. */
 export function lastEntries(entries: readonly JournalEntry[]): JournalEntry[] {
   const last = new Map<string, JournalEntry>();
   const removed = new Set<string>();
   for (const entry of entries) {
     const { pod, what } = entry;
     if (pod === undefined) continue;
-    // The runtime's last observations of a removed pod come later than its end.
+    // Observations of a removed pod may follow its removal.
     if (what === "PodAdded") removed.delete(pod.uid);
     if (what === "PodFinished") removed.add(pod.uid);
     const key = `${pod.namespace}/${pod.name}`;

@@ -13,7 +13,7 @@ const containerOption = (): Option => {
   );
 };
 
-/** The commands that connect with what runs in a pod. */
+/** The commands that connect with a pod's processes and ports. */
 export function addRemoteCommands(define: Define<MachineContext>): void {
   addExec(define);
   addAttach(define);

@@ -6,27 +6,27 @@ import type { CommandContext } from "./context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 
-/** Which streams of a process in a container are connected with this command. */
+/** The streams of a container's process that are connected with this command. */
 export interface RemoteStreams {
   readonly path: string;
-  /** Where its input comes from; undefined: it gets none. */
+  /** The source of its input; undefined: none. */
   readonly input: AsyncIterable<Uint8Array> | undefined;
-  /** A terminal of this command's own that stands for the process's; undefined: it has none. */
+  /** This command's terminal, used as the process's; undefined: none. */
   readonly terminal: LocalTerminal | undefined;
 }
 
-/** How a process has ended. */
+/** The end of a remote process. */
 export type RemoteEnd =
   | { readonly kind: "exited"; readonly code: number }
   | { readonly kind: "failed"; readonly message: string }
-  /** The connection ended without a word. */
+  /** The connection ended without a status. */
   | { readonly kind: "lost" };
 
 type RemoteContext = Pick<CommandContext, "terminal" | "layout">;
 
 const maxStatusBytes = 64 * 1024;
 
-/** Streams of the kubelet's API through the engine's socket. @throws PodwrightError in words for a person */
+/** Opens streams of the kubelet's API through the engine's socket. @throws PodwrightError */
 export async function askForStreams(context: RemoteContext, path: string, protocol: string): Promise<Streams> {
   const { engineSocket, stateDirectory } = context.layout;
   try {
@@ -45,7 +45,7 @@ function refusal({ status, message }: UpgradeRefusedError): PodwrightError {
   });
 }
 
-/** Carries input and output both ways until the process ends or the signal aborts. */
+/** Copies input and output in both directions until the process ends or the signal aborts. */
 export async function carryStreams(
   context: RemoteContext,
   { path, input, terminal }: RemoteStreams,
@@ -94,12 +94,12 @@ async function sendInput(
       await stdin?.write(chunk);
     }
   } catch {
-    // Input that breaks off is an end of it; that of the process shows on its other streams.
+    // Failed input counts as its end; the end of the process is read from its other streams.
   }
   stdin?.end();
 }
 
-/** @param text a Status of the API, as the runtime's streaming server writes it */
+/** @param text an API Status from the runtime's streaming server */
 function endOf(text: string): RemoteEnd {
   if (text === "") return { kind: "lost" };
   try {

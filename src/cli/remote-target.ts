@@ -8,18 +8,18 @@ import type { CommandContext } from "./context.ts";
 
 type TargetContext = Pick<CommandContext, "engine" | "terminal">;
 
-/** The pod of the running engine that a person means, as its manifest has it. @throws PodwrightError (bad input) */
+/** The selected pod of the running engine, as an API object. @throws PodwrightError (bad input) */
 export async function remotePod({ engine }: TargetContext, selector: string): Promise<Pod> {
   const { uid, name, state } = await engine.pod(selector);
   const pod = (await engine.podList()).find((candidate) => candidate.metadata.uid === uid);
   if (pod !== undefined && state !== "terminated") return pod;
-  throw new PodwrightError(ExitCode.failed, `pod ${name} no longer runs`, {
+  throw new PodwrightError(ExitCode.failed, `pod ${name} is no longer running`, {
     remedy: `'podwright why ${name}' says why`,
   });
 }
 
 /**
- * The given container, or the pod's default; with a notice when there are others.
+ * The given container, or the pod's default, with a notice if there are others.
  * @throws PodwrightError (bad input) with the existing names
  */
 export function remoteContainer({ terminal }: TargetContext, { metadata, spec }: Pod, asked?: string): Container {

@@ -5,12 +5,12 @@ import { replayText } from "../replay/describe.ts";
 import { RecordingError, replay, type Replay } from "../replay/replay.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Several times what one recording grows to. */
+/** Several times the limit of a recording. */
 const maxFileBytes = 256 * 1024 * 1024;
 
 /**
- * `podwright replay FILE`: decides everything in a recording again and shows the first decision that differs. Exit code
- * 1 when one does, 2 when the file is no recording.
+ * `podwright replay FILE`: repeats the decisions of a recording, and shows the first one that differs. Exit code 1 if there
+ * is one, 2 if the file is not a recording.
  */
 export async function replayCommand(
   terminal: Terminal,
@@ -19,7 +19,7 @@ export async function replayCommand(
 ): Promise<ExitCode> {
   const result = await replayFile(file, pod);
   if (pod !== undefined && result.decisions === 0) {
-    throw new PodwrightError(ExitCode.badInput, `${file} holds no decision about a pod ${pod}`);
+    throw new PodwrightError(ExitCode.badInput, `${file} has no decision about pod ${pod}`);
   }
   if (json === true) terminal.print(JSON.stringify({ ...result, first: result.first ?? null }, undefined, 2));
   else terminal.print(replayText(result, terminal.paint).join("\n"));

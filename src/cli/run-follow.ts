@@ -6,25 +6,25 @@ import type { EngineSession } from "./engine-session.ts";
 import { listPods } from "./listing.ts";
 import type { RunProgress } from "./run-progress.ts";
 
-/** Views are read soon after a journal entry, and periodically. */
+/** The pods' views are read this long after a journal entry, and periodically. */
 const VIEW_DELAY_MS = 60;
 const VIEW_PERIOD_MS = 1000;
-/** The live region's clock. */
+/** Refresh interval of the live region. */
 const LIVE_PERIOD_MS = 100;
 
-/** What decides when following ends: anything but undefined is returned. */
+/** Decides whether following ends: any result but undefined is returned. */
 export type FollowDecision<T> = (views: readonly PodView[], seen: ReadonlyMap<string, PodView>) => T | undefined;
 
 /**
- * Shows the pods' progress until `decide` says so, from the journal (what is done, and why) and from the pods' views
- * (how they are). Rejects with the signal's reason when it aborts, and when the engine can't be kept alive.
+ * Shows the pods' progress until `decide` returns a result: actions and causes from the journal, and states from the pods'
+ * views. Rejects with the signal's reason when it aborts, and when the engine keeps failing.
  */
 export async function followPods<T>(
   context: Pick<CommandContext, "clock" | "terminal">,
   session: EngineSession,
   follow: {
     readonly pods: readonly PodRef[];
-    /** The first journal entry to be shown. */
+    /** Sequence number of the first journal entry to be shown. */
     readonly sinceSeq: number;
     /** Undefined: shows nothing. */
     readonly progress: RunProgress | undefined;
@@ -41,7 +41,7 @@ export async function followPods<T>(
     for await (const entry of session.follow(follow.sinceSeq, both)) {
       if (entry.what === lifeStarted) progress?.engineRestarted();
       const lines = progress?.entry(entry) ?? [];
-      // Finished items leave the live region first: printing redraws it.
+      // Remove finished items from the live region first: printing redraws it.
       if (progress !== undefined && lines.length > 0) terminal.live(progress.live(clock.now()));
       print(terminal, lines);
       if (entry.pod !== undefined) hints.give();
@@ -68,7 +68,7 @@ export async function followPods<T>(
       await clock.sleep("changes that come together", VIEW_DELAY_MS, both);
     }
   };
-  // What ends quietly because all is over must not end the others: only views decide.
+  // A task that ends without a result must not end the others: only the views decide.
   const onlyErrors = async (work: Promise<void>): Promise<never> => {
     await work.catch((error: unknown) => {
       if (!both.aborted) throw error;
@@ -87,7 +87,7 @@ function print(terminal: CommandContext["terminal"], lines: readonly string[]): 
   for (const line of lines) terminal.print(line);
 }
 
-/** Wakes a waiter; a hint without a waiter is not lost. */
+/** Wakes a waiter; a hint without a waiter is kept. */
 class Hint {
   #given = false;
   #waiter: AbortController | undefined;
@@ -97,7 +97,7 @@ class Hint {
     this.#waiter?.abort();
   }
 
-  /** Aborts at the next hint, at once when one was given since the last call. */
+  /** Aborts at the next hint, or immediately if there was one since the last call. */
   next(): AbortSignal {
     const waiter = new AbortController();
     if (this.#given) waiter.abort();

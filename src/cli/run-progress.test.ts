@@ -33,7 +33,7 @@ test("an action stays live until its outcome, which is printed with its duration
   assert.deepEqual(progress.live(1200), []);
 });
 
-test("failures and unknown outcomes are printed with what was said", () => {
+test("failures and unknown outcomes are printed with their messages", () => {
   const progress = new RunProgress([pod], 0, paint);
   progress.entry(start());
   assert.deepEqual(progress.entry(outcome({ result: "failed", message: "no such\u001b file" })), [
@@ -44,20 +44,20 @@ test("failures and unknown outcomes are printed with what was said", () => {
   ]);
 });
 
-test("entries of other pods are not shown, and several pods are named", () => {
+test("entries of other pods are not shown, and with several pods each line has a name", () => {
   assert.deepEqual(new RunProgress([other], 0, paint).entry(outcome()), []);
   const progress = new RunProgress([pod, other], 0, paint);
   progress.entry(start());
   assert.deepEqual(progress.entry(outcome()), ["✓ web: start container app   120 ms"]);
 });
 
-test("cleaning up is shown only when it fails", () => {
+test("clean-up actions are only shown when they fail", () => {
   const progress = new RunProgress([pod], 0, paint);
   assert.deepEqual(progress.entry(outcome({ what: "RemoveContainer" })), []);
   assert.equal(progress.entry(outcome({ what: "RemoveContainer", result: "failed" })).length, 1);
 });
 
-test("the cause is told once the pod has been up", () => {
+test("the cause is shown once the pod has been ready", () => {
   const progress = new RunProgress([pod], 0, paint);
   progress.views([podView({})], 500);
   progress.entry(start({ cause: { code: "ContainerExited", message: "container app exited with code 3" } }));
@@ -66,7 +66,7 @@ test("the cause is told once the pod has been up", () => {
   ]);
 });
 
-test("a wait is told once, counted down live, and over when the action begins", () => {
+test("a wait is printed once, counts down in the live region, and ends when the action begins", () => {
   const progress = new RunProgress([pod], 0, paint);
   const wait = start({ kind: "decision", what: "BackOff", message: "back-off of container app", until: 11_000 });
   assert.deepEqual(progress.entry(wait), ["! back-off of container app   waits 10.0 s"]);
@@ -76,13 +76,13 @@ test("a wait is told once, counted down live, and over when the action begins", 
   assert.equal(progress.live(8000).length, 1);
 });
 
-test("a decision without a wait is not shown, nor one that has a countdown", () => {
+test("decisions without a wait, or with a countdown elsewhere, are not shown", () => {
   const stopping = start({ kind: "decision", what: "PodTerminating", until: 11_000 });
   assert.deepEqual(new RunProgress([pod], 0, paint).entry(stopping), []);
   assert.deepEqual(new RunProgress([pod], 0, paint).entry(start({ kind: "decision" })), []);
 });
 
-test("a pod that becomes ready shows its addresses, once", () => {
+test("the addresses of a pod are printed once, when it becomes ready", () => {
   const progress = new RunProgress([pod], 1000, paint);
   assert.deepEqual(progress.views([], 1500), []);
   assert.deepEqual(progress.views([podView({ ready: false, phase: "Pending" })], 1500), []);
@@ -92,7 +92,7 @@ test("a pod that becomes ready shows its addresses, once", () => {
   assert.deepEqual(progress.views([podView({})], 3000), []);
 });
 
-test("a pod that ceases to be ready says which container, and one that ends how", () => {
+test("a pod that is no longer ready is printed with the container, and an ended one with its result", () => {
   const progress = new RunProgress([pod], 0, paint);
   progress.views([podView({})], 0);
   const waiting = containerView({ state: "waiting", ready: false, reason: "CrashLoopBackOff", restartCount: 1 });
@@ -109,7 +109,7 @@ test("a pod that ceases to be ready says which container, and one that ends how"
   assert.deepEqual(progress.views([], 0), ["○ web is gone"]);
 });
 
-test("a pod that is being stopped is not told as unready, and restarts before this run are not told", () => {
+test("a stopping pod is not reported as unready, and restarts before this run are not reported", () => {
   const progress = new RunProgress([pod], 0, paint);
   progress.views([podView({ containers: [containerView({ restartCount: 22 })] })], 0);
   assert.deepEqual(
@@ -124,7 +124,7 @@ test("a pod that is being stopped is not told as unready, and restarts before th
   ]);
 });
 
-test("actions of an engine that died have no outcome and are live no longer", () => {
+test("actions of a stopped engine leave the live region without an outcome", () => {
   const progress = new RunProgress([pod], 0, paint);
   progress.entry(start());
   progress.engineRestarted();

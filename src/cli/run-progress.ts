@@ -10,7 +10,7 @@ import type { Painter } from "./terminal.ts";
 /** Clean-up actions: shown only on failure. */
 const quietActions: ReadonlySet<EntryName> = new Set(["RemoveContainer", "RemovePodSandbox"]);
 
-/** Decisions with an end that is shown elsewhere: whoever stops a pod sees its countdown. */
+/** Decisions whose wait is shown elsewhere: a stop shows its own countdown. */
 const countedDown: ReadonlySet<EntryName> = new Set(["PodTerminating"]);
 
 interface OpenAction {
@@ -21,13 +21,13 @@ interface OpenAction {
 interface Shown {
   readonly state: "starting" | "ready" | "unready" | "ended" | "gone";
   readonly restarts: ReadonlyMap<string, number>;
-  /** Why the pod is not resized. */
+  /** Why the pod is not resized; empty: no resize is pending or failed. */
   readonly resize: string;
 }
 
 /**
- * What a person sees of `podwright run`: takes the journal's entries and the pods' views as they come, and says which
- * lines to print and which to keep live below them. Knows nothing of time but what it is given.
+ * The output of `podwright run`: turns the journal's entries and the pods' views into lines to print and lines for the live
+ * region below them. Pure but for its memory of earlier calls: all times are arguments.
  */
 export class RunProgress {
   readonly #paint: Painter;
@@ -35,7 +35,7 @@ export class RunProgress {
   readonly #startedAt: number;
   readonly #open = new Map<number, OpenAction>();
   readonly #shown = new Map<string, Shown>();
-  /** Last shown decision of each container, so that a repeated one is shown once. */
+  /** The last shown decision of each container: repetitions are not shown. */
   readonly #decisions = new Map<string, string>();
   #waits: { readonly key: string; readonly text: string; readonly until: number }[] = [];
 
@@ -46,7 +46,7 @@ export class RunProgress {
     this.#paint = paint;
   }
 
-  /** Lines to print for one journal entry; none for those of other pods. */
+  /** Lines to print for a journal entry; none for other pods' entries. */
   entry(entry: JournalEntry): string[] {
     const { pod } = entry;
     if (pod === undefined || !this.#pods.has(pod.uid)) return [];
@@ -67,13 +67,13 @@ export class RunProgress {
     }
   }
 
-  /** Lines to print for the pods as they are now: those that became ready, ceased to be, ended, restarted or went away. */
+  /** Lines to print for changes since the last views: pods that became ready or unready, ended, were restarted or are gone. */
   views(pods: readonly PodView[], now: number): string[] {
     const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
     return [...this.#pods.values()].flatMap((ref) => this.#view(ref, byUid.get(ref.uid), now));
   }
 
-  /** The lines that stay below: what is being done or waited for, and for how long. */
+  /** The live region: actions in progress and waits, with their times. */
   live(now: number): string[] {
     const paint = this.#paint;
     const actions = [...this.#open.values()].map(({ entry, label }) => {
@@ -109,7 +109,7 @@ export class RunProgress {
     }
   }
 
-  /** Why, for what is done to a pod that was up already: the first start needs no reason. */
+  /** The cause of an action on a pod that has been ready; a first start needs none. */
   #cause(open: OpenAction | undefined): string {
     const uid = open?.entry.pod?.uid ?? "";
     const shown = this.#shown.get(uid)?.state ?? "starting";
@@ -131,7 +131,7 @@ export class RunProgress {
 
   #view(ref: PodRef, pod: PodView | undefined, now: number): string[] {
     const before = this.#shown.get(ref.uid);
-    // Asked for but not listed yet is not gone.
+    // A pod that is not listed yet is not gone.
     if (pod === undefined && before === undefined) return [];
     const after = shownOf(pod, before);
     this.#shown.set(ref.uid, after);
@@ -163,7 +163,7 @@ export class RunProgress {
     }
   }
 
-  /** Containers restarted since the last view. The journal has the reason; this shows how often. */
+  /** Containers restarted since the last views, with their restart counts; the journal's lines have the reasons. */
   #restarts(pod: PodView, before: Shown | undefined): string[] {
     if (before === undefined) return [];
     return pod.containers
@@ -174,7 +174,7 @@ export class RunProgress {
       });
   }
 
-  /** A resize that waits, or that failed; one that is carried out shows as what is done. */
+  /** A pending or failed resize; one in progress shows as its actions. */
   #resize(pod: PodView, before: Shown | undefined, { resize }: Shown): string[] {
     if (resize === "" || resize === before?.resize) return [];
     return [`${this.#paint.caution("!")} ${podLabel(pod)} is not resized: ${this.#paint.caution(printable(resize))}`];
@@ -192,7 +192,7 @@ function shownOf(pod: PodView | undefined, before: Shown | undefined): Shown {
   const resize = state === "InProgress" ? "" : `${state}: ${message}`;
   if (hasEnded(pod)) return { state: "ended", restarts, resize };
   if (pod.ready) return { state: "ready", restarts, resize };
-  // A stopping pod is not shown as unready: the countdown says more.
+  // A stopping pod is not shown as unready: it has a countdown.
   const wasUp = before !== undefined && before.state !== "starting" && pod.state === "syncing";
   return { state: wasUp ? "unready" : (before?.state ?? "starting"), restarts, resize };
 }

@@ -34,22 +34,22 @@ export interface RunOptions {
   readonly json?: true;
 }
 
-/** One run once its pods are handed to the engine. */
+/** A run whose pods were applied. */
 interface Run {
   readonly context: MachineContext;
   readonly options: RunOptions;
   readonly session: EngineSession;
   readonly pods: readonly PodRef[];
   readonly startedAt: number;
-  /** The first journal entry that is about this run. */
+  /** Sequence number of the first journal entry of this run. */
   readonly sinceSeq: number;
   readonly interrupts: Interrupts;
 }
 
 /**
- * `podwright run`: sends the manifests to the engine, which it starts if none runs, and shows how the pods start. In
- * the foreground it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others
- * run, and the exit code is 2.
+ * `podwright run`: applies the manifests, starting the engine if none runs, and shows the pods' progress. In the foreground
+ * it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others run, and the exit code
+ * is 2.
  */
 export async function runCommand(
   context: MachineContext,
@@ -100,7 +100,7 @@ function nothingStored({ layout }: MachineContext): PodwrightError {
   });
 }
 
-/** Sends the objects. A pod that has completed before, from the same manifest, runs again. */
+/** Applies the objects. A pod that has completed and whose manifest is unchanged is started again. */
 async function apply(
   context: MachineContext,
   session: EngineSession,
@@ -118,7 +118,7 @@ async function apply(
   return session.call((engine) => engine.apply(request));
 }
 
-/** `--detach`: returns once the pods have reached the state of `--wait`, or cannot in time. */
+/** `--detach`: returns once the pods have reached the state of `--wait`, have failed, or at the timeout. */
 async function detached(run: Run): Promise<ExitCode> {
   const { context, options, session, pods, interrupts } = run;
   const { terminal, clock } = context;
@@ -156,7 +156,7 @@ async function detached(run: Run): Promise<ExitCode> {
   return ExitCode.failed;
 }
 
-/** For a person only. */
+/** Prints suggestions on terminals only. */
 function printNext({ context: { terminal }, pods }: Run): void {
   if (terminal.interactive) terminal.print(`next:\n${nextSteps(pods).join("\n")}`);
 }
@@ -167,7 +167,7 @@ function leftRunning(pods: readonly PodRef[]): PodwrightError {
   });
 }
 
-/** What `podwright why` says of each pod that did not get there. */
+/** Prints the explanation of `podwright why` for each pod that did not reach the state. */
 async function explainMissing(
   { context, options, session }: Run,
   missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[],
@@ -186,7 +186,7 @@ async function explainMissing(
   }
 }
 
-/** Stays until the pods have ended by themselves or it is interrupted. */
+/** Stays until the pods have ended, or it is interrupted. */
 async function foreground(run: Run): Promise<ExitCode> {
   const { context, options, session, pods, interrupts } = run;
   const { terminal } = context;
@@ -218,7 +218,7 @@ async function foreground(run: Run): Promise<ExitCode> {
     if (!interrupts.first.aborted) throw error;
     return interrupted(run);
   }
-  // What has ended is of no more use to the engine, which ends with its last pod.
+  // Ended pods are removed: the engine ends with its last pod.
   if (options.keep !== true) {
     await printLastOutput(
       context,
@@ -229,7 +229,7 @@ async function foreground(run: Run): Promise<ExitCode> {
   return end === "well" ? ExitCode.done : ExitCode.failed;
 }
 
-/** Ctrl-C: the pods are stopped within their grace period; a second one cuts it short, a third leaves. */
+/** Ctrl-C stops the pods within their grace period; the second one stops them immediately, the third leaves. */
 async function interrupted(run: Run): Promise<ExitCode> {
   const { context, options, pods } = run;
   const { terminal } = context;

@@ -24,7 +24,7 @@ function answering(status: Status): Cri {
 const endpoint = "unix:///run/crio/crio.sock";
 const ready = { type: "RuntimeReady", status: true };
 
-test("a runtime that is ready is told with its version", async () => {
+test("a ready runtime is reported with its version", async () => {
   const cri = answering({ conditions: [ready, { type: "NetworkReady", status: true }] });
   assert.deepEqual(await checkRuntime(cri, new ManualClock(0), endpoint), [
     { name: "runtime", ok: "ok", detail: `cri-o 1.37.0 at ${endpoint}` },
@@ -32,7 +32,7 @@ test("a runtime that is ready is told with its version", async () => {
   ]);
 });
 
-test("a runtime without a network, or that is not ready, is told with its own reason", async () => {
+test("a runtime that is not ready, or has no network, is reported with its own reason", async () => {
   const network = { type: "NetworkReady", status: false, reason: "NetworkPluginNotReady", message: "no CNI\nnone" };
   const [, without] = await checkRuntime(answering({ conditions: [ready, network] }), new ManualClock(0), endpoint);
   assert.equal(without?.ok, "failed");

@@ -7,7 +7,7 @@ import { discoverRuntime, type RuntimeInfo } from "../runtime-service/features.t
 
 const answerLimitMs = 5000;
 
-/** Whether a given container runtime answers, and reports that it can run pods. */
+/** Checks whether the container runtime answers, and reports itself and its network as ready. */
 export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Promise<Check[]> {
   let runtime: RuntimeInfo;
   try {

@@ -1,12 +1,11 @@
-// The only escape sequences let through: Select Graphic Rendition (colours), as ECMA-48 8.3.117 writes them.
+// The only permitted escape sequences: Select Graphic Rendition (colours, ECMA-48 8.3.117).
 const unsafeButStyle =
   /(\u001b\[[0-9;:]*m)|\t|[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 const STYLE_RESET = "\u001b[0m";
 
 /**
- * What a container logged, fit for a terminal: colours and tabs stay, anything else that a terminal would obey (titles,
- * clipboard, cursor, answers back) is shown escaped. Colours end with the line. Only for terminals: a pipe gets the bytes
- * as they are.
+ * Makes a container's output safe for a terminal: colours and tabs stay, other control sequences (titles, clipboard,
+ * cursor, queries) are escaped. Colours end with the line. For terminals only: pipes receive the bytes unchanged.
  */
 export function terminalText(text: string): string {
   let styled = false;

@@ -18,20 +18,20 @@ export interface DisableOptions extends StateOptions {
   readonly kubelet?: true;
 }
 
-/** `podwright enable`, of manifests or of the kubelet. */
+/** `podwright enable`, for manifests or the kubelet. */
 export async function enable(
   context: MachineContext,
   files: readonly string[],
   { kubelet }: EnableOptions,
 ): Promise<ExitCode> {
   if (files.length > 0 === (kubelet !== undefined)) {
-    throw new PodwrightError(ExitCode.badInput, "give manifests or --kubelet CONFIG, one of them");
+    throw new PodwrightError(ExitCode.badInput, "give either manifests or --kubelet CONFIG");
   }
   if (kubelet !== undefined) return await enableKubelet(context, kubelet, systemPlaces());
   return await enableCommand(context, files, systemPlaces());
 }
 
-/** `podwright disable`, likewise. */
+/** `podwright disable`, for manifests or the kubelet. */
 export async function disable(
   context: MachineContext,
   files: readonly string[],
@@ -39,5 +39,5 @@ export async function disable(
 ): Promise<ExitCode> {
   if (kubelet === undefined) return await disableCommand(context, files, systemPlaces());
   if (files.length === 0) return await disableKubelet(context, systemPlaces());
-  throw new PodwrightError(ExitCode.badInput, "give names of manifests or --kubelet, not both");
+  throw new PodwrightError(ExitCode.badInput, "give either names of manifests or --kubelet");
 }

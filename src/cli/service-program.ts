@@ -4,7 +4,7 @@ import type { JoinOptions } from "./join.ts";
 import type { DisableOptions, EnableOptions } from "./service-commands.ts";
 import type { MachineContext } from "./machine-context.ts";
 
-/** The commands that change which services of this machine are podwright. */
+/** The commands that change this machine's services. */
 export function addServiceCommands(define: Define<MachineContext>): void {
   addEnable(define);
   addDisable(define);
@@ -18,8 +18,8 @@ function addEnable({ program, run }: Define<MachineContext>): void {
     .summary("run pods now and after each boot")
     .description(
       "Copies manifests to /etc/podwright/manifests and runs them as podwright.service, now and after each boot. Pods keep " +
-        "running when the service is stopped, restarted or upgraded. Files that are put into that directory later, " +
-        "changed or removed count at once.",
+        "running when the service is stopped, restarted or upgraded. Later changes in that directory take effect " +
+        "immediately.",
     )
     .argument("[file...]", "manifest files or directories")
     .option("--kubelet <config>", "instead: run 'podwright kubelet --config CONFIG' as podwright-kubelet.service")
@@ -39,8 +39,8 @@ function addDisable({ program, run }: Define<MachineContext>): void {
     .command("disable")
     .summary("undo 'podwright enable'")
     .description(
-      "Removes manifests from /etc/podwright/manifests, without names all of them, and stops their pods. With the last one " +
-        "the service goes.",
+      "Removes manifests from /etc/podwright/manifests (without names: all of them) and stops their pods. Removes the " +
+        "service with the last manifest.",
     )
     .argument("[file...]", "names of manifests in /etc/podwright/manifests")
     .option("--kubelet", "instead: stop podwright-kubelet.service and remove it; its pods keep running")
@@ -57,11 +57,11 @@ function addJoin({ program, run }: Define<MachineContext>): void {
     .command("join")
     .summary("become the kubelet of this node")
     .description(
-      "Has kubelet.service start podwright instead, with the flags and files that it has now, after a look at what would " +
-        "be different. Containers run on, and 'podwright leave' gives the node back.",
+      "Makes kubelet.service start podwright, with its present flags and files, after the checks of 'podwright doctor " +
+        "--kubelet'. Containers keep running, and 'podwright leave' undoes it.",
     )
-    .option("--from-kubeadm", "a node that kubeadm has joined, or any with a kubelet.service")
-    .option("--dry-run", "only say what would be done")
+    .option("--from-kubeadm", "the node was set up by kubeadm, or otherwise has a kubelet.service")
+    .option("--dry-run", "only print what would be done")
     .addHelpText("after", "\n  podwright doctor --kubelet\n  podwright join --from-kubeadm")
     .action(
       run<JoinOptions & StateOptions>(async (context, options) => {
@@ -74,8 +74,8 @@ function addJoin({ program, run }: Define<MachineContext>): void {
 function addLeave({ program, run }: Define<MachineContext>): void {
   program
     .command("leave")
-    .summary("give the node back to the kubelet before")
-    .description("Undoes 'podwright join': kubelet.service is the one before. Containers run on.")
+    .summary("undo 'podwright join'")
+    .description("Makes kubelet.service start the earlier kubelet again. Containers keep running.")
     .action(
       run<StateOptions>(async (context) => {
         const { leaveCommand, systemPlaces } = await import("./service-commands.ts");

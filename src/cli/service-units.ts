@@ -1,15 +1,15 @@
 import { ownFiles } from "./own-files.ts";
 import { unitProgram, unitWord } from "./unit-words.ts";
 
-/** Where the services of systemd and what they run are. */
+/** Places of systemd's units, and of what they run. */
 export interface ServicePlaces {
   /** The directory of the manifests that run at boot. */
   readonly manifests: string;
-  /** Units of the administrator. */
+  /** The directory of the administrator's units. */
   readonly units: string;
   /** Exists when systemd is process 1 (sd_booted(3)). */
   readonly booted: string;
-  /** What units start: bin/podwright, absolute. */
+  /** The absolute path of bin/podwright. */
   readonly launcher: string;
 }
 
@@ -29,8 +29,8 @@ export const kubeletService = "podwright-kubelet.service";
 export const unitMark = "# Written by podwright, which removes it again.";
 
 /**
- * Pods and their runtime outlive each stop and restart: only the main process is ended, and the cgroup is left to it. A start may have
- * to start containerd and import images.
+ * Pods and their runtime outlive stops and restarts: systemd ends only the main process, and delegates the cgroup to it. A start may
+ * include starting containerd and importing images.
  */
 const supervision = `Type=notify
 NotifyAccess=main
@@ -42,7 +42,7 @@ Delegate=yes
 
 /**
  * The unit of `podwright enable`.
- * @throws PodwrightError when systemd can't start the launcher
+ * @throws PodwrightError when systemd cannot start the launcher
  */
 export function engineUnit({ launcher, manifests }: ServicePlaces, stateDirectory: string): string {
   return unit(launcher, {
@@ -54,8 +54,8 @@ export function engineUnit({ launcher, manifests }: ServicePlaces, stateDirector
 
 /**
  * The unit of `podwright kubelet`.
- * @param flags after `podwright kubelet`, as the program gets them
- * @throws PodwrightError when systemd can't start the launcher
+ * @param flags the words after `podwright kubelet`
+ * @throws PodwrightError when systemd cannot start the launcher
  */
 export function kubeletUnit({ launcher }: ServicePlaces, flags: readonly string[]): string {
   return unit(launcher, {
@@ -66,9 +66,9 @@ export function kubeletUnit({ launcher }: ServicePlaces, flags: readonly string[
 }
 
 /**
- * Has the machine's kubelet.service start podwright, with the parameters that the unit has now.
- * @param parameters as they stand in the unit, with its variables and quotes
- * @throws PodwrightError when systemd can't start the launcher
+ * The drop-in with which kubelet.service starts podwright.
+ * @param parameters as written in the unit, with its variables and quotes
+ * @throws PodwrightError when systemd cannot start the launcher
  */
 export function kubeletDropIn({ launcher }: ServicePlaces, parameters: string): string {
   return `[Service]

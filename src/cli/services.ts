@@ -4,7 +4,7 @@ import type { Files } from "../ports/files.ts";
 import type { CommandResult, Processes } from "../ports/processes.ts";
 import { type ServicePlaces, unitMark } from "./service-units.ts";
 
-/** A start waits until the service is ready, which may have to start containerd and import images. */
+/** systemctl waits until the service is ready, which may include starting containerd and importing images. */
 const limitMs = 6 * 60_000;
 const queryLimitMs = 30_000;
 
@@ -13,7 +13,7 @@ interface ServiceContext {
   readonly processes: Pick<Processes, "run">;
 }
 
-/** @throws PodwrightError where nothing starts services at boot */
+/** @throws PodwrightError where systemd is not running */
 export async function requireSystemd(
   { files }: Pick<ServiceContext, "files">,
   { booted }: ServicePlaces,
@@ -25,7 +25,7 @@ export async function requireSystemd(
   });
 }
 
-/** Writes a unit of podwright's; one that somebody else wrote is left alone. @throws PodwrightError then */
+/** Writes a unit. @throws PodwrightError when one that podwright did not write is there */
 export async function writeUnit({ files, processes }: ServiceContext, path: string, text: string): Promise<void> {
   if ((await files.stat(path)) !== undefined && !(await isOurs(files, path))) {
     throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`, { remedy: "move it away first" });
@@ -34,7 +34,7 @@ export async function writeUnit({ files, processes }: ServiceContext, path: stri
   await systemctl(processes, ["daemon-reload"]);
 }
 
-/** Stops a service, now and at boot, and removes its unit if podwright wrote it. False when there is none. */
+/** Stops and disables a service, and removes its unit. @returns false if podwright wrote none */
 export async function removeUnit(
   { files, processes }: ServiceContext,
   { units, booted }: ServicePlaces,
@@ -48,7 +48,7 @@ export async function removeUnit(
   return true;
 }
 
-/** Whether the service has a unit that podwright wrote. */
+/** Whether podwright wrote a unit of the service. */
 export async function hasUnit(
   files: Files,
   { units }: Pick<ServicePlaces, "units">,
@@ -58,7 +58,7 @@ export async function hasUnit(
   return (await files.stat(path)) !== undefined && (await isOurs(files, path));
 }
 
-/** Whether podwright wrote the unit, or its drop-in. */
+/** Whether podwright wrote the unit or drop-in. */
 export async function isOurs(files: Files, path: string): Promise<boolean> {
   return new TextDecoder().decode(await files.read(path, 64 * 1024)).startsWith(unitMark);
 }
@@ -67,7 +67,7 @@ export async function isActive(processes: Pick<Processes, "run">, service: strin
   return (await askSystemctl(processes, ["is-active", "--quiet", service])).exitCode === 0;
 }
 
-/** Runs `systemctl` for something that takes no time. @throws PodwrightError when it can't be run */
+/** Runs a query of `systemctl`. @throws PodwrightError when it cannot be run */
 export async function askSystemctl(
   processes: Pick<Processes, "run">,
   words: readonly string[],
@@ -75,7 +75,7 @@ export async function askSystemctl(
   return await run(processes, words, queryLimitMs);
 }
 
-/** Runs `systemctl`. @throws PodwrightError with what it says when it fails, or can't be run */
+/** Runs `systemctl`. @throws PodwrightError with its message when it fails, or cannot be run */
 export async function systemctl(processes: Pick<Processes, "run">, words: readonly string[]): Promise<void> {
   const { exitCode, stderr } = await run(processes, words, limitMs);
   if (exitCode === 0) return;
@@ -90,7 +90,7 @@ async function run(
   words: readonly string[],
   timeoutMs: number,
 ): Promise<CommandResult> {
-  // Its words are looked at, so it has to say them in one language.
+  // Its messages are parsed, so they must not be translated.
   return await processes
     .run("systemctl", words, { timeoutMs, environment: { LC_ALL: "C" } })
     .catch((error: unknown) => {

@@ -5,7 +5,6 @@ export interface JsonOptions extends StateOptions {
   readonly json?: true;
 }
 
-/** What several commands take. */
 export const stateOption = (): Option => {
   return new Option(
     "--state-dir <dir>",

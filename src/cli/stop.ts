@@ -13,8 +13,8 @@ export interface StopOptions {
 }
 
 /**
- * `podwright stop POD…`: requests the stop of each, then waits until all are gone. Failures are reported and the others
- * are stopped.
+ * `podwright stop POD…`: requests the stop of each pod, then waits until all are gone. Failures are reported, and the other
+ * pods are stopped.
  */
 export async function stopCommand(
   context: MachineContext,

@@ -9,7 +9,7 @@ import { EngineClient } from "./engine-client.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { requestStop, stoppingLine } from "./stopping.ts";
 
-/** An engine that knows these pods, and refuses to stop some. */
+/** An engine with these pods. */
 class Engine {
   readonly asked: string[] = [];
   readonly clock = new ManualClock();
@@ -39,7 +39,7 @@ class Engine {
 const web = podView({ uid: podUid("web") });
 const db = podView({ uid: podUid("db") });
 
-test("pods are stopped with one request each, and one that is gone is no error", async () => {
+test("pods are stopped with one request each, and a missing one is not an error", async () => {
   const engine = new Engine(web);
   await engine.stop([web]);
   assert.deepEqual(engine.asked, ["/v1/pods/web/stop"]);
@@ -49,7 +49,7 @@ test("pods are stopped with one request each, and one that is gone is no error",
   ]);
 });
 
-test("a pod that an engine refuses to stop is an error, one that it does not know yet is asked for again", async () => {
+test("a rejected stop is an error, and that of a pod that the engine does not know yet is retried", async () => {
   const engine = new Engine(web);
   engine.refused = "web";
   await assert.rejects(engine.stop([web]), /^PodwrightError: no$/u);
@@ -70,7 +70,7 @@ test("a pod that an engine refuses to stop is an error, one that it does not kno
   await assert.rejects(waiting, /interrupted/u);
 });
 
-test("the countdown tells the seconds until SIGKILL, then that it is sent, then that the rest is cleaned up", () => {
+test("the countdown shows the seconds until SIGKILL, then that it was sent, then the clean-up", () => {
   const pod = podView({ state: "terminating", killAt: 30_000 });
   assert.equal(stoppingLine(pod, 2_100), "stopping web: 28 s until SIGKILL");
   assert.equal(stoppingLine(pod, 30_000), "stopping web: SIGKILL is sent");
@@ -78,7 +78,7 @@ test("the countdown tells the seconds until SIGKILL, then that it is sent, then 
   assert.equal(stoppingLine({ ...pod, state: "terminated" }, 0), "stopping web: cleaning up");
 });
 
-test("an engine that does not start is told in its own words, or with the end of its log", () => {
+test("the error for an engine that does not start is its own, or the end of its log", () => {
   const own = engineFailure(
     '{"level":"info"}\npodwright: the runtime is used by kubelet 12\n  → stop it\n',
     "/s/engine.log",

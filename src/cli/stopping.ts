@@ -10,7 +10,7 @@ import { podLabel } from "../server/pod-selector.ts";
 
 const POLL_MS = 200;
 
-/** What is known of a pod that is being stopped. */
+/** The progress of a stopping pod, in one line. */
 export function stoppingLine(pod: PodView, now: number): string {
   const label = podLabel(pod);
   if (pod.state === "terminated") return `stopping ${label}: cleaning up`;
@@ -20,8 +20,8 @@ export function stoppingLine(pod: PodView, now: number): string {
 }
 
 /**
- * Asks for the pods' stop; a smaller grace than before shortens it. A pod that is gone is no error.
- * @throws PodwrightError of the engine when it can't stop one; the signal's reason
+ * Requests the pods' stop; a smaller grace period than before shortens it. A missing pod is not an error.
+ * @throws PodwrightError when the engine rejects a stop; the signal's reason
  */
 export async function requestStop(
   { clock }: Pick<CommandContext, "clock">,
@@ -85,7 +85,7 @@ export async function waitUntilGone(
   }
 }
 
-/** One line for each pod, and another when its deadline has come nearer. */
+/** Prints a line for each pod, and another one if its grace period was shortened. */
 function announce(
   { terminal, clock }: Pick<CommandContext, "terminal" | "clock">,
   pods: readonly PodRef[],

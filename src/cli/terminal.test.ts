@@ -17,7 +17,7 @@ class Recorded implements OutputStream {
   }
 }
 
-/** What a terminal shows after the text: knows of cursor up, carriage return and clear to the end. */
+/** The lines that a terminal would show; interprets cursor up, carriage return and clear to the end. */
 function screen(text: string): string[] {
   const lines = [""];
   let row = 0;
@@ -31,7 +31,7 @@ function screen(text: string): string[] {
   return lines.slice(0, -1);
 }
 
-test("printed lines go above the live region, which is redrawn", () => {
+test("printed lines appear above the live region, which is redrawn", () => {
   const out = new Recorded(true);
   const terminal = new Terminal(out, out, {});
   terminal.print("one");
@@ -73,7 +73,7 @@ test("hostile text is shown, not obeyed", () => {
   assert.equal(terminalText("plain ünïcode"), "plain ünïcode");
 });
 
-test("ages are written as people read them", () => {
+test("ages have kubectl's short form", () => {
   const hour = 3_600_000;
   assert.deepEqual([5000, 192_000, 1_500_000, 2 * hour, 5.5 * hour, 30 * hour, 76 * hour, 300 * hour].map(formatAge), [
     "5s",

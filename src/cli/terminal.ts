@@ -24,19 +24,19 @@ export class Painter implements Paint {
   }
 }
 
-/** An output of the process, or a test's. */
+/** An output stream of the process, or a test's. */
 export interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(data: string | Uint8Array): boolean;
 }
 
-/** Characters that a line takes on the terminal, styles not counted. */
+/** The width of a line in characters, without styles. */
 export function visibleWidth(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }
 
-/** The line cut to a width, so that a terminal does not wrap it; styles of a cut line are dropped. */
+/** Truncates a line, so that a terminal does not wrap it; a truncated line loses its styles. */
 export function fitLine(text: string, columns: number): string {
   if (visibleWidth(text) <= columns) return text;
   const characters = [...stripVTControlCharacters(text)];
@@ -48,12 +48,12 @@ const SHOW_CURSOR = "\u001b[?25h";
 const CLEAR_TO_END = "\u001b[0J";
 
 /**
- * Where a command writes. Lines go to standard output, warnings to standard error. On a terminal a live region of a few
- * lines stays below them and is redrawn in place; elsewhere it is not written at all.
+ * A command's output. Lines go to standard output, warnings to standard error. On a terminal a live region of a few lines
+ * stays below them and is redrawn in place; elsewhere it is omitted.
  */
 export class Terminal implements Disposable {
   readonly paint: Painter;
-  /** Of standard error, which may be a terminal when standard output is not. */
+  /** Colours for standard error, which may be a terminal when standard output is not. */
   readonly warnPaint: Painter;
   readonly interactive: boolean;
   readonly #out: OutputStream;
@@ -71,7 +71,7 @@ export class Terminal implements Disposable {
   }
 
   get columns(): number {
-    // Some pseudo terminals say 0: they do not know.
+    // Some pseudo terminals report 0 for unknown.
     return this.#out.columns || 80;
   }
 
@@ -80,29 +80,29 @@ export class Terminal implements Disposable {
     return this.#closed.signal;
   }
 
-  /** The output is closed: later output is discarded. */
+  /** Marks standard output as closed: later output is discarded. */
   close(): void {
     this.#closed.abort();
   }
 
-  /** One or more whole lines on standard output. */
+  /** Prints one or more whole lines on standard output. */
   print(text: string): void {
     this.#above(this.#out, `${text}\n`);
   }
 
-  /** One or more whole lines on standard error. */
+  /** Prints one or more whole lines on standard error. */
   warn(text: string): void {
     this.#above(this.#err, `${text}\n`);
   }
 
-  /** Bytes as they are; resolves when the reader takes more, so that a slow one bounds what is kept. */
+  /** Writes bytes unchanged; resolves when the reader accepts more, so that a slow reader bounds the buffer. */
   async write(stream: "stdout" | "stderr", data: string | Uint8Array): Promise<void> {
     const output = stream === "stdout" ? this.#out : this.#err;
     if (this.closed.aborted || output.write(data) || !isEmitter(output)) return;
     await once(output, "drain", { signal: this.closed }).catch(() => {});
   }
 
-  /** True when the stream is a terminal, so that what others wrote must be made harmless. */
+  /** Whether the stream is a terminal: then foreign text must be escaped. */
   isTerminal(stream: "stdout" | "stderr"): boolean {
     return (stream === "stdout" ? this.#out : this.#err).isTTY === true;
   }

@@ -4,7 +4,7 @@ import { renderTimeline } from "../journal/render.ts";
 import type { CommandContext } from "./context.ts";
 import { readPodJournal, selectPod } from "./journal-source.ts";
 
-/** `podwright timeline POD`: everything that happened to the pod, in order, over restarts of podwright. */
+/** `podwright timeline POD`: the pod's history in order, across restarts of podwright. */
 export async function timelineCommand(
   context: CommandContext,
   selector: string,

@@ -17,8 +17,8 @@ export interface UiOptions {
 }
 
 /**
- * `podwright ui`: serves the node page to one browser of this machine until Ctrl-C. What it shows comes from the engine's
- * socket; the engine may end and come back meanwhile.
+ * `podwright ui`: serves the node page to one browser of this machine until Ctrl-C. Its data come from the engine's socket;
+ * the engine may end and return meanwhile.
  */
 export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions): Promise<ExitCode> {
   const { terminal, layout, engine } = context;
@@ -42,7 +42,7 @@ export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions
   return ExitCode.done;
 }
 
-/** Hands requests on to the engine. One that is not there is an answer like others: the page says so and tries again. */
+/** Forwards requests to the engine. A missing engine is a regular response: the page shows it, and retries. */
 function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandler {
   return async (request) => {
     const isStream = request.path.endsWith("/events");
@@ -53,7 +53,7 @@ function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandle
     } catch (error) {
       request.signal.throwIfAborted();
       const problem = JSON.stringify(failure(error, stateDirectory));
-      // A failed request would be an error on the browser's console, and a missing engine is not the page's fault.
+      // Not an error status, which would appear on the browser's console as the page's error.
       if (isStream) return eventStream(`event: problem\ndata: ${problem}\n\n`);
       return { status: 503, contentType: "application/json", headers: pageHeaders, body: problem };
     }
@@ -62,7 +62,7 @@ function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandle
 
 async function streamed(transport: UnixTransport, { path, signal }: ApiRequest): Promise<ApiResponse> {
   const lines = transport.lines(path, { signal })[Symbol.asyncIterator]();
-  // Before the response begins: afterwards no error status is possible.
+  // Awaited before the response begins: afterwards no error status is possible.
   const first = await lines.next();
   async function* body(): AsyncGenerator<string> {
     try {

@@ -1,8 +1,8 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 
 /**
- * A word of `ExecStart=` that the program gets as it is: no specifier, no variable, no end of the word or line in it
- * (systemd.service(5), "Command Lines"; systemd.syntax(7), "Quoting").
+ * Escapes a word of `ExecStart=`, so that the program receives it unchanged (systemd.service(5), "Command Lines";
+ * systemd.syntax(7), "Quoting").
  */
 export function unitWord(text: string): string {
   const literal = text.replaceAll("%", "%%").replaceAll("$", "$$$$");
@@ -10,15 +10,15 @@ export function unitWord(text: string): string {
   return `"${literal.replaceAll(/["\\]/gu, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escaped)}"`;
 }
 
-/** The bytes of a character in UTF-8, as C escapes. */
+/** C escapes of a character's bytes in UTF-8. */
 function escaped(character: string): string {
   return [...Buffer.from(character)].map((byte) => String.raw`\x${byte.toString(16).padStart(2, "0")}`).join("");
 }
 
 /**
- * The first word of `ExecStart=`.
+ * The program of `ExecStart=`.
  * @param path absolute
- * @throws PodwrightError (environment) for a path that versions of systemd read differently
+ * @throws PodwrightError (environment) for a path that systemd's versions parse differently
  */
 export function unitProgram(path: string): string {
   if (!/["'\\$%]|\p{Cc}/u.test(path)) return unitWord(path);

@@ -4,7 +4,7 @@ import type { EvictOptions } from "./evict.ts";
 import type { GcOptions } from "./gc.ts";
 import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared-options.ts";
 
-/** The commands about what a node does by itself. */
+/** The commands for a node's back-offs, garbage collection and evictions. */
 export function addUpkeepCommands(define: Define<CommandContext>): void {
   addRetry(define);
   addGc(define);

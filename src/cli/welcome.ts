@@ -10,7 +10,7 @@ import { type MachineContext, openMachine } from "./machine-context.ts";
 import { ownFiles } from "./own-files.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** `podwright` alone on a terminal: whether this machine can run pods, and what to type first. */
+/** `podwright` without arguments on a terminal: whether this machine can run pods, and the first command to try. */
 export async function welcome(terminal: Terminal): Promise<ExitCode> {
   const { paint } = terminal;
   const context = openMachine(await openContext(terminal, {}));

@@ -9,8 +9,8 @@ import { EngineGone } from "./engine-client.ts";
 import { readPodJournal, selectPod } from "./journal-source.ts";
 
 /**
- * `podwright why POD`: how it is, in a line; then the last thing that happened to the pod and to each container, its causes,
- * and what comes next.
+ * `podwright why POD`: the pod's state in one line, the last event of the pod and of each container, its causes, and what
+ * comes next.
  */
 export async function whyCommand(
   context: CommandContext,
@@ -33,7 +33,7 @@ export async function whyCommand(
   return ExitCode.done;
 }
 
-/** Names of what happened last and of what comes next, each once. */
+/** The names of the last events and of the next steps, each once. */
 function namesOf({ subjects }: Explanation): string[] {
   return [...new Set(subjects.flatMap(({ last, next }) => [last.what, ...(next === undefined ? [] : [next.what])]))];
 }

@@ -147,7 +147,7 @@ test("doctor tells beforehand what would be different on this node, and changes 
     );
   has(/^ok runtime: .*cri\.sock/u);
   has(/^failed static pods: .*bad\.yaml/u);
-  has(/^ok static pods: 1 manifest is understood/u);
+  has(/^ok static pods: 1 manifest is valid/u);
   has(/^warning plugins: csi\.example\.com-reg\.sock is registered/u);
   has(/^warning plugins: gpu\.sock is registered: device plugins/u);
   assert.equal(found.filter((line) => line.includes("kubelet.sock")).length, 0);
