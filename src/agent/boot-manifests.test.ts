@@ -194,6 +194,28 @@ test("a reload applies everything again, and notifies the service manager of its
   await scene.stop();
 });
 
+test("a directory that cannot be watched is polled, and the log says so once", async () => {
+  const scene = new Scene();
+  const files = scene.files;
+  const watch = files.watch.bind(files);
+  files.watch = () => {
+    throw new Error("no inotify");
+  };
+  await scene.start();
+  await scene.put("web.yaml", manifest("web"));
+  assert.deepEqual(scene.applied, [[]]);
+  await scene.clock.advance(120_000);
+  assert.deepEqual(scene.applied, [[], ["web"]]);
+  assert.deepEqual(scene.logged, [
+    `warn: cannot watch the manifests; polling instead {"directory":"${directory}","periodMs":60000,"error":"no inotify"}`,
+  ]);
+  files.watch = watch;
+  await scene.clock.advance(60_000);
+  await scene.put("db.yaml", manifest("db"));
+  assert.deepEqual(scene.applied.at(-1), ["db", "web"]);
+  await scene.stop();
+});
+
 test("a rejected request is logged and retried", async () => {
   const scene = new Scene();
   scene.refuses = true;

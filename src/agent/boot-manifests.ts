@@ -53,6 +53,8 @@ export class BootManifests {
   /** Pods of removed manifests whose stop was not accepted yet. */
   #gone: readonly string[] = [];
   #reloads = false;
+  #watch: Disposable | undefined;
+  #polls = false;
 
   constructor(deps: BootManifestDependencies, places: Places) {
     this.#deps = deps;
@@ -69,17 +71,11 @@ export class BootManifests {
 
   /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, files, log, serviceManager: manager } = this.#deps;
+    const { clock, log, serviceManager: manager } = this.#deps;
     const directory = this.#directory;
-    let watch: Disposable | undefined;
     while (!signal.aborted) {
       // Before reading the directory, so that no change is missed.
-      watch ??= await watchDirectory(
-        files,
-        directory,
-        () => this.#wait.wake(),
-        () => (watch = undefined),
-      );
+      this.#watch ??= await this.#startWatch();
       const reloads = this.#reloads;
       this.#reloads = false;
       if (reloads) {
@@ -96,7 +92,29 @@ export class BootManifests {
       if (reloads) await tell({ clock, log, manager }, ["READY=1"], signal);
       await this.#wait.for(this.#gone.length > 0 ? retryMs : periodMs, signal);
     }
-    watch?.[Symbol.dispose]();
+    this.#watch?.[Symbol.dispose]();
+  }
+
+  /** Undefined: the directory cannot be watched. */
+  async #startWatch(): Promise<Disposable | undefined> {
+    const { files, log } = this.#deps;
+    const directory = this.#directory;
+    try {
+      await files.makeDirectory(directory, 0o755);
+      const watch = files.watch(
+        directory,
+        () => this.#wait.wake(),
+        () => (this.#watch = undefined),
+      );
+      this.#polls = false;
+      return watch;
+    } catch (error) {
+      if (!this.#polls) {
+        log.warn("cannot watch the manifests; polling instead", { directory, periodMs, error: errorMessage(error) });
+      }
+      this.#polls = true;
+      return undefined;
+    }
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -156,18 +174,4 @@ export class BootManifests {
 
 function nameOf({ namespace, name }: AppliedPod): string {
   return `${namespace}/${name}`;
-}
-
-async function watchDirectory(
-  files: Files,
-  directory: string,
-  onChange: () => void,
-  onEnd: () => void,
-): Promise<Disposable | undefined> {
-  try {
-    await files.makeDirectory(directory, 0o755);
-    return files.watch(directory, onChange, onEnd);
-  } catch {
-    return undefined;
-  }
 }

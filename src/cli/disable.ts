@@ -36,7 +36,7 @@ export async function disableCommand(
   using interrupts = new Interrupts(process, terminal.closed);
   const signal = interrupts.first;
   const present = await manifestNames(files, places.manifests);
-  const names = operands.length === 0 ? present : operands.map((operand) => basename(operand));
+  const names = operands.length === 0 ? present : [...new Set(operands.map((operand) => basename(operand)))];
   const unknown = names.find((name) => !present.includes(name));
   const isUnfinished = names.length === 0 && (await hasUnit(files, places, engineService));
   if (unknown !== undefined || (names.length === 0 && !isUnfinished)) {
@@ -58,7 +58,7 @@ export async function disableCommand(
   for (const name of names) await files.remove(pathOf(name));
   if (found !== "none") await stopPods(context, ending, signal);
   if (found === "started") await shutDown(context);
-  const isLast = names.length === present.length;
+  const isLast = (await manifestNames(files, places.manifests)).length === 0;
   if (isLast) await removeUnit(context, places, engineService);
   const others = isLast ? "; no manifest is left, and the service is removed" : "";
   terminal.print(`disabled: ${plural(names.length, "manifest")}${others}`);

@@ -223,7 +223,7 @@ test("a pod whose manifest has become invalid ends with it, and the error is tol
 });
 
 test("disabling stops the pods of a manifest, and with the last one the service goes without a trace", async () => {
-  assert.equal(await disableCommand(context, ["db.yaml"], places), 0, printed);
+  assert.equal(await disableCommand(context, ["db.yaml", join(places.manifests, "db.yaml")], places), 0, printed);
   assert.deepEqual(
     (await views()).map(({ name }) => name),
     ["web"],
