@@ -150,7 +150,12 @@ const rows: readonly Row[] = [
   { shows: "stop --json", line: "stop --json gone", out: /^\{\n {2}"stopped": \[/ },
   { shows: "enable --kubelet", line: "enable --kubelet @/none.yaml", exitCode: 2, error: /none\.yaml/ },
   { shows: "enable --kubelet", line: "enable", exitCode: 2, error: /give either manifests or --kubelet CONFIG/ },
-  { shows: "disable --kubelet", line: "disable --kubelet web.yaml", exitCode: 2, error: /give either names of manifests/ },
+  {
+    shows: "disable --kubelet",
+    line: "disable --kubelet web.yaml",
+    exitCode: 2,
+    error: /give either names of manifests/,
+  },
   { shows: "join --from-kubeadm", line: "join", exitCode: 2, error: /podwright join needs --from-kubeadm/ },
   { shows: "join --dry-run", line: "join --dry-run", exitCode: 2, error: /podwright join needs --from-kubeadm/ },
   { shows: "doctor --kubelet", line: "doctor --kubelet" },
