@@ -50,13 +50,14 @@ export async function disableCommand(
   }
   const pathOf = (name: string): string => join(places.manifests, name);
   const removed = await loadInput(context, names.map(pathOf), signal);
-  const kept = await loadInput(context, present.filter((name) => !names.includes(name)).map(pathOf), signal);
+  const keptNames = present.filter((name) => !names.includes(name));
+  const kept = await loadInput(context, keptNames.map(pathOf), signal);
   for (const error of removed.errors) printWarning(terminal, error);
   const ending = endingPods(removed, kept, await rememberedPods(context));
   // Before anything is changed: without an engine the pods would keep running.
   const found = await engineForStop(context, signal);
   for (const name of names) await files.remove(pathOf(name));
-  if (found !== "none") await stopPods(context, ending, signal);
+  if (found !== "none") await stopPods(context, ending, keptNames.length === 0, signal);
   if (found === "started") await shutDown(context);
   const isLast = (await manifestNames(files, places.manifests)).length === 0;
   if (isLast) await removeUnit(context, places, engineService);
@@ -110,14 +111,21 @@ async function shutDown({ engine }: MachineContext): Promise<void> {
   });
 }
 
-async function stopPods(context: MachineContext, ending: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+/** @param isLast whether the service is removed afterwards: then nothing would complete stops that are in progress */
+async function stopPods(
+  context: MachineContext,
+  ending: ReadonlySet<string>,
+  isLast: boolean,
+  signal: AbortSignal,
+): Promise<void> {
   const session = new EngineSession(context, {}, signal);
   const views = await withDeadline(context.clock, "the engine to know all pods", listLimitMs, signal, (deadline) => {
     return allPods(context, session, deadline);
   });
-  const pods: readonly PodRef[] = views.filter(({ namespace, name }) => ending.has(objectKey({ namespace, name })));
+  const pods: readonly PodRef[] = views.filter((view) => ending.has(objectKey(view)));
+  const stopping: readonly PodRef[] = isLast ? views.filter(({ state }) => state !== "syncing") : [];
   await requestStop(context, session, pods, { graceSeconds: undefined, signal });
-  await waitUntilGone(context, session, pods, { quiet: false, signal });
+  await waitUntilGone(context, session, [...new Set([...pods, ...stopping])], { quiet: false, signal });
 }
 
 /** All pods; waits until a new engine has listed those of earlier runs. */

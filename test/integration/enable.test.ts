@@ -246,3 +246,19 @@ test("disabling stops the pods of a manifest, and with the last one the service 
     [],
   );
 });
+
+test("a disable that was interrupted is completed by the next one, which waits for stops in progress", async () => {
+  const slow = manifest("slow").replace("trap 'exit 0' TERM", "trap '' TERM").replace("Seconds: 1", "Seconds: 4");
+  assert.equal(await enableCommand(context, [await file("slow.yaml", slow)], places), 0, printed);
+  await running("slow");
+  // As an interrupted disable leaves it.
+  await rm(join(places.manifests, "slow.yaml"));
+  await until("slow is stopping", async () => (await views()).some(({ state }) => state === "terminating"));
+  assert.equal(await disableCommand(context, [], places), 0, printed);
+  assert.match(
+    printed,
+    /slow is stopped .*\ndisabled: 0 manifests; no manifest is left, and the service is removed\n$/u,
+  );
+  assert.deepEqual(await readdir(places.units), []);
+  assert.deepEqual(await processesOf(context.layout), []);
+});
