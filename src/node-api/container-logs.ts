@@ -41,8 +41,8 @@ export async function containerLogs(
   const range: TextRange = { tailLines, stream, timestamps, include };
   const ended = endOf(deps, target, pod.pod.metadata.uid);
   const text = options.follow
-    ? followLogText(deps.store, deps.clock, path, { ...range, ended, signal })
-    : readLogText(deps.store, path, range);
+    ? ignoringRemoval(followLogText(deps.store, deps.clock, path, { ...range, ended, signal }))
+    : await begun(readLogText(deps.store, path, range), path);
   return {
     status: 200,
     contentType: "text/plain",
@@ -106,15 +106,49 @@ function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: PodUid)
 
 async function* limited(text: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {
   let left = limitBytes ?? Number.POSITIVE_INFINITY;
-  try {
-    for await (const read of text) {
-      const piece = read.subarray(0, left);
-      left -= piece.length;
-      if (piece.length > 0) yield piece;
-      if (left <= 0) return;
-    }
-  } catch (error) {
-    // Removed with its container between stat and read.
-    if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
+  for await (const read of text) {
+    const piece = read.subarray(0, left);
+    left -= piece.length;
+    if (piece.length > 0) yield piece;
+    if (left <= 0) return;
   }
+}
+
+/** A followed log may be removed with its pod. */
+async function* ignoringRemoval(text: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* text;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}
+
+/**
+ * The text, once its first piece is read: no error status is possible afterwards, only a broken connection.
+ * @throws ApiError 400 with upstream's message for a log that is missing, or was removed meanwhile
+ */
+async function begun(text: AsyncGenerator<Uint8Array>, path: string): Promise<AsyncIterable<Uint8Array>> {
+  let first: IteratorResult<Uint8Array> | undefined;
+  try {
+    first = await text.next();
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    const missing = `lstat ${path}: no such file or directory`;
+    const message = `failed to try resolving symlinks in path ${JSON.stringify(path)}: ${missing}\n`;
+    throw new ApiError(400, message, { cause: error });
+  }
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        const result = first ?? (await text.next());
+        first = undefined;
+        return result;
+      },
+      return: async () => await text.return(undefined),
+    }),
+  };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof FileError && error.code === "ENOENT";
 }
