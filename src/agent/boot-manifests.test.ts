@@ -47,6 +47,10 @@ class Scene {
       pods,
     }: ApplyRequest): ReturnType<ConstructorParameters<typeof BootManifests>[0]["localApi"]["apply"]> => {
       if (this.refuses) throw new PodwrightError(ExitCode.badInput, "another node");
+      if (pods.some(({ metadata }) => metadata.name === "elsewhere")) {
+        const problem = { object: "Pod default/elsewhere", path: ["spec", "nodeName"], detail: "is another node" };
+        throw new PodwrightError(ExitCode.badInput, "rejected", { problems: [problem] });
+      }
       const names = pods.map(({ metadata: { name = "" } }) => name);
       this.applied.push(names);
       return names.map((name) => ({ ...podView({ name }), change: "unchanged" }));
@@ -213,6 +217,22 @@ test("a directory that cannot be watched is polled, and the log says so once", a
   await scene.clock.advance(60_000);
   await scene.put("db.yaml", manifest("db"));
   assert.deepEqual(scene.applied.at(-1), ["db", "web"]);
+  await scene.stop();
+});
+
+test("a pod that the engine rejects is reported with its file and line, stops no pod, and delays no other", async () => {
+  const scene = new Scene();
+  await scene.put("web.yaml", manifest("web"));
+  await scene.put("gone.yaml", manifest("gone"));
+  await scene.start();
+  await scene.put("elsewhere.yaml", manifest("elsewhere").replace("spec: {", "spec: { nodeName: other,"));
+  await scene.put("db.yaml", manifest("db"));
+  assert.deepEqual(scene.applied.at(-1), ["db", "gone", "web"]);
+  assert.match(scene.rejected.at(-1) ?? "", /elsewhere\.yaml:5:\d+: spec\.nodeName: is another node$/u);
+  await scene.remove("gone.yaml");
+  assert.deepEqual(scene.stopped, []);
+  await scene.remove("elsewhere.yaml");
+  assert.deepEqual(scene.stopped, ["default/gone"]);
   await scene.stop();
 });
 

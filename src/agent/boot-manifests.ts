@@ -8,7 +8,9 @@ import type { Logger } from "../ports/log.ts";
 import type { Network } from "../ports/network.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 import type { AppliedPod, ApplyRequest, LocalApi } from "../server/local-api.ts";
-import { loadManifests, manifestNames } from "../sources/load.ts";
+import { type LoadedManifests, loadManifests, manifestNames } from "../sources/load.ts";
+import { locatedProblems } from "../sources/located-problems.ts";
+import { objectName } from "../sources/prepare.ts";
 import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
@@ -118,22 +120,45 @@ export class BootManifests {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const seen = await this.#read(signal);
-    if (!isDeepStrictEqual(seen, this.#last)) await this.#apply(seen);
+    const { seen, origins } = await this.#read(signal);
+    if (!isDeepStrictEqual(seen, this.#last)) await this.#apply(seen, origins);
     await this.#stopGone();
   }
 
-  async #apply(seen: Seen): Promise<void> {
-    const { journal, localApi, log } = this.#deps;
-    for (const message of seen.problems) {
+  async #apply(seen: Seen, origins: LoadedManifests["origins"]): Promise<void> {
+    this.#report(seen.problems);
+    const { names, problems } = await this.#applyValid(seen.request, origins);
+    this.#report(problems);
+    const before = await this.#memory.read();
+    await this.#memory.write([...new Set([...names, ...before])]);
+    const areAllValid = seen.problems.length + problems.length === 0;
+    this.#gone = areAllValid ? before.filter((name) => !names.includes(name)) : [];
+    this.#last = seen;
+  }
+
+  #report(problems: readonly string[]): void {
+    const { journal, log } = this.#deps;
+    for (const message of problems) {
       journal.record({ kind: "input", what: "ManifestRejected", message });
       log.error("manifest rejected", { problem: message });
     }
-    const names = (await localApi.apply(seen.request)).map(nameOf);
-    const before = await this.#memory.read();
-    await this.#memory.write([...new Set([...names, ...before])]);
-    this.#gone = seen.problems.length === 0 ? before.filter((name) => !names.includes(name)) : [];
-    this.#last = seen;
+  }
+
+  /** Applies the objects without those that the engine rejects. */
+  async #applyValid(
+    request: ApplyRequest,
+    origins: LoadedManifests["origins"],
+  ): Promise<{ readonly names: readonly string[]; readonly problems: readonly string[] }> {
+    try {
+      return { names: (await this.#deps.localApi.apply(request)).map(nameOf), problems: [] };
+    } catch (error) {
+      if (!(error instanceof PodwrightError)) throw error;
+      const rejected = new Set(error.problems.map(({ object }) => object));
+      const valid = without(request, rejected);
+      if (isDeepStrictEqual(valid, request)) throw error;
+      const { names, problems } = await this.#applyValid(valid, origins);
+      return { names, problems: [...locatedProblems(error.problems, origins), ...problems] };
+    }
   }
 
   async #stopGone(): Promise<void> {
@@ -145,12 +170,15 @@ export class BootManifests {
     await this.#memory.write((await this.#memory.read()).filter((name) => !stopped.includes(name)));
   }
 
-  async #read(signal: AbortSignal): Promise<Seen> {
+  async #read(signal: AbortSignal): Promise<{ readonly seen: Seen; readonly origins: LoadedManifests["origins"] }> {
     const directory = this.#directory;
     const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
     const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: undefined };
-    const { pods, configMaps, secrets, errors } = await loadManifests(paths, deps, signal);
-    return { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) };
+    const { pods, configMaps, secrets, errors, origins } = await loadManifests(paths, deps, signal);
+    return {
+      seen: { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) },
+      origins,
+    };
   }
 
   /** @returns false when the stop must be retried */
@@ -174,4 +202,12 @@ export class BootManifests {
 
 function nameOf({ namespace, name }: AppliedPod): string {
   return `${namespace}/${name}`;
+}
+
+function without(request: ApplyRequest, rejected: ReadonlySet<string>): ApplyRequest {
+  return {
+    pods: request.pods.filter((pod) => !rejected.has(objectName({ ...pod, kind: "Pod" }))),
+    configMaps: request.configMaps.filter((object) => !rejected.has(objectName({ ...object, kind: "ConfigMap" }))),
+    secrets: request.secrets.filter((object) => !rejected.has(objectName({ ...object, kind: "Secret" }))),
+  };
 }

@@ -6,8 +6,7 @@ import type { PodRef } from "../journal/entry.ts";
 import { manifestNames } from "../sources/load.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import type { PodView } from "../server/local-api.ts";
-import { EngineGone } from "./engine-client.ts";
-import { ensureEngine, findEngine } from "./engine-process.ts";
+import { endEngine, ensureEngine, findEngine } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";
 import { printWarning } from "./error-output.ts";
 import { plural } from "./format.ts";
@@ -58,7 +57,7 @@ export async function disableCommand(
   const found = await engineForStop(context, signal);
   for (const name of names) await files.remove(pathOf(name));
   if (found !== "none") await stopPods(context, ending, keptNames.length === 0, signal);
-  if (found === "started") await shutDown(context);
+  if (found === "started") await endEngine(context);
   const isLast = (await manifestNames(files, places.manifests)).length === 0;
   if (isLast) await removeUnit(context, places, engineService);
   const others = isLast ? "; no manifest is left, and the service is removed" : "";
@@ -101,14 +100,6 @@ async function engineForStop(context: MachineContext, signal: AbortSignal): Prom
   if (left.length === 0) return "none";
   await ensureEngine(context, {}, signal);
   return "started";
-}
-
-/** Ends the engine that this command started; other pods keep running. */
-async function shutDown({ engine }: MachineContext): Promise<void> {
-  await engine.shutdown("keep").catch((error: unknown) => {
-    // It may have ended by itself: an engine without pods does.
-    if (!(error instanceof EngineGone)) throw error;
-  });
 }
 
 /** @param isLast whether the service is removed afterwards: then nothing would complete stops that are in progress */

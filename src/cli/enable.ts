@@ -5,7 +5,7 @@ import type { ApplyRequest } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { maxManifestBytes } from "../sources/decode.ts";
 import { isManifestName, manifestNames } from "../sources/load.ts";
-import { enginePids, findEngine, searchPath } from "./engine-process.ts";
+import { endEngine, enginePids, findEngine, searchPath } from "./engine-process.ts";
 import { printError, printWarning } from "./error-output.ts";
 import { Interrupts } from "./interrupts.ts";
 import type { MachineContext } from "./machine-context.ts";
@@ -89,7 +89,7 @@ async function typeOf({ files }: Pick<MachineContext, "files">, path: string): P
 }
 
 async function startService(context: MachineContext, signal: AbortSignal): Promise<void> {
-  const { processes, engine } = context;
+  const { processes } = context;
   await systemctl(processes, ["enable", "--quiet", engineService]);
   if (await isActive(processes, engineService)) {
     await systemctl(processes, ["reload", engineService]);
@@ -101,7 +101,7 @@ async function startService(context: MachineContext, signal: AbortSignal): Promi
   if (running !== undefined) {
     await systemctl(processes, ["start", "--no-block", engineService]);
     await untilEngineBeside(context, running.pid, signal);
-    await engine.shutdown("keep");
+    await endEngine(context);
   }
   await systemctl(processes, ["start", engineService]);
 }

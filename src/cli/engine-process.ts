@@ -42,6 +42,14 @@ export async function findEngine(context: Pick<MachineContext, "engine" | "clock
   }
 }
 
+/** Ends the engine; its pods keep running. */
+export async function endEngine({ engine }: Pick<MachineContext, "engine">): Promise<void> {
+  await engine.shutdown("keep").catch((error: unknown) => {
+    // It may have ended by itself: an engine without pods does.
+    if (!(error instanceof EngineGone)) throw error;
+  });
+}
+
 /**
  * Ensures that an engine runs for the state directory: checks the machine, starts the engine in its own session and
  * waits for its first response. Rejects with PodwrightError: environment when the machine is unsuitable, failed with

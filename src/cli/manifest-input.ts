@@ -1,7 +1,8 @@
 import { PodwrightError } from "../base/errors.ts";
 import type { ApplyRequest } from "../server/local-api.ts";
 import { loadManifests } from "../sources/load.ts";
-import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
+import { locatedProblems } from "../sources/located-problems.ts";
+import type { ManifestError, Origin } from "../yaml/manifest-error.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 export interface LoadedInput {
@@ -29,10 +30,7 @@ export async function loadInput(
 /** The engine's error with the files and lines of its objects. */
 export function located(error: unknown, origins: LoadedInput["origins"]): unknown {
   if (!(error instanceof PodwrightError) || error.problems.length === 0) return error;
-  const lines = error.problems.map(({ object, path, detail }) => {
-    const origin = origins.get(object) ?? { file: object, locate: () => undefined };
-    return ManifestError.at(origin, path, detail).message;
-  });
+  const lines = locatedProblems(error.problems, origins);
   const { remedy } = error;
   return new PodwrightError(error.exitCode, lines.join("\n"), {
     cause: error,
