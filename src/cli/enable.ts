@@ -1,5 +1,6 @@
 import { basename, join, resolve } from "node:path/posix";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { FileError } from "../ports/files.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { ApplyRequest } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
@@ -68,7 +69,9 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
       });
     }
     const path = resolve(process.cwd(), operand);
-    if ((await typeOf({ files }, path)) === "directory") {
+    const type = await typeOf({ files }, path);
+    if (type === undefined) throw new PodwrightError(ExitCode.badInput, `${operand} does not exist`);
+    if (type === "directory") {
       for (const name of await manifestNames(files, path)) add(join(path, name));
     } else if (isManifestName(basename(path))) {
       add(path);
@@ -80,11 +83,13 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
   throw new PodwrightError(ExitCode.badInput, `no manifest in ${operands.join(", ")}`);
 }
 
+/** Undefined: the file does not exist, or is a dangling link. */
 async function typeOf({ files }: Pick<MachineContext, "files">, path: string): Promise<string | undefined> {
   try {
     return (await files.stat(await files.realPath(path)))?.type;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof FileError && ["ENOENT", "ENOTDIR"].includes(error.code)) return undefined;
+    throw new PodwrightError(ExitCode.badInput, errorMessage(error), { cause: error });
   }
 }
 

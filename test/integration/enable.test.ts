@@ -118,6 +118,9 @@ test("an invalid manifest, and what can't be there at boot, change nothing", asy
   const bad = await file("bad.yaml", manifest("web").replace("image:", "imag:"));
   assert.equal(await enableCommand(context, [bad], places), 2);
   assert.match(printed, /bad\.yaml:\d+/u);
+  for (const missing of ["missing.yaml", "missing", "bad.yaml/below"]) {
+    await assert.rejects(enableCommand(context, [join(directory, missing)], places), / does not exist$/u);
+  }
   await assert.rejects(enableCommand(context, ["-"], places), /- is not a file/u);
   await assert.rejects(enableCommand(context, ["https://example.com/a.yaml"], places), /is not a file/u);
   await assert.rejects(
