@@ -8,7 +8,7 @@ import { ActiveDeadline, ageMs } from "./active-deadline.ts";
 const wallMs = 1_700_000_000_000;
 const madeAgo = (seconds: number): bigint => BigInt(wallMs - seconds * 1000) * 1_000_000n;
 
-test("the deadline counts from the first sight of a new pod, and a later limit is another deadline", () => {
+test("the deadline counts from a new pod's first observation, and a changed limit changes it", () => {
   const deadline = new ActiveDeadline(new SimClock(wallMs).incarnation());
   const nothing = testStatus([]);
   assert.equal(deadline.endsAt(testPod(), nothing), undefined);
@@ -16,7 +16,7 @@ test("the deadline counts from the first sight of a new pod, and a later limit i
   assert.equal(deadline.endsAt(testPod({ activeDeadlineSeconds: 7 }), nothing), 7000);
 });
 
-test("a pod from an earlier life is as old as the oldest that the runtime has of it", () => {
+test("a pod from an earlier run is as old as its oldest sandbox or container in the runtime", () => {
   const clock = new SimClock(wallMs).incarnation();
   const status = testStatus(
     [testSandbox({ createdAt: madeAgo(20) }), testSandbox({ createdAt: madeAgo(60), ready: false })],
@@ -27,7 +27,7 @@ test("a pod from an earlier life is as old as the oldest that the runtime has of
   assert.equal(deadline.endsAt(testPod({ activeDeadlineSeconds: 100 }), status), 40_000);
 });
 
-test("a pod is as old as an earlier life knew it to be", async () => {
+test("a pod keeps its age from an earlier run", async () => {
   const world = new SimClock(wallMs);
   const first = new ActiveDeadline(world.incarnation());
   assert.equal(first.startedAt, undefined);
@@ -46,7 +46,7 @@ test("a pod is as old as an earlier life knew it to be", async () => {
   assert.equal(second.startedAt, wallMs);
 });
 
-test("a pod that had ended when it was first seen again stays as it ended, however long ago its time was up", () => {
+test("a pod that had ended at its first observation keeps its result, however long its deadline has passed", () => {
   const status = (exitCode: number) =>
     testStatus(
       [testSandbox({ createdAt: madeAgo(60) })],
@@ -58,7 +58,7 @@ test("a pod that had ended when it was first seen again stays as it ended, howev
   assert.equal(new ActiveDeadline(clock()).endsAt(testPod(limited), status(1)), -10_000);
 });
 
-test("what is made later, or seems to be after a jump of the clock, moves nothing", async () => {
+test("later sandboxes and containers, and clock jumps, do not move the deadline", async () => {
   const world = new SimClock(wallMs);
   const deadline = new ActiveDeadline(world.incarnation());
   const pod = testPod({ activeDeadlineSeconds: 100 });

@@ -109,7 +109,7 @@ class World {
 }
 
 describe("a pod that has room only when another has stopped", () => {
-  test("judges a pod by what an earlier life granted it, not by the resize that its manifest asks for", () => {
+  test("judges a pod by its allocation of an earlier run, not by its manifest's resize", () => {
     const world = new World();
     world.granted.set("a", asking("a", "1"));
     world.run(asking("a", "3"));
@@ -117,7 +117,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.refused, []);
   });
 
-  test("waits for one that runs and was not named yet: it keeps what it has once it is, or leaves it", () => {
+  test("waits for a running pod that no source has reported yet, until it is reported or stopped", () => {
     for (const isNamed of [true, false]) {
       const world = new World();
       world.unclaimed = [asking("runs", "2")];
@@ -131,7 +131,7 @@ describe("a pod that has room only when another has stopped", () => {
     }
   });
 
-  test("judges a pod that comes back under its UID by its manifest, not by what its predecessor has until it is gone", () => {
+  test("judges a pod that returns with its UID by its manifest, not by its predecessor's allocation", () => {
     const world = new World().run(asking("a", "500m"), asking("b", "500m"));
     world.granted.set("a", asking("a", "500m"));
     world.stop("a");
@@ -142,7 +142,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.refused, ["a: OutOfcpu", "c: OutOfcpu"]);
   });
 
-  test("waits for that, told once, and whoever comes later finds its part taken", () => {
+  test("waits for that, reported once, and later pods find its share taken", () => {
     const world = new World().run(asking("a", "1500m"));
     world.stop("a");
     world.run(asking("b", "1"), asking("c", "1500m"), asking("d", "100m"));
@@ -157,7 +157,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.names, ["b", "d"]);
   });
 
-  test("may change, or be wanted no longer, while it waits", () => {
+  test("may change or be removed while it waits", () => {
     const world = new World().run(asking("a", "2"));
     world.stop("a");
     world.run(asking("b", "1"), asking("c", "1"));
@@ -169,7 +169,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.workers.get("b")?.pod.spec.containers[0]?.resources?.requests, { cpu: "500m" });
   });
 
-  test("counts as one that waits until it has its part, so that no resize takes that", () => {
+  test("counts as waiting until it has its share, so that no resize takes that", () => {
     const world = new World().run(asking("a", "2"));
     world.stop("a");
     world.run(asking("b", "1"), asking("c", "1"));
@@ -178,7 +178,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.queue.pods, []);
   });
 
-  test("that is deleted at the API server is passed on to be let go", () => {
+  test("that is deleted at the API server is passed on to be removed", () => {
     const world = new World().run(asking("a", "2"));
     world.stop("a");
     world.run(asking("b", "1"));
@@ -188,7 +188,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.names, [], "it does not come to life later");
   });
 
-  test("of its own name goes on: workers keep that order", () => {
+  test("with its own name is passed on: workers keep their order", () => {
     const world = new World().run(asking("a", "2"));
     world.stop("a");
     world.run(asking("a", "2", { uid: "a2" }));
@@ -196,7 +196,7 @@ describe("a pod that has room only when another has stopped", () => {
   });
 });
 
-test("for a critical pod others are stopped, with their own grace and its name, and it comes when they are gone", () => {
+test("for a critical pod others are preempted with their own grace period, and it is admitted when they are gone", () => {
   const world = new World().run(asking("a", "1"), asking("b", "1"));
   world.run(asking("critical", "500m", {}, 2_000_000_000));
   assert.deepEqual(world.names, ["a", "b"]);
@@ -211,7 +211,7 @@ test("for a critical pod others are stopped, with their own grace and its name, 
   assert.ok(world.names.includes("critical"));
 });
 
-test("a critical pod takes the room that others wait for: none of these is told to make room, and they wait on", () => {
+test("a critical pod takes the room that others wait for: none of these is preempted, and they keep waiting", () => {
   const world = new World().run(asking("a", "1"), asking("b", "1"));
   world.stop("a");
   world.run(asking("waits", "800m"), asking("low", "200m", {}, 2_000_000_000), asking("c", "100m"));
@@ -228,7 +228,7 @@ test("a critical pod takes the room that others wait for: none of these is told 
   assert.deepEqual(world.names, ["high", "low"]);
 });
 
-test("a pod is not refused for labels of the node before these were asked for once more", async () => {
+test("a pod is rejected for node labels only after they were read again", async () => {
   const world = new World();
   const selecting = (name: string, zone: string): Pod =>
     podWith({ containers: [{ name: "c" }], nodeSelector: { zone } }, { name, uid: name });

@@ -64,13 +64,13 @@ function asking(name: string, requests: Readonly<Record<string, string>>, spec: 
 const critical = { priority: 2_000_000_000 };
 
 for (const [name, wanted, taken, refused] of rows) {
-  test(`a pod that wants ${name} is ${refused ? "refused" : "admitted"}`, () => {
+  test(`a pod that requests ${name} is ${refused ? "rejected" : "admitted"}`, () => {
     const admission = decide(podOn(wanted), { staying: [podOn(taken, "holder")] });
     assert.equal(refusal(admission)?.split(":")[0], refused ? "NodePorts" : undefined);
   });
 }
 
-test("a rejection names the port and who has it", () => {
+test("a rejection names the port and its owner", () => {
   assert.equal(
     refusal(decide(podOn({ hostPort: 80 }), { staying: [podOn({ hostPort: 80 }, "holder")] })),
     "NodePorts: Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports " +
@@ -78,7 +78,7 @@ test("a rejection names the port and who has it", () => {
   );
 });
 
-test("ports of sidecars count as well, those of init containers that end do not", () => {
+test("ports of sidecars count, those of other init containers do not", () => {
   const init: Container = { name: "i", ports: [{ containerPort: 80, hostPort: 80 }] };
   const holder = (container: Container): Pod =>
     podWith({ containers: [{ name: "c" }], initContainers: [container] }, { name: "holder" });
@@ -87,7 +87,7 @@ test("ports of sidecars count as well, those of init containers that end do not"
   assert.equal(beside(init).kind, "admit");
 });
 
-test("a pod that asks for more huge pages than other pods leave is refused, of whatever size the machine has none", () => {
+test("a pod that requests more huge pages than are left, or of a missing size, is rejected", () => {
   const allocatable = { "hugepages-2Mi": "8Mi" };
   const pages = (amount: string, size = "2Mi"): Pod => asking("p", { [`hugepages-${size}`]: amount });
   assert.equal(decide(pages("8Mi"), { allocatable }).kind, "admit");
@@ -99,7 +99,7 @@ test("a pod that asks for more huge pages than other pods leave is refused, of w
   assert.match(refusal(decide(pages("1Gi", "1Gi"), { allocatable })) ?? "", /^OutOfhugepages-1Gi/);
 });
 
-test("a pod for which too little of something is left is refused with the figures", () => {
+test("a pod without enough resources is rejected with the figures", () => {
   const allocatable = { cpu: "2", memory: "1Gi", pods: "2", "ephemeral-storage": "10Gi", "example.org/gpu": "1" };
   const holder = asking("h", { cpu: "1500m", memory: "512Mi", "ephemeral-storage": "8Gi", "example.org/gpu": "1" });
   const cases: readonly (readonly [Readonly<Record<string, string>>, string | undefined])[] = [
@@ -135,7 +135,7 @@ test("a pod for which too little of something is left is refused with the figure
   );
 });
 
-test("extended resources are those that the Node at the API server has; of others nobody knows here", () => {
+test("only extended resources of the API server's Node count", () => {
   const devices = { ...place, extended: { "example.org/gpu": "2", "example.org/gone": "0" } };
   const gpu = (count: string): Pod => asking("p", { "example.org/gpu": count });
   assert.equal(decide(gpu("2"), { place: devices }).kind, "admit");
@@ -150,7 +150,7 @@ test("extended resources are those that the Node at the API server has; of other
   assert.equal(decide(asking("p", { "example.org/licence": "1" }), { place: devices }).kind, "admit");
 });
 
-test("a node under pressure takes in no pod; for want of memory none that asked for none; critical ones always", () => {
+test("a node under pressure rejects pods; under memory pressure only best-effort ones; never critical ones", () => {
   const burstable = asking("b", { memory: "1Mi" });
   const bestEffort = asking("e", {});
   const tolerant = (key: string): Pod => asking("t", {}, { tolerations: [{ key, operator: "Exists" }] });
@@ -173,7 +173,7 @@ test("a node under pressure takes in no pod; for want of memory none that asked 
   }
 });
 
-test("a pod of another node is refused: by labels, by name, by what nobody may stand", () => {
+test("a pod for another node is rejected: by labels, by name, by taints", () => {
   const affinity = (...expressions: readonly NodeSelectorRequirement[]): Partial<Pod["spec"]> => {
     const nodeSelectorTerms = [{ matchExpressions: [...expressions] }];
     return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } } };
@@ -213,7 +213,7 @@ test("a pod of another node is refused: by labels, by name, by what nobody may s
   assert.equal(decide(pod, { place: tainted }).kind, "admit", "static pods stand every taint");
 });
 
-test("reasons come in upstream's order: the system, then resources, places and ports, profiles, what is not done", () => {
+test("reasons are in upstream's order: the system, then resources, pods and ports, profiles, unsupported features", () => {
   const profile = { securityContext: { appArmorProfile: { type: "RuntimeDefault" } } };
   const all = { ...profile, os: { name: "windows" }, nodeSelector: { zone: "b" } };
   const given: Case = { allocatable: { cpu: "1" }, place, unsupported: "spec.volumes.0.nfs: not supported" };
@@ -225,7 +225,7 @@ test("reasons come in upstream's order: the system, then resources, places and p
   assert.equal(reasonOf(asking("p", { cpu: "1" })), "PodFeatureUnsupported");
 });
 
-test("what is being freed is waited for, and who never fits is refused at once", () => {
+test("a pod waits for resources that are being released, and one that never fits is rejected at once", () => {
   const allocatable = { cpu: "2" };
   const going = asking("going", { cpu: "1500m" });
   const admission = decide(asking("p", { cpu: "1" }), { allocatable, ending: [going] });
@@ -243,7 +243,7 @@ test("what is being freed is waited for, and who never fits is refused at once",
   assert.equal(decide(port, { ending: [podOn({ hostPort: 80 }, "holder")] }).kind, "wait");
 });
 
-test("for a critical pod others make room, if it lacks nothing else", () => {
+test("for a critical pod others are preempted, if it lacks nothing else", () => {
   const allocatable = { cpu: "2" };
   const staying = [asking("a", { cpu: "1" }), asking("b", { cpu: "500m" })];
   const admission = decide(asking("p", { cpu: "1" }, critical), { allocatable, staying });

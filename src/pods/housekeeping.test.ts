@@ -88,7 +88,7 @@ class Fixture {
 }
 
 describe("housekeeping", () => {
-  test("ends what nobody wants once every source has spoken, and knows all when it has", async () => {
+  test("ends orphans once every source has reported, and knows all pods then", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.see(running("a"));
@@ -101,7 +101,7 @@ describe("housekeeping", () => {
     assert.deepEqual(fixture.journal.messages("PodsTakenUp").length, 1);
   });
 
-  test("does not know all before each pod that was listed was looked at, and removes nothing of those", async () => {
+  test("does not know all pods before each listed one was inspected, and removes nothing of those", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.passed.add(undefined);
@@ -113,7 +113,7 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["end a", "nobody is unclaimed"]);
   });
 
-  test("a static pod whose source has spoken is ended while another source is silent", async () => {
+  test("a static orphan is ended once its source has reported, while another source is silent", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.see(running("a", "file"));
@@ -122,7 +122,7 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["end a"]);
   });
 
-  test("a pod that was removed is not taken up again by what was seen before, but by what is seen since", async () => {
+  test("a removed pod is not picked up again by earlier observations, but by later ones", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.passed.add(undefined);
@@ -133,7 +133,7 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["end a"], "something of it was made late");
   });
 
-  test("a pod of somebody else is left alone", async () => {
+  test("foreign pods are left alone", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.passed.add(undefined);

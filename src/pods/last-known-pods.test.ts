@@ -38,7 +38,7 @@ async function world() {
   return { files, checkpoint, keep, known };
 }
 
-test("pods of the API server that run are known as they were last, others are not", async () => {
+test("running pods of the API server keep their last known specs, others do not", async () => {
   const { checkpoint, keep, known } = await world();
   await keep(apiPod("a"));
   await keep(apiPod("static", "one", "file"));
@@ -47,7 +47,7 @@ test("pods of the API server that run are known as they were last, others are no
   assert.deepEqual(await known("a", "static", "unknown", "", "../a", "a"), ["a two"]);
 });
 
-test("a pod that was being stopped is not wanted any more, whatever for", async () => {
+test("a pod that was being stopped is no longer desired, for whatever reason", async () => {
   const { files, checkpoint, keep, known } = await world();
   await keep(apiPod("stopping"));
   await checkpoint("stopping").stopping(undefined, undefined);
@@ -57,7 +57,7 @@ test("a pod that was being stopped is not wanted any more, whatever for", async 
   assert.deepEqual(await known("stopping", "deleted", "unreadable"), []);
 });
 
-test("a pod is kept for root alone, and only once it has a place on the node", async () => {
+test("a pod is stored for root only, and only once it is admitted", async () => {
   const { files, checkpoint, keep, known } = await world();
   await checkpoint("new").save(apiPod("new"));
   assert.deepEqual(await known("new"), []);
@@ -65,7 +65,7 @@ test("a pod is kept for root alone, and only once it has a place on the node", a
   assert.equal((await files.stat("/kubelet/pods/a/podwright-pod.json"))?.mode, 0o600);
 });
 
-test("a pod that is deleted or gone while the runtime can't be listed is not wanted any more by the next life", async () => {
+test("a pod deleted or removed while the runtime cannot be listed is no longer desired in the next run", async () => {
   for (const isGone of [false, true]) {
     const { node: sim, clock, faults, world: runtime } = new Scene();
     const metadata = {

@@ -4,7 +4,7 @@ import { podOf, runs, Scene } from "../../test/support/sim-scene.ts";
 
 const pods = "/var/lib/kubelet/pods";
 
-test("what can't be removed of one pod keeps nothing of the others", async () => {
+test("a failed removal of one pod does not affect others", async () => {
   const scene = new Scene();
   const { node, clock } = scene;
   const remove = node.cgroups.remove.bind(node.cgroups);
@@ -31,7 +31,7 @@ test("what can't be removed of one pod keeps nothing of the others", async () =>
   assert.deepEqual(swept(), ["0", "0"]);
 });
 
-test("a volume of a driver that is not here survives its pod's end, restarts and looks; its directory goes once it is empty", async () => {
+test("a volume of a missing driver survives its pod's end, restarts and housekeeping; its directory is removed once it is empty", async () => {
   const scene = new Scene();
   const { node, clock } = scene;
   const pod = podOf({ containers: [runs("app")] });

@@ -12,12 +12,12 @@ describe("mirrorActions", () => {
       return `${action.kind} ${pod.metadata.name}: ${action.cause.code}`;
     });
 
-  test("a pod without a picture gets one", () => {
+  test("a pod without a mirror pod gets one", () => {
     assert.deepEqual(actions([staticPod("a", "1")], []), ["create a: MirrorPodMissing"]);
     assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1")]), []);
   });
 
-  test("a picture of an older manifest, one that is being deleted and one of no pod are removed", () => {
+  test("a mirror pod of an older manifest, a terminating one and an orphaned one are removed", () => {
     const deletionTimestamp = "2026-11-20T14:02:00Z";
     assert.deepEqual(actions([staticPod("a", "2")], [mirrorPod("a", "1")]), ["delete a: MirrorPodOutdated"]);
     assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1", { deletionTimestamp })]), [
@@ -26,7 +26,7 @@ describe("mirrorActions", () => {
     assert.deepEqual(actions([], [mirrorPod("a", "1")]), ["delete a: MirrorPodOrphaned"]);
   });
 
-  test("before all that the node has is known no picture is wrong, but one that is being deleted", () => {
+  test("before all pods are known only a terminating mirror pod is removed", () => {
     const deletionTimestamp = "2026-11-20T14:02:00Z";
     const early = (...mirrors: ApiPod[]) =>
       mirrorActions([staticPod("a", "2")], mirrors, false).map(({ cause }) => cause.code);
@@ -34,7 +34,7 @@ describe("mirrorActions", () => {
     assert.deepEqual(early(mirrorPod("a", "2", { deletionTimestamp })), ["MirrorPodDeleted"]);
   });
 
-  test("a static pod leaves when it stops, and when no manifest gives it any more", () => {
+  test("a static pod leaves when it stops, and when its manifest is removed", () => {
     const names = (isStopping: boolean, ...statics: Pod[]) => [
       ...leavingNames([{ pod: staticPod("a", "1"), isStopping }], statics),
     ];
@@ -44,7 +44,7 @@ describe("mirrorActions", () => {
     assert.deepEqual(names(false), ["ns/a"]);
   });
 
-  test("nothing is done about pictures of a pod that is being stopped", () => {
+  test("mirror pods of a pod that is being stopped stay unchanged", () => {
     const during = (statics: readonly Pod[], mirrors: readonly ApiPod[], name: string) =>
       mirrorActions(statics, mirrors, true, new Set(), new Set([`ns/${name}`])).map(({ kind }) => kind);
     for (const [name, kept] of [
@@ -58,7 +58,7 @@ describe("mirrorActions", () => {
   });
 });
 
-test("a picture belongs to the node, has the pod's hash and no UID of its own", () => {
+test("a mirror pod is owned by the node, has the pod's hash and no UID", () => {
   assert.deepEqual(mirrorOf(staticPod("a", "1"), { name: "node1", uid: "n" }), {
     apiVersion: "v1",
     kind: "Pod",

@@ -72,7 +72,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("without a Node a picture that is being deleted ends, and none is made", async () => {
+  test("without a Node a terminating mirror pod is removed, and none is created", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1"), staticPod("b", "2")];
       const { metadata, ...mirror } = mirrorPod("a", "1");
@@ -84,7 +84,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a request that is not answered holds up no other picture", async () => {
+  test("a request without a response delays no other mirror pod", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("slow", "1")];
       world.mirrors.podsKnown();
@@ -104,7 +104,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture is not taken for nobody's before all manifests have been read", async () => {
+  test("a mirror pod is not an orphan before all manifests have been read", async () => {
     await withWorld(async (world) => {
       world.allKnown = false;
       world.mirrors.podSeen(mirrorPod("a", "1"));
@@ -116,7 +116,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("the picture of a pod that stops, for good or for another manifest, stays until that is gone", async () => {
+  test("the mirror pod of a stopping pod stays until the pod is gone", async () => {
     await withWorld(async (world) => {
       const pod = staticPod("a", "1");
       world.own = [{ pod, isStopping: false }];
@@ -137,7 +137,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture that somebody takes away is made anew", async () => {
+  test("a mirror pod that a user deletes is recreated", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podSeen(mirrorPod("a", "1"));
@@ -148,7 +148,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture that came and went while it was still being made is made anew", async () => {
+  test("a mirror pod that was created and deleted during its creation call is recreated", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -160,7 +160,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture of which no watch ever tells is looked for again", async () => {
+  test("a mirror pod that the watch never reports is looked up", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -172,7 +172,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture whose status the server does not let go on is made anew", async () => {
+  test("a mirror pod whose status the server rejects is recreated", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podSeen(mirrorPod("a", "1"));
@@ -187,7 +187,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture that is refused anew is made anew ever later, which is told once", async () => {
+  test("a mirror pod that is rejected repeatedly is recreated with a back-off, which is logged once", async () => {
     await withWorld(async (world) => {
       const { mirrors, kube, told } = world;
       world.statics = [staticPod("a", "1")];
@@ -224,7 +224,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture that was removed is not removed again before the watch tells", async () => {
+  test("a removed mirror pod is not removed again before the watch reports it", async () => {
     await withWorld(async (world) => {
       world.mirrors.podsKnown();
       const gone = { kind: "Status", code: 404, reason: "NotFound", message: "gone" };
@@ -242,7 +242,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a removal is of that UID only, and a failure is tried again", async () => {
+  test("a removal has the UID as precondition, and is retried after a failure", async () => {
     await withWorld(async (world) => {
       world.mirrors.podSeen(mirrorPod("a", "1"));
       world.mirrors.podsKnown();
@@ -263,7 +263,7 @@ describe("MirrorPods", () => {
   const noNamespace = failure(404, "NotFound", 'namespaces "ns" not found');
   const taken = failure(409, "AlreadyExists", 'pods "a" already exists');
 
-  test("a namespace that is missing is told once and looked at again, until the picture can be made", async () => {
+  test("a missing namespace is logged once and retried, until the mirror pod can be created", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -278,7 +278,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture that the server asks to wait with keeps no other waiting", async () => {
+  test("Retry-After for one mirror pod delays no other", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -297,7 +297,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("another cause is told as well, and one that comes back after the pod was gone", async () => {
+  test("another cause is logged, too, and one that recurs after the pod was gone", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -322,7 +322,7 @@ describe("MirrorPods", () => {
     ["of this node", mirrorPod("a", "1", { annotations: {} }), 200],
     ["that the node may not read", failure(403, "Forbidden", "can only get pods of this node"), 403],
   ] as const) {
-    test(`a name that is taken by a pod ${who} is told once, and tried again in a minute`, async () => {
+    test(`a name that is taken by a pod ${who} is logged once, and retried in a minute`, async () => {
       await withWorld(async (world) => {
         world.statics = [staticPod("a", "1")];
         world.mirrors.podsKnown();
@@ -342,7 +342,7 @@ describe("MirrorPods", () => {
     });
   }
 
-  test("a name that was taken is used as soon as the pod that had it is gone", async () => {
+  test("a taken name is used as soon as its pod is gone", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -356,7 +356,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a server that can't be asked is told of once, without advice, and asked again soon", async () => {
+  test("an unreachable server is logged once, without a remedy, and retried soon", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();
@@ -368,7 +368,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("what a server asks to wait with waits, also when it is not wanted for a moment", async () => {
+  test("Retry-After is respected, also by a pod that is removed and added meanwhile", async () => {
     await withWorld(async (world) => {
       const pod = staticPod("a", "1");
       world.statics = [pod];
@@ -386,7 +386,7 @@ describe("MirrorPods", () => {
     });
   });
 
-  test("a picture of this node of which the watch has not told yet is nothing to tell of", async () => {
+  test("an existing mirror pod that the watch has not reported yet is not logged", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podsKnown();

@@ -13,7 +13,7 @@ const refused = (pod: Pod, node: NodeAdmission): string | undefined => {
   return rejection && `${rejection.reason}: ${rejection.message}`;
 };
 
-test("a pod without wishes is admitted everywhere", () => {
+test("a pod without requirements is admitted everywhere", () => {
   assert.equal(refused(podWith({ containers }), unable), undefined);
   const unconfined = { appArmorProfile: { type: "Unconfined" }, supplementalGroupsPolicy: "Merge" as const };
   assert.equal(refused(podWith({ containers, securityContext: unconfined }), unable), undefined);
@@ -30,7 +30,7 @@ test("an unsafe sysctl is forbidden by name", () => {
   );
 });
 
-test("a sysctl of a namespace that the pod shares with the host is forbidden, which no setting changes", () => {
+test("a sysctl of a namespace shared with the host is forbidden, whatever the configuration", () => {
   const sysctls = [{ name: "net.ipv4.tcp_syncookies", value: "1" }];
   assert.equal(
     refused(podWith({ containers, hostNetwork: true, securityContext: { sysctls } }), able),
@@ -38,7 +38,7 @@ test("a sysctl of a namespace that the pod shares with the host is forbidden, wh
   );
 });
 
-test("supplementalGroupsPolicy Strict needs a runtime that knows it", () => {
+test("supplementalGroupsPolicy Strict needs a runtime that supports it", () => {
   const pod = podWith({ containers, securityContext: { supplementalGroupsPolicy: "Strict" } });
   assert.equal(refused(pod, able), undefined);
   assert.match(refused(pod, unable) ?? "", /^SupplementalGroupsPolicyNotSupported: .*its container runtime lacks it/u);
@@ -63,7 +63,7 @@ test("an AppArmor profile, by field or annotation, needs a host with AppArmor an
   );
 });
 
-test("a pod of another system is refused, by its field and by its label", () => {
+test("a pod for another operating system is rejected, by field and by label", () => {
   assert.equal(refused(podWith({ containers, os: { name: "linux" } }), able), undefined);
   assert.match(refused(podWith({ containers, os: { name: "windows" } }), able) ?? "", /^PodOSNotSupported: Failed to/u);
   const labelled = (os: string): Pod => podWith({ containers }, { labels: { "kubernetes.io/os": os } });

@@ -56,7 +56,7 @@ class Scene {
   }
 }
 
-test("since when the node has a pod, and its crash-loop back-offs, outlive podwright", async () => {
+test("a pod's start time and crash-loop back-offs survive a restart of podwright", async () => {
   const scene = new Scene();
   const first = await scene.life();
   first.deadline.endsAt(testPod(), testStatus([]));
@@ -77,7 +77,7 @@ test("since when the node has a pod, and its crash-loop back-offs, outlive podwr
   assert.equal(third.restarts.endsAt(web, exitAt(third.clock.now())), undefined, "expired, as it would have otherwise");
 });
 
-test("what has not changed is not written again", async () => {
+test("an unchanged checkpoint is not written again", async () => {
   const scene = new Scene();
   const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
@@ -88,7 +88,7 @@ test("what has not changed is not written again", async () => {
   assert.equal((await scene.files.stat(path))?.inode, inode);
 });
 
-test("what can't be read or written is said, and starts over", async () => {
+test("an unreadable or unwritable checkpoint is logged, and starts over", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   await scene.files.write(path, '{"startedAt": "yesterday"}', 0o600);
@@ -102,7 +102,7 @@ test("what can't be read or written is said, and starts over", async () => {
   assert.equal(other.warnings.at(-1), "cannot write a pod checkpoint");
 });
 
-test("a pod of the API server that stops while the disk is full is no longer known to the next life", async () => {
+test("a pod of the API server that stops while the disk is full is unknown to the next run", async () => {
   const scene = new Scene();
   const { checkpoint } = await scene.life();
   const pod = testPod();
@@ -119,7 +119,7 @@ test("a pod of the API server that stops while the disk is full is no longer kno
   assert.equal(scene.warnings.length, 1);
 });
 
-test("writes follow one another: what is told last stands at the end, and what is told twice is written once", async () => {
+test("writes are serialized: the last state wins, and an unchanged one is written once", async () => {
   const scene = new Scene();
   const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
@@ -142,7 +142,7 @@ test("writes follow one another: what is told last stands at the end, and what i
   assert.equal((JSON.parse(kept) as { ends?: boolean }).ends, true);
 });
 
-test("a pod that the node ended for good is over for the next life too, as long as it is wanted", async () => {
+test("a pod that the node ended stays ended in the next run, while it is desired", async () => {
   const scene = new Scene();
   assert.equal(await scene.end(), undefined);
   const first = await scene.life();
@@ -165,7 +165,7 @@ test("a pod that the node ended for good is over for the next life too, as long 
   assert.equal(await scene.end(), undefined);
 });
 
-test("an ending that an earlier version kept by its reason alone means what it meant then", async () => {
+test("an ending stored by an earlier version with only its reason keeps its meaning", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   const after = async (code: string) => {
@@ -181,7 +181,7 @@ test("an ending that an earlier version kept by its reason alone means what it m
   assert.deepEqual(await after("Preempting"), ending("Preempting", "failed", preemptionDisruption));
 });
 
-test("what is told before it is known what an earlier life left leaves that as it is", async () => {
+test("changes before earlier checkpoints are read do not overwrite them", async () => {
   const scene = new Scene();
   const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
@@ -195,7 +195,7 @@ test("what is told before it is known what an earlier life left leaves that as i
   assert.equal((await scene.life()).deadline.startedAt, wallMs);
 });
 
-test("a pod whose checkpoint can't be read runs on, and that is said", async () => {
+test("a pod with an unreadable checkpoint keeps running, which is logged", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   await scene.files.write(path, '{"end": 1}', 0o600);

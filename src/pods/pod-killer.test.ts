@@ -36,7 +36,7 @@ class Scene {
   }
 }
 
-test("who kills a pod learns that it has stopped, or is gone", async () => {
+test("the caller of a kill learns that the pod has stopped, or is gone", async () => {
   for (const after of ["terminated", undefined]) {
     const scene = new Scene();
     const kill = scene.killer.kill(pod, ending(30));
@@ -48,7 +48,7 @@ test("who kills a pod learns that it has stopped, or is gone", async () => {
   }
 });
 
-test("of a pod that has not stopped in half again its grace is told, once, and who killed it waits no longer", async () => {
+test("a pod that has not stopped within 1.5 times its grace period is reported once, and its caller waits no longer", async () => {
   const scene = new Scene();
   const kill = scene.killer.kill(pod, ending(30));
   assert.deepEqual(scene.at(44_999), []);
@@ -57,14 +57,14 @@ test("of a pod that has not stopped in half again its grace is told, once, and w
   assert.deepEqual(scene.at(60_000), [overdue]);
 });
 
-test("the runtime has 10 s, however short the grace is", () => {
+test("the runtime has at least 10 s, however short the grace period", () => {
   const scene = new Scene();
   void scene.killer.kill(pod, ending(1));
   assert.deepEqual(scene.at(9999), []);
   assert.deepEqual(scene.at(10_000), [overdue]);
 });
 
-test("of two endings of one pod the later counts", async () => {
+test("the later of two endings of a pod counts", async () => {
   const scene = new Scene();
   const first = scene.killer.kill(pod, ending(30));
   const second = scene.killer.kill(pod, ending(1));

@@ -6,7 +6,7 @@ import { CriError } from "../ports/cri.ts";
 import { hookCommand } from "../sim/behaviour.ts";
 
 describe("the start of a pod", () => {
-  test("goes on in order: volumes, sandbox, init containers one by one, then the others as the spec has them", async () => {
+  test("proceeds in order: volumes, sandbox, init containers one by one, then the others in the spec's order", async () => {
     const scene = new Scene();
     const spec: PodSpec = {
       volumes: [{ name: "v", emptyDir: {} }],
@@ -28,7 +28,7 @@ describe("the start of a pod", () => {
     assert.ok((scene.at("started b")[0] ?? 0) >= (i2 ?? 0) + 3000);
   });
 
-  test("that can't be made is tried again after 10 to 15 s, and says why meanwhile", async () => {
+  test("that fails is retried after 10 to 15 s, and reports why meanwhile", async () => {
     const scene = new Scene();
     const env = [{ name: "X", valueFrom: { configMapKeyRef: { name: "nope", key: "k" } } }];
     scene.node.add(podOf({ containers: [runs("c", { env })] }));
@@ -44,7 +44,7 @@ describe("the start of a pod", () => {
     assert.deepEqual([waiting?.reason, waiting?.message], ["CreateContainerConfigError", 'configmap "nope" not found']);
   });
 
-  test("whose image can't be pulled says ErrImagePull at first, then ImagePullBackOff until the next pull", async () => {
+  test("whose image cannot be pulled reports ErrImagePull, then ImagePullBackOff until the next pull", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [runs("c", { image: "missing" })] }));
     const reasons: (string | undefined)[] = [];
@@ -65,7 +65,7 @@ describe("the start of a pod", () => {
     assert.deepEqual(waits.slice(1, 3), [20, 40]);
   });
 
-  test("waits with the runtime's own words while no sandbox can be made", async () => {
+  test("waits with the runtime's message while no sandbox can be created", async () => {
     const scene = new Scene();
     const runSandbox = scene.world.runSandbox.bind(scene.world);
     scene.world.runSandbox = () => {
@@ -83,7 +83,7 @@ describe("the start of a pod", () => {
     assert.equal(scene.status()?.phase, "Running");
   });
 
-  test("that asks for a sandbox which nobody can make says so, though the runtime was not asked", async () => {
+  test("with an impossible sandbox reports that without calling the runtime", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ runtimeClassName: "none", containers: [runs("c")] }));
     await scene.pass(5000);
@@ -92,7 +92,7 @@ describe("the start of a pod", () => {
     assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.message, told.message);
   });
 
-  test("that finds no room for its directories says so, though the runtime was not asked", async () => {
+  test("without space for its directories reports that without calling the runtime", async () => {
     const scene = new Scene();
     scene.faults.begin({ diskFull: true }, 3000);
     scene.node.add(podOf({ containers: [runs("c")] }));
@@ -102,7 +102,7 @@ describe("the start of a pod", () => {
     assert.equal(scene.status()?.phase, "Running");
   });
 
-  test("that the runtime refuses says at which call, with the runtime's own words", async () => {
+  test("that the runtime refuses reports the call and the runtime's message", async () => {
     const scene = new Scene();
     const createContainer = scene.world.createContainer.bind(scene.world);
     scene.world.createContainer = (sandbox, config) => {
@@ -123,7 +123,7 @@ describe("the start of a pod", () => {
     assert.match(waiting[1]?.message ?? "", /no such device/);
   });
 
-  test("of a pod of the same name begins when everything of the earlier one is gone", async () => {
+  test("of a pod with the same name begins when everything of the earlier one is gone", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [deaf("old")], terminationGracePeriodSeconds: 7 }));
     await scene.pass(5000);
@@ -135,7 +135,7 @@ describe("the start of a pod", () => {
     assert.equal(scene.container("new").state, "running");
   });
 
-  test("that comes back under its UID is no more what was seen of it before it was removed", async () => {
+  test("of a pod that returns with its UID ignores observations from before its removal", async () => {
     const scene = new Scene();
     const pod = podOf({ restartPolicy: "Never", containers: [ends("c", 1000, 3)] });
     scene.node.add(pod);
@@ -155,7 +155,7 @@ describe("the start of a pod", () => {
 });
 
 describe("the end of a pod", () => {
-  test("restarts nothing: what ends by itself while the pod is being deleted stays ended", async () => {
+  test("restarts nothing: a container that exits while the pod is being deleted stays ended", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [ends("short", 8000, 1), deaf("deaf")], terminationGracePeriodSeconds: 30 }));
     await scene.pass(5000);
@@ -166,7 +166,7 @@ describe("the end of a pod", () => {
     assert.equal(scene.world.containers.size, 0);
   });
 
-  test("is a failure when a container of it never ran, for the pod and for the container", async () => {
+  test("is a failure if one of its containers never ran, for the pod and for the container", async () => {
     const scene = new Scene();
     const env = [{ name: "X", valueFrom: { configMapKeyRef: { name: "nope", key: "k" } } }];
     const pod = podOf({ containers: [runs("never", { env })] });
@@ -183,7 +183,7 @@ describe("the end of a pod", () => {
     assert.deepEqual([reason, exitCode], ["ContainerStatusUnknown", 137]);
   });
 
-  test("of which nobody but the runtime knows has a grace of 1 s, of which StopContainer makes 2", async () => {
+  test("of a pod known only to the runtime has a grace period of 1 s, which StopContainer makes 2", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 60 }));
     await scene.pass(5000);
@@ -200,7 +200,7 @@ describe("the end of a pod", () => {
     assert.equal(scene.world.containers.size, 0);
   });
 
-  test("that podwright started and nobody wants any more has its own grace and order, also in podwright's next life", async () => {
+  test("of an orphan that podwright started has the pod's own grace period and order, also in the next run", async () => {
     const scene = new Scene();
     const side = deaf("side", { restartPolicy: "Always" });
     scene.node.add(podOf({ initContainers: [side], containers: [deaf("c")], terminationGracePeriodSeconds: 20 }));
@@ -215,7 +215,7 @@ describe("the end of a pod", () => {
     assert.equal(scene.world.containers.size, 0);
   });
 
-  test("that an earlier life began is known to be under way before the node says that it knows all its pods", async () => {
+  test("that an earlier run began is known before the node knows all its pods", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 20 }));
     await scene.pass(5000);
@@ -232,7 +232,7 @@ describe("the end of a pod", () => {
     );
   });
 
-  test("comes when its regular containers are done: sidecars are stopped then, and have no say in how it ended", async () => {
+  test("comes when its regular containers have ended: sidecars are stopped then, and do not affect the result", async () => {
     const scene = new Scene();
     const side = deaf("side", { restartPolicy: "Always" });
     const spec: PodSpec = {
@@ -253,7 +253,7 @@ describe("the end of a pod", () => {
     assert.equal(scene.status()?.initContainerStatuses?.[0]?.state.terminated?.exitCode, 137);
   });
 
-  test("comes at its deadline, which is told as the reason", async () => {
+  test("comes at its deadline, which is reported as the reason", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [runs("c")], activeDeadlineSeconds: 20, terminationGracePeriodSeconds: 5 }));
     await scene.pass(19_000);
@@ -267,7 +267,7 @@ describe("the end of a pod", () => {
     assert.equal(scene.entries("PodTerminating")[0]?.cause?.code, "DeadlineExceeded");
   });
 
-  test("is told when its last container has stopped, however long that takes", async () => {
+  test("is reported when its last container has stopped, however long that takes", async () => {
     const scene = new Scene();
     const container = { ...runs("c"), command: [...(runs("c").command ?? []), "deaf"] };
     scene.node.add(podOf({ containers: [container], activeDeadlineSeconds: 20, terminationGracePeriodSeconds: 30 }));
@@ -277,7 +277,7 @@ describe("the end of a pod", () => {
     assert.deepEqual([scene.status()?.phase, scene.status()?.reason], ["Failed", "DeadlineExceeded"]);
   });
 
-  test("that the runtime refuses is told and tried again until it comes", async () => {
+  test("that the runtime refuses is reported and retried", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [runs("c")], terminationGracePeriodSeconds: 1 }));
     await scene.pass(5000);
@@ -294,7 +294,7 @@ describe("the end of a pod", () => {
     assert.equal(scene.world.containers.size, 0);
   });
 
-  test("runs the preStop hooks of what still runs, not of what has ended", async () => {
+  test("runs the preStop hooks of running containers only", async () => {
     const scene = new Scene();
     const preStop = { exec: { command: hookCommand({ kind: "preStop", exitCode: 0, durationMs: 100 }) } };
     const hooked = { lifecycle: { preStop } };
@@ -326,7 +326,7 @@ describe("a container that ends", () => {
     assert.equal(Math.max(...counts.map((count) => count ?? 0)), starts.length - 1);
   });
 
-  test("is told to wait once after each exit, whatever else happens in its pod meanwhile", async () => {
+  test("is reported to wait once after each exit, whatever else happens in its pod meanwhile", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [ends("slow", 7000, 1), ends("c", 1000, 3)] }));
     await scene.pass(120_000);
@@ -337,7 +337,7 @@ describe("a container that ends", () => {
     assert.deepEqual(seconds.slice(0, 3), ["10", "20", "40"]);
   });
 
-  test("finds its hosts file as it was, whatever an earlier instance wrote into it", async () => {
+  test("finds its original hosts file, whatever an earlier instance wrote into it", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [ends("c", 5000, 1)], hostAliases: [{ ip: "1.2.3.4", hostnames: ["a"] }] }));
     await scene.pass(2000);
@@ -352,7 +352,7 @@ describe("a container that ends", () => {
     assert.equal((await scene.node.files.stat(path))?.mode, 0o644);
   });
 
-  test("in the way for which its rule restarts all: they go without grace or hooks, it last, and the pod starts over", async () => {
+  test("with an exit for which its rule restarts all: they end without grace period or hooks, it last, and the pod starts over", async () => {
     const scene = new Scene();
     const preStop = { exec: { command: hookCommand({ kind: "preStop", exitCode: 0, durationMs: 100 }) } };
     const source = ends("source", 5000, 88, {
@@ -379,7 +379,7 @@ describe("a container that ends", () => {
     assert.equal(scene.at("started other").length, 2);
   });
 
-  test("at once for which its rule restarts all: its pod starts over later and later, as after any crash", async () => {
+  test("at once with an exit for which its rule restarts all: its pod starts over with a back-off, as after any crash", async () => {
     const scene = new Scene();
     const source = ends("source", 0, 88, {
       restartPolicy: "Never",

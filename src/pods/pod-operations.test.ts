@@ -28,7 +28,7 @@ function work(containers: readonly string[], more: Partial<PodOperation> = {}): 
   return { name: `work on ${containers.join()}`, containers, wholePod: false, run, ...more };
 }
 
-test("two operations that work on one container, or beside the making of the sandbox, break an invariant", () => {
+test("two operations on one container, or beside the sandbox's creation, violate an invariant", () => {
   const own = operations();
   own.launch(work(["a"]), status, signal);
   own.launch(work(["b"]), status, signal);
@@ -38,7 +38,7 @@ test("two operations that work on one container, or beside the making of the san
   assert.throws(() => whole.launch(work(["b"]), status, signal), /nothing begins in a pod while its sandbox is made/);
 });
 
-test("nothing begins in a pod that was told to stop; what was called off for another reason is followed by more", () => {
+test("nothing begins in a pod that is being stopped; a cancellation for another reason is followed by more operations", () => {
   const own = operations();
   own.launch(work(["a"]), status, signal);
   assert.equal(own.abort(new Error("the sandbox is replaced")), 1);

@@ -34,7 +34,7 @@ async function resizedOnFullDisk(): Promise<Scene> {
   return scene;
 }
 
-test("a resize is told at its start and its end with what the containers get", async () => {
+test("a resize is reported at its start and end, with the containers' resources", async () => {
   const scene = new Scene({ cpu: "1" });
   scene.node.add(asking("400m", 1));
   await scene.pass(5000);
@@ -49,7 +49,7 @@ test("a resize is told at its start and its end with what the containers get", a
   assert.deepEqual(more, []);
 });
 
-test("a resize that fails is told once with why, and with its own generation when it is carried out after all", async () => {
+test("a failed resize is reported once with its reason, and with its own generation when it finally succeeds", async () => {
   const scene = new Scene();
   const update = scene.world.updateResources.bind(scene.world);
   scene.node.add(asking("400m", 1));
@@ -69,7 +69,7 @@ test("a resize that fails is told once with why, and with its own generation whe
   assert.deepEqual(more, []);
 });
 
-test("a resize carried out while the disk was full is noted as soon as that has room", async () => {
+test("a resize during a full disk is recorded as soon as the disk has space", async () => {
   const scene = await resizedOnFullDisk();
   await scene.pass(180_000);
   const text = new TextDecoder().decode(await scene.node.files.read("/var/lib/kubelet/actuated_pods_state", 1 << 20));
@@ -77,7 +77,7 @@ test("a resize carried out while the disk was full is noted as soon as that has 
   assert.doesNotMatch(text, /400m/u);
 });
 
-test("what an earlier life has resized without being able to note it is not resized again", async () => {
+test("a resize that an earlier run could not record is not repeated", async () => {
   const scene = await resizedOnFullDisk();
   const updates = scene.entries("UpdateContainerResources").length;
   scene.node.kill();
@@ -88,7 +88,7 @@ test("what an earlier life has resized without being able to note it is not resi
   assert.equal(scene.status()?.containerStatuses?.[0]?.resources?.requests?.["cpu"], "300m");
 });
 
-test("a resize that has come as far as the pod's cgroup, and fails there, is not done again and again", async () => {
+test("a resize that fails at the pod's cgroup is not retried in a loop", async () => {
   const scene = new Scene();
   const { cgroups } = scene.node;
   const apply = cgroups.apply.bind(cgroups);

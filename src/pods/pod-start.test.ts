@@ -4,7 +4,7 @@ import { podOf, runs, Scene } from "../../test/support/sim-scene.ts";
 import { CriError } from "../ports/cri.ts";
 
 describe("a start", () => {
-  test("makes no sandbox for a pod whose volumes can't be had", async () => {
+  test("creates no sandbox for a pod whose volumes fail", async () => {
     const scene = new Scene();
     const volumes = [{ name: "v", configMap: { name: "nope" } }];
     scene.node.add(podOf({ volumes, containers: [runs("c", { volumeMounts: [{ name: "v", mountPath: "/v" }] })] }));
@@ -14,7 +14,7 @@ describe("a start", () => {
     assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.reason, "ContainerCreating");
   });
 
-  test("that comes to nothing leaves no link to the log of what is started in its place", async () => {
+  test("that fails leaves no link to the log of its replacement", async () => {
     const scene = new Scene();
     const startContainer = scene.world.startContainer.bind(scene.world);
     scene.world.startContainer = () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deaf, podOf, Scene } from "../../test/support/sim-scene.ts";
 
-test("a pod that comes back under its UID before it is gone is counted as restarted, static or not, once it begins", async () => {
+test("a pod that returns with its UID before it is gone counts as restarted, static or not, once it starts", async () => {
   const scene = new Scene();
   const restarted = (): string[] => scene.counted("kubelet_restarted_pods_total");
   const spec = { terminationGracePeriodSeconds: 7, containers: [deaf("c")] };
@@ -27,7 +27,7 @@ test("a pod that comes back under its UID before it is gone is counted as restar
   assert.deepEqual(restarted().toSorted(), [" 1", "true 1"]);
 });
 
-test("a pod that was removed is not found again by looks at it that fail", async () => {
+test("failed inspections do not bring back a removed pod", async () => {
   const scene = new Scene();
   scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 1 }));
   await scene.pass(5000);

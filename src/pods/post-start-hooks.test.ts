@@ -31,7 +31,7 @@ describe("while its postStart hook runs", () => {
     assert.ok(ready.atMs >= started + 20_000, `running after ${ready.atMs - started} ms`);
   });
 
-  test("no probe is made: what the hook is to prepare may be what is asked for", async () => {
+  test("no probe runs: it may depend on the hook's result", async () => {
     const scene = new Scene();
     const livenessProbe = { httpGet: { port: 80, path: "/" }, periodSeconds: 1, failureThreshold: 3 };
     scene.node.add(podOf({ containers: [{ ...hooked("c", { exitCode: 0, durationMs: 20_000 }), livenessProbe }] }));
@@ -41,7 +41,7 @@ describe("while its postStart hook runs", () => {
     assert.ok(scene.entries("Unhealthy").length > 0, "nothing answers it afterwards");
   });
 
-  test("a container that dies meanwhile has ended, however long the hook goes on", async () => {
+  test("a container that dies meanwhile has ended, however long the hook continues", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [runs("c", { lifecycle: { postStart: { sleep: { seconds: 60 } } } })] }));
     await scene.pass(5000);
@@ -52,7 +52,7 @@ describe("while its postStart hook runs", () => {
 });
 
 describe("a postStart hook that fails", () => {
-  test("delays the next start by the container's crash-loop back-off alone: at once, then 10 s, 20 s, 40 s", async () => {
+  test("delays the next start only by the container's crash-loop back-off: at once, then 10 s, 20 s, 40 s", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [hooked("c", { exitCode: 1, durationMs: 100 })] }));
     await scene.pass(90_000);

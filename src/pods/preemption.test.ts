@@ -21,7 +21,7 @@ function victims(others: readonly Pod[], ...requirements: readonly Requirement[]
   return podsToPreempt(critical, others, requirements)?.map(({ metadata }) => metadata.name);
 }
 
-test("those that come closest to what is missing go, and as few as can be", () => {
+test("the pods closest to the missing amount are preempted, and as few as possible", () => {
   const others = [pod("small", { cpu: "100m" }), pod("fits", { cpu: "500m" }), pod("large", { cpu: "2" })];
   assert.deepEqual(victims(others, cpu(400n)), ["fits"]);
   assert.deepEqual(victims(others, cpu(100n)), ["small"]);
@@ -30,7 +30,7 @@ test("those that come closest to what is missing go, and as few as can be", () =
   assert.deepEqual(victims(others, cpu(2601n)), undefined);
 });
 
-test("higher classes of service go last, and of a lower one no more than is then needed", () => {
+test("higher QoS classes are preempted last, and no more of a lower one than necessary then", () => {
   const others = [pod("best"), pod("burst", { cpu: "300m", memory: "100Mi" }), guaranteed("sure", "1", "100Mi")];
   assert.deepEqual(victims(others, cpu(300n)), ["burst"]);
   assert.deepEqual(victims(others, cpu(900n)), ["sure"]);
@@ -39,7 +39,7 @@ test("higher classes of service go last, and of a lower one no more than is then
   assert.deepEqual(victims(others, memory(200n * Mi)), ["burst", "sure"]);
 });
 
-test("several resources count alike, and of two that come as close the smaller goes", () => {
+test("several resources count alike, and the smaller of two equally close pods is preempted", () => {
   const others = [
     pod("both", { cpu: "500m", memory: "500Mi" }),
     pod("cpu", { cpu: "1" }),
@@ -51,7 +51,7 @@ test("several resources count alike, and of two that come as close the smaller g
   ]);
 });
 
-test("critical pods stay, those of a lower priority than a critical one may go", () => {
+test("critical pods stay, unless the new one has a higher priority", () => {
   const peer = pod("peer", { cpu: "1" }, {}, 2_000_000_000);
   const node = podWith(
     { containers: peer.spec.containers },

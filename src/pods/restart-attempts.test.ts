@@ -22,7 +22,7 @@ function refusing(world: RuntimeWorld, call: "createContainer" | "runSandbox" | 
 }
 
 describe("a restart that is planned and comes to nothing before it is tried", () => {
-  test("for want of a volume is made once that is there, and the next exit waits as after any first restart", async () => {
+  test("for a missing volume happens once that is available, and the next exit waits as after a first restart", async () => {
     const scene = new Scene();
     await scene.node.files.makeDirectory(directory, 0o755);
     scene.node.add(podOf({ volumes, containers: [ends("c", 8000, 3, { volumeMounts })] }));
@@ -42,7 +42,7 @@ describe("a restart that is planned and comes to nothing before it is tried", ()
     assert.ok(third - second >= 18_000 && third - second < 19_000, `and ${third - second} ms later`);
   });
 
-  test("for want of a volume in a new sandbox keeps that from being made no longer than the volume is missing", async () => {
+  test("for a missing volume in a new sandbox does not delay the sandbox once the volume is available", async () => {
     const scene = new Scene();
     await scene.node.files.makeDirectory(directory, 0o755);
     scene.node.add(podOf({ volumes, containers: [runs("c", { volumeMounts })] }));
@@ -57,7 +57,7 @@ describe("a restart that is planned and comes to nothing before it is tried", ()
     assert.equal(scene.container("c").state, "running");
   });
 
-  test("as no sandbox can be made is made as soon as one can, as often as that failed", async () => {
+  test("for a missing sandbox happens as soon as one can be created, however often that failed", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [runs("c")] }));
     await scene.pass(3000);
@@ -75,7 +75,7 @@ describe("a restart that is planned and comes to nothing before it is tried", ()
     assert.match(wait ?? "", /^back-off 10s /u, "it was restarted once");
   });
 
-  test("as what its pod starts over from can't be stopped goes on as soon as it can", async () => {
+  test("for a failed stop before its pod starts over continues as soon as the stop succeeds", async () => {
     const scene = new Scene();
     const source = ends("source", 30_000, 88, {
       restartPolicy: "Never",
@@ -94,7 +94,7 @@ describe("a restart that is planned and comes to nothing before it is tried", ()
 });
 
 describe("a restart that is tried and comes to nothing", () => {
-  test("counts each time, as upstream's: after an image that is not there, or a container that can't be made", async () => {
+  test("counts each time, as upstream: after a missing image, or a failed creation", async () => {
     for (const hinder of [
       (scene: Scene): void => scene.world.images.remove("busybox:latest"),
       (scene: Scene): void => void refusing(scene.world, "createContainer"),

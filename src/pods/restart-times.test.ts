@@ -48,14 +48,14 @@ class Scene {
 }
 
 describe("crash-loop back-off", () => {
-  test("is nothing for the first restart, then 10 s, doubled up to 300 s", async () => {
+  test("is zero for the first restart, then 10 s, doubled up to 300 s", async () => {
     const scene = new Scene();
     const waits: number[] = [];
     for (let count = 0; count < 8; count++) waits.push(await scene.restart());
     assert.deepEqual(waits, [0, 10, 20, 40, 80, 160, 300, 300]);
   });
 
-  test("has the configured longest wait, which may be shorter than the first one", async () => {
+  test("has the configured maximum, which may be shorter than the first wait", async () => {
     const scene = new Scene(15_000);
     const waits: number[] = [];
     for (let count = 0; count < 4; count++) waits.push(await scene.restart());
@@ -65,7 +65,7 @@ describe("crash-loop back-off", () => {
     assert.equal(await short.restart(), 1);
   });
 
-  test("starts over after an exit more than 600 s later than the last restart, whatever the longest wait", async () => {
+  test("starts over after an exit more than 600 s after the last restart, whatever the maximum", async () => {
     for (const maxMs of [300_000, 1000]) {
       const scene = new Scene(maxMs);
       await scene.restart();
@@ -74,7 +74,7 @@ describe("crash-loop back-off", () => {
     }
   });
 
-  test("counts from the container's end, not from when that was seen", async () => {
+  test("counts from the container's exit, not from its observation", async () => {
     const scene = new Scene();
     await scene.restart();
     const exited = scene.exit();
@@ -82,7 +82,7 @@ describe("crash-loop back-off", () => {
     assert.equal(scene.times.endsAt(web, exited), scene.clock.monotonic() + 6000);
   });
 
-  test("is another container's after a change of image or resources, not of anything else", async () => {
+  test("starts over after a change of image or resources, not of anything else", async () => {
     const scene = new Scene();
     await scene.restart();
     const exited = scene.exit();
@@ -96,7 +96,7 @@ describe("crash-loop back-off", () => {
     }
   });
 
-  test("is the same container's whichever way round its resources are written", async () => {
+  test("does not depend on the order of its resources", async () => {
     const scene = new Scene();
     await scene.restart({ ...web, resources: { limits: { cpu: "1", memory: "1Gi" } } });
     const turned = { ...web, resources: { limits: { memory: "1Gi", cpu: "1" } } };
@@ -112,7 +112,7 @@ describe("crash-loop back-off", () => {
     assert.equal(scene.times.endsAt(web, exited), before);
   });
 
-  test("is as old for another life as for this one, whichever way the wall clock was set between the two", async () => {
+  test("is as old in the next run, however the wall clock was set in between", async () => {
     for (const jumpMs of [-3_600_000, 3_600_000]) {
       const scene = new Scene();
       await scene.restart();
@@ -130,7 +130,7 @@ describe("crash-loop back-off", () => {
     }
   });
 
-  test("is not dated anew for a wall clock that is only adjusted", async () => {
+  test("is not corrected for a wall clock that is only adjusted", async () => {
     const scene = new Scene();
     await scene.restart();
     const before = scene.times.delays();
@@ -139,7 +139,7 @@ describe("crash-loop back-off", () => {
   });
 });
 
-test("what is planned and not tried counts for nothing, what is tried counts each time", async () => {
+test("planned restarts do not count, attempted ones count each time", async () => {
   const scene = new Scene();
   const exited = scene.exit();
   const status = testStatus([], [exited]);
@@ -155,14 +155,14 @@ test("what is planned and not tried counts for nothing, what is tried counts eac
   assert.equal(scene.times.endsAt(web, exited), scene.clock.monotonic() + 40_000);
 });
 
-test("a first start, and one of what was stopped for it, is no restart after an exit", () => {
+test("a first start, and the start of a container stopped for it, is not a restart after an exit", () => {
   const scene = new Scene();
   const running = testContainer({ id: containerId("web-0"), name: "web", state: "running" });
   for (const before of [[], [running]]) scene.times.attempted(web, testStatus([], before));
   assert.equal(scene.times.delayMs(web), 0);
 });
 
-test("that a pod starts over for an exit is known until the instance is gone, in the next life too", () => {
+test("an exit that restarts the pod is known until its instance is removed, also in the next run", () => {
   const scene = new Scene();
   const exited = scene.exit();
   const cause = { code: "RestartAllContainers", message: "its rule" } as const;
@@ -180,7 +180,7 @@ test("that a pod starts over for an exit is known until the instance is gone, in
   }
 });
 
-test("an instance that was stopped in order to restart is known until it is gone", () => {
+test("an instance stopped for a restart is known until it is removed", () => {
   const scene = new Scene();
   const exited = scene.exit();
   const cause = { code: "LivenessProbeFailed", message: "liveness failed" } as const;
@@ -190,7 +190,7 @@ test("an instance that was stopped in order to restart is known until it is gone
   assert.equal(scene.times.restartCause(exited), undefined);
 });
 
-test("a lost sandbox is replaced at once, the next ones after 10 s, 20 s …", async () => {
+test("a lost sandbox is recreated at once, the next ones after 10 s, 20 s …", async () => {
   const scene = new Scene();
   scene.times.sandboxMade(testStatus([], []));
   assert.equal(scene.times.sandboxEndsAt(), undefined, "the first one replaces none");

@@ -8,7 +8,7 @@ import { StartFailures } from "./start-failures.ts";
 
 const failure = { reason: "ContainerCreating", message: 'configmap "c" not found', retryAtMs: undefined };
 
-test("a sandbox that fails for want of what has come meanwhile is tried again at once", () => {
+test("a sandbox that failed for something now available is retried at once", () => {
   const failures = new StartFailures();
   failures.makesSandbox();
   failures.outdated();
@@ -20,7 +20,7 @@ test("a sandbox that fails for want of what has come meanwhile is tried again at
   assert.equal(failures.sandboxRetryAt, 20_000, "nothing has changed since this try began");
 });
 
-test("what is said of a container is over when it becomes different, at the end of a try that is under way", () => {
+test("a container's failure is cleared when the container changes, at the end of an attempt in progress", () => {
   const podWith = (image: string): Pod => testPod({ containers: ["a", "b"].map((name) => ({ name, image })) });
   const names = (failures: StartFailures): (number | undefined)[] =>
     ["a", "b"].map((name) => failures.retryAt({ name }));
@@ -36,7 +36,7 @@ test("what is said of a container is over when it becomes different, at the end 
   assert.deepEqual(names(failures), [undefined, 20_000]);
 });
 
-test("a stop that failed is not why a container waits", () => {
+test("a failed stop is not a container's waiting reason", () => {
   const failures = new StartFailures();
   const restarts = { delayMs: () => 0 };
   failures.settled("c", { ...failure, reason: killContainerError }, 10_000);
@@ -45,7 +45,7 @@ test("a stop that failed is not why a container waits", () => {
   assert.equal(failures.waiting(testPod(), undefined, restarts).get("c")?.reason, "ContainerCreating");
 });
 
-test("a pod that has its sandbox after all waits for none, unless it is to start over in it", () => {
+test("a pod that finally has its sandbox does not wait for one, unless it starts over", () => {
   const failures = new StartFailures();
   const told = (): string | undefined => failures.sandbox?.message;
   failures.sandboxFailed(failure, 10_000);

@@ -56,7 +56,7 @@ class Fixture {
 }
 
 describe("the gate of a start", () => {
-  test("nothing new passes before the runtime is listed; then what runs comes first", async () => {
+  test("new pods wait until the runtime is listed; then running pods come first", async () => {
     const fixture = new Fixture();
     const held = (): string[] => fixture.gate.pods.map(({ metadata }) => metadata.name);
     for (const uid of ["a", "b"]) fixture.gate.handle(change(uid));
@@ -66,7 +66,7 @@ describe("the gate of a start", () => {
     assert.deepEqual([fixture.uids, held()], [["b", "a"], []]);
   });
 
-  test("what is passed on pod by pod has not all passed before the last", async () => {
+  test("pods passed on one by one have all passed only after the last", async () => {
     const fixture = new Fixture();
     for (const uid of ["a", "b"]) fixture.gate.handle(change(uid));
     await fixture.list();
@@ -77,7 +77,7 @@ describe("the gate of a start", () => {
     assert.equal(fixture.gate.hasPassedAll(), true);
   });
 
-  test("what does not run waits for what earlier lives left to be read, what runs does not", async () => {
+  test("pods that do not run wait until earlier records are read, running ones do not", async () => {
     const read = Promise.withResolvers<void>();
     let loads = 0;
     const fixture = new Fixture(async () => {
@@ -96,7 +96,7 @@ describe("the gate of a start", () => {
     assert.deepEqual(fixture.uids, ["a", "b"]);
   });
 
-  test("later changes of a pod that waits keep their order, those of others pass", async () => {
+  test("changes of a waiting pod keep their order, those of others pass", async () => {
     const fixture = new Fixture();
     fixture.gate.handle(change("a"));
     fixture.gate.handle(change("a", "update"));
@@ -106,14 +106,14 @@ describe("the gate of a start", () => {
     assert.deepEqual(fixture.uids, ["b", "a", "a"]);
   });
 
-  test("once everything that runs is known all pass at once", () => {
+  test("once all running pods are known, all pass at once", () => {
     const fixture = new Fixture();
     for (const stage of ["listed", "sourcesSeen", "allKnown"] as const) fixture.startUp.reach(stage);
     fixture.gate.handle(change("a"));
     assert.deepEqual(fixture.uids, ["a"]);
   });
 
-  test("nothing is known to be unwanted before the listing, the sources' word, and the last change on its way", async () => {
+  test("no pod is an orphan before the listing, the sources' reports, and the last pending change", async () => {
     const seen = new Set<string | undefined>(["file"]);
     const fixture = new Fixture(undefined, (source) => seen.has(source));
     assert.equal(fixture.gate.hasPassedAll("file"), false);
@@ -128,7 +128,7 @@ describe("the gate of a start", () => {
     assert.equal(fixture.gate.hasPassedAll(), false, "a source that comes later is waited for");
   });
 
-  test("a pod that is deleted while it waits stays so for a next life", async () => {
+  test("a pod deleted while it waits stays deleted in the next run", async () => {
     const fixture = new Fixture();
     await fixture.files.makeDirectory("/kubelet/pods/a", 0o750);
     const { pod } = change("a");

@@ -56,7 +56,7 @@ const uids = (changes: readonly PodChange[]): string[] => changes.map(({ op, pod
 const asWanted = new Map([[running, testStatus([testSandbox()], [testContainer()])]]);
 
 describe("static pod identity", () => {
-  test("a pod that runs as its manifest says keeps the UID under which it runs, for later changes too", async () => {
+  test("a pod that runs as in its manifest keeps its present UID, also for later changes", async () => {
     const { identity, passed, listed } = setUp(asWanted);
     const pod = staticTestPod(computed);
     identity.handle({ op: "add", pod, cause });
@@ -71,7 +71,7 @@ describe("static pod identity", () => {
     assert.deepEqual(uids(passed), [`add ${running}`, `update ${running}`, `remove ${running}`]);
   });
 
-  test("a manifest that changes while it runs makes another pod, though its containers have the same hashes", async () => {
+  test("a manifest that changes while its pod runs defines another pod, even with equal container hashes", async () => {
     const { identity, passed, listed } = setUp(asWanted);
     const changed = "00000000000000000000000000000001";
     listed();
@@ -92,7 +92,7 @@ describe("static pod identity", () => {
     assert.deepEqual(uids(passed), [`add ${computed}`]);
   });
 
-  test("a UID that podwright gave in an earlier life is not adopted: the manifest has changed since", async () => {
+  test("a UID that podwright assigned in an earlier run is not adopted: the manifest has changed since", async () => {
     const files = new MemoryFiles(new SimClock(0).incarnation());
     await files.makeDirectory("/var/lib/kubelet/podwright/static-pods", 0o700);
     await files.write(`/var/lib/kubelet/podwright/static-pods/${running}`, "", 0o600);
@@ -115,7 +115,7 @@ describe("static pod identity", () => {
     assert.deepEqual(uids(passed), [`add ${computed}`]);
   });
 
-  test("what has ended under the computed UID is left there when another kubelet has started the pod since", async () => {
+  test("an ended pod with the computed UID stays ended if another kubelet has started the pod since", async () => {
     const ended: [PodUid, PodStatus] = [
       podUid(computed),
       testStatus([testSandbox({ ready: false })], [testContainer()]),
@@ -129,7 +129,7 @@ describe("static pod identity", () => {
     }
   });
 
-  test("a pod that runs under the computed UID, or may, keeps it", async () => {
+  test("a pod that runs, or may run, with the computed UID keeps it", async () => {
     for (const own of [testStatus([testSandbox()], [testContainer()]), undefined as never]) {
       const { identity, passed, listed } = setUp(new Map([[podUid(computed), own], ...asWanted]));
       listed();
@@ -139,13 +139,13 @@ describe("static pod identity", () => {
     }
   });
 
-  test("a UID that the manifest gives stays, and the pod waits for nothing", () => {
+  test("a manifest's own UID stays, and the pod does not wait", () => {
     const { identity, passed } = setUp(asWanted);
     identity.handle({ op: "add", pod: staticTestPod("11111111-2222-3333-4444-555555555555"), cause });
     assert.equal(passed.length, 1);
   });
 
-  test("changes keep their order behind one that waits", async () => {
+  test("changes behind a waiting one keep their order", async () => {
     const { identity, passed, listed } = setUp(asWanted);
     identity.handle({ op: "add", pod: staticTestPod(computed), cause });
     identity.handle({ op: "add", pod: testPod({}, "uid-2", "other"), cause });

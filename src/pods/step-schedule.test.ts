@@ -8,17 +8,17 @@ const config = { syncFrequencyMs: 60_000, errorBackOffMs: 10_000 };
 const first = { code: "ManifestAdded", message: "a manifest was added" } as const;
 const { signal } = new AbortController();
 
-test("a pod at rest is looked at after syncFrequency and up to half as much again", () => {
+test("a pod at rest is synced after syncFrequency, plus up to half of it", () => {
   assert.deepEqual([resyncDelayMs(config, 0), resyncDelayMs(config, 1)], [60_000, 90_000]);
 });
 
-test("a failure is tried again after 10 to 15 s, and sooner where syncFrequency is shorter", () => {
+test("a failure is retried after 10 to 15 s, sooner with a shorter syncFrequency", () => {
   assert.deepEqual([retryDelayMs(config, 0), retryDelayMs(config, 1)], [10_000, 15_000]);
   const often = { ...config, syncFrequencyMs: 2000 };
   assert.deepEqual([retryDelayMs(often, 0), retryDelayMs(often, 1)], [2000, 3000]);
 });
 
-test("the earliest of what asks for a step counts, a wake-up at once, also one that came during a step", async () => {
+test("the earliest request for a step counts, and a wake-up takes effect at once, even during a step", async () => {
   const clock = new ManualClock(0);
   const schedule = new StepSchedule(clock, "next look", first);
   await schedule.pause(60_000, signal);
@@ -40,7 +40,7 @@ test("the earliest of what asks for a step counts, a wake-up at once, also one t
   assert.equal(schedule.takeCause(first).code, "ContainerDied");
 });
 
-test("a step is due when the first wait of a decision is over", async () => {
+test("a step is due at the end of a decision's first wait", async () => {
   const clock = new ManualClock(0);
   const schedule = new StepSchedule(clock, "next look", first);
   schedule.begin();
@@ -55,7 +55,7 @@ test("a step is due when the first wait of a decision is over", async () => {
   assert.equal(schedule.takeCause(first).code, "BackOffExpired");
 });
 
-test("a step at no time at all breaks an invariant: it would never come", () => {
+test("a step without a time violates an invariant: it would never run", () => {
   const schedule = new StepSchedule(new ManualClock(0), "next look", first);
   assert.throws(() => schedule.by(Number.NaN, first), /a pod's next step has a time/);
 });

@@ -10,7 +10,7 @@ const problem = (name: string, unsafe: readonly string[] = [], spec = {}, kernel
     ...spec,
   });
 
-test("twelve sysctls are safe, as far as the kernel has them in namespaces", () => {
+test("twelve sysctls are safe, if the kernel has namespaces for them", () => {
   assert.equal(sysctlAllowlist("6.8.0", []).names.size, 12);
   assert.equal(problem("net.ipv4.tcp_rmem"), undefined);
   assert.equal(problem("net/ipv4/tcp_rmem"), undefined);
@@ -19,7 +19,7 @@ test("twelve sysctls are safe, as far as the kernel has them in namespaces", () 
   assert.equal(sysctlAllowlist("3.10.0-957.el7", []).names.size, 5);
 });
 
-test("other sysctls are forbidden unless the configuration allows them by name or beginning", () => {
+test("other sysctls are forbidden unless the configuration allows them by name or prefix", () => {
   assert.equal(
     problem("kernel.msgmax"),
     'forbidden sysctl: "kernel.msgmax" not allowlisted (KubeletConfiguration: allowedUnsafeSysctls)',
@@ -45,7 +45,7 @@ test("a sysctl of a namespace that the pod shares with the node is forbidden", (
   assert.equal(problem("kernel.msgmax", ["kernel.msg*"], { hostNetwork: true }), undefined);
 });
 
-test("a pattern that is none, or that reaches the node's own sysctls, is bad configuration", () => {
+test("an invalid pattern, or one that matches the node's own sysctls, is a configuration error", () => {
   assert.deepEqual(checkSysctlPatterns(["kernel.shm*", "fs.mqueue.*", "net.*"]), [
     "kernel.shm*",
     "fs.mqueue.*",

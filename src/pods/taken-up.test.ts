@@ -14,7 +14,7 @@ function said(pods: Readonly<Record<string, PodStatus["containers"]>>, unwanted 
   return found && takenUpText(found);
 }
 
-test("what runs at the start is counted in one line; of a machine without pods nothing is said", () => {
+test("running pods at the start are logged in one line; a machine without pods logs nothing", () => {
   const runs = testContainer({ state: "running" });
   const ended = testContainer({ state: "exited" });
   assert.equal(said({}), undefined);

@@ -42,7 +42,7 @@ function unclaimedOf(files: MemoryFiles, { listed = [], ended = [], workers = []
   });
 }
 
-test("pods of the API server that are not heard of hold what they have, until all is known", async () => {
+test("unclaimed pods of the API server keep their resources until all pods are known", async () => {
   const files = await filesOf({ a: "api", gone: "api", over: "api", named: "api", down: "api", static: "file" });
   await files.makeDirectory("/kubelet/pods/torn", 0o750);
   await files.write("/kubelet/pods/torn/podwright-pod.json", "{", 0o600);
@@ -56,7 +56,7 @@ test("pods of the API server that are not heard of hold what they have, until al
   assert.deepEqual(names(), []);
 });
 
-test("a node without pods has none, and a directory that can't be read keeps nobody waiting", async () => {
+test("a node without pods has none, and an unreadable directory delays no pod", async () => {
   const none = unclaimedOf(new MemoryFiles(new ManualClock()), {});
   await none.load();
   assert.deepEqual(none.holding(), []);

@@ -25,20 +25,20 @@ describe("worker states", () => {
     });
   });
 
-  test("a longer grace later changes nothing, a shorter one shortens what is left", () => {
+  test("a later, longer grace period changes nothing, a shorter one shortens the rest", () => {
     const first = terminate({ kind: "syncing" }, ending(30), 0);
     assert.equal(terminate(first, ending(60), 1000), first);
     assert.deepEqual(terminate(first, ending(5), 1000), { kind: "terminating", ending: ending(5), killAtMs: 6000 });
   });
 
-  test("what the node failed a pod for stays its end when it is deleted with a shorter grace", () => {
+  test("a pod that the node failed keeps that reason when it is deleted with a shorter grace period", () => {
     const disruption = "Pod was preempted";
     const preempted: Ending = { cause, outcome: "failed", lasts: true, graceSeconds: 30, disruption };
     const state = terminate(terminate({ kind: "syncing" }, preempted, 0), ending(5), 1000);
     assert.deepEqual(state, { kind: "terminating", ending: { ...preempted, graceSeconds: 5 }, killAtMs: 6000 });
   });
 
-  test("a container may have a time of its own, longer than its pod's as well, which a shorter grace leaves as it is", () => {
+  test("a container may have its own grace period, even longer than its pod's, which a shorter one does not change", () => {
     const id = containerId("c");
     const done = completed(cause, 30, [{ id, seconds: 5 }]);
     const first = terminate({ kind: "syncing" }, done, 0);
@@ -50,7 +50,7 @@ describe("worker states", () => {
     assert.equal(longer.kind === "terminating" && longer.killAtMs, 60_000);
   });
 
-  test("the moment of SIGKILL never moves away, whatever is asked", () => {
+  test("the time of SIGKILL never moves later", () => {
     const requests = fc.array(fc.record({ afterMs: fc.nat(20_000), graceSeconds: fc.integer({ min: -5, max: 100 }) }), {
       minLength: 1,
     });
