@@ -23,7 +23,7 @@ function scene(): { readonly holdings: PodHoldings; readonly released: string[];
   return { holdings: new PodHoldings(rows), released, broken };
 }
 
-test("a pod that has ended gives back what others may need, and the rest when it is removed, each in its order", async () => {
+test("an ended pod releases what others may need, and the rest when it is removed, in order", async () => {
   const { holdings, released } = scene();
   await holdings.releaseEnded(pod, cause, signal);
   assert.deepEqual(released, ["volumes of u"]);
@@ -31,7 +31,7 @@ test("a pod that has ended gives back what others may need, and the rest when it
   assert.deepEqual(released.slice(1), ["cgroup of u, which comes back", "directory of u, which comes back"]);
 });
 
-test("what can't be released keeps what comes after it, and the next try releases both", async () => {
+test("a failed release keeps the following holdings, and the next attempt releases them", async () => {
   const { holdings, released, broken } = scene();
   broken.add("cgroup");
   await assert.rejects(holdings.releaseRemoved(pod, { cause, comesBack: false }, signal), /cgroup/);
@@ -41,7 +41,7 @@ test("what can't be released keeps what comes after it, and the next try release
   assert.deepEqual(released, ["cgroup of u", "directory of u"]);
 });
 
-test("holdings in another order than that in which pods let go of them break an invariant", () => {
+test("holdings in another order than their release violate an invariant", () => {
   const [first, last] = scene().holdings.all;
   assert.ok(first !== undefined && last !== undefined);
   assert.throws(() => new PodHoldings([last, first]), /what a pod holds until it ends is released first/);

@@ -62,7 +62,7 @@ function assertAbout(actualMs: number, expectedMs: number): void {
   assert.ok(actualMs >= expectedMs - 250 && actualMs < expectedMs + 2500, `${actualMs} ms, not about ${expectedMs} ms`);
 }
 
-test("a preStop hook takes its time from the grace, and what ignores SIGTERM is killed when that is over", async () => {
+test("a preStop hook's time counts into the grace period, and a container that ignores SIGTERM is killed at its end", async () => {
   await withPodwright(async (podwright) => {
     const preStop = shell("echo closing > /proc/1/fd/1; sleep 3; echo closed");
     const app = { name: "app", script: deaf, lifecycle: { preStop } };

@@ -83,7 +83,7 @@ function readHead(bytes: Buffer): { readonly frame: FrameHead; readonly size: nu
   if (bytes.length < 2) return undefined;
   const [first = 0, second = 0] = bytes;
   if ((first & 0x70) !== 0) throw new WebSocketError("an extension that was not negotiated");
-  if ((second & 0x80) === 0) throw new WebSocketError("a frame without mask");
+  if ((second & 0x80) === 0) throw new WebSocketError("a frame without a mask");
   const short = second & 0x7f;
   const lengthBytes = short === 126 ? 2 : short === 127 ? 8 : 0;
   const size = 2 + lengthBytes + 4;

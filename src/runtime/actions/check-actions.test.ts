@@ -43,7 +43,7 @@ function broken(
   }
 }
 
-test("what is decided of a pod that starts in order breaks nothing", () => {
+test("decisions for a pod that starts in order violate no invariant", () => {
   assert.equal(broken([], { containersToStart: [start("i")] }), undefined);
   assert.equal(broken([ended], { containersToStart: [start("s")] }), undefined);
   assert.equal(broken([sidecar, ended], { containersToStart: [start("a"), start("b")] }), undefined);
@@ -51,7 +51,7 @@ test("what is decided of a pod that starts in order breaks nothing", () => {
   assert.equal(broken([], { containersToStart: [start("b")] }, ["a"]), undefined, "one of them is being made");
 });
 
-test("regular containers that start before, or beside, init containers break an invariant", () => {
+test("regular containers that start before or with init containers violate an invariant", () => {
   const name = "regular containers wait for init containers";
   const starts = { containersToStart: [start("a")] };
   assert.equal(broken([ended], starts), name, "the sidecar has not started");
@@ -60,14 +60,14 @@ test("regular containers that start before, or beside, init containers break an 
   assert.equal(broken([], { ...starts, sandbox: unlike }), name);
 });
 
-test("starts that break the order of the spec, or come twice, break an invariant", () => {
+test("starts out of the spec's order, or twice, violate an invariant", () => {
   const order = "first starts keep the order of the spec";
   assert.equal(broken([sidecar, ended], { containersToStart: [start("b"), start("a")] }), order);
   const twice = "a container is started once a decision";
   assert.equal(broken([sidecar, ended], { containersToStart: [start("a"), start("a")] }), twice);
 });
 
-test("an instance that starts beside the one before, or with a count that was used, breaks an invariant", () => {
+test("an instance that starts beside its predecessor, or with a used count, violates an invariant", () => {
   const again = { containersToStart: [start("a", { restart: true, attempt: 1 })] };
   assert.equal(broken([a, sidecar], again), "an instance starts when the one before has stopped");
   assert.equal(broken([a, sidecar], { ...again, containersToKill: [kill(a)] }), undefined);
@@ -75,7 +75,7 @@ test("an instance that starts beside the one before, or with a count that was us
   assert.equal(broken([gone, sidecar], again), "an instance counts on from the one before");
 });
 
-test("what is being worked on is neither started nor stopped, and what has ended not stopped", () => {
+test("a container with an operation in progress is neither started nor stopped, and an ended one not stopped", () => {
   assert.equal(
     broken([sidecar, ended], { containersToStart: [start("a")] }, ["a"]),
     "what is worked on is not started",
@@ -84,7 +84,7 @@ test("what is being worked on is neither started nor stopped, and what has ended
   assert.equal(broken([ended], { containersToKill: [kill(ended)] }), "what is stopped may run");
 });
 
-test("a second sandbox beside one that is ready breaks an invariant, unless the first is stopped before", () => {
+test("a second sandbox beside a ready one violates an invariant, unless the first is stopped before", () => {
   const createSandbox = { attempt: 1, cause };
   assert.equal(broken([], { createSandbox }), "a sandbox replaces those that it stops");
   assert.equal(broken([], { createSandbox, killPod: cause }), undefined);

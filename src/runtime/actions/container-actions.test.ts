@@ -62,7 +62,7 @@ describe("a container that fails its probe", () => {
   }
 });
 
-describe("a pod of which nothing is left but containers that are stopped for good", () => {
+describe("a pod whose remaining containers are being stopped for good", () => {
   const sidecar: Container = { name: "s", image: "busybox", restartPolicy: "Always" };
   const never: Partial<PodSpec> = { restartPolicy: "Never", initContainers: [sidecar] };
   const runs = (name: string): ContainerStatus => testContainer({ name, id: containerId(`id-${name}`) });
@@ -83,7 +83,7 @@ describe("a pod of which nothing is left but containers that are stopped for goo
   }
   const two = { containers: ["c", "d"].map((name) => ({ name, image: "busybox" })) };
 
-  test("is stopped as a whole: its sidecars are not looked after any more", () => {
+  test("is stopped as a whole: its sidecars are no longer managed", () => {
     for (const sidecarNow of [runs("s"), exited("s", 1)]) {
       const actions = decide({}, ["c", "s"], [sidecarNow, runs("c")]);
       assert.equal(actions.killPod?.code, "LastContainerUnhealthy");
@@ -95,7 +95,7 @@ describe("a pod of which nothing is left but containers that are stopped for goo
     }
   });
 
-  test("whether the others have ended, are being stopped for the same or are to be", () => {
+  test("whether the others have ended, or are or will be stopped for the same reason", () => {
     assert.equal(decide(two, ["c"], [runs("c"), exited("d", 0)]).killPod?.code, "LastContainerUnhealthy");
     const both = decide(two, ["c", "d"], [runs("c"), runs("d")], { busy: new Set(["d"]) });
     assert.match(both.killPod?.message ?? "", /containers \(c, d\) are not/);
@@ -114,7 +114,7 @@ describe("a pod of which nothing is left but containers that are stopped for goo
     assert.equal(decide({ restartPolicy: "Always" }, ["s"]).containersToKill[0]?.container.name, "s");
   });
 
-  test("its container's own Never counts, and ephemeral containers keep nothing alive", () => {
+  test("a container's own Never counts, and ephemeral containers do not keep the pod running", () => {
     const own = { name: "c", image: "busybox", restartPolicy: "Never" } as const;
     assert.equal(decide({ restartPolicy: "Always", containers: [own] }, ["c"]).killPod?.code, "LastContainerUnhealthy");
     const ephemeralContainers = [{ name: "e", image: "busybox" }];
@@ -122,14 +122,14 @@ describe("a pod of which nothing is left but containers that are stopped for goo
     assert.equal(actions.killPod?.code, "LastContainerUnhealthy");
   });
 
-  test("gives that container the time that its probe says, and everything else the pod's", () => {
+  test("gives that container its probe's grace period, and all others the pod's", () => {
     const slow = decide({}, ["c"], undefined, { unhealthy: () => startup });
     assert.deepEqual(slow.graces, [{ id: "id-c", seconds: 4 }]);
     assert.equal(decide({}, ["c"]).graces, undefined);
   });
 });
 
-test("a container whose name or image changed is stopped and started; one whose command changed is left alone", () => {
+test("a container with a changed name or image is restarted; one with a changed command is left alone", () => {
   const act = (change: Partial<Container>) => {
     const pod = testPod({ containers: [{ name: "c", image: "busybox", ...change }] });
     const { containersToKill, containersToStart } = computePodActions(
@@ -153,7 +153,7 @@ function afterInitFailure(podPolicy: PodSpec["restartPolicy"], own: Partial<Cont
   return killPod?.code ?? containersToStart.map(({ container, attempt }) => `${container.name}@${attempt}`).join(",");
 }
 
-test("a failed init container's own policy and rules come before its pod's policy", () => {
+test("a failed init container's own policy and rules take precedence over its pod's", () => {
   assert.equal(afterInitFailure("Never", { restartPolicy: "OnFailure" }), "i@1");
   assert.equal(afterInitFailure("Always", { restartPolicy: "Never" }), "InitContainerFailed");
   const again = { restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "In", values: [1] } }] };

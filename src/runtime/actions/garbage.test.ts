@@ -40,7 +40,7 @@ describe("containerGarbage", () => {
     assert.deepEqual(ids(containerGarbage(status, defaultGarbagePolicy, 0)), ["a0"]);
   });
 
-  test("young containers are no garbage yet, and do not push older ones out", () => {
+  test("young containers are not garbage, and do not count against older ones", () => {
     const policy = { ...defaultGarbagePolicy, minAgeMs: 60_000 };
     const status = testStatus([], instances("c", ["running", "exited", "exited", "exited"]));
     assert.deepEqual(ids(containerGarbage(status, policy, 60_500)), []);
@@ -55,11 +55,13 @@ describe("nodeGarbage", () => {
     nodeGarbage(pods, { ...defaultGarbagePolicy, maxContainers }, 0).map(({ container }) => container.id);
   const pods = [pod("a", ["running", "exited", "exited", "exited"]), pod("b", ["exited", "exited"])];
 
-  test("without a cap nothing goes", () => assert.deepEqual(removed(pods, -1), []));
-  test("below the cap nothing goes", () => assert.deepEqual(removed(pods, 5), []));
-  test("who has more than its share loses the oldest first", () => assert.deepEqual(removed(pods, 4), ["a0"]));
-  test("each loses what is beyond its share", () => assert.deepEqual(removed(pods, 2), ["a0", "b0", "a1"]));
-  test("the newest instance of a container never goes", () => {
+  test("without a cap nothing is removed", () => assert.deepEqual(removed(pods, -1), []));
+  test("below the cap nothing is removed", () => assert.deepEqual(removed(pods, 5), []));
+  test("a container with more than its share loses its oldest instances first", () =>
+    assert.deepEqual(removed(pods, 4), ["a0"]));
+  test("each container loses the instances beyond its share", () =>
+    assert.deepEqual(removed(pods, 2), ["a0", "b0", "a1"]));
+  test("the newest instance of a container is never removed", () => {
     assert.deepEqual(removed(pods, 0), ["a0", "b0", "a1", "a2"]);
   });
 });
@@ -70,7 +72,7 @@ describe("sandboxGarbage", () => {
   const inSandbox = (attempt: number): ContainerStatus =>
     testContainer({ sandboxId: sandboxId(`s${attempt}`), state: "exited" });
 
-  test("the newest stays though it is dead, older dead ones go", () => {
+  test("the newest stays even if dead, older dead ones are removed", () => {
     assert.deepEqual(
       sandboxGarbage(testStatus([sandbox(2), sandbox(1), sandbox(0)])).map(({ id }) => id),
       ["s1", "s0"],

@@ -9,7 +9,7 @@ const podOf = (spec: number | undefined, deletion?: number) => {
   return deletion === undefined ? pod : { ...pod, metadata: { ...pod.metadata, deletionGracePeriodSeconds: deletion } };
 };
 
-test("a pod's grace is its deletion's, then its spec's, then 30 s", () => {
+test("a pod's grace period is its deletion's, else its spec's, else 30 s", () => {
   assert.equal(gracePeriodSeconds(podOf(undefined)), 30);
   assert.equal(gracePeriodSeconds(podOf(0)), 0);
   assert.equal(gracePeriodSeconds(podOf(5)), 5);
@@ -17,14 +17,14 @@ test("a pod's grace is its deletion's, then its spec's, then 30 s", () => {
   assert.equal(gracePeriodSeconds(podOf(5, 0)), 0, "a forced deletion");
 });
 
-test("a probe's own grace counts, longer or shorter, until the pod is deleted", () => {
+test("a probe's own grace period counts, longer or shorter, until the pod is deleted", () => {
   assert.equal(containerGraceSeconds(podOf(30), undefined), 30);
   assert.equal(containerGraceSeconds(podOf(30), 5), 5);
   assert.equal(containerGraceSeconds(podOf(30), 90), 90);
   assert.equal(containerGraceSeconds(podOf(30, 10), 90), 10);
 });
 
-test("StopContainer gets what is left, never too little and at most two seconds too much", () => {
+test("StopContainer gets the remaining time, never less and at most two seconds more", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0, max: 1e7, noNaN: true }),
@@ -40,12 +40,12 @@ test("StopContainer gets what is left, never too little and at most two seconds 
   );
 });
 
-test("a grace that is given at once is not a second longer for times with fractions", () => {
+test("an immediate grace period is not a second longer due to fractional times", () => {
   const [nowMs, graceSeconds] = [28_602.1, 37];
   assert.equal(stopTimeoutSeconds(nowMs + graceSeconds * 1000, nowMs), graceSeconds);
 });
 
-test("a grace that nobody can wait for is one that runtimes can count in nanoseconds", () => {
+test("an extremely long grace period stays within int64 nanoseconds", () => {
   const seconds = stopTimeoutSeconds(Number.MAX_SAFE_INTEGER * 1000, 5);
   assert.ok(seconds > 30 * 365 * 86_400);
   assert.ok(BigInt(seconds) * 1_000_000_000n < 2n ** 63n);

@@ -310,13 +310,13 @@ describe("init containers, sidecars, ephemeral containers and rules", () => {
     });
   }
 
-  test("an init container that an operation works on holds the next one back", () => {
+  test("an init container with an operation in progress delays the next one", () => {
     const status = testStatus([testSandbox()], [running("i1")]);
     const actions = computePodActions(testPod(two), status, { ...plain, busy: new Set(["i1"]) });
     assert.deepEqual(words(actions), []);
   });
 
-  test("an ephemeral container names the container whose processes it joins", () => {
+  test("an ephemeral container has the container whose processes it joins", () => {
     const debug = { ...container("debug"), targetContainerName: "c" };
     const pod = testPod({ ephemeralContainers: [debug] });
     const startOfDebug = (containers: readonly ContainerStatus[], context = plain): unknown =>

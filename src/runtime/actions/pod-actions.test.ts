@@ -202,13 +202,13 @@ describe("computePodActions", () => {
     assert.ok(isIdle(actions));
   });
 
-  test("a back-off that is over lets the container start", () => {
+  test("the container starts after its back-off", () => {
     const context = { ...noBackOff, backOffEndsAt: () => 1000 };
     const actions = computePodActions(testPod(), testStatus([testSandbox()], [exited(3)]), context);
     assert.deepEqual(summary(actions), { ...nothing, start: ["c@1"] });
   });
 
-  test("a container that an operation works on is left alone, and keeps its pod going", () => {
+  test("a container with an operation in progress is left alone, and keeps its pod running", () => {
     const context = { ...noBackOff, busy: new Set(["c"]) };
     const never = testPod({ restartPolicy: "Never" });
     assert.deepEqual(summary(computePodActions(never, testStatus([testSandbox()], [exited(1)]), context)), nothing);
@@ -229,7 +229,7 @@ describe("computePodActions", () => {
     assert.deepEqual(summary(computePodActions(testPod(spec), restarting, busy)), { ...nothing, start: ["b@0"] });
   });
 
-  test("a start that failed is tried again at its time", () => {
+  test("a failed start is retried at its time", () => {
     const context = { ...noBackOff, retryAt: () => 4000 };
     const status = testStatus([testSandbox()]);
     assert.deepEqual(summary(computePodActions(testPod(), status, context)), { ...nothing, wait: ["c:4000"] });
@@ -237,7 +237,7 @@ describe("computePodActions", () => {
     assert.deepEqual(summary(later), { ...nothing, start: ["c@0"] });
   });
 
-  test("a stop that failed is tried again at its time", () => {
+  test("a failed stop is retried at its time", () => {
     const context = { ...noBackOff, retryAt: () => 4000 };
     for (const container of [
       testContainer({ image: "busybox:old", hash: "other" }),
@@ -250,7 +250,7 @@ describe("computePodActions", () => {
     }
   });
 
-  test("a sandbox that could not be made is tried again at its time", () => {
+  test("a failed sandbox creation is retried at its time", () => {
     const context = { ...noBackOff, sandboxRetryAt: 4000 };
     const waiting = computePodActions(testPod(), testStatus([]), context);
     assert.deepEqual(summary(waiting), nothing);
@@ -259,7 +259,7 @@ describe("computePodActions", () => {
     assert.deepEqual(summary(later), { ...nothing, sandbox: "SandboxMissing@0", start: ["c@0"] });
   });
 
-  test("a leftover that was never started is handed on to be removed", () => {
+  test("a leftover that was never started is to be removed", () => {
     const leftover = testContainer({ state: "created", restartCount: 2 });
     const actions = computePodActions(testPod(), testStatus([testSandbox()], [leftover]), noBackOff);
     assert.equal(actions.containersToStart[0]?.leftover, leftover);
@@ -334,7 +334,7 @@ describe("computePodActions for any situation", () => {
     );
   });
 
-  test("leaves no container out: each runs, is over, waits or is started", () => {
+  test("covers each container: it runs, has ended, waits or is started", () => {
     fc.assert(
       fc.property(situations, (drawn) => {
         const { spec, status } = situation(drawn);

@@ -31,7 +31,7 @@ function judge(resources: ContainerResources, record: PodResources, shares: numb
   return withCgroups(status, record, new Map([["c-0", cgroup]])).containers[0]?.resources;
 }
 
-test("what the runtime tells is disputed only where it differs from what was recorded, and of what runs", () => {
+test("the runtime's resources are in doubt only for running containers where they differ from the record", () => {
   const ids = (resources: ContainerResources | undefined, state: "running" | "exited" = "running"): string[] => {
     const status = runtimeStatus(testPod(), [runtimeContainer("c", { id: "c-0", resources, state })]);
     return disputed(recorded("300m", "128Mi"), status).map(({ id }) => id);
@@ -45,7 +45,7 @@ test("what the runtime tells is disputed only where it differs from what was rec
   assert.deepEqual(disputed(undefined, status), [], "nothing was recorded");
 });
 
-test("the cgroup says who is right: the record where the runtime has forgotten, the runtime where nobody noted the end", () => {
+test("the cgroup decides: for the record if the runtime has forgotten, for the runtime if the end was not recorded", () => {
   const record = recorded("300m", "128Mi");
   const forgotten = told(100n, 64n * mebibyte);
   assert.deepEqual(judge(forgotten, record, 307, 30_000, 128 << 20), told(300n, 128n * mebibyte));
@@ -56,7 +56,7 @@ test("the cgroup says who is right: the record where the runtime has forgotten, 
   });
 });
 
-test("what the kernel has rounded is what was meant, and what others have set is told as it is", () => {
+test("values rounded by the kernel count as equal, and foreign values are reported", () => {
   // A weight of cgroup v2 says a request only roughly.
   assert.equal(judge(told(100n, 0n), recorded("300m", "1G"), 290, -1, 999_997_440)?.cpuRequest, 300n);
   assert.equal(judge(told(100n, 0n), recorded("300m", "1G"), 307, 30_000, 999_997_440)?.memoryLimit, 1_000_000_000n);

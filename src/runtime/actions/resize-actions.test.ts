@@ -41,7 +41,7 @@ const names = (resize: PodResize | undefined): string[] =>
 const restarted = (resize: PodResize | undefined): string[] =>
   (resize?.restarts ?? []).map(({ start }) => `${start.container.name} ${start.kind} ${start.attempt}`);
 
-test("a running container that has other amounts than it was granted is resized, and nothing else is", () => {
+test("only a running container whose resources differ from its allocation is resized", () => {
   const resize = decided(
     { containers: [container("a", "1", "1Gi"), container("b", "1", "1Gi")] },
     { containers: [container("a", "1", "1Gi"), container("b", "1500m", "1Gi")] },
@@ -51,12 +51,12 @@ test("a running container that has other amounts than it was granted is resized,
   assert.equal(resize?.updates[0] && describeResize(resize.updates[0]), "cpu request 1 → 1500m, cpu limit 1 → 1500m");
 });
 
-test("amounts that are written differently are the same", () => {
+test("equal amounts in different notations are equal", () => {
   const spec = { containers: [container("a", "1", "1Gi")] };
   assert.equal(decided(spec, { containers: [container("a", "1000m", "1024Mi")] }), undefined);
 });
 
-test("the resizePolicy of the resource that changes decides about a restart", () => {
+test("the changed resource's resizePolicy decides about a restart", () => {
   const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
   const had = { containers: [container("a", "1", "1Gi", { resizePolicy: policy })] };
   const cpu = decided(had, { containers: [container("a", "2", "1Gi", { resizePolicy: policy })] });
@@ -65,7 +65,7 @@ test("the resizePolicy of the resource that changes decides about a restart", ()
   assert.deepEqual([names(memory), restarted(memory)], [[], ["a regular 1"]]);
 });
 
-test("sidecars and init containers that run are resized like the others", () => {
+test("running sidecars and init containers are resized like the others", () => {
   const had = {
     initContainers: [container("i", "1", "1Gi", { restartPolicy: "Always" })],
     containers: [container("a", "1", "1Gi")],
@@ -82,7 +82,7 @@ test("sidecars and init containers that run are resized like the others", () => 
   assert.deepEqual(names(decided(first, { ...first, initContainers: [container("i", "2", "1Gi")] })), ["i"]);
 });
 
-test("nothing is resized while it is being done, before its next try, or when nobody knows what there is", () => {
+test("nothing is resized during a resize, before its next attempt, or with unknown resources", () => {
   const had = { containers: [container("a", "1", "1Gi")] };
   const granted = { containers: [container("a", "2", "1Gi")] };
   assert.deepEqual(names(decided(had, granted)), ["a"]);
@@ -92,7 +92,7 @@ test("nothing is resized while it is being done, before its next try, or when no
   assert.equal(decided(had, granted, { actuated: { containers: new Map(), pod: undefined } }), undefined);
 });
 
-test("what does not run or has something else decided about it is left alone, and all while one is worked on", () => {
+test("containers that do not run or have another action are not resized, nor any during an operation", () => {
   const pod: Pod = testPod({
     containers: [container("a", "2", "1Gi"), container("b", "2", "1Gi"), container("c", "2", "1Gi")],
   });
@@ -107,7 +107,7 @@ test("what does not run or has something else decided about it is left alone, an
   assert.equal(isResizing(pod, status, resize.actuated), true);
 });
 
-test("a pod's own limits are those of containers without any (KEP-2837), and change the pod's cgroup", () => {
+test("pod-level limits apply to containers without any (KEP-2837), and change the pod's cgroup", () => {
   const free: Container = { name: "a", image: "busybox" };
   const limited = container("b", "1", "1Gi");
   const had = { resources: { limits: { cpu: "2", memory: "2Gi" } }, containers: [free, limited] };
@@ -119,7 +119,7 @@ test("a pod's own limits are those of containers without any (KEP-2837), and cha
   assert.notEqual(resize, undefined);
 });
 
-test("where the record is lost the runtime's word counts, and nothing is restarted for it", () => {
+test("without a record the runtime's resources count, and nothing restarts", () => {
   const policy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
   const pod = testPod({ containers: [container("a", "300m", "1Gi", { resizePolicy: policy })] });
   const told = (cpuLimit: bigint): PodResize | undefined => {
@@ -132,7 +132,7 @@ test("where the record is lost the runtime's word counts, and nothing is restart
   assert.deepEqual([names(told(200n)), restarted(told(200n))], [["a"], []]);
 });
 
-test("after a change that may have been carried out though it failed, the runtime's word counts where it gives it", () => {
+test("after a failed resize that may have taken effect, the runtime's reported resources count", () => {
   const recorded = resourcesOf(testPod({ containers: [container("a", "200m", "1Gi"), container("b", "1", "1Gi")] }));
   const told = (resources: { cpuRequest?: bigint; cpuLimit?: bigint; memoryLimit?: bigint }) => {
     const amounts = { cpuRequest: undefined, cpuLimit: undefined, memoryLimit: undefined, ...resources };
@@ -152,7 +152,7 @@ test("after a change that may have been carried out though it failed, the runtim
   assert.equal(told({ memoryLimit: 1n }).containers.get("b"), recorded.containers.get("b"), "it does not run");
 });
 
-test("of a resize that an earlier life could not note what the runtime shows to be done counts as done, and nothing else", () => {
+test("after a resize that an earlier run could not record, only what the runtime reports counts as done", () => {
   const had = container("a", "200m", "1Gi");
   const recorded = resourcesOf(testPod({ containers: [had] }));
   const granted = (cpu: string, memory: string, requested = memory): Container => ({

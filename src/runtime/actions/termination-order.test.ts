@@ -32,11 +32,11 @@ for (const [name, running, expected] of table) {
   test(name, () => assert.deepEqual(Object.fromEntries(terminationOrder(pod, new Set(running))), expected));
 }
 
-test("a pod that only the runtime knows has no order", () => {
+test("a pod known only to the runtime has no order", () => {
   assert.deepEqual([...terminationOrder(undefined, new Set(["s1", "a"]))], []);
 });
 
-test("a container that would wait for itself breaks an invariant", () => {
+test("a container that would wait for itself violates an invariant", () => {
   const same = testPod({ initContainers: [sidecar("a")], containers: [plain("a")] });
   assert.throws(() => terminationOrder(same, new Set(["a"])), /no container waits for itself to stop/);
 });

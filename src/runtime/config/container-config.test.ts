@@ -143,7 +143,7 @@ test("grace periods are recorded for the kubelet that stops the container after 
   assert.equal(annotations["io.kubernetes.pod.terminationGracePeriod"], "30");
 });
 
-test("stop signals keep their names but for plus and minus", () => {
+test("stop signals keep their names except plus and minus", () => {
   const signalOf = (stopSignal: string) => generate({ lifecycle: { stopSignal } }).stopSignal;
   assert.equal(generate({}).stopSignal, Signal.RUNTIME_DEFAULT);
   assert.equal(signalOf("SIGQUIT"), Signal.SIGQUIT);
@@ -152,13 +152,13 @@ test("stop signals keep their names but for plus and minus", () => {
   assert.equal(signalOf("toString"), Signal.RUNTIME_DEFAULT);
 });
 
-test("the termination log is mounted only where the container has a path for it, which is made absolute", () => {
+test("the termination log is mounted only with a path, which is made absolute", () => {
   const file = { terminationLogPath: "/var/lib/x" };
   assert.deepEqual(generate({}, {}, file).mounts, []);
   assert.equal(generate({ terminationMessagePath: "dev/log" }, {}, file).mounts[0]?.containerPath, "/dev/log");
 });
 
-test("in a user namespace every mount has its ids mapped, podwright's own files as well as volumes", () => {
+test("in a user namespace every mount is ID-mapped, podwright's own files and volumes", () => {
   const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
   const userNamespace = { mode: NamespaceMode.POD, uids: ids, gids: ids };
   const pod: Pod = {
@@ -182,7 +182,7 @@ test("in a user namespace every mount has its ids mapped, podwright's own files 
   assert.ok(plain.mounts.every(({ uidMappings, gidMappings }) => uidMappings.length + gidMappings.length === 0));
 });
 
-test("what resource managers give stands before what is the container's own, and the kubelet's annotations win", () => {
+test("resource managers' edits precede the container's own, and the kubelet's annotations take precedence", () => {
   const value = new TextEncoder().encode("0");
   const config = generate(
     { env: [{ name: "OWN", value: "1" }] },

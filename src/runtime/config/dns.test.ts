@@ -71,14 +71,14 @@ for (const [name, spec, changed, config] of cases) {
   });
 }
 
-test("without a cluster server a pod falls back to the node's and is told", () => {
+test("without a cluster DNS server a pod falls back to the node's, with a warning", () => {
   const { config, problems } = dns({}, { clusterDNS: [] });
   assert.deepEqual(config, host);
   assert.equal(problems[0]?.reason, "MissingClusterDNS");
   assert.match(problems[0].message, /^pod: "p_ns\(u\)"\. kubelet does not have ClusterDNS IP/);
 });
 
-test("a resolver file with more searches than pods may have is a problem, which leaves room for the cluster's", () => {
+test("a resolver file with too many search domains is a problem, with room left for the cluster's", () => {
   const problem = (domains: readonly string[], clusterDomain = ""): string | undefined =>
     resolvConfProblem("/r", `search ${domains.join(" ")}\n`, clusterDomain);
   const all = (count: number, length = 1): string[] => Array.from({ length: count }, () => "a".repeat(length));
@@ -93,7 +93,7 @@ test("a resolver file with more searches than pods may have is a problem, which 
   assert.match(problem(all(10, 250)) ?? "", /search line which length is more than allowed 2048 chars!$/);
 });
 
-test("servers and searches beyond the limits are left out and reported", () => {
+test("servers and search domains beyond the limits are omitted and reported", () => {
   const searches = ["x".repeat(254), ...Array.from({ length: 40 }, (_, index) => `s${index}.${"y".repeat(100)}`)];
   const { config, problems } = dns({
     dnsPolicy: "None",
@@ -109,7 +109,7 @@ test("servers and searches beyond the limits are left out and reported", () => {
   assert.match(problems[0]?.message ?? "", /the applied nameserver line is: 1\.1\.1\.1 2\.2\.2\.2 3\.3\.3\.3$/);
 });
 
-test("32 searches are kept, none of more than 253 characters, and 2048 characters of them together", () => {
+test("32 search domains are kept, each of at most 253 characters, in sum 2048", () => {
   const kept = (searches: string[]): readonly string[] =>
     dns({ dnsPolicy: "None", dnsConfig: { nameservers: ["1.1.1.1"], searches } }).config.searches ?? [];
   const many = Array.from({ length: 33 }, (_, index) => `s${index}`);
@@ -121,7 +121,7 @@ test("32 searches are kept, none of more than 253 characters, and 2048 character
   assert.deepEqual(kept([...long, "x".repeat(17)]), long);
 });
 
-test("a resolver file is read as resolvers read it", () => {
+test("a resolver file is parsed like resolvers do", () => {
   const text =
     "# nameserver 1.1.1.1\n nameserver 2.2.2.2 \nnameserver\nsearch a\nsearch b. . c\noptions ndots:1 rotate\noptions ndots:3\n";
   assert.deepEqual(parseResolvConf(text), {

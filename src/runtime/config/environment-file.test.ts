@@ -22,7 +22,7 @@ LAST='first'
 LAST='second'\r
 `;
 
-test("an env file holds values in single quotes, also over several lines, and comments", () => {
+test("an env file has values in single quotes, also over several lines, and comments", () => {
   assert.equal(find(file, "A"), "1");
   assert.equal(find(file, "B"), 'two words, $(A) "and" \\n # all of it');
   assert.equal(find(file, "C"), "several\n  # lines\n");
@@ -41,16 +41,16 @@ const bad: readonly (readonly [text: string, problem: RegExp])[] = [
   ["A='1\n' secret", /line 2: unexpected content after closing quote$/],
 ];
 for (const [text, problem] of bad) {
-  test(`${JSON.stringify(text)} is no env file, and what it holds is not told`, () => {
+  test(`${JSON.stringify(text)} is not an env file, and its content is not shown`, () => {
     assert.throws(() => find(text, "Z"), problem);
   });
 }
 
-test("what stands behind the variable is not looked at", () => {
+test("content after the variable is not parsed", () => {
   assert.equal(find("A='1'\nnonsense", "A"), "1");
 });
 
-test("any bytes but a quote come back as they are", () => {
+test("all bytes except a quote are preserved", () => {
   const value = fc.uint8Array({ minLength: 1 }).filter((bytes) => !bytes.includes(0x27) && !bytes.includes(0x0d));
   fc.assert(
     fc.property(value, (bytes) => {
@@ -60,7 +60,7 @@ test("any bytes but a quote come back as they are", () => {
   );
 });
 
-test("each file is read once, and one that can't be read is named", async () => {
+test("each file is read once, and an unreadable one is named", async () => {
   const reads: string[] = [];
   const volumes = {
     readFile: async (_: unknown, path: string): Promise<Uint8Array> => {

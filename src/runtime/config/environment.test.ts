@@ -58,7 +58,7 @@ function texts(...args: Parameters<typeof environment>): string[] {
   return environment(...args).map(({ name, value }) => `${name}=${new TextDecoder().decode(value)}`);
 }
 
-test("variables come in the order of the spec, and see those before them", () => {
+test("variables are in the spec's order, and can refer to earlier ones", () => {
   const env = [
     { name: "A", value: "1" },
     { name: "B", value: "$(A)$(C)" },
@@ -68,7 +68,7 @@ test("variables come in the order of the spec, and see those before them", () =>
   assert.deepEqual(texts({ env }), ["A=1", "B=1$(C)", "C=$(A)", "E="]);
 });
 
-test("envFrom comes first, with its prefix; what is named later wins", () => {
+test("envFrom comes first, with its prefix; later names take precedence", () => {
   const envFrom = [
     { prefix: "P_", configMapRef: { name: "config" } },
     { configMapRef: { name: "config" } },
@@ -86,7 +86,7 @@ test("envFrom comes first, with its prefix; what is named later wins", () => {
   );
 });
 
-test("services' variables come last, and only those that nobody set; the pod's may use them", () => {
+test("services' variables come last, unless already set; the pod's can refer to them", () => {
   const serviceVariables = [
     { name: "WEB_SERVICE_HOST", value: "10.96.0.1" },
     { name: "A", value: "service" },
@@ -105,7 +105,7 @@ test("services' variables come last, and only those that nobody set; the pod's m
   );
 });
 
-test("a secret keeps its bytes, also inside another variable", () => {
+test("a secret keeps its bytes, also within another variable", () => {
   const [direct, joined] = environment({
     env: [
       { name: "S", valueFrom: { secretKeyRef: { name: "secret", key: "bin" } } },
@@ -134,7 +134,7 @@ const fields: [string, string][] = [
 ];
 
 for (const [fieldPath, expected] of fields) {
-  test(`the field ${fieldPath} can be had`, () => {
+  test(`the field ${fieldPath} is available`, () => {
     assert.deepEqual(texts({ env: [{ name: "F", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } } }] }), [
       `F=${expected}`,
     ]);
@@ -163,7 +163,7 @@ for (const [resource, divisor, expected] of resources) {
   });
 }
 
-test("an unset limit is the pod's own before the node's, and other containers' can be had", () => {
+test("an unset limit is the pod's, else the node's, and other containers' are available", () => {
   const other = { name: "other", resources: { limits: { cpu: 3 } } };
   const env = [
     { name: "M", valueFrom: { resourceFieldRef: { resource: "limits.memory" } } },
@@ -227,7 +227,7 @@ const refused: [string, Source, RegExp][] = [
 ];
 
 for (const [name, valueFrom, message] of refused) {
-  test(`${name} is refused in words that people know`, () => {
+  test(`${name} is rejected with a clear message`, () => {
     assert.throws(
       () => environment({ env: [{ name: "X", valueFrom }] }),
       (error) =>
@@ -238,7 +238,7 @@ for (const [name, valueFrom, message] of refused) {
   });
 }
 
-test("what is optional and missing is left out, and hides nothing", () => {
+test("optional missing sources are omitted, and hide nothing", () => {
   const envFrom = [
     { configMapRef: { name: "nope", optional: true } },
     { secretRef: { name: "nope", optional: true } },
@@ -251,12 +251,12 @@ test("what is optional and missing is left out, and hides nothing", () => {
   assert.deepEqual(texts({ envFrom, env }), ["k=v", "l=w"]);
 });
 
-test("envFrom needs what is not optional", () => {
+test("envFrom requires sources that are not optional", () => {
   assert.throws(() => environment({ envFrom: [{ configMapRef: { name: "nope" } }] }), /configmap "nope" not found/);
   assert.throws(() => environment({ envFrom: [{ secretRef: { name: "nope" } }] }), /secret "nope" not found/);
 });
 
-test("variables that no process can be given are refused without showing them", () => {
+test("variables that no process can have are rejected without showing them", () => {
   const value = "hush\0hush";
   assert.throws(
     () => environment({ env: [{ name: "Z", value }] }),
@@ -265,7 +265,7 @@ test("variables that no process can be given are refused without showing them", 
   assert.throws(() => environment({ env: [{ name: "A=B", value: "" }] }), /is not a valid environment/);
 });
 
-test("names hold any printable ASCII but =", () => {
+test("names contain any printable ASCII except =", () => {
   const names = ["a b", "1", "-.", "x/y:z", "~!@#$%^&*()", "A"];
   assert.deepEqual(
     texts({ env: names.map((name) => ({ name, value: "v" })) }),
@@ -273,7 +273,7 @@ test("names hold any printable ASCII but =", () => {
   );
 });
 
-test("references to references don't grow without bound", () => {
+test("references to references have a limit", () => {
   const env = Array.from({ length: 12 }, (_, level) => ({
     name: `L${level}`,
     value: level === 0 ? "x".repeat(100) : `$(L${level - 1})`.repeat(100),
@@ -293,7 +293,7 @@ test("command and arguments are expanded from the whole environment", () => {
   assert.throws(() => expandCommand(container, binary), /is not UTF-8/);
 });
 
-test("probes and hooks see plain values alone", () => {
+test("probes and hooks see only plain values", () => {
   const env = [
     { name: "A", value: "$(B)" },
     { name: "F", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
@@ -301,7 +301,7 @@ test("probes and hooks see plain values alone", () => {
   assert.deepEqual(expandStaticCommand(["$(A)", "$(F)", "$(X)"], env), ["$(B)", "", "$(X)"]);
 });
 
-test("a key of a file in a volume is a variable's value as it stands there, and optional ones may be missing", () => {
+test("a key of a file in a volume is a variable's literal value, and optional ones may be missing", () => {
   const from = (key: string, path = "dir/env", optional = false) => ({
     name: `V_${key}`,
     valueFrom: { fileKeyRef: { volumeName: "v", path, key, optional } },

@@ -40,7 +40,7 @@ for (const [text, expected] of cases) {
   });
 }
 
-test("a text without dollars stays as it is", () => {
+test("a text without dollars stays unchanged", () => {
   fc.assert(
     fc.property(fc.string(), (text) => expand(text.replaceAll("$", ""), () => "x") === text.replaceAll("$", "")),
   );
@@ -65,7 +65,7 @@ test("values need not be texts", () => {
   );
 });
 
-test("many openings without an end take linear time", () => {
+test("many unclosed references take linear time", () => {
   const hostile = "$(".repeat(1_000_000);
   assert.equal(
     expand(hostile, () => "x"),

@@ -37,7 +37,7 @@ test("values of the pod's secrets are named, not shown, the longest first", () =
   assert.equal(hide("swordfish-2 swordfish"), "<secret login/longer> <secret login/password>");
 });
 
-test("a value that stands in a name is replaced in the text alone", () => {
+test("a value within a name is replaced only in the text", () => {
   assert.equal(hideSecrets(objects, pod)("swordfish is secret"), "<secret login/password> is <secret login/kind>");
 });
 
@@ -48,18 +48,18 @@ test("lines of a secret are found one by one", () => {
   );
 });
 
-test("short values, and secrets of which the pod does not know, are left", () => {
+test("short values, and unknown secrets, are kept", () => {
   assert.equal(hideSecrets(objects, pod)("ab is harmless $&"), "ab is harmless $&");
   const elsewhere = podWith(pod.spec, { namespace: "elsewhere" });
   assert.equal(hideSecrets(objects, elsewhere)("swordfish"), "swordfish");
 });
 
-test("tokens are found without knowing them, also when nobody knows the pod", () => {
+test("tokens are found without knowing them, also for an unknown pod", () => {
   const token = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl";
   assert.equal(hideSecrets(objects, undefined)(`Bearer ${token}, swordfish`), "Bearer <token>, swordfish");
 });
 
-test("a text is told as a whole only when all that may be secret in it is known: it is withheld, and nothing fails", () => {
+test("a text is withheld if some of the pod's secrets are unknown, and nothing fails", () => {
   const unknown = {
     secret: (): undefined => {
       throw new Error('secret "login" is not known yet');

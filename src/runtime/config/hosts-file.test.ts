@@ -19,13 +19,13 @@ for (const [, uid = "", text = ""] of recorded) {
   });
 }
 
-test("a pod with a subdomain has its full name too, for each of its addresses", () => {
+test("a pod with a subdomain also has its full name, for each of its addresses", () => {
   const named: Pod = { ...pod, spec: { containers: [], hostname: "h", subdomain: "s" } };
   const lines = hostsFile(named, ["10.0.0.1", "fd00::1"], "cluster.local", "").trimEnd().split("\n");
   assert.deepEqual(lines.slice(-2), ["10.0.0.1\th.s.ns.svc.cluster.local\th", "fd00::1\th.s.ns.svc.cluster.local\th"]);
 });
 
-test("host aliases come last, a line each, also after the node's own file", () => {
+test("host aliases come last, one line each, also after the node's own file", () => {
   const hostAliases = [{ ip: "1.2.3.4", hostnames: ["a", "b"] }, { ip: "5.6.7.8" }];
   const tail = "\n# Entries added by HostAliases.\n1.2.3.4\ta\tb\n5.6.7.8\t\n";
   assert.ok(

@@ -21,7 +21,7 @@ const cases: [string, Partial<Pod["spec"]>, string, { hostname: string; domain: 
 ];
 
 for (const [name, spec, podName, expected] of cases) {
-  test(`a pod is called by ${name}`, () => {
+  test(`the host name of a pod: ${name}`, () => {
     assert.deepEqual(podHostname(podWith(spec, { name: podName }), domain), expected);
   });
 }
@@ -38,7 +38,7 @@ for (const [field, spec] of [
   });
 }
 
-test("the kernel's name is the full one only when asked for, and at most 64 characters long", () => {
+test("the kernel's host name is the full one only on request, and has at most 64 characters", () => {
   const names = { hostname: "h", domain: "d" };
   assert.equal(kernelHostname(podWith({}), names), "h");
   assert.equal(kernelHostname(podWith({ setHostnameAsFQDN: true }), names), "h.d");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { testPod } from "../../../test/support/observed.ts";
 import { podIPs } from "./pod-ips.ts";
 
-test("a pod on the node's network has the node's addresses, any other those of its sandbox", () => {
+test("a hostNetwork pod has the node's addresses, any other its sandbox's", () => {
   const node = { hostIPs: ["192.0.2.1"] };
   assert.deepEqual(podIPs(node, testPod({ hostNetwork: true }), []), ["192.0.2.1"]);
   assert.deepEqual(podIPs(node, testPod(), ["10.0.0.2"]), ["10.0.0.2"]);

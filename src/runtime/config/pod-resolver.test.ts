@@ -24,17 +24,17 @@ async function scene(text: string, change: Partial<ResolverDependencies["node"]>
   return { entries, resolve: (spec = {}, annotations = {}) => resolverOf(deps, podOf(spec, annotations)) };
 }
 
-test("a pod's resolver comes from the node's file, which is read anew for each pod", async () => {
+test("a pod's resolver comes from the node's file, which is reread for each pod", async () => {
   const { resolve } = await scene("nameserver 192.0.2.53\n");
   assert.deepEqual((await resolve()).servers, ["192.0.2.53"]);
 });
 
-test("a resolver file of more than 10 MiB is refused", async () => {
+test("a resolver file of more than 10 MiB is rejected", async () => {
   const { resolve } = await scene(`# ${"x".repeat(10 << 20)}\n`);
   await assert.rejects(resolve(), /\/etc\/resolv\.conf/);
 });
 
-test("a missing cluster DNS is told where there is a cluster, servers beyond the limit are told always", async () => {
+test("a missing cluster DNS is reported in a cluster, servers beyond the limit always", async () => {
   const alone = await scene("");
   await alone.resolve();
   assert.deepEqual(alone.entries, []);

@@ -57,7 +57,7 @@ for (const { metadata, config } of vectorJson<{ sandboxes: RecordedSandbox[] }>(
   });
 }
 
-test("the pod's own labels can't pass for the node's", () => {
+test("a pod's own labels cannot replace the kubelet's", () => {
   const { labels } = generate({});
   assert.deepEqual(labels, {
     app: "web",
@@ -98,7 +98,7 @@ test("every declared port is mapped once, published or not", () => {
   );
 });
 
-test("namespaces of the node are used where the spec says so", () => {
+test("the node's namespaces are used as the spec requests", () => {
   const options = generate({ hostNetwork: true, hostPID: true, hostIPC: true });
   const namespaces = options.linux?.securityContext?.namespaceOptions;
   assert.equal(options.hostname, "");
@@ -110,7 +110,7 @@ test("namespaces of the node are used where the spec says so", () => {
   assert.equal(shared?.pid, NamespaceMode.POD);
 });
 
-test("a pod that asks for a user namespace is not run without one", () => {
+test("a pod that requests a user namespace does not run without one", () => {
   assert.throws(() => generate({ hostUsers: false }), /hostUsers/);
   const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
   const { linux } = generate(
@@ -146,7 +146,7 @@ test("the cgroup parent is a path under cgroupfs and a slice under systemd", () 
   assert.equal(systemd.linux?.cgroupParent, "my-kubepods-besteffort-pod1234_5678.slice");
 });
 
-test("overhead is told apart from what the pod asks for", () => {
+test("overhead is separate from the pod's requests", () => {
   const { linux } = generate({
     containers: [{ name: "c", resources: { requests: { cpu: "100m" }, limits: { cpu: 1, memory: "1Gi" } } }],
     overhead: { cpu: "250m", memory: "64Mi" },
@@ -159,7 +159,7 @@ test("overhead is told apart from what the pod asks for", () => {
   );
 });
 
-test("the kernel's host name is the full one when the pod asks for it", () => {
+test("the kernel's host name is the full one on the pod's request", () => {
   const spec = { subdomain: "sub", setHostnameAsFQDN: true };
   assert.equal(generate(spec, { clusterDomain: "cluster.local" }).hostname, "web.sub.ns.svc.cluster.local");
   assert.throws(

@@ -101,7 +101,7 @@ test("an unmasked /proc hides and protects nothing", () => {
   assert.equal(masked.maskedPaths?.length, 13);
 });
 
-test("what else the spec says is passed on", () => {
+test("the other fields of the spec are passed on", () => {
   const { capabilities, privileged, readonlyRootfs, noNewPrivs, selinuxOptions, runAsGroup } = context(
     {
       capabilities: { add: ["NET_ADMIN"] },

@@ -30,7 +30,7 @@ test("signals have CRI's names", () => {
   assert.equal(signalName(Signal.RUNTIME_DEFAULT), undefined);
 });
 
-test("a runtime honours a signal when it shows it, and is not asked where there is none", async () => {
+test("a runtime honours a signal that it shows, and is not queried without one", async () => {
   const clock = new SimClock(0);
   const { cri } = new SimConnection(new RuntimeWorld(clock), clock.incarnation(), new SimRandom(1), noFaults);
   let asked = 0;
@@ -50,7 +50,7 @@ test("a runtime honours a signal when it shows it, and is not asked where there 
   assert.equal(await honoursStopSignal(showing(Signal.RUNTIME_DEFAULT), withSignal("SIGUSR1"), "id"), false);
 });
 
-test("a runtime that shows the signal in the container's runtime configuration only honours it, too", async () => {
+test("a runtime that shows the signal only in the container's runtime configuration honours it, too", async () => {
   const clock = new SimClock(0);
   const world = new RuntimeWorld(clock, undefined, crioWays);
   const { cri } = new SimConnection(world, clock.incarnation(), new SimRandom(1), noFaults);
@@ -66,7 +66,7 @@ test("a runtime that shows the signal in the container's runtime configuration o
   assert.equal(await honours("SIGUSR1"), false, "the image's, say");
 });
 
-test("what a verbose status adds is read with care: signals by name or number, nothing from anything else", () => {
+test("a verbose status is parsed defensively: signals by name or number, nothing from anything else", () => {
   const told = (annotation: unknown): Signal => {
     const annotations = { "org.opencontainers.image.stopSignal": annotation };
     return configuredSignal({ info: JSON.stringify({ pid: 1, runtimeSpec: { annotations } }) });

@@ -57,13 +57,13 @@ async function rangeOf(node: UserNamespaces, uid: string): Promise<IdRange> {
   return { first: only.hostId ?? 0, length: only.length ?? 0 };
 }
 
-test("a pod that does not ask for one runs with the node's users", async () => {
+test("a pod that requests none runs with the node's users", async () => {
   const node = new Machine().node({ supported: false });
   assert.equal(await node.namespaceOf(pod("a", true)), undefined);
   assert.equal(await node.namespaceOf(podWith({})), undefined);
 });
 
-test("each pod gets ids of its own, writes them down as the Go kubelet does, and keeps them", async () => {
+test("each pod gets its own IDs, stores them in the Go kubelet's format, and keeps them", async () => {
   const machine = new Machine();
   const node = machine.node();
   assert.deepEqual(await rangeOf(node, "a"), { first: 65_536, length: 65_536 });
@@ -76,13 +76,13 @@ test("each pod gets ids of its own, writes them down as the Go kubelet does, and
   assert.equal(others.length, 1, "said once a pod");
 });
 
-test("asked for twice at once, it is the same range", async () => {
+test("concurrent requests get the same range", async () => {
   const node = new Machine().node();
   const [one, other] = await Promise.all([rangeOf(node, "a"), rangeOf(node, "a")]);
   assert.deepEqual(one, other);
 });
 
-test("the next life, and a Go kubelet's, goes on with the ids that pods have", async () => {
+test("the next run, and a Go kubelet, keep pods' IDs", async () => {
   const machine = new Machine();
   await machine.write("b", goFile);
   assert.deepEqual(await rangeOf(machine.node(), "a"), { first: 65_536, length: 65_536 });
@@ -92,7 +92,7 @@ test("the next life, and a Go kubelet's, goes on with the ids that pods have", a
   assert.deepEqual(await rangeOf(next, "a"), { first: 65_536, length: 65_536 });
 });
 
-test("a range of another length than is configured now stays its pod's", async () => {
+test("a range whose length differs from the configured one stays its pod's", async () => {
   const machine = new Machine();
   await machine.write("old", goFile);
   const node = machine.node({ ids: defaultPodIds(2 * idUnit) });
@@ -100,7 +100,7 @@ test("a range of another length than is configured now stays its pod's", async (
   assert.deepEqual(await rangeOf(node, "new"), { first: 262_144, length: 131_072 });
 });
 
-test("ids that were given back are given again, as late as possible", async () => {
+test("released IDs are reused as late as possible", async () => {
   const machine = new Machine();
   const node = machine.node({ ids: { first: idUnit, length: 2 * idUnit, perPod: idUnit } });
   const [a, b] = [await rangeOf(node, "a"), await rangeOf(node, "b")];
@@ -114,7 +114,7 @@ test("ids that were given back are given again, as late as possible", async () =
   assert.deepEqual(await rangeOf(node, "d"), b, "a pod's ids are not the next pod's at once");
 });
 
-test("a range that can't be written down is nobody's", async () => {
+test("a range that cannot be stored is not assigned", async () => {
   const machine = new Machine();
   await machine.files.makeDirectory(`${root}/pods/a/userns/in-the-way`, 0o700);
   const node = machine.node();
@@ -122,7 +122,7 @@ test("a range that can't be written down is nobody's", async () => {
   assert.equal((await rangeOf(machine.node(), "b")).first, idUnit);
 });
 
-test("what the runtime can't do is refused in upstream's words", async () => {
+test("unsupported runtimes are rejected in upstream's words", async () => {
   const node = new Machine().node({ supported: false });
   await assert.rejects(node.namespaceOf(pod("a")), {
     name: "ContainerConfigError",
@@ -130,7 +130,7 @@ test("what the runtime can't do is refused in upstream's words", async () => {
   });
 });
 
-test("a file that can't be used concerns its own pod only, until that has ended", async () => {
+test("an unusable file affects only its own pod, until that has ended", async () => {
   const mapping = (hostId: number, containerId = 0, length = idUnit): object => ({ hostId, containerId, length });
   const file = (uids: object[], gids: object[] = uids): string =>
     JSON.stringify({ uidMappings: uids, gidMappings: gids });
@@ -157,7 +157,7 @@ test("a file that can't be used concerns its own pod only, until that has ended"
   }
 });
 
-test("ids of a pod that the disk does not tell for a while go to nobody else", async () => {
+test("IDs of a pod whose file is temporarily unreadable are not assigned to others", async () => {
   const machine = new Machine();
   const range = await rangeOf(machine.node(), "a");
   const read = machine.files.read.bind(machine.files);
@@ -171,7 +171,7 @@ test("ids of a pod that the disk does not tell for a while go to nobody else", a
   assert.deepEqual(await rangeOf(node, "a"), range);
 });
 
-test("of two files with the same ids, only one counts", async () => {
+test("of two files with the same IDs only one counts", async () => {
   const machine = new Machine();
   await machine.write("a", goFile);
   await machine.write("b", goFile);
@@ -180,7 +180,7 @@ test("of two files with the same ids, only one counts", async () => {
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });
 
-test("a range reads back as it was written", () => {
+test("a range is read back as written", () => {
   const ranges = fc.record({ first: fc.integer({ min: 1, max: 65_534 }), length: fc.integer({ min: 1, max: 1 }) });
   fc.assert(
     fc.property(ranges, ({ first, length }) => {
@@ -190,7 +190,7 @@ test("a range reads back as it was written", () => {
   );
 });
 
-test("whatever pods come and go, and however often podwright restarts, no two have an id in common", async () => {
+test("no two pods share an ID, whatever pods come and go, and however often podwright restarts", async () => {
   const step = fc.record({
     what: fc.constantFrom("start", "end", "restart"),
     uid: fc.constantFrom("a", "b", "c", "d", "e", "f"),

@@ -16,7 +16,7 @@ async function filesWith(text?: string): Promise<MemoryFiles> {
   return files;
 }
 
-test("a pod is known again as it was kept, and its file is root's alone", async () => {
+test("a stored pod is restored unchanged, and only root can read its file", async () => {
   const files = await filesWith();
   const sidecar = { name: "side", image: "busybox", restartPolicy: "Always" as const };
   const pod = testPod({ initContainers: [sidecar], terminationGracePeriodSeconds: 7 });
@@ -25,14 +25,14 @@ test("a pod is known again as it was kept, and its file is root's alone", async 
   assert.equal((await files.stat(path))?.mode, 0o600);
 });
 
-test("a start and the record may keep a pod at the same time", async () => {
+test("a start and the record may store a pod concurrently", async () => {
   const files = await filesWith();
   const pod = testPod({ terminationGracePeriodSeconds: 7 });
   await Promise.all([keepSpec(files, node, pod, "start"), keepSpec(files, node, pod, "record")]);
   assert.deepEqual(await keptSpec(files, node, podUid("uid-1")), pod);
 });
 
-test("what is missing, torn or another pod's is no pod", async () => {
+test("a missing or truncated file, or another pod's, gives no pod", async () => {
   const other = JSON.stringify({ apiVersion: "v1", kind: "Pod", ...testPod({}, "uid-2") });
   for (const text of [undefined, "", '{"apiVersion":"v1","kind":"Pod","meta', "[]", other]) {
     assert.equal(await keptSpec(await filesWith(text), node, podUid("uid-1")), undefined, String(text));

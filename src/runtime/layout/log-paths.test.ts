@@ -28,14 +28,14 @@ for (const [link, target] of links) {
   });
 }
 
-test("a link's name is cut to what a file system takes", () => {
+test("a link's name is truncated to the file system's limit", () => {
   const name = containerLogLinkName({ name: "p".repeat(253), namespace: "n".repeat(63) }, "c", "a".repeat(64));
   assert.equal(name.length, 255);
   assert.ok(name.endsWith("p.log"));
   assert.equal(containerIdOfLogLink(name), undefined);
 });
 
-test("directories and files tell whose they are", () => {
+test("names of directories and files identify their owners", () => {
   assert.equal(podUidOfLogDirectory("ns_p_u-1"), "u-1");
   assert.equal(podUidOfLogDirectory("u-1"), "u-1");
   assert.equal(podLogDirectory("/var/log/pods", podWith({}).metadata), "/var/log/pods/ns_p_u");

@@ -36,7 +36,7 @@ test("a pod's directories have upstream's places and modes", async () => {
   for (const [path, mode] of Object.entries(modes)) assert.equal((await files.stat(path))?.mode, mode, path);
 });
 
-test("nothing of a pod is there before its own directory, by which a later life knows it", async () => {
+test("a pod's own directory is created first, because later runs find the pod by it", async () => {
   const files = new MemoryFiles(new ManualClock());
   const made: string[] = [];
   files.makeDirectory = async (path) => {
@@ -49,7 +49,7 @@ test("nothing of a pod is there before its own directory, by which a later life 
   assert.ok(made.includes("end /var/log/pods/default_pod_uid-1"));
 });
 
-test("each instance has a file of its own for its message, named by 8 hex digits and writable by everybody", async () => {
+test("each instance has its own message file, named by 8 hex digits and writable by everyone", async () => {
   const files = await scene();
   let draw = 0;
   const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count).fill(0xa0 + draw++) };
@@ -63,7 +63,7 @@ test("each instance has a file of its own for its message, named by 8 hex digits
   assert.equal(await makeTerminationLog(files, random, node, testPod(), { name: "c" }), undefined);
 });
 
-test("a pod goes although its logs could never have a directory, their name being too long for one", async () => {
+test("a pod is removed even if its log directory's name is too long to exist", async () => {
   const files = await scene();
   const removed: string[] = [];
   files.removeTree = async (path) => void removed.push(path);
@@ -74,7 +74,7 @@ test("a pod goes although its logs could never have a directory, their name bein
   assert.deepEqual(removed, [`/var/log/pods/default_${"a".repeat(241)}_uid-1`]);
 });
 
-test("a pod's directory goes with all that is in it, but not with volumes that are left or something mounted below", async () => {
+test("a pod's directory is removed with its content, unless it has leftover volumes or mounts", async () => {
   const files = await scene();
   const directory = "/var/lib/kubelet/pods/uid-1";
   await files.write(`${directory}/etc-hosts`, "", 0o644);
@@ -93,7 +93,7 @@ test("a pod's directory goes with all that is in it, but not with volumes that a
   assert.equal(await files.stat(directory), undefined);
 });
 
-test("the directory of a pod that comes back is made anew, so that its logs are found should it not come", async () => {
+test("the directory of a returning pod is recreated, so that its logs are found if it does not return", async () => {
   const files = await scene();
   await removePodDirectory(files, node, podUid("uid-1"), true);
   assert.deepEqual(await files.list("/var/lib/kubelet/pods/uid-1"), []);

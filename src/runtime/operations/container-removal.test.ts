@@ -47,7 +47,7 @@ async function names(files: MemoryFiles, path: string): Promise<string[]> {
   return (await files.list(path)).map(({ name }) => name).toSorted();
 }
 
-test("a container goes with its own logs, rotated ones too, and leaves those of its other instances", async () => {
+test("a container is removed with its own logs, including rotated ones, but not its other instances'", async () => {
   const files = new MemoryFiles(new ManualClock());
   await directoryOfLogs(files, `${podLogs}/app`);
   assert.equal((await remove(files)).length, 1);
@@ -72,7 +72,7 @@ test("nothing is removed through a link in the place of all the pod's logs", asy
   assert.equal((await names(files, "/elsewhere/app")).length, 3);
 });
 
-test("a container that runs is not removed: it would end without its hook and its grace", async () => {
+test("a running container is not removed: it would end without its hook and grace period", async () => {
   const files = new MemoryFiles(new ManualClock());
   await assert.rejects(remove(files, "running"), /a container is removed after it has stopped/);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withRemedy } from "./create-remedy.ts";
 
-test("mount propagation on a private mount is told with the command that shares it", () => {
+test("the error for mount propagation on a private mount has the command that shares it", () => {
   for (const [problem, mount] of [
     ['failed to generate spec: path "/srv" is mounted on "/" but it is not a shared mount', "/"],
     ['path "/data/x" is mounted on "/data" but it is not a shared or slave mount', "/data"],

@@ -68,7 +68,7 @@ class Scene {
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe("an exec hook", () => {
-  test("runs its command as it is written, and what it printed is in the journal", async () => {
+  test("runs its command unchanged, and its output is in the journal", async () => {
     const scene = new Scene();
     scene.exec = () => ({ stdout: bytes("out\n"), stderr: bytes("err") });
     await scene.run({ exec: { command: ["sh", "-c", "echo $(X)"] } });
@@ -81,7 +81,7 @@ describe("an exec hook", () => {
     assert.deepEqual(outcome.data, { output: "out err" });
   });
 
-  test("that fails says how, with a bounded part of its output on one line and without control characters", async () => {
+  test("that fails reports how, with part of its output on one line and without control characters", async () => {
     const scene = new Scene();
     scene.exec = () => ({ exitCode: 3, stdout: bytes(`\u001b[31mred\nline ${"x".repeat(100_000)}`) });
     await assert.rejects(scene.run({ exec: { command: ["a"] } }), (error: Error) => {
@@ -92,7 +92,7 @@ describe("an exec hook", () => {
     assert.equal(scene.entries[1]?.result, "failed");
   });
 
-  test("that prints a secret is told of without it, whether it fails or not", async () => {
+  test("that prints a secret is reported without it, whether it fails or not", async () => {
     for (const exitCode of [0, 1]) {
       const scene = new Scene();
       scene.exec = () => ({ exitCode, stdout: Buffer.from("it is swordfish") });
@@ -102,7 +102,7 @@ describe("an exec hook", () => {
     }
   });
 
-  test("that can't be run fails with the runtime's words, and its outcome may be unknown", async () => {
+  test("that cannot run fails with the runtime's message, and its outcome may be unknown", async () => {
     const scene = new Scene();
     scene.exec = () => {
       throw new CriError("Unavailable", "ExecSync", "connection reset");
@@ -113,7 +113,7 @@ describe("an exec hook", () => {
 });
 
 describe("an httpGet hook", () => {
-  test("asks the pod's address, whatever the status, and gives its own name", async () => {
+  test("requests the pod's address, accepts any status, and sends its own user agent", async () => {
     const scene = new Scene();
     await scene.run({ httpGet: { path: "/ready?token=x", port: "http", scheme: "HTTP" } });
     const [request] = scene.requests;
@@ -125,7 +125,7 @@ describe("an httpGet hook", () => {
     assert.doesNotMatch(JSON.stringify(scene.entries), /token/);
   });
 
-  test("asks a host that it names", async () => {
+  test("requests its own host, if given", async () => {
     const scene = new Scene();
     await scene.run({ httpGet: { port: 80, host: "example.com" } }, { ...container, ips: [] });
     assert.equal(scene.requests[0]?.host, "example.com");
@@ -133,7 +133,7 @@ describe("an httpGet hook", () => {
     await assert.rejects(missing, /no IP address/);
   });
 
-  test("reads its path as a URL", async () => {
+  test("interprets its path as a URL", async () => {
     const scene = new Scene();
     await scene.run({ httpGet: { path: "//status", port: 80 } });
     await scene.run({ httpGet: { path: "http://user:word@elsewhere/x y?z#w", port: 80 } });
@@ -145,7 +145,7 @@ describe("an httpGet hook", () => {
     await assert.rejects(scene.run({ httpGet: { path: "mailto:x", port: 80 } }), ProbeTargetError);
   });
 
-  test("over TLS that meets plain HTTP asks again without TLS and without its credentials, and says so", async () => {
+  test("over TLS falls back to plain HTTP without credentials, and reports it", async () => {
     const scene = new Scene();
     scene.answer = ({ scheme }) => {
       if (scheme === "https") throw new ProbeTargetError("the response is not TLS", { plainText: true });
@@ -165,7 +165,7 @@ describe("an httpGet hook", () => {
     assert.match(fallback?.message ?? "", /^request to HTTPS lifecycle hook 10\.0\.0\.2:80 got HTTP response/);
   });
 
-  test("that can't reach its server fails, and TLS errors of another kind are not asked around", async () => {
+  test("that cannot reach its server fails, and other TLS errors cause no fallback", async () => {
     const scene = new Scene();
     scene.answer = () => {
       throw new ProbeTargetError("connection refused");
@@ -176,7 +176,7 @@ describe("an httpGet hook", () => {
 });
 
 describe("a sleep hook", () => {
-  test("takes its time", async () => {
+  test("sleeps for its duration", async () => {
     const scene = new Scene();
     let endedMs: number | undefined;
     const work = scene.run({ sleep: { seconds: 5 } }).then(() => (endedMs = scene.clock.nowMs));
@@ -195,7 +195,7 @@ describe("a sleep hook", () => {
   });
 });
 
-test("nothing else can be a hook", async () => {
+test("there are no other hooks", async () => {
   for (const handler of [{}, { tcpSocket: { port: 80 } }]) {
     await assert.rejects(new Scene().run(handler), /invalid handler: a hook is exec, httpGet or sleep/);
   }

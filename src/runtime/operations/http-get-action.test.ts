@@ -21,7 +21,7 @@ const recordedPaths = readFileSync(pathsFile, "utf8")
 
 const ports = [{ name: "web", containerPort: 8080 }, { containerPort: 9090 }];
 
-test("a request goes to the pod's address and says what upstream's says", () => {
+test("a request goes to the pod's address with upstream's headers", () => {
   assert.deepEqual(httpGetRequest({ path: "/x?a=b", port: 80, scheme: "HTTP" }, ports, "10.0.0.2", "kube-test/1.36"), {
     scheme: "http",
     host: "10.0.0.2",
@@ -35,7 +35,7 @@ test("a request goes to the pod's address and says what upstream's says", () => 
   });
 });
 
-test("the action's own host, scheme, port name and headers count; an empty Accept header takes the usual one away", () => {
+test("the action's own host, scheme, port name and headers apply; an empty Accept header removes the default", () => {
   const httpHeaders = [
     { name: "host", value: "example.com" },
     { name: "user-agent", value: "mine" },
@@ -55,12 +55,12 @@ test("the action's own host, scheme, port name and headers count; an empty Accep
   ]);
 });
 
-test("an IPv6 address stands in brackets in the Host header", () => {
+test("an IPv6 address is in brackets in the Host header", () => {
   const { headers } = httpGetRequest({ port: 80 }, [], "fd00::1", "kube");
   assert.deepEqual(headers[0], ["Host", "[fd00::1]:80"]);
 });
 
-test("a path asks for what Kubernetes asks for by it", () => {
+test("a path gives the same request as in Kubernetes", () => {
   for (const { path, target = "", authorization, failed } of recordedPaths) {
     const request = (): ReturnType<typeof httpGetRequest> => httpGetRequest({ path, port: 80 }, [], "h", "kube");
     if (failed === true) {
@@ -74,12 +74,12 @@ test("a path asks for what Kubernetes asks for by it", () => {
   assert.equal(recordedPaths.length, 897);
 });
 
-test("nothing of a path ends its line", () => {
+test("no path can end the request line", () => {
   const { path } = httpGetRequest({ path: "/ä b\r\nX: y?q=%20", port: 80 }, [], "h", "kube");
   assert.equal(path, "/%C3%A4%20b%0D%0AX:%20y%3Fq=%2520");
 });
 
-test("a port is a number, a name that the container has, or a number that was written as text", () => {
+test("a port is a number, the name of a container's port, or a number as text", () => {
   assert.equal(resolvePort(1, ports), 1);
   assert.equal(resolvePort("web", ports), 8080);
   assert.equal(resolvePort("81", ports), 81);

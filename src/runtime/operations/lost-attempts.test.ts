@@ -28,19 +28,19 @@ async function attemptAfter(
   return (await withLostAttempts({ files, node, attempts }, testPod(), { ...start, ...change })).attempt;
 }
 
-test("a container that the runtime has forgotten counts on from its highest log", async () => {
+test("a container that the runtime has forgotten continues its count from its highest log", async () => {
   assert.equal(await attemptAfter([]), 0);
   assert.equal(await attemptAfter(["0.log"]), 1);
   assert.equal(await attemptAfter(["9.log", "10.log", "2.log", "note.txt"]), 11);
   assert.equal(await attemptAfter(["4.log.20261120-140203.gz"]), 5, "also where only a rotated log is left");
 });
 
-test("what the runtime knows of a container counts, whatever logs there are", async () => {
+test("the runtime's containers take precedence over logs", async () => {
   assert.equal(await attemptAfter(["7.log"], { attempt: 2 }), 2);
   assert.equal(await attemptAfter(["7.log"], { leftover: testContainer({ state: "created" }) }), 0);
 });
 
-test("an instance that was asked for and never started is asked for again with its own count, whatever log it has", async () => {
+test("an instance that was created but never started is recreated with the same count, whatever its log", async () => {
   const { uid } = testPod().metadata;
   const attempts = new StartAttempts();
   attempts.making(uid, "c", 0);

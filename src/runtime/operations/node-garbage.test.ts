@@ -81,7 +81,7 @@ class Scene {
   }
 }
 
-test("a link goes when its log is gone, unless its container still runs or it is somebody else's", async () => {
+test("a link is removed when its log is gone, unless its container still runs or the link is foreign", async () => {
   const scene = new Scene();
   const own = `${logs}/default_pod_uid-1/c`;
   await scene.link("pod_default_c-111111.log", `${own}/0.log`, false);
@@ -103,7 +103,7 @@ test("a link goes when its log is gone, unless its container still runs or it is
   assert.equal(scene.entries[0]?.cause?.message, `${own}/0.log does not exist`);
 });
 
-test("what unknown pods hold and can be found by is released, but not before the pod's directory", async () => {
+test("unknown pods' holdings are released, but their identifying ones not before the pod's directory", async () => {
   const scene = new Scene();
   scene.cgroups = ["uid-1", "uid-2", "uid-3"];
   await scene.files.makeDirectory("/kubelet/pods/uid-3", 0o750);
@@ -115,7 +115,7 @@ test("what unknown pods hold and can be found by is released, but not before the
   );
 });
 
-test("a collection that fails is told, and goes on with the rest", async () => {
+test("a failed collection is reported, and continues with the rest", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/var/log", 0o755);
   await scene.files.write(links, "no directory", 0o644);
@@ -127,7 +127,7 @@ test("a collection that fails is told, and goes on with the rest", async () => {
   assert.deepEqual(scene.destroyed, ["uid-2"]);
 });
 
-test("a pod that is removed takes along every link to its logs, and no other's", async () => {
+test("a pod is removed with all links to its logs, and no others", async () => {
   const scene = new Scene();
   await scene.link("pod_default_c-111111.log", `${logs}/default_pod_uid-1/c/0.log`, true);
   await scene.link("pod_default_c-222222.log", `${logs}/default_pod_uid-9/c/0.log`, true);
@@ -136,7 +136,7 @@ test("a pod that is removed takes along every link to its logs, and no other's",
   assert.equal(await scene.files.stat(`${logs}/default_pod_uid-1`), undefined);
 });
 
-test("one step that fails holds up no other", async () => {
+test("a failed step prevents no other", async () => {
   const scene = new Scene();
   await scene.files.write("/var-log", "", 0o600);
   scene.cgroups = ["uid-2"];
@@ -145,7 +145,7 @@ test("one step that fails holds up no other", async () => {
   assert.deepEqual(scene.destroyed, ["uid-2"]);
 });
 
-test("logs of pods that nobody knows go with the links to them; those of this node, of others, young ones and what is none stay", async () => {
+test("logs of unknown pods are removed with their links; those of this and other nodes, young ones and other files stay", async () => {
   const scene = new Scene();
   const bare = "0123456789abcdef0123456789abcdef";
   for (const name of [
@@ -177,7 +177,7 @@ test("logs of pods that nobody knows go with the links to them; those of this no
   assert.deepEqual(await scene.linkNames(), []);
 });
 
-test("what is of no use goes at once, and of a pod that has ended everything", async () => {
+test("useless containers are removed at once, and all of an ended pod", async () => {
   const scene = new Scene();
   const dead = (name: string, restartCount: number) =>
     testContainer({ id: containerId(`${name}-${restartCount}`), name, restartCount, state: "exited" });
@@ -203,7 +203,7 @@ test("what is of no use goes at once, and of a pod that has ended everything", a
   assert.deepEqual(scene.removed.length, 5, "four containers and their sandbox");
 });
 
-test("what an evicted pod has left goes with the next collection, and nothing of other pods that have ended", async () => {
+test("an evicted pod's leftovers are removed by the next collection, but not those of other ended pods", async () => {
   const scene = new Scene();
   for (const uid of ["uid-1", "uid-3"]) {
     scene.known.add(uid);

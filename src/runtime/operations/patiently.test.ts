@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { SimClock } from "../../sim/clock.ts";
 import { patiently } from "./patiently.ts";
 
-test("what is called off is cut off 10 s later, unless it has come to its end", async () => {
+test("canceled work is abandoned 10 s later, unless it has ended", async () => {
   const world = new SimClock(0);
   const clock = world.incarnation();
   const calling = new AbortController();

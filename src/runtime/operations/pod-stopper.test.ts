@@ -159,7 +159,7 @@ function assertAfter(actual: number | undefined, from: number, ms: number): void
 }
 
 describe("stopPod", () => {
-  test("a hook's time is taken from the grace, and the container gets the rest", async () => {
+  test("a hook's time counts into the grace period, and the container gets the rest", async () => {
     const scene = new Scene([{ ...hooked(4000), deaf: true }]);
     const status = await scene.status();
     const began = scene.clock.nowMs;
@@ -170,7 +170,7 @@ describe("stopPod", () => {
     assertAfter(scene.times("exited", "app")[0], began, 10_000);
   });
 
-  test("a hook that outlasts the grace leaves two seconds, which it may use as well", async () => {
+  test("a hook that outlasts the grace period leaves two seconds, which it may use, too", async () => {
     const scene = new Scene([{ ...hooked(5500, 1), deaf: true }]);
     const status = await scene.status();
     const began = scene.clock.nowMs;
@@ -181,7 +181,7 @@ describe("stopPod", () => {
     assert.deepEqual(told, ["PreStopHookOverdue", "FailedPreStopHook"]);
   });
 
-  test("a hook that fails is told of and stops nothing", async () => {
+  test("a failed hook is reported and stops nothing", async () => {
     const scene = new Scene([hooked(100, 3)]);
     await scene.finish(scene.kill(await scene.status(), 30));
     assert.equal(scene.times("exited", "app").length, 1);
@@ -190,7 +190,7 @@ describe("stopPod", () => {
     assert.equal(failure?.data?.["eventMessage"], "PreStopHook failed: exited with code 3");
   });
 
-  test("is told of each container at once: before its hook, and before it waits for its turn", async () => {
+  test("is reported for each container at once: before its hook, and before it waits for its turn", async () => {
     const scene = new Scene([{ ...plain, name: "side", sidecar: true }, hooked(4000), { ...plain, name: "bare" }]);
     const status = await scene.status();
     const began = scene.clock.nowMs;
@@ -211,21 +211,21 @@ describe("stopPod", () => {
     assert.equal(killings().length, 6);
   });
 
-  test("that was called off before it began is not told", async () => {
+  test("that was canceled before it began is not reported", async () => {
     const scene = new Scene([plain]);
     const signal = AbortSignal.abort(new Error("canceled"));
     await assert.rejects(scene.finish(scene.kill(await scene.status(), 5, signal)));
     assert.deepEqual(scene.entries.filter(isKilling), []);
   });
 
-  test("without any grace no hook runs", async () => {
+  test("without a grace period no hook runs", async () => {
     const scene = new Scene([hooked(100)]);
     await scene.finish(scene.kill(await scene.status(), 0));
     assert.deepEqual(scene.times("hook", "app"), []);
     assert.equal(scene.times("exited", "app").length, 1);
   });
 
-  test("with a shorter grace the hook that runs goes on, and its container is stopped at the new time", async () => {
+  test("with a shorter grace period the running hook continues, and its container is stopped at the new time", async () => {
     const scene = new Scene([{ ...hooked(60_000), deaf: true }]);
     const status = await scene.status();
     const controller = new AbortController();
@@ -241,7 +241,7 @@ describe("stopPod", () => {
     assertAfter(scene.times("exited", "app")[0], again, 5000);
   });
 
-  test("a pod that only the runtime knows has the hooks that its containers were made with", async () => {
+  test("a pod known only to the runtime has the hooks that its containers were created with", async () => {
     const scene = new Scene([hooked(200)]);
     const status = await scene.status();
     const target = { ref, pod: undefined, graceSeconds: 1, cause };
@@ -250,7 +250,7 @@ describe("stopPod", () => {
     assertAfter(scene.times("stopping", "app")[0], scene.times("hook", "app")[0] ?? Number.NaN, 200);
   });
 
-  test("podwright's end is the end of every hook", async () => {
+  test("hooks end with podwright", async () => {
     const scene = new Scene([hooked(60_000)]);
     const status = await scene.status();
     const controller = new AbortController();
@@ -264,7 +264,7 @@ describe("stopPod", () => {
   });
 });
 
-test("a container that was told to stop without a hook gets none later", async () => {
+test("a container stopped without a hook gets none later", async () => {
   const scene = new Scene([{ ...hooked(200), deaf: true }]);
   const status = await scene.status();
   const controller = new AbortController();
@@ -278,7 +278,7 @@ test("a container that was told to stop without a hook gets none later", async (
   assert.equal(scene.times("stopping", "app").length, 2);
 });
 
-test("killContainer runs the hook before the stop signal, within the grace that it is given", async () => {
+test("killContainer runs the hook before the stop signal, within the given grace period", async () => {
   const scene = new Scene([{ ...hooked(1000), deaf: true }]);
   const { containers } = await scene.status();
   const [container] = containers;
@@ -299,7 +299,7 @@ const script = fc.record({
   }),
 });
 
-test("whatever containers and hooks do: hooks once and first, no SIGKILL before the grace ends, sidecars last, and an end", async () => {
+test("whatever containers and hooks do: hooks once and first, no SIGKILL before the grace period ends, sidecars last, and it ends", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(script, { minLength: 1, maxLength: 5 }),
@@ -320,7 +320,7 @@ test("whatever containers and hooks do: hooks once and first, no SIGKILL before 
   );
 });
 
-test("sandboxes are stopped one after the other, and one that hangs holds up the others for a second only", async () => {
+test("sandboxes are stopped one by one, and a hanging one delays the others by only a second", async () => {
   const scene = new Scene([plain]);
   const { cri, clock } = scene.effects;
   const stops: [id: string, atMs: number][] = [];

@@ -37,7 +37,7 @@ async function of(...names: readonly string[]) {
   return { found: await pullSecretsOf({ objects, journal }, pod, cause, signal), journal };
 }
 
-test("Secrets of both types are read, each once, empty names passed over", async () => {
+test("Secrets of both types are read once each, and empty names are ignored", async () => {
   const { found, journal } = await of("json", "", "cfg", "json");
   assert.deepEqual(
     found.map(({ source, entries }) => [source.name, source.uid, entries[0]?.credential.password]),
@@ -49,7 +49,7 @@ test("Secrets of both types are read, each once, empty names passed over", async
   assert.deepEqual(journal.entries, []);
 });
 
-test("what is missing or can't be used is told in upstream's words, and the rest is used", async () => {
+test("missing and unusable Secrets are reported in upstream's words, and the rest is used", async () => {
   const { found, journal } = await of("missing", "unknown", "opaque", "keyless", "broken", "json");
   assert.deepEqual(
     found.map(({ source }) => source.name),
@@ -63,7 +63,7 @@ test("what is missing or can't be used is told in upstream's words, and the rest
   assert.doesNotMatch(JSON.stringify(journal.entries), /hunter2/);
 });
 
-test("a pod that names none looks for none", async () => {
+test("a pod without pull secrets reads none", async () => {
   const journal = new MemoryRecorder();
   const failing: ObjectLookup = { ...objects, settle: () => assert.fail("it waited") };
   assert.deepEqual(await pullSecretsOf({ objects: failing, journal }, podWith({}), cause, signal), []);

@@ -20,7 +20,7 @@ const limits = (cpuShares: number, quota: number): Parameters<typeof stepsFor>[1
   cpuPeriodMicroseconds: 100_000,
 });
 
-test("what grows grows from the pod's limit down, with what shrinks first among the containers", () => {
+test("increases go from the pod's limit down, with decreases first among the containers", () => {
   const grows = update("grows", { cpuLimit: 100n }, { cpuLimit: 300n });
   const shrinks = update("shrinks", { cpuLimit: 300n }, { cpuLimit: 200n });
   assert.deepEqual(told(stepsFor("cpu", limits(100, 40_000), limits(200, 50_000), [grows, shrinks])), [
@@ -31,7 +31,7 @@ test("what grows grows from the pod's limit down, with what shrinks first among 
   ]);
 });
 
-test("what shrinks shrinks from the containers up, the pod's limit last", () => {
+test("decreases go from the containers up, the pod's limit last", () => {
   const shrinks = update("shrinks", { cpuLimit: 300n, cpuRequest: 200n }, { cpuLimit: 200n, cpuRequest: 100n });
   assert.deepEqual(told(stepsFor("cpu", limits(200, 30_000), limits(100, 20_000), [shrinks])), [
     "shrinks",
@@ -40,7 +40,7 @@ test("what shrinks shrinks from the containers up, the pod's limit last", () => 
   ]);
 });
 
-test("a limit where there was none takes away, and a container that the resource does not concern is left out", () => {
+test("a new limit is a decrease, and a container without changes of the resource is omitted", () => {
   const limited = update("limited", { memoryLimit: 0n }, { memoryLimit: 100n });
   const other = update("other", { cpuLimit: 1n }, { cpuLimit: 2n });
   const steps = stepsFor("memory", { memoryLimitBytes: -1 }, { memoryLimitBytes: 100 }, [limited, other]);

@@ -11,7 +11,7 @@ function placesOn(clock: ManualClock): Places {
 }
 
 describe("a place among the starts", () => {
-  it("is kept from one part of a start to the next, so that it waits once", async () => {
+  it("is kept between the parts of a start, so that it waits only once", async () => {
     const clock = new ManualClock(0);
     const starts = placesOn(clock);
     const place = new StartPlace(starts, clock);
@@ -22,7 +22,7 @@ describe("a place among the starts", () => {
     assert.deepEqual(starts.load, { held: 0, waiting: 0, overdue: 0 });
   });
 
-  it("is kept while short work goes on, and given back while long work does", async () => {
+  it("is kept during short work, and released during long work", async () => {
     const clock = new ManualClock(0);
     const starts = placesOn(clock);
     using place = new StartPlace(starts, clock);
@@ -39,7 +39,7 @@ describe("a place among the starts", () => {
     assert.equal(starts.load.held, 1);
   });
 
-  it("is another's when the runtime hangs, and each part of a start has its own patience", async () => {
+  it("passes to another start if the runtime hangs, with a time limit for each part of a start", async () => {
     const clock = new ManualClock(0);
     const starts = placesOn(clock);
     using place = new StartPlace(starts, clock);
@@ -53,7 +53,7 @@ describe("a place among the starts", () => {
     assert.equal(await place.take("first", never), 0, "what goes on late waits for nothing more");
   });
 
-  it("tells for how long it was waited for", async () => {
+  it("reports how long a start waited for it", async () => {
     const clock = new ManualClock(0);
     const starts = placesOn(clock);
     const before = await starts.take("later", never);
@@ -64,7 +64,7 @@ describe("a place among the starts", () => {
     assert.equal(await taking, 700);
   });
 
-  it("is given back when the operation ends, with its work's failure", async () => {
+  it("is released when the operation ends, even by a failure", async () => {
     const clock = new ManualClock(0);
     const starts = placesOn(clock);
     const run = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import { storedHook } from "./stored-hook.ts";
 
 const hookOf = (preStop: string) => storedHook({ [Annotation.preStopHandler]: preStop }).preStop;
 
-test("a hook is read back from what a kubelet wrote to the container", () => {
+test("a hook is read back from a container's annotations", () => {
   assert.deepEqual(hookOf(`{"exec":{"command":["sh","-c","a"]}}`), { exec: { command: ["sh", "-c", "a"] } });
   assert.deepEqual(hookOf(`{"sleep":{"seconds":0}}`), { sleep: { seconds: 0 } });
   const httpGet = {

@@ -20,7 +20,7 @@ function scene(places: number) {
   return { time, clock, held, teardowns, done, work };
 }
 
-test("stops go before removals that came earlier, and it is known how long each waited", async () => {
+test("stops precede earlier removals, and each one's wait is known", async () => {
   const { time, done, work } = scene(1);
   const all = [work("stop a", 100, "first"), work("remove a", 30, "later"), work("stop b", 100, "first")];
   await time.run(time.nowMs + 1000);
@@ -32,7 +32,7 @@ test("stops go before removals that came earlier, and it is known how long each 
   ]);
 });
 
-test("a removal waits behind stops for five seconds, then in turn with them", async () => {
+test("a removal waits for stops for five seconds, then takes turns with them", async () => {
   const { time, clock, held, done, work } = scene(1);
   // Stops come all the time.
   const stops = Array.from({ length: 10 }, (_, index) => work(`stop ${index}`, 900, "first"));
@@ -47,7 +47,7 @@ test("a removal waits behind stops for five seconds, then in turn with them", as
   assert.deepEqual(held.load, { held: 0, waiting: 0, overdue: 0 });
 });
 
-test("a place that comes in the moment in which a removal is called off is not lost", async () => {
+test("a place assigned at the moment of a removal's cancellation is not lost", async () => {
   const { time, held, teardowns } = scene(1);
   for (const calledOffFirst of [true, false]) {
     const holder = await held.take("first", new AbortController().signal);
@@ -62,7 +62,7 @@ test("a place that comes in the moment in which a removal is called off is not l
   }
 });
 
-test("who is called off while it waits does nothing", async () => {
+test("a canceled waiter does nothing", async () => {
   const { time, teardowns, work } = scene(1);
   const holder = work("holder", 500, "first");
   const controller = new AbortController();

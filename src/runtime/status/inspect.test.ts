@@ -11,7 +11,7 @@ import { crioWays } from "../../sim/runtime-ways.ts";
 import { RuntimeWorld } from "../../sim/runtime-world.ts";
 import { inspectPod } from "./inspect.ts";
 
-test("what is asked about and in no list is neither shown nor waited for, and may fail", async () => {
+test("queried IDs that are in no list are neither shown nor awaited, and may fail", async () => {
   const clock = new SimClock(0);
   const { cri } = new SimConnection(new RuntimeWorld(clock), clock.incarnation(), new SimRandom(1), noFaults);
   let hanging: AbortSignal | undefined;
@@ -30,7 +30,7 @@ test("what is asked about and in no list is neither shown nor waited for, and ma
   assert.equal(hanging?.aborted, true);
 });
 
-test("what ended before it ran has never been started, whatever a runtime says of when it began", async () => {
+test("a container that ended before it ran was never started, whatever start time the runtime reports", async () => {
   const clock = new SimClock(0);
   const world = new RuntimeWorld(clock, undefined, crioWays);
   const { cri } = new SimConnection(world, clock.incarnation(), new SimRandom(1), noFaults);

@@ -14,12 +14,12 @@ function pathsOf(...containers: readonly Partial<ContainerStatus>[]): string[] {
   return runningLogs(testStatus([], instances), "/var/log/pods").map(({ path }) => path);
 }
 
-test("containers that run write logs; those that have ended, or were never started, write none", () => {
+test("running containers write logs; ended ones, and those never started, do not", () => {
   const states = ["exited", "running", "created", "unknown"] as const;
   assert.deepEqual(pathsOf(...states.map((state) => ({ state }))), [`${directory}/1.log`]);
 });
 
-test("a log outside of its pod's directory is nothing of this node's", () => {
+test("a log outside of its pod's directory is not this node's", () => {
   for (const logPath of ["", "/etc/passwd", "/var/log/pods/other/c/0.log", `${directory}/../../../../etc/passwd`]) {
     assert.deepEqual(pathsOf({ logPath }), [], logPath);
   }

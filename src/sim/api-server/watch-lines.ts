@@ -24,7 +24,7 @@ export interface WatchLinesSettings {
   readonly onCut: (error: Error) => void;
 }
 
-/** The lines of a watch in transit: each takes its time, in order. */
+/** The lines of a watch in transit: each with its own delay, in order. */
 export class WatchLines implements WatchSink {
   readonly #settings: WatchLinesSettings;
   readonly #body: Body;
