@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiErrorOf, askedPauseMs } from "./api-error.ts";
 
-test("a pause is asked for in seconds, by a date of the server's clock, or in the answer", () => {
+test("a requested pause is in seconds, a date of the server's clock, or in the response", () => {
   const body = { kind: "Status", reason: "TooManyRequests", code: 429, details: { retryAfterSeconds: 7 } };
   const pauseMs = (headers: Readonly<Record<string, string>>, answer: unknown = body): number =>
     askedPauseMs(apiErrorOf("GET /", { status: 429, headers }, answer));

@@ -12,7 +12,7 @@ const { signal } = new AbortController();
 const call = { lane: "objects", resource: things, place, signal } as const;
 
 describe("ApiClient", () => {
-  test("reads objects without who set which field", async () => {
+  test("reads objects without managedFields", async () => {
     const kube = new ScriptedKube();
     const got = kube.client().get(call);
     const request = await kube.next();
@@ -24,7 +24,7 @@ describe("ApiClient", () => {
     assert.deepEqual(await got, { metadata: { name: "a" } });
   });
 
-  test("sends patches as what they are", async () => {
+  test("sends patches with their content type", async () => {
     const kube = new ScriptedKube();
     const patched = kube
       .client()
@@ -37,7 +37,7 @@ describe("ApiClient", () => {
     await patched;
   });
 
-  test("errors say what was asked, and carry the reason and the code", async () => {
+  test("errors name the request, with reason and code", async () => {
     const kube = new ScriptedKube();
     const got = assert.rejects(kube.client().get(call), (error: unknown) => {
       assert.ok(isApiError(error, "NotFound"));
@@ -52,7 +52,7 @@ describe("ApiClient", () => {
     await gone;
   });
 
-  test("only the API server itself says that an object is not there", async () => {
+  test("only the API server's own 404 means that an object does not exist", async () => {
     const kube = new ScriptedKube();
     for (const body of ["default backend - 404", { reason: "NotFound" }]) {
       const got = assert.rejects(kube.client().get(call), (error: unknown) => {
@@ -79,7 +79,7 @@ describe("ApiClient", () => {
     await other;
   });
 
-  test("an answer that is another's says of what kind it is and where it points to, and nothing else of it", async () => {
+  test("a foreign response is reported by its content type and location only", async () => {
     const kube = new ScriptedKube();
     const page = "text/html; charset=utf-8";
     const location = "https://user:s3cret@login.example/start?token=s3cret#s3cret";
@@ -152,7 +152,7 @@ describe("ApiClient", () => {
     await all;
   });
 
-  test("a pause that the server asks for is told to whom it refused, and holds up no other request", async () => {
+  test("Retry-After is passed to the rejected caller, and delays no other request", async () => {
     const kube = new ScriptedKube();
     const client = kube.client();
     for (const lane of ["heartbeats", "status", "objects", "events"] as const) {
@@ -170,7 +170,7 @@ describe("ApiClient", () => {
     }
   });
 
-  test("a request that is called off while it waits takes no turn", async () => {
+  test("a request canceled while it waits takes no turn", async () => {
     const kube = new ScriptedKube();
     const client = kube.client({ requests: { perSecond: 1, burst: 1 } });
     const controller = new AbortController();

@@ -84,7 +84,7 @@ async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
 }
 
 describe("Reflector", () => {
-  test("takes everything by one stream, then what changes", async () => {
+  test("gets all objects by one stream, then the changes", async () => {
     await withWorld(async (world) => {
       const stream = await world.initial();
       assert.equal(stream.url.pathname, "/api/v1/things");
@@ -112,7 +112,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a server that never says that this was all is asked for a list", async () => {
+  test("a server that never marks the end of the initial objects is listed", async () => {
     await withWorld(async (world) => {
       const stream = await world.initial();
       await stream.write(event("ADDED", thing("a", "3")), bookmark("4"));
@@ -121,7 +121,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a watch that ends goes on from the last event or bookmark, at once when it had lived", async () => {
+  test("an ended watch continues from the last event or bookmark, at once if it had worked", async () => {
     await withWorld(async (world) => {
       const stream = await world.synced();
       await world.kube.clock.advance(60_000);
@@ -137,7 +137,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("watches that end at once are made anew ever more slowly", async () => {
+  test("watches that end at once are reopened with a back-off", async () => {
     await withWorld(async (world) => {
       await (await world.synced()).end();
       for (const delayMs of [800, 1600, 3200, 6400, 10_000, 10_000]) {
@@ -168,7 +168,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a server that lets requests hang is asked ever more slowly", async () => {
+  test("a server with hanging requests is retried with a back-off", async () => {
     await withWorld(async (world) => {
       await (await world.synced()).end();
       for (const delayMs of [800, 1600, 3200, 6400, 10_000, 10_000]) {
@@ -183,7 +183,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a place that the server has forgotten means taking everything anew", async () => {
+  test("an expired version causes a relist", async () => {
     await withWorld(async (world) => {
       const stream = await world.synced();
       await stream.write(event("ERROR", status(410, "Expired")));
@@ -194,7 +194,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a server that was away, and has forgotten the place when it is back, is asked for everything soon", async () => {
+  test("a server that returns without the version is relisted soon", async () => {
     await withWorld(async (world) => {
       await (await world.synced()).end();
       for (let failures = 1; failures < 6; failures++) {
@@ -250,7 +250,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("an object of which nobody can tell which it is makes what it came with worth nothing", async () => {
+  test("an unidentifiable object invalidates its whole response", async () => {
     for (const nobody of [
       {},
       { metadata: {} },
@@ -284,7 +284,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("what is of another kind is no list, and no object of one", async () => {
+  test("a response of another kind is neither a list nor an item", async () => {
     await withWorld(async (world) => {
       await (await world.kube.next()).json(status(422, "Invalid"), 422);
       await world.kube.clock.advance(2000);
@@ -307,7 +307,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a server that was set back is asked for everything at once, or when its turn to be asked comes", async () => {
+  test("a restored server is relisted at once, or at the next request", async () => {
     await withWorld(async (world) => {
       const stream = await world.synced();
       await world.kube.clock.advance(60_000);
@@ -324,7 +324,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a stream that is silent for too long means taking everything anew: its place may be one the server has yet to come to", async () => {
+  test("a silent stream causes a relist: its version may be in a restored server's future", async () => {
     await withWorld(async (world) => {
       await world.synced();
       await world.kube.clock.advance(180_000);
@@ -335,7 +335,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a connection that breaks is no reason to take everything anew", async () => {
+  test("a broken connection does not cause a relist", async () => {
     await withWorld(async (world) => {
       const stream = await world.synced();
       await world.kube.clock.advance(5000);
@@ -346,7 +346,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("streams that open well and break at once are not told to be back before one has lived for a while", async () => {
+  test("streams that break right after opening count as recovered only after one has lived for a while", async () => {
     await withWorld(async (world) => {
       let stream = await world.synced();
       await world.kube.clock.advance(5000);

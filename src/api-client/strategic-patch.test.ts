@@ -9,13 +9,13 @@ const keys: MergeKeys = {
   addresses: { key: "type", replace: true },
 };
 
-test("what did not change is not sent, and what is empty counts as absent", () => {
+test("unchanged fields are not sent, and empty ones count as absent", () => {
   const before = { phase: "Running", conditions: [{ type: "Ready", status: "True", lastProbeTime: null }] };
   const after = { phase: "Running", conditions: [{ type: "Ready", status: "True" }], podIPs: [], lastState: {} };
   assert.equal(strategicPatch(before, after, keys), undefined);
 });
 
-test("fields are set, changed in part and taken away", () => {
+test("fields are set, partly changed and removed", () => {
   const before = { phase: "Pending", reason: "x", resources: { requests: { cpu: "1", memory: "2" } } };
   const after = { phase: "Running", resources: { requests: { cpu: "2" } }, podIP: "10.0.0.1" };
   assert.deepEqual(strategicPatch(before, after, keys), {
@@ -40,7 +40,7 @@ test("conditions are merged by their type: those of others are left alone, own o
   });
 });
 
-test("the order of conditions says nothing, that of addresses does", () => {
+test("the order of conditions does not matter, that of addresses does", () => {
   const list = [{ type: "a" }, { type: "b" }];
   assert.equal(strategicPatch({ conditions: list }, { conditions: list.toReversed() }, keys), undefined);
   const ips = [{ ip: "10.0.0.1" }, { ip: "fd00::1" }];
@@ -67,7 +67,7 @@ test("a status that is the same needs no patch, whatever it is", () => {
   );
 });
 
-test("a field that is called as what every object has is a field as any other", () => {
+test("a field with the name of an inherited property is a normal field", () => {
   const after = { labels: { constructor: "x" } };
   assert.deepEqual(strategicPatch({ labels: {} }, after, {}), { labels: { constructor: "x" } });
   assert.deepEqual(strategicPatch({ labels: { a: "b" } }, { labels: { a: "b", constructor: "x" } }, {}), after);

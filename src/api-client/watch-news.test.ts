@@ -21,7 +21,7 @@ describe("WatchNews", () => {
     news = new WatchNews(clock, toldLog(told));
   });
 
-  test("tells once that the server is away, and once that it is back, whoever watches", async () => {
+  test("reports once that the server is unreachable, and once that it is back, for all watches", async () => {
     for (const problems of [1, 2, 3]) {
       for (const watched of [pods, node]) news.failed(watched, broken, problems, 800.4);
     }
@@ -36,14 +36,14 @@ describe("WatchNews", () => {
     assert.equal(told.length, 3, "the next time is news again");
   });
 
-  test("a watch that nobody wants any more does not keep the server away", () => {
+  test("a watch that is no longer needed does not keep the server unreachable", () => {
     for (const watched of [pods, node]) news.failed(watched, broken, 2, 800);
     news.ended(node);
     news.answered(pods);
     assert.equal(told.at(-1), `info: list and watch at the API server work again {"afterMs":0}`);
   });
 
-  test("answers that can't be read are told of each watch, also beside others that nobody answers", () => {
+  test("undecodable responses are reported for each watch, also while others get no response", () => {
     news.failed(node, broken, 2, 800);
     const unreadable = new ApiDecodeError("the response is not a list of pods: items does not fit (invalid_type)");
     for (const problems of [2, 3]) news.failed(pods, unreadable, problems, 800);
@@ -51,7 +51,7 @@ describe("WatchNews", () => {
     assert.deepEqual(told.slice(1), [`warn: cannot decode a response of the API server ${JSON.stringify(fields)}`]);
   });
 
-  test("a watch that is refused is told once each, beside a server that is well", () => {
+  test("each rejected watch is reported once while the server works", () => {
     for (const problems of [1, 2, 3]) {
       for (const watched of [pods, node]) news.failed(watched, forbidden, problems, 800);
     }
@@ -63,7 +63,7 @@ describe("WatchNews", () => {
     assert.deepEqual(told.slice(2), [`info: watch works again {"what":"node"}`]);
   });
 
-  test("what somebody before the server says, and that it does not know the node, meets all watches and is told once", () => {
+  test("a proxy's responses, and 401, concern all watches and are reported once", () => {
     const answers = [new ApiError(404, "", "404, text/html"), new ApiError(401, "Unauthorized", "who are you")];
     for (const answer of answers) {
       for (const watched of [pods, node]) news.failed(watched, answer, 2, 800);
@@ -77,7 +77,7 @@ describe("WatchNews", () => {
     ]);
   });
 
-  test("the first that finds the server back ends the pauses of those that nobody answered, and no others", async () => {
+  test("the first watch that works again ends the pauses of those without response, and no others", async () => {
     const ended: string[] = [];
     const { signal } = new AbortController();
     for (const watched of [pods, node]) news.failed(watched, broken, 2, 800);
@@ -97,7 +97,7 @@ describe("WatchNews", () => {
     assert.deepEqual(ended, ["node", "secret"]);
   });
 
-  test("a watch that the server asked to wait waits, whoever finds the server back", async () => {
+  test("a watch with Retry-After waits, even if the server is back", async () => {
     const ended: string[] = [];
     const { signal } = new AbortController();
     for (const watched of [pods, node]) news.failed(watched, broken, 2, 5000);
@@ -109,7 +109,7 @@ describe("WatchNews", () => {
     await pause;
   });
 
-  test("a server that restarts, and one that forgot a place, are part of life; one that forgets everything is not", () => {
+  test("a server's restart and an expired version are normal; a server that expires everything is not", () => {
     news.failed(pods, broken, 1, 800);
     const expired = new ApiError(410, "Expired", "too old");
     for (const problems of [1, 2, 3]) news.failed(node, expired, problems, 800);

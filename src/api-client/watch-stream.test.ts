@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { watchEvents } from "./watch-stream.ts";
 
-test("an ERROR event whose code is none still says why", async () => {
+test("an ERROR event with an invalid code still has its message", async () => {
   for (const [object, told] of [
     [{ kind: "Status", code: "many", message: "etcd is away" }, /^ApiError: watch: etcd is away$/],
     [{ code: "many" }, /^ApiError: watch: the API server answered with 500$/],

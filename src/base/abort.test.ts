@@ -51,7 +51,7 @@ test("one callback that listens twice is called for each that is left", () => {
   assert.equal(calls, 1);
 });
 
-test("whoever listens to a signal that has aborted is called at once", () => {
+test("a listener of an aborted signal is called at once", () => {
   let calls = 0;
   onAbort(AbortSignal.abort(), () => calls++);
   assert.equal(calls, 1);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Emitter } from "./emitter.ts";
 
-test("listeners are told in their order, until they are disposed of", () => {
+test("listeners are called in order, until they are disposed of", () => {
   const emitter = new Emitter<number>();
   const told: string[] = [];
   emitter.on((value) => void told.push(`first ${value}`));

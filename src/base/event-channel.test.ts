@@ -5,7 +5,7 @@ import { EventChannel } from "./event-channel.ts";
 describe("EventChannel", () => {
   const { signal } = new AbortController();
 
-  test("refuses what does not fit and gives the rest in order", async () => {
+  test("rejects what does not fit and delivers the rest in order", async () => {
     const channel = new EventChannel<number>(2);
     assert.deepEqual([channel.offer(1), channel.offer(2), channel.offer(3)], [true, true, false]);
     assert.deepEqual(await channel.take(signal), [1, 2]);

@@ -18,7 +18,7 @@ test("durations are read as Go reads them", () => {
   for (const [text, ms] of Object.entries(samples)) assert.equal(parseGoDuration(text), ms, text);
 });
 
-test("what Go refuses is no duration", () => {
+test("invalid Go durations are rejected", () => {
   for (const text of ["", "10", "s", "1d", "1h 30m", "1.s.", "--1s", "1e3s", "300000000h", "5m-"]) {
     assert.equal(parseGoDuration(text), undefined, text);
   }

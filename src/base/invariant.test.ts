@@ -5,13 +5,13 @@ import { describe, test } from "node:test";
 import { invariant, InvariantError, onBrokenInvariant } from "./invariant.ts";
 
 describe("an invariant", () => {
-  test("throws when it is broken, and costs no words when it holds", () => {
+  test("throws if violated, and formats no message if it holds", () => {
     invariant("one is one", true, () => assert.fail("nobody asks"));
     const fails = (): void => invariant("one is two", Number("1") === 2, () => "it is 1");
     assert.throws(fails, new InvariantError("one is two", "it is 1"));
   });
 
-  test("is told to whom it concerns instead, until that is disposed of", () => {
+  test("is passed to a handler instead, until that is disposed of", () => {
     const told: string[] = [];
     {
       using _told = onBrokenInvariant((name, detail) => told.push(`${name}: ${detail}`));

@@ -47,7 +47,7 @@ test("the machine's figures are read from /proc", () => {
   assert.equal(parseBootTime("cpu  1 2\nbtime 1795304864\nprocesses 1\n"), 1_795_304_864_000);
 });
 
-test("a process's figures are counted behind a name that may hold anything", () => {
+test("a process's fields are counted after its name, which may contain anything", () => {
   const stat =
     "19750 (a) R (b) c) R 19746 19633 7895 0 -1 4194304 96 0 5 0 12 30 0 0 20 0 1 0 183590 3133440 391 1844674407370955";
   assert.deepEqual(parseProcessStat(stat), {
@@ -69,7 +69,7 @@ test("a process's cgroup is that of the unified tree or of a controller", () => 
   assert.equal(parseOwnCgroup(text, "pids"), undefined);
 });
 
-test("limits of open files and single numbers are read, and what is no number is none", () => {
+test("limits of open files and single numbers are parsed, and anything else is undefined", () => {
   const limits = (soft: string): string =>
     `Limit    Soft Limit   Hard Limit   Units\nMax open files   ${soft}   4096   files\n`;
   assert.equal(parseOpenFilesLimit(limits("1024")), 1024);
@@ -85,7 +85,7 @@ test("limits of open files and single numbers are read, and what is no number is
   assert.equal(parseNumber(""), undefined);
 });
 
-test("pressure without a full line has none of it, and no file is no pressure", () => {
+test("pressure without a full line has no full values, and a missing file gives no pressure", () => {
   const some = { total: 7, avg10: 1.5, avg60: 0, avg300: 0 };
   assert.deepEqual(parsePressure("some avg10=1.50 avg60=0.00 avg300=0.00 total=7\n"), {
     some,

@@ -24,7 +24,7 @@ function scene(limit: number, isBusy = () => false) {
   return { time, places, starts, work };
 }
 
-test("what hangs gives its place to others, which then get little patience until it ends", async () => {
+test("hanging work gives its place to others, which get a shorter limit until it ends", async () => {
   const { time, places, starts, work } = scene(1);
   const all = [work("hangs", 60_000), work("b", 50), work("c", 500), work("d", 500), work("e", 500)];
   await time.run(time.nowMs + 3000);
@@ -61,7 +61,7 @@ test("patience stays while fewer are overdue than there are places", async () =>
   await Promise.all(all);
 });
 
-test("on a busy machine what takes long keeps its place, and what hangs loses it some patiences later", async () => {
+test("on a busy machine slow work keeps its place, and hanging work loses it after some limits", async () => {
   let isBusy = true;
   const { time, places, starts, work } = scene(1, () => isBusy);
   const slow = [work("slow", 4000), work("next", 3000), work("last", 10)];
@@ -96,7 +96,7 @@ test("a hundred that all hang are all begun within seconds", async () => {
   await Promise.all(all);
 });
 
-test("work that goes on in parts keeps its place, each part for as long as the patience lasts", async () => {
+test("work in parts keeps its place, each part within the limit", async () => {
   const { time, places, starts, work } = scene(1);
   const all = [work("parts", 900, 900, 900), work("next", 10)];
   await time.run(time.nowMs + 5000);

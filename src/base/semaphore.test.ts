@@ -32,7 +32,7 @@ describe("Semaphore", () => {
     assert.deepEqual(order, ["first1", "first3", "later0", "later2"]);
   });
 
-  test("a waiter that is called off takes no place", async () => {
+  test("a canceled waiter takes no place", async () => {
     const semaphore = new Semaphore(1);
     const held = await semaphore.acquire();
     const controller = new AbortController();

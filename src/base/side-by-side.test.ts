@@ -19,7 +19,7 @@ test("a failure waits for the other's end, and the first one's counts before the
   await assert.rejects(bothEnded(...failures), /first/);
 });
 
-test("of many that failed, one error tells all", async () => {
+test("several failures become one error", async () => {
   const fails = (message: string): Promise<void> => Promise.reject(new Error(message));
   await settleAll("work", [Promise.resolve(), Promise.resolve()]);
   await assert.rejects(settleAll("work", [Promise.resolve(), fails("one")]), { message: "one" });
@@ -39,7 +39,7 @@ test("so many at a time are worked on in order, each once", async () => {
   await eachOf([], 2, () => Promise.reject(new Error("nothing to work on")));
 });
 
-test("after a failure no more is begun, and it waits for what is under way", async () => {
+test("after a failure nothing more starts, and work in progress is awaited", async () => {
   const [begun, ended]: number[][] = [[], []];
   const work = async (item: number): Promise<void> => {
     begun?.push(item);

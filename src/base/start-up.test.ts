@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StartUp } from "./start-up.ts";
 
-test("a start goes from stage to stage, and never back", () => {
+test("a start proceeds from stage to stage, never back", () => {
   const startUp = new StartUp();
   assert.equal(startUp.has("unlisted"), true);
   assert.equal(startUp.has("listed"), false);
@@ -17,7 +17,7 @@ test("a stage can't be skipped", () => {
   assert.throws(() => startUp.reach("sourcesSeen"), /unlisted to sourcesSeen/u);
 });
 
-test("who waits for a stage goes on when it is reached, and at once when it is over", async () => {
+test("a waiter for a stage continues when it is reached, or at once if it has passed", async () => {
   const startUp = new StartUp();
   const heard: string[] = [];
   const waits = (["listed", "allKnown"] as const).map(async (stage) => {

@@ -50,7 +50,7 @@ describe("TimerQueue", () => {
     assert.deepEqual(clock.waits, []);
   });
 
-  test("a crowd that is due at once lets other work in between", async () => {
+  test("many waits due at once leave turns for other work", async () => {
     const clock = new ManualClock(0);
     const queue = new TimerQueue(clock, "crowd");
     let ended = 0;
@@ -68,7 +68,7 @@ describe("TimerQueue", () => {
     await clock.advance(10);
   });
 
-  test("takes no wait without a time: whatever is behind it would never end", () => {
+  test("rejects a wait without a time: later ones would never end", () => {
     const queue = new TimerQueue(new ManualClock(0), "test");
     assert.throws(() => queue.at(Number.NaN, () => {}), /a wait has a time to end/);
   });

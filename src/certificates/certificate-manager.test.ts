@@ -119,7 +119,7 @@ async function soon(holds: () => boolean): Promise<void> {
 }
 
 describe("CertificateManager", () => {
-  test("without a certificate asks for one, waits for it, stores it and tells", async () => {
+  test("without a certificate requests one, waits for it, stores it and reports it", async () => {
     await using world = new World();
     const manager = await world.started();
     let changes = 0;
@@ -177,7 +177,7 @@ describe("CertificateManager", () => {
     assert.match(manager.check.detail, /^good until 2026-11-21T08:02:0\dZ$/);
   });
 
-  test("a clock that jumps past the end is noticed; who has no certificate left asks as at the beginning", async () => {
+  test("a clock that jumps past the expiry is noticed; without a valid certificate the first request is repeated", async () => {
     await using world = new World();
     await world.store.update(world.issue(10), world.clock.now());
     const manager = await world.started({ renews: false });
@@ -194,7 +194,7 @@ describe("CertificateManager", () => {
     assert.equal(world.entries[0]?.cause?.code, "CertificateExpired");
   });
 
-  test("a restart takes up the request that waits, under the same name", async () => {
+  test("a restart continues the pending request, with the same name", async () => {
     const world = new World();
     await world.started();
     const first = await world.creation();
@@ -217,7 +217,7 @@ describe("CertificateManager", () => {
     await running;
   });
 
-  test("a denied first request is told once with its reason, and asked after with a growing pause, not made anew", async () => {
+  test("a denied first request is reported once with its reason, and polled with a back-off, not repeated", async () => {
     await using world = new World();
     const manager = await world.started();
     const { request, asked } = await world.creation();
@@ -238,7 +238,7 @@ describe("CertificateManager", () => {
     assert.equal(notes.length, 1);
   });
 
-  test("a denied renewal is followed by another request, with another key and after a growing pause, and told once", async () => {
+  test("a denied renewal is followed by a new request with a new key and a back-off, and reported once", async () => {
     await using world = new World();
     await world.store.update(world.issue(10), world.clock.now());
     const manager = await world.started();
@@ -281,7 +281,7 @@ describe("CertificateManager", () => {
     await running;
   });
 
-  test("nobody who could ask, and a server that refuses, are told with their cause; tries grow further apart", async () => {
+  test("missing credentials and rejections are reported with their cause, and retried with a back-off", async () => {
     await using world = new World();
     world.nobody = new Error("give --bootstrap-kubeconfig");
     const manager = await world.started();
@@ -296,7 +296,7 @@ describe("CertificateManager", () => {
     await soon(() => manager.problem.endsWith(message));
   });
 
-  test("other addresses call off what is waited for, and are asked for instead", async () => {
+  test("changed addresses cancel the pending request, and are requested instead", async () => {
     await using world = new World();
     const serving = (address: string) => ({ ...clientTemplate("n"), dnsNames: ["n"], ipAddresses: [address] });
     world.template = undefined;
@@ -317,7 +317,7 @@ describe("CertificateManager", () => {
     assert.equal(manager.facts.renewErrors, 0);
   });
 
-  test("a certificate for other names is used until there is another, one that the signer cut short is kept", async () => {
+  test("a certificate for other names is used until there is a new one, and one shortened by the signer is kept", async () => {
     await using world = new World();
     const template = { ...clientTemplate("n"), dnsNames: ["n"] };
     world.template = template;
@@ -333,7 +333,7 @@ describe("CertificateManager", () => {
     assert.equal(await world.kube.isQuiet(), true);
   });
 
-  test("kubeadm's first certificate is taken into the store and renewed at once", async () => {
+  test("kubeadm's first certificate is stored and renewed at once", async () => {
     await using world = new World();
     const initial = world.issue(10);
     const manager = await world.started({ initial });
@@ -343,7 +343,7 @@ describe("CertificateManager", () => {
     assert.deepEqual(world.asked, [true]);
   });
 
-  test("a first certificate that has expired is not stored, and told", async () => {
+  test("an expired first certificate is reported and not stored", async () => {
     await using world = new World();
     const manager = await world.started({ initial: world.issue(-1) });
     await soon(() => world.asked.length === 1);

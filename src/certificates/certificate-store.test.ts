@@ -49,7 +49,7 @@ describe("CertificateStore", () => {
     assert.equal(await text("/pki/kubelet-client-2026-11-20-14-02-00.pem"), whole);
   });
 
-  test("a key that waits for its certificate is kept over restarts, and goes with it", async () => {
+  test("a key without its certificate is kept over restarts, and used with it", async () => {
     const world = new World();
     const key = await world.store.pendingKey();
     assert.equal((await world.files.stat("/pki/kubelet-client.key.tmp"))?.mode, 0o600);
@@ -94,7 +94,7 @@ describe("CertificateStore", () => {
     assert.equal((await store.current())?.certificate, c.certificate);
   });
 
-  test("what is no pair is refused with its place, and changes nothing", async () => {
+  test("an invalid pair is rejected with its path, and changes nothing", async () => {
     const { files, store } = new World();
     const [a, b] = [pair(), pair()];
     await store.update(a, clock.now());

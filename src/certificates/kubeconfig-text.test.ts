@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decodeKubeconfig } from "../kube/kubeconfig.ts";
 import { kubeconfigText } from "./kubeconfig-text.ts";
 
-test("a written kubeconfig has the names of the Go kubelet's, and is read as what it was made from", () => {
+test("a written kubeconfig has the Go kubelet's names, and is read back unchanged", () => {
   const ca = { kind: "inline", text: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" } as const;
   const address = { server: "https://api:6443", ca, serverName: undefined, insecure: false };
   const text = kubeconfigText(address, "/pki/kubelet-client-current.pem");
@@ -34,7 +34,7 @@ users:
   assert.deepEqual(decodeKubeconfig(text, "/conf"), { ...address, user: { certificate: { cert: pair, key: pair } } });
 });
 
-test("what else says how the server is reached is kept", () => {
+test("other connection settings are kept", () => {
   const file = { kind: "file", path: "/ca.crt" } as const;
   for (const address of [
     { server: "https://api", ca: file, serverName: "kubernetes", insecure: false },

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { expose } from "../metrics/exposition.ts";
 import { certificateFamilies } from "./metrics.ts";
 
-test("a node's certificates are told with upstream's names, none as endless", () => {
+test("a node's certificates have upstream's metrics, a missing one an infinite expiry", () => {
   const client = { ttlSeconds: 3600, renewErrors: 2, ages: [] };
   const serving = { ttlSeconds: Number.POSITIVE_INFINITY, renewErrors: 0, ages: [30, 60, 61, 1e9] };
   const lines = expose(certificateFamilies(client, serving), "text").split("\n");
@@ -23,6 +23,6 @@ test("a node's certificates are told with upstream's names, none as endless", ()
   assert.ok(lines.includes("# TYPE kubelet_certificate_manager_server_rotation_seconds histogram"));
 });
 
-test("of certificates that come from files nothing is told", () => {
+test("certificates from files have no metrics", () => {
   assert.deepEqual(certificateFamilies(undefined, undefined), []);
 });

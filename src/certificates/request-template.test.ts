@@ -11,7 +11,7 @@ const addresses = [
   { type: "InternalIP", address: "" },
 ];
 
-test("a client certificate of another node is told from this node's own, and from one of no node", () => {
+test("a client certificate of another node is distinguished from this node's, and from one of no node", () => {
   const other = (commonName: string): string | undefined => otherNodeOf({ commonName }, "node1");
   assert.equal(other("system:node:node2"), "node2");
   assert.equal(other("system:node:node1.example"), "node1.example");
@@ -19,7 +19,7 @@ test("a client certificate of another node is told from this node's own, and fro
   assert.equal(other("kubernetes-admin"), undefined);
 });
 
-test("a serving certificate is asked for every address and name of the node, in a stable order", () => {
+test("a serving certificate is requested for every address and name of the node, in a stable order", () => {
   assert.deepEqual(servingTemplate("n", addresses, false), {
     commonName: "system:node:n",
     organizations: ["system:nodes"],
@@ -32,19 +32,19 @@ test("a serving certificate is asked for every address and name of the node, in 
   ]);
 });
 
-test("a node without an IP address asks for no serving certificate, unless names suffice", () => {
+test("a node without an IP address requests no serving certificate, unless names suffice", () => {
   const host = [{ type: "Hostname", address: "n" }];
   assert.equal(servingTemplate("n", host, false), undefined);
   assert.deepEqual(servingTemplate("n", host, true)?.dnsNames, ["n"]);
   assert.equal(servingTemplate("n", [], true), undefined);
 });
 
-test("only RSA keys ask to encipher keys", () => {
+test("only RSA keys request key encipherment", () => {
   assert.deepEqual(usagesOf("client", { kind: "ec" }), ["digital signature", "client auth"]);
   assert.deepEqual(usagesOf("serving", { kind: "rsa" }), ["digital signature", "server auth", "key encipherment"]);
 });
 
-test("a certificate that lacks a name, a group or is for another node is told apart from one with more", () => {
+test("a certificate without a name or a group, or for another node, is distinguished from one with more", () => {
   const template = { ...clientTemplate("n"), dnsNames: ["n"], ipAddresses: ["10.0.0.1"] };
   const has = { ...template, notBeforeMs: 0, notAfterMs: 1 };
   assert.equal(

@@ -5,7 +5,7 @@ import { nextLookMs, renewalMs, stateOf, timeProblem } from "./validity.ts";
 const year = 365 * 24 * 3_600_000;
 const certificate = { notBeforeMs: Date.UTC(2026, 0, 1), notAfterMs: Date.UTC(2026, 0, 1) + year };
 
-test("a certificate is renewed after 70 to 90 % of its life", () => {
+test("a certificate is renewed after 70 to 90 % of its validity", () => {
   const at = (uniform: number): number => (renewalMs(certificate, uniform) - certificate.notBeforeMs) / year;
   assert.deepEqual(
     [at(0), at(0.5), at(0.9999)].map((part) => Number(part.toFixed(3))),
@@ -18,7 +18,7 @@ test("one whose time has come when it is issued is not renewed at once", () => {
   assert.equal(renewalMs(certificate, 0, storedMs), storedMs + 5000);
 });
 
-test("a chain is expired as soon as any of it is, and says when and by which clock", () => {
+test("a chain is expired as soon as one certificate is, and the message has both times", () => {
   const longer = { ...certificate, notAfterMs: certificate.notAfterMs + year };
   const nowMs = certificate.notAfterMs + 1;
   assert.equal(stateOf([longer, certificate], nowMs), "expired");

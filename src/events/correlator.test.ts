@@ -10,7 +10,7 @@ function event(message: string, uid = "u", other: Partial<NodeEvent> = {}): Node
 }
 
 describe("EventCorrelator", () => {
-  test("what repeats is one event with a count", () => {
+  test("repeated events become one with a count", () => {
     const correlator = new EventCorrelator();
     const first = correlator.correlate(event("m"), 1000);
     const second = correlator.correlate(event("m"), 2000);
@@ -51,7 +51,7 @@ describe("EventCorrelator", () => {
     assert.equal(taken(300_000), 1);
   });
 
-  test("what is not told counts all the same", () => {
+  test("unsent events count, too", () => {
     const correlator = new EventCorrelator();
     const all = Array.from({ length: 100 }, (_, index) => correlator.correlate(event("m"), index * 10_000)?.count);
     const told = all.filter((count) => count !== undefined);

@@ -22,7 +22,7 @@ const outcome = (what: NameOf<"outcome">, result: "done" | "failed", message = "
   return { kind: "outcome", what, result, message, container: "c" };
 };
 
-test("what happens to containers is told with upstream's reasons and words", () => {
+test("container events have upstream's reasons and messages", () => {
   assert.equal(told(outcome("CreateContainer", "done")), "Normal Created: Container created");
   assert.equal(told(outcome("StartContainer", "done")), "Normal Started: Container started");
   assert.equal(told(outcome("StartContainer", "failed")), "Warning Failed: Error: it broke");
@@ -50,7 +50,7 @@ test("what happens to containers is told with upstream's reasons and words", () 
   assert.equal(told(fallback), "Warning LifecycleHTTPFallback: as it is");
 });
 
-test("a certificate that the node does not get is told with why", () => {
+test("a failed certificate request is an event with its reason", () => {
   const message = "no new serving certificate: request node-csr-x was denied";
   assert.equal(
     told({ kind: "note", what: "CertificateNotIssued", message }),
@@ -58,12 +58,12 @@ test("a certificate that the node does not get is told with why", () => {
   );
 });
 
-test("garbage that can't be collected is told with why", () => {
+test("failed garbage collection is an event with its reason", () => {
   const failed = { kind: "note", what: "ContainerGCFailed", message: "the runtime does not answer" } as const;
   assert.equal(told(failed), "Warning ContainerGCFailed: The runtime does not answer");
 });
 
-test("every kill says why, once: as it begins, not with the stop signal", () => {
+test("every kill has one event with its reason: at its beginning, not at the stop signal", () => {
   const killing = (eventMessage: string): JournalInput => {
     return { kind: "decision", what: "Killing", message: "stopping", container: "c", cause, data: { eventMessage } };
   };
@@ -75,7 +75,7 @@ test("every kill says why, once: as it begins, not with the stop signal", () => 
   assert.deepEqual(allTold({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause }), []);
 });
 
-test("what image managers and admission say is told as they say it", () => {
+test("messages of image managers and admission become events unchanged", () => {
   const image = { kind: "decision", container: "c" } as const;
   assert.deepEqual(
     allTold({ ...image, what: "ImagePullBackOff", message: "Back-off pulling", data: { event: "BackOff" } }),
@@ -107,7 +107,7 @@ test("what image managers and admission say is told as they say it", () => {
   );
 });
 
-test("of a resize is told what upstream tells of it, and in the journal what it means", () => {
+test("resize events are upstream's, and the journal explains them", () => {
   const eventMessage = 'Pod resize started: {"containers":[{"name":"c","resources":{}}],"generation":2}';
   assert.equal(
     told({ kind: "decision", what: "ResizeStarted", message: "the pod gets it", data: { eventMessage } }),
@@ -115,7 +115,7 @@ test("of a resize is told what upstream tells of it, and in the journal what it 
   );
 });
 
-test("sandboxes are told of when they change or fail", () => {
+test("sandboxes have events when they change or fail", () => {
   const make = (attempt: number): JournalInput => {
     return { kind: "action", what: "RunPodSandbox", message: "m", cause, data: { attempt } };
   };
@@ -131,19 +131,19 @@ test("sandboxes are told of when they change or fail", () => {
   );
 });
 
-test("a volume that can't be refreshed is told as one that can't be mounted", () => {
+test("a failed volume refresh has the event of a failed mount", () => {
   for (const what of ["MountVolume", "UpdateVolume"] as const) {
     assert.equal(told(outcome(what, "failed")), "Warning FailedMount: It broke");
   }
 });
 
-test("most entries are nobody's business but podwright's", () => {
+test("most entries have no event", () => {
   assert.equal(told({ kind: "input", what: "PodAdded", message: "m" }), undefined);
   assert.equal(told({ kind: "decision", what: "ComputePodActions", message: "m" }), undefined);
   assert.equal(told(outcome("RemoveContainer", "done")), undefined);
 });
 
-test("what fails around the containers is told with upstream's reasons", () => {
+test("failures around containers have upstream's reasons", () => {
   const failed = (what: NameOf<"observation">): string | undefined =>
     told({ kind: "observation", what, message: "no room", cause });
   assert.equal(failed("SandboxConfigError"), "Warning FailedCreatePodSandBox: Failed to create pod sandbox: no room");
@@ -163,7 +163,7 @@ test("what fails around the containers is told with upstream's reasons", () => {
   }
 });
 
-test("a cluster DNS that is missing is told of the pod and of the node", () => {
+test("a missing cluster DNS is an event of the pod and of the node", () => {
   const nodeMessage = "kubelet does not have ClusterDNS IP configured";
   const message = `pod: "p". ${nodeMessage}`;
   const entry: JournalEntry = {
@@ -183,7 +183,7 @@ test("a cluster DNS that is missing is told of the pod and of the node", () => {
   assert.deepEqual([ofPod?.pod, ofPod?.message], [pod, message]);
 });
 
-test("an eviction is told in upstream's words, with its annotations", () => {
+test("an eviction's event is upstream's, with its annotations", () => {
   const eventMessage = "The node was low on resource: memory. ";
   const annotations = { starved_resource: "memory" };
   const entry: JournalEntry = {

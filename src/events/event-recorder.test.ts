@@ -34,7 +34,7 @@ async function withRecorder(
 }
 
 describe("EventRecorder", () => {
-  test("begins with its own start, then tells of containers, and counts what repeats", async () => {
+  test("begins with its own start, then reports containers, and counts repetitions", async () => {
     await withRecorder([started, started], async (kube) => {
       assert.ok(await kube.isQuiet(), "statuses go first");
       await kube.clock.advance(40);
@@ -120,7 +120,7 @@ describe("EventRecorder", () => {
     });
   });
 
-  test("a server that is away is asked again, and one that asks to wait when it wants it", async () => {
+  test("an unreachable server is retried, and Retry-After is respected", async () => {
     await withRecorder([started], async (kube) => {
       await kube.clock.advance(40);
       (await kube.next()).fail(new Error("there is nobody"));
@@ -137,7 +137,7 @@ describe("EventRecorder", () => {
     });
   });
 
-  test("an event that is answered with an error is given up at once, and holds up no other", async () => {
+  test("an event with an error response is dropped at once, and delays no other", async () => {
     const second: JournalEntry = { ...started, what: "CreateContainer" };
     await withRecorder([started, second], async (kube) => {
       await kube.clock.advance(40);

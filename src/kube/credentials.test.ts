@@ -47,7 +47,7 @@ describe("Credentials", () => {
     assert.equal((await credentials.identity(signal)).token, "new");
   });
 
-  test("a token that is none is an error that does not show it, until the file holds one", async () => {
+  test("an invalid token is an error that does not show it, until the file has a valid one", async () => {
     await write("none", "s3cret\nX-Evil: 1");
     const { credentials } = open({ user: { token: file("none") } });
     await assert.rejects(credentials.identity(signal), (error: Error) => {
@@ -82,7 +82,7 @@ describe("Credentials", () => {
     );
   });
 
-  test("a plugin that hangs is named, may answer later all the same, and is killed when nobody asks any more", async () => {
+  test("a hanging plugin is named, may still respond later, and is killed when no request waits", async () => {
     const script = `echo $$ > ${join(directory, "pid")}; while [ ! -e ${join(directory, "go")} ]; do sleep 0.05; done; cat $0`;
     const status = { token: "late", expirationTimestamp: "2026-11-20T14:03:00Z" };
     const apiVersion = "client.authentication.k8s.io/v1" as const;

@@ -77,7 +77,7 @@ test("a half-dead connection is dropped at most nine seconds after its last byte
   await ended;
 });
 
-test("what is under way on a connection that takes no more requests goes on while the server says something", async () => {
+test("requests on a connection that takes no more continue while the server sends data", async () => {
   const clock = new ManualClock();
   const { connection, cut } = await connected(clock);
   const watch = get(connection, "/wait");

@@ -27,7 +27,7 @@ users: [{ name: u, user: ${user} }]
 const server = "server: https://api.example:6443/";
 
 describe("decodeKubeconfig", () => {
-  test("takes certificates from the file itself or from files beside it", () => {
+  test("reads certificates from the file itself or from other files", () => {
     const user = `{ client-certificate: pki/node.pem, client-key: /pki/node.key }`;
     const access = decodeKubeconfig(
       kubeconfig(`{ ${server}, certificate-authority-data: ${pem64} }`, user),
@@ -53,7 +53,7 @@ describe("decodeKubeconfig", () => {
     assert.deepEqual(access?.user, { token: { kind: "file", path: "/etc/k/token" } });
   });
 
-  test("without a scheme the server is taken to speak TLS where it, or who asks, has a certificate", () => {
+  test("without a scheme TLS is used if the server or the client has a certificate", () => {
     const bare = "server: 10.0.0.1:6443";
     const address = (cluster: string, user?: string): string | undefined =>
       decodeKubeconfig(kubeconfig(`{ ${bare}${cluster} }`, user), "/conf")?.server;
@@ -63,7 +63,7 @@ describe("decodeKubeconfig", () => {
     assert.equal(address("", "{ client-certificate: c, client-key: k }"), "https://10.0.0.1:6443");
   });
 
-  test("nobody's credentials go to a server without TLS, as in client-go", () => {
+  test("no credentials are sent to a server without TLS, as in client-go", () => {
     const users = ["{ token: s3cret }", "{ tokenFile: /t }", "{ client-certificate: c, client-key: k }"];
     for (const user of users) {
       assert.deepEqual(decodeKubeconfig(kubeconfig(`{ server: "http://10.0.0.1:8080" }`, user), "/conf")?.user, {});
@@ -80,7 +80,7 @@ describe("decodeKubeconfig", () => {
     assert.deepEqual(Object.keys(user(", client-certificate: c, client-key: k") ?? {}), ["certificate"]);
   });
 
-  test("a proxy to the server is taken as it stands there, and a plugin is told of it", () => {
+  test("proxy-url is used unchanged, and passed to plugins", () => {
     const exec =
       "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true, interactiveMode: Never }";
     const proxyUrl = "http://me:p%40ss@proxy:3128";
@@ -109,7 +109,7 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
     assert.throws(() => inClusterAccess({}), /has no cluster, and podwright does not run in a pod/);
   });
 
-  test("takes a plugin's whole description, and starts a path with a slash at the file", () => {
+  test("reads a plugin's whole configuration, with paths relative to the file", () => {
     const exec = `{
       apiVersion: client.authentication.k8s.io/v1, command: ./bin/get-token, args: [--now], interactiveMode: IfAvailable,
       env: [{ name: A, value: "1" }, { name: B }], installHint: "brew install\\e[1m it", provideClusterInfo: true,
@@ -319,7 +319,7 @@ describe("ExecCredentials", () => {
     }
   }
 
-  test("a plugin is asked once until what it gave is over or refused", async () => {
+  test("a plugin runs once until its credentials expire or are rejected", async () => {
     const world = new Plugin();
     world.gives({ token: "a", expirationTimestamp: new Date(world.clock.now() + 60_000).toISOString() });
     const [first, second] = await Promise.all([world.credentials.get(), world.credentials.get()]);
@@ -343,7 +343,7 @@ describe("ExecCredentials", () => {
     assert.equal(world.runs[0]?.environment?.["REGION"], "r");
   });
 
-  test("a plugin that fails is named with what it complained of and how to get it", async () => {
+  test("a failed plugin is named with its message and its install hint", async () => {
     const world = new Plugin();
     world.result = { exitCode: 1, stdout: "s3cret", stderr: "no such account\n" };
     await assert.rejects(
@@ -352,7 +352,7 @@ describe("ExecCredentials", () => {
     );
   });
 
-  test("a plugin that fails without a word is shown as it was run, without what may be secret", async () => {
+  test("a plugin that fails without a message is shown with its command, without possible secrets", async () => {
     const world = new Plugin([
       ...["get", "--token=s3cret", "--client-secret", "s3cret", "--region", "r", "--cache=a=b"],
       ...["-p", "x", "--api-key", "--password", "s3cret"],
@@ -383,7 +383,7 @@ describe("ExecCredentials", () => {
     );
   });
 
-  test("what a plugin prints is checked", () => {
+  test("a plugin's output is validated", () => {
     const answer = (changed: object): string =>
       JSON.stringify({ apiVersion, kind: "ExecCredential", status: { token: "t" }, ...changed });
     assert.deepEqual(decodeCredential(answer({}), apiVersion), { token: "t" });

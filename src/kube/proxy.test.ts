@@ -19,7 +19,7 @@ describe("the proxy to the API server", () => {
     assert.equal(through(plain, { HTTPS_PROXY: proxy }), undefined);
   });
 
-  test("is the kubeconfig's before the environment's, whatever NO_PROXY says, also for the machine itself", () => {
+  test("is the kubeconfig's before the environment's, whatever NO_PROXY, also for this machine", () => {
     const environment = { HTTPS_PROXY: "http://other", NO_PROXY: "*" };
     assert.equal(proxyOf({ server: "https://127.0.0.1:6443", proxyUrl: proxy }, environment)?.href, `${proxy}/`);
   });

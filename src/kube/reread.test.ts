@@ -15,7 +15,7 @@ describe("Reread", () => {
     });
   }
 
-  test("reads again after a minute, once for all who ask meanwhile", async () => {
+  test("reads again after a minute, once for all concurrent requests", async () => {
     const world = new World();
     assert.deepEqual(await Promise.all([world.text.get(), world.text.get()]), ["a", "a"]);
     world.now = "b";
@@ -25,7 +25,7 @@ describe("Reread", () => {
     assert.deepEqual([await world.text.get(), world.reads], ["b", 2]);
   });
 
-  test("what is no good leaves the last that was, and is read again after a second", async () => {
+  test("invalid content keeps the last valid one, and is reread after a second", async () => {
     const world = new World();
     await world.text.get();
     world.now = undefined;
@@ -36,7 +36,7 @@ describe("Reread", () => {
     assert.equal(await world.text.get(), "b");
   });
 
-  test("as long as nothing was good it is read for each who asks", async () => {
+  test("without any valid content it is read for each request", async () => {
     const world = new World();
     world.now = undefined;
     await assert.rejects(world.text.get(), /no good/);
@@ -44,7 +44,7 @@ describe("Reread", () => {
     assert.equal(await world.text.get(), "a");
   });
 
-  test("what was refused is read again at once, what is doubted within a second", async () => {
+  test("rejected content is reread at once, doubted content within a second", async () => {
     const world = new World();
     await world.text.get();
     world.now = "b";

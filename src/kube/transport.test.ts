@@ -144,7 +144,7 @@ describe("the transport", () => {
     }
   });
 
-  test("reads a token's file again when the server refuses what it held", async () => {
+  test("rereads a token's file when the server rejects the token", async () => {
     const directory = await mkdtemp(join(tmpdir(), "podwright-kube-"));
     opened.push(() => void rm(directory, { recursive: true }));
     const path = join(directory, "token");
@@ -161,7 +161,7 @@ describe("the transport", () => {
     assert.equal((await send(transport)).status, 200);
   });
 
-  test("reads files again within a second when the server takes it for nobody, or a connection fails", async () => {
+  test("rereads files within a second after a 401, or a failed connection", async () => {
     const directory = await mkdtemp(join(tmpdir(), "podwright-kube-"));
     opened.push(() => void rm(directory, { recursive: true }));
     const [token, ca] = [join(directory, "token"), join(directory, "ca")];
@@ -212,7 +212,7 @@ describe("the transport", () => {
     );
   });
 
-  test("a burst is not more than the server takes, however few requests that is at a time", async () => {
+  test("a burst respects the server's limit of concurrent requests", async () => {
     const { port } = await http2Server({ settings: { maxConcurrentStreams: 1 } });
     const transport = transportTo(`https://127.0.0.1:${port}`);
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(transport)));
@@ -240,7 +240,7 @@ describe("the transport", () => {
     assert.equal(refusals, 5);
   });
 
-  test("says what is wrong with the server's certificate", async () => {
+  test("reports the problem of the server's certificate", async () => {
     const { port } = await http2Server({ ca: undefined, requestCert: false });
     const stranger = { kind: "inline", text: new CertificateAuthority("other").certificate } as const;
     await assert.rejects(send(transportTo(`https://127.0.0.1:${port}`, { ca: stranger })), {
@@ -273,7 +273,7 @@ describe("the transport", () => {
     assert.equal((await ask(insecure))[0], "2.0");
   });
 
-  test("a server that is not there is an error at once, and found when it comes", async () => {
+  test("a missing server is an error at once, and found when it starts", async () => {
     const placeholder = createServer();
     const port = await listen(placeholder);
     await new Promise((closed) => placeholder.close(closed));
@@ -285,7 +285,7 @@ describe("the transport", () => {
     assert.equal((await ask(transport))[0], "1.1");
   });
 
-  test("nothing is left open once it is disposed of, also what is just being connected", async () => {
+  test("nothing stays open after disposal, including connections in progress", async () => {
     // Greets nobody: a handshake with it never ends.
     const silent = createServer();
     const met = new Promise<Socket>((resolve) => void silent.once("connection", resolve));
@@ -332,7 +332,7 @@ describe("a connection that is half dead", () => {
     return { port: await listen(proxy), swallow: () => (swallows = true) };
   }
 
-  test("is dropped when it gives no sign of life, and its watches end", async () => {
+  test("is dropped when it is silent, and its watches end", async () => {
     const { port } = await http2Server();
     const proxy = await swallower(port);
     const transport = transportTo(`https://127.0.0.1:${proxy.port}`, {}, { quietMs: 50, answerMs: 50 });
@@ -349,7 +349,7 @@ describe("a connection that is half dead", () => {
     await until("a new connection", async () => (await ask(transport))[0] === "2.0");
   });
 
-  test("over HTTP/1.1 a request that is called off takes its connection along", async () => {
+  test("over HTTP/1.1 a canceled request closes its connection", async () => {
     const server = createHttpServer(tell);
     const transport = transportTo(`http://127.0.0.1:${await listen(server)}`);
     const [, , , first] = await ask(transport);

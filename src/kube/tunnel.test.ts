@@ -100,7 +100,7 @@ async function text(response: KubeResponse): Promise<string> {
 }
 
 describe("a proxy before the API server", () => {
-  test("is asked to connect, with its credentials alone, and HTTP/2 goes through", async () => {
+  test("gets a CONNECT with only its own credentials, and forwards HTTP/2", async () => {
     const [port, proxy] = [await http2Server(), await connectProxy(createHttpServer(), basic)];
     const transport = transportTo(`https://127.0.0.1:${port}`, {
       proxyUrl: `http://me:s3cret@127.0.0.1:${proxy.port}`,
@@ -112,7 +112,7 @@ describe("a proxy before the API server", () => {
     while (proxy.ends.size > 0) await new Promise((done) => setTimeout(done, 5));
   });
 
-  test("of the environment looks up the server's name, and is not asked for what NO_PROXY names", async () => {
+  test("of the environment resolves the server's name, and is not used for NO_PROXY", async () => {
     const [port, proxy] = [await http2Server(), await connectProxy()];
     const environment = { HTTPS_PROXY: `127.0.0.1:${proxy.port}`, NO_PROXY: "10.0.0.0/8" };
     assert.equal((await ask(transportTo(`https://api.test:${port}`, {}, environment)))[0], "2.0");
@@ -136,7 +136,7 @@ describe("a proxy before the API server", () => {
     assert.equal(proxy.asked.length, 2);
   });
 
-  test("may be reached over TLS: its certificate is from whom the kubeconfig trusts, or the machine", async () => {
+  test("may use TLS: its certificate must be trusted by the kubeconfig or the machine", async () => {
     const [port, proxy] = [await http2Server(), await connectProxy(createHttpsServer(tls, tell), basic)];
     const proxyUrl = `https://me:s3cret@127.0.0.1:${proxy.port}`;
     assert.equal((await ask(transportTo(`https://127.0.0.1:${port}`, { proxyUrl })))[0], "2.0");
@@ -152,7 +152,7 @@ describe("a proxy before the API server", () => {
     });
   });
 
-  test("that does not connect is named without its credentials, with what it answered", async () => {
+  test("that refuses is named without its credentials, with its response", async () => {
     const [port, proxy] = [await http2Server(), await connectProxy(createHttpServer(), basic)];
     const refused = async (proxyUrl: string, problem: string): Promise<void> => {
       await assert.rejects(ask(transportTo(`https://127.0.0.1:${port}`, { proxyUrl })), {
@@ -172,7 +172,7 @@ describe("a proxy before the API server", () => {
     await refused(`http://127.0.0.1:${ignorant}`, `${ignorant}: socket hang up`);
   });
 
-  test("that never answers is given up with whoever waits for it", async () => {
+  test("that never responds is dropped with its waiting requests", async () => {
     for (const [scheme, waits] of [
       ["https", "a CONNECT"],
       ["http", "a request"],
@@ -208,7 +208,7 @@ describe("a proxy before the API server", () => {
     assert.deepEqual(clock.waits, []);
   });
 
-  test("keeps no half-dead connection alive: what is behind it is asked for signs of life", async () => {
+  test("does not keep a half-dead connection alive: the server behind it is pinged", async () => {
     const [port, proxy] = [await http2Server(), await connectProxy()];
     const proxyUrl = `http://127.0.0.1:${proxy.port}`;
     const short = { quietMs: 50, answerMs: 100 };

@@ -13,7 +13,7 @@ test("a heartbeat that failed in passing is tried four times more, after pauses 
   }
 });
 
-test("a connection that broke is made anew at once", () => {
+test("a broken connection is reopened at once", () => {
   assert.deepEqual(pauses(new KubeConnectionError("reset")), [0, 100, 200, 400, undefined]);
 });
 

@@ -28,7 +28,7 @@ test("where its name leads to an address of the machine, by that", () => {
   assert.deepEqual(named("127.0.1.1", "203.0.113.9"), ["192.0.2.1"], "neither is the machine's");
 });
 
-test("by what --node-ip gives, or by its name when that is an address", () => {
+test("by --node-ip, or by its name if that is an address", () => {
   const given = ["198.51.100.1", "2001:db8::5"];
   assert.deepEqual(hostAddresses({ given, prefersV6: false }, "192.0.2.7", machine), given);
   assert.deepEqual(hostAddresses(anyone, "192.0.2.7", machine), ["192.0.2.7"]);
@@ -68,7 +68,7 @@ test("default routes are read as the kernel writes them", () => {
   assert.deepEqual(defaultRoutes("", ""), { v4: [], v6: [] });
 });
 
-test("pods are told the Node's internal address first, and one of the other family", () => {
+test("pods get the Node's internal address first, and one of the other family", () => {
   const internal = (address: string): { type: string; address: string } => ({ type: "InternalIP", address });
   const external = (address: string): { type: string; address: string } => ({ type: "ExternalIP", address });
   const name = { type: "Hostname", address: "node1" };

@@ -33,7 +33,7 @@ class Machine {
   }
 }
 
-test("a machine that gets another address is known by it, and by the last one while it has none", async () => {
+test("a machine's new address is used, and the last one while it has none", async () => {
   const machine = new Machine();
   const { addresses } = machine;
   const { list } = addresses;
@@ -45,7 +45,7 @@ test("a machine that gets another address is known by it, and by the last one wh
   assert.equal(machine.lookUps, 3);
 });
 
-test("pods are told what the Node says, names tell nobody anything", async () => {
+test("pods get the Node's addresses, names are ignored", async () => {
   const { addresses } = new Machine();
   let changes = 0;
   addresses.onChange(() => changes++);
@@ -73,13 +73,13 @@ test("a resolver that hangs is waited for two seconds", async () => {
   assert.deepEqual(machine.clock.waits, []);
 });
 
-test("what --node-ip gives is never looked for", async () => {
+test("an address of --node-ip is never detected", async () => {
   const machine = new Machine({ given: ["203.0.113.1"], prefersV6: false });
   assert.deepEqual(await machine.addresses.look(signal), ["203.0.113.1"]);
   assert.deepEqual([machine.addresses.list, machine.lookUps], [["203.0.113.1"], 0]);
 });
 
-test("an address of --node-ip that the machine has not is told as it is, with one warning", async () => {
+test("an address of --node-ip that the machine lacks is reported unverified, with one warning", async () => {
   const machine = new Machine({ given: ["192.0.2.7"], prefersV6: false });
   for (let look = 0; look < 2; look++) assert.deepEqual(await machine.addresses.look(signal), ["192.0.2.7"]);
   assert.equal(machine.warnings.length, 1);

@@ -8,7 +8,7 @@ const node = (resourceVersion: string, uid = "n"): NodeObject => ({
 });
 
 describe("the Node as the server had it last", () => {
-  test("is not what comes late", () => {
+  test("ignores late responses", () => {
     const known = new KnownNode();
     assert.ok(known.take(node("4")));
     assert.equal(known.take(node("3")), false);
@@ -17,7 +17,7 @@ describe("the Node as the server had it last", () => {
     assert.ok(known.take(node("10")), "versions are numbers");
   });
 
-  test("is what a list says: the server's store may be as it was before", () => {
+  test("is the list's: the server's store may have been restored", () => {
     const known = new KnownNode();
     known.take(node("40"));
     known.listed(node("30"));
@@ -28,7 +28,7 @@ describe("the Node as the server had it last", () => {
     assert.ok(known.take(node("20", "new")));
   });
 
-  test("is gone when it was deleted, whatever answer comes late, until there is a new one", () => {
+  test("is gone when it was deleted, whatever late responses, until there is a new one", () => {
     const known = new KnownNode();
     known.take(node("3"));
     assert.ok(known.gone(node("5")));

@@ -35,7 +35,7 @@ async function withLease(
   assert.deepEqual(kube.clock.waits, []);
 }
 
-test("a lease is made as the Go kubelet's, and renewed every 10 s without being asked for", async () => {
+test("a lease equals the Go kubelet's, and is renewed every 10 s without a GET", async () => {
   await withLease(async (kube) => {
     await (await kube.next()).json(missing, 404);
     const creation = await kube.next();
@@ -63,7 +63,7 @@ test("a lease is made as the Go kubelet's, and renewed every 10 s without being 
   });
 });
 
-test("a lease is not made before the node is registered, nor after it was deleted: nobody would own it", async () => {
+test("a lease is not created before the node is registered, nor after its deletion: it would have no owner", async () => {
   let uid: string | undefined;
   const work = async (kube: ScriptedKube, lease: NodeLease): Promise<void> => {
     await (await kube.next()).json(missing, 404);
@@ -82,7 +82,7 @@ test("a lease is not made before the node is registered, nor after it was delete
   await withLease(work, () => uid);
 });
 
-test("a pause that the server asks for is kept, whoever has news", async () => {
+test("Retry-After is respected, whatever changes meanwhile", async () => {
   await withLease(async (kube, lease) => {
     const busy = { kind: "Status", reason: "TooManyRequests", code: 429 };
     await (await kube.next()).json(busy, 429, { "retry-after": "3" });
@@ -126,7 +126,7 @@ test("a lease that the server refuses is not sent again before the next is due",
   });
 });
 
-test("a lease that somebody else changed is taken over at once", async () => {
+test("a lease changed by another client is taken over at once", async () => {
   await withLease(async (kube, lease) => {
     await (await kube.next()).json(recorded);
     await (await kube.next()).json(recorded);
@@ -140,7 +140,7 @@ test("a lease that somebody else changed is taken over at once", async () => {
   });
 });
 
-test("a lease that is older than it was tells of a store that was set back, once", async () => {
+test("a lease with an older version reveals a restored store, once", async () => {
   const at = (resourceVersion: string): Lease => ({ ...recorded, metadata: { ...recorded.metadata, resourceVersion } });
   await withLease(async (kube, _lease, restored) => {
     await (await kube.next()).json(at("999"));
@@ -174,7 +174,7 @@ test("a server that does not answer costs its time, and the next renewal comes w
   });
 });
 
-test("a server that asks for a long pause is given the next sign of life in time nevertheless", async () => {
+test("a long Retry-After does not delay the next heartbeat", async () => {
   await withLease(async (kube) => {
     const busy = { kind: "Status", reason: "TooManyRequests", code: 429 };
     for (let tries = 0; tries < 3; tries++) {

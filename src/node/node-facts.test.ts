@@ -41,7 +41,7 @@ test("a node's facts are read from where every Linux has them", async () => {
   });
 });
 
-test("a machine is known by its firmware, by what the hypervisor calls it, or by its system's id, in this order", async () => {
+test("a machine's ID is its firmware's, its hypervisor's, or its system's, in this order", async () => {
   const places = {
     "/etc/machine-id": "0123\n",
     "/proc/device-tree/vm,uuid": "vm-uuid\0",
@@ -56,7 +56,7 @@ test("a machine is known by its firmware, by what the hypervisor calls it, or by
   assert.deepEqual(found, ["0123", "vm-uuid", "system-id", "product-uuid"]);
 });
 
-test("what is not there is looked for elsewhere, or left empty", async () => {
+test("missing facts are read elsewhere, or empty", async () => {
   const files = await diskWith({ "/var/lib/dbus/machine-id": "dbus", "/usr/lib/os-release": "PRETTY_NAME=Tiny\n" });
   const { machineId, osImage, systemUuid, bootId, swapBytes } = await readNodeFacts(files, machine);
   assert.deepEqual([machineId, osImage, systemUuid, bootId, swapBytes], ["dbus", "Tiny", "", "", 0n]);

@@ -55,7 +55,7 @@ test("images are listed every thirty seconds at most", async () => {
   assert.equal(listings(), 2);
 });
 
-test("a runtime that hangs or fails keeps nobody waiting, and takes no image away", async () => {
+test("a hanging or failing runtime delays nothing, and removes no image", async () => {
   const { clock, runtime, images, listings, changes } = world(50);
   const first = await images.list(signal);
   const answer = Promise.withResolvers<void>();

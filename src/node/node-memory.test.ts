@@ -12,8 +12,8 @@ function world(): { readonly files: MemoryFiles; readonly memory: NodeMemory } {
   return { files, memory: new NodeMemory(files, silentLog, root) };
 }
 
-describe("what the root directory knows of the node's life", () => {
-  test("is nothing on a new machine: what its Node has of extended resources was another's, until it is registered", async () => {
+describe("the node's record in the root directory", () => {
+  test("is missing on a new machine: its Node's extended resources were another's, until it is registered", async () => {
     const { files, memory } = world();
     await files.makeDirectory(`${root}/podwright/run`, 0o700);
     await files.makeDirectory(`${root}/device-plugins`, 0o700);
@@ -23,7 +23,7 @@ describe("what the root directory knows of the node's life", () => {
     assert.deepEqual(await memory.staleResources(), []);
   });
 
-  test("is a Go kubelet's life too, whose device plugins nobody asks any more", async () => {
+  test("includes a Go kubelet's, whose device plugins are no longer used", async () => {
     const { files, memory } = world();
     await files.makeDirectory(`${root}/device-plugins`, 0o700);
     await files.write(`${root}/device-plugins/kubelet.sock`, "", 0o600);
@@ -40,7 +40,7 @@ describe("what the root directory knows of the node's life", () => {
     assert.deepEqual(await memory.staleResources(), []);
   });
 
-  test("takes nothing from anybody while it can't be read", async () => {
+  test("removes nothing while it is unreadable", async () => {
     const { files, memory } = world();
     await files.makeDirectory(root, 0o700);
     await files.write(`${root}/device-plugins`, "", 0o600);

@@ -20,7 +20,7 @@ test("a node is registered with its labels, taints and status", () => {
   assert.deepEqual(node["spec"], { taints: [taint], providerID: "x://1" });
 });
 
-test("a Node that was there before gets the labels of its machine again, and devices of a machine that had its name are gone", () => {
+test("an existing Node gets its machine's labels again, and loses the devices of an earlier machine", () => {
   assert.equal(reconcilePatch(recorded, identity, { ...registration, staleResources: "all" }), undefined);
   const found: NodeObject = {
     metadata: { name: "node1", labels: { ...recorded.metadata.labels, "kubernetes.io/hostname": "old", mine: "x" } },
@@ -42,7 +42,7 @@ test("a Node that was there before gets the labels of its machine again, and dev
   );
 });
 
-test("a restart leaves what somebody gave the node of extended resources, but not what device plugins gave it", () => {
+test("a restart keeps extended resources set by users, but not those of device plugins", () => {
   const capacity = { cpu: "2", "example.org/dongle": "4", "example.org/gpu": "2", "example.org/old": "0" };
   const found: NodeObject = { ...recorded, status: { capacity } };
   assert.equal(reconcilePatch(found, identity, registration), undefined);
@@ -56,7 +56,7 @@ describe("a node of a cloud", () => {
   const external = { ...identity, externalCloud: { nodeIps: ["192.0.2.2", "2001:db8::2"], saysAddresses: true } };
   const hint = { "alpha.kubernetes.io/provided-node-ip": "192.0.2.2,2001:db8::2" };
 
-  test("whose controller knows it keeps pods away until that has seen it, and says which address it was given", () => {
+  test("with an external controller rejects pods until that has seen it, and reports its given address", () => {
     const node = newNode(external, well, { ...registration, taints: [{ key: "k", effect: "NoSchedule" }] });
     assert.deepEqual(node["spec"], {
       taints: [
@@ -68,7 +68,7 @@ describe("a node of a cloud", () => {
     assert.deepEqual(annotations, { "volumes.kubernetes.io/controller-managed-attach-detach": "true", ...hint });
   });
 
-  test("loses the hint of an earlier life that had --node-ip", () => {
+  test("loses the hint of an earlier run with --node-ip", () => {
     const { labels, annotations } = recorded.metadata;
     const found = { metadata: { name: "node1", labels, annotations: { ...annotations, ...hint } } };
     const patch = { metadata: { annotations: { "alpha.kubernetes.io/provided-node-ip": null } } };
@@ -85,7 +85,7 @@ describe("a node of a cloud", () => {
     ] as const,
   };
 
-  test("that tells of it is believed: its id, labels and addresses, under the node's own name", () => {
+  test("that provides metadata sets its ID, labels and addresses, under the node's own name", () => {
     const node = newNode(identity, { ...well, cloud }, { ...registration, labels: { zone: "a" } });
     assert.deepEqual(node["spec"], { providerID: "aws:///z/i-1" });
     const { labels } = node["metadata"] as { labels: Record<string, string> };

@@ -17,7 +17,7 @@ function foundNode(status: Readonly<Record<string, unknown>>): NodeObject {
   return { metadata: { name: "node1", labels: machine.labels }, status };
 }
 
-test("a node's status is what the Go kubelet wrote on the same machine", () => {
+test("a node's status equals the Go kubelet's on the same machine", () => {
   const { images: _images, conditions = [], ...rest } = recorded.status;
   const { images: _none, conditions: own, ...status } = nodeStatus(identity, well);
   assert.deepEqual(status, rest);
@@ -30,7 +30,7 @@ describe("the Ready condition", () => {
     return (status["conditions"] as { type: string }[]).find(({ type }) => type === "Ready");
   };
 
-  test("says all that is in the way, in upstream's form", () => {
+  test("lists all problems in upstream's format", () => {
     const one = ready({ problems: ["container runtime is down"] }) as { reason: string; message: string };
     assert.deepEqual([one.reason, one.message], ["KubeletNotReady", "container runtime is down"]);
     assert.equal((ready({ problems: ["a", "b"] }) as { message: string }).message, "[a, b]");
@@ -73,7 +73,7 @@ describe("the patch of a node's status", () => {
     assert.equal(nodeStatusPatch(found, status, machine).patch, undefined);
   });
 
-  test("what somebody gives the node of an extended resource is for pods, and is not when it is taken away", () => {
+  test("an extended resource set by a user is allocatable until it is removed", () => {
     const given = { ...(status["capacity"] as object), "example.org/dongle": "4" };
     const { patch, news } = nodeStatusPatch(foundNode({ ...status, capacity: given }), status, machine);
     assert.deepEqual([patch, news], [{ status: { allocatable: { "example.org/dongle": "4" } } }, true]);
@@ -82,7 +82,7 @@ describe("the patch of a node's status", () => {
     assert.deepEqual(taken, { status: { allocatable: { "example.org/dongle": null } } });
   });
 
-  test("labels that say what the machine is are put right with it", () => {
+  test("the machine's labels are corrected with it", () => {
     const labels = { "kubernetes.io/arch": "s390x", mine: "x" };
     const found = { ...foundNode(status), metadata: { name: "node1", labels } };
     assert.deepEqual(nodeStatusPatch(found, status, machine), {
@@ -120,7 +120,7 @@ describe("the patch of a node's status", () => {
   });
 });
 
-test("pods may have what is not reserved", () => {
+test("allocatable is the capacity minus reservations", () => {
   const capacity = {
     maxPods: 110,
     podsPerCore: 10,
@@ -194,7 +194,7 @@ describe("a node of a cloud", () => {
   });
 });
 
-test("volumes in use are those of an earlier run too, until its pods have taken up theirs", () => {
+test("volumes in use include those of an earlier run, until its pods have reported theirs", () => {
   const earlier = { ...recorded.status, volumesInUse: ["b", "c"] };
   const inUse = (observed: Partial<NodeObservation>): unknown =>
     nodeStatus(identity, { ...well, ...observed }, earlier)["volumesInUse"];

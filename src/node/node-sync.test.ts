@@ -121,7 +121,7 @@ async function registered(
   });
 }
 
-test("a list from before the registration, without the Node, says nothing of a deletion", async () => {
+test("a list from before the registration, without the Node, is not a deletion", async () => {
   await registered(async (sync, _node, notes) => {
     sync.replaced([]);
     assert.deepEqual(notes(), ["NodeRegistered", ...wellFromTheFirst]);
@@ -164,7 +164,7 @@ test("a registration that fails is tried again, after a pause that grows from 10
   });
 });
 
-test("a pause that the server asks for is kept, but no longer than between two heartbeats", async () => {
+test("Retry-After is respected, up to the interval of heartbeats", async () => {
   const world = new World();
   await world.run(async () => {
     for (const [seconds, pauseMs] of [
@@ -190,7 +190,7 @@ test("a pause that the server asks for is kept, but no longer than between two h
   });
 });
 
-test("a look-up that the server asks to come back later is made again then, by all who wait for one", async () => {
+test("a look-up with Retry-After is repeated then, for all waiters", async () => {
   const busy = [failure("TooManyRequests", 429), 429, { "retry-after": "4" }] as const;
   await registered(async (sync, node, _notes, { kube }) => {
     const first = sync.refresh();
@@ -214,7 +214,7 @@ test("a look-up that the server asks to come back later is made again then, by a
   });
 });
 
-test("a Node that is there already gets what it lacks, also where the server does not let nodes make theirs", async () => {
+test("an existing Node gets missing fields, even if the server forbids nodes to create theirs", async () => {
   for (const [reason, code] of [
     ["AlreadyExists", 409],
     ["Forbidden", 403],
@@ -236,7 +236,7 @@ test("a Node that is there already gets what it lacks, also where the server doe
   }
 });
 
-test("that it lives is told at once by a node that was there before", async () => {
+test("an existing node reports its status at once", async () => {
   let earlier: SentNode | undefined;
   await registered(async (_sync, node) => void (earlier = node));
   const world = new World();
@@ -251,7 +251,7 @@ test("that it lives is told at once by a node that was there before", async () =
   });
 });
 
-test("a node that is not to register itself waits until somebody else does", async () => {
+test("with registerNode false a node waits until another client registers it", async () => {
   const world = new World({ enabled: false });
   await world.run(async () => {
     await world.answer("GET /api/v1/nodes/node1", failure("NotFound", 404), 404);
@@ -262,7 +262,7 @@ test("a node that is not to register itself waits until somebody else does", asy
   });
 });
 
-test("a status is sent when it says something new, else every five minutes", async () => {
+test("a status is sent when it changes, else every five minutes", async () => {
   await registered(async (_sync, node, notes, world) => {
     const { clock } = world.kube;
     await clock.advance(10_000 * 29);
@@ -315,7 +315,7 @@ test("a node of which others say that they have not heard answers at once", asyn
   });
 });
 
-test("an answer that comes after news of the watch takes nothing back of it", async () => {
+test("a response that arrives after a newer watch event does not undo it", async () => {
   await registered(async (sync, node, _notes, world) => {
     const at = (resourceVersion: string, more: Partial<NodeObject>): NodeObject => {
       return { ...node, ...more, metadata: { ...node.metadata, resourceVersion } };
@@ -337,7 +337,7 @@ test("an answer that comes after news of the watch takes nothing back of it", as
   });
 });
 
-test("the runtime is told the addresses that the node's pods have, until it has taken them, and when they change", async () => {
+test("the runtime gets the node's podCIDR, until it accepts it, and when it changes", async () => {
   await registered(async (sync, node, _notes, world) => {
     const { clock } = world.kube;
     const spec = { podCIDRs: ["10.1.0.0/24", "fd00:1::/64"] };
@@ -352,7 +352,7 @@ test("the runtime is told the addresses that the node's pods have, until it has 
   });
 });
 
-test("cordoning and uncordoning are told, and so is a reboot", async () => {
+test("cordoning, uncordoning and a reboot are reported", async () => {
   await registered(async (sync, node, notes, world) => {
     const seen = node as Parameters<NodeSync["changed"]>[1];
     sync.changed("MODIFIED", { ...seen, spec: { unschedulable: true } });
@@ -369,7 +369,7 @@ test("cordoning and uncordoning are told, and so is a reboot", async () => {
   });
 });
 
-test("what a cloud tells after the registration is written to the Node", async () => {
+test("a cloud's metadata after the registration is written to the Node", async () => {
   await registered(async (_sync, node, _notes, world) => {
     const labels = { "topology.kubernetes.io/zone": "z" };
     const addresses = [{ type: "InternalIP", address: "10.9.9.9" }] as const;

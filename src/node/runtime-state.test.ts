@@ -76,7 +76,7 @@ test("before the runtime has answered nothing is known of the node", async () =>
   await world.end();
 });
 
-test("what the runtime says is in the way is told in upstream's words, when it changes", async () => {
+test("the runtime's problems are reported in upstream's words, when they change", async () => {
   const world = new World();
   await settle();
   world.network = false;
@@ -131,7 +131,7 @@ test("a runtime that hangs is down after 30 s, and ready again with its next ans
   await world.end();
 });
 
-test("another version of the runtime is noticed: what it can at once, what it is called when it was away, or within a minute", async () => {
+test("another version of the runtime is noticed: its features at once, its name after an outage or within a minute", async () => {
   const world = new World();
   await settle();
   const { changes } = world;

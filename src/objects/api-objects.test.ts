@@ -61,7 +61,7 @@ const settings = (data: Readonly<Record<string, string>>, more: object = {}): ob
 });
 
 describe("ApiObjects", () => {
-  test("until the server has said so nobody knows whether there is an object", async () => {
+  test("until the server responds it is unknown whether an object exists", async () => {
     const { objects, watch, changed } = bound(new World());
     objects.add(pod("u", "settings"));
     assert.throws(() => objects.configMap("ns", "settings"), /failed to sync configmap cache: .*not known yet/);
@@ -74,7 +74,7 @@ describe("ApiObjects", () => {
     assert.equal(objects.configMap("ns", "settings"), undefined);
   });
 
-  test("what says the same stays the same", () => {
+  test("equal content keeps its identity", () => {
     const { objects, watch, changed } = bound(new World());
     objects.add(pod("u", "settings"));
     watch("ConfigMap ns/settings").set(settings({ a: "1" }));
@@ -96,7 +96,7 @@ describe("ApiObjects", () => {
     assert.equal(objects.size, 0);
   });
 
-  test("a pod that refers to something else lets the first go", () => {
+  test("a pod that refers to another object releases the first", () => {
     const { objects, watch } = bound(new World());
     objects.add(pod("u", "settings"));
     objects.add(pod("u", "others"));
@@ -104,7 +104,7 @@ describe("ApiObjects", () => {
     assert.equal(watch("ConfigMap ns/others").signal.aborted, false);
   });
 
-  test("what never changes is watched no longer, and stays known", () => {
+  test("an immutable object is no longer watched, and stays known", () => {
     const { objects, watch } = bound(new World());
     objects.add(pod("u", "settings"));
     watch("ConfigMap ns/settings").set(settings({ a: "1" }, { immutable: true }));

@@ -28,7 +28,7 @@ function withTokens(refusals: number) {
   return { clock, asked, pods, lookup: new PodObjects(clock, objects, tokens, () => undefined, known) };
 }
 
-test("a token that is refused at first is asked for again after half a second, one and two", async () => {
+test("a rejected first token is requested again after half a second, one and two", async () => {
   const { clock, asked, lookup } = withTokens(3);
   const begin = clock.monotonic();
   const settled = lookup.settle(pod, { spec: {}, tokensOf }, signal);
@@ -53,7 +53,7 @@ test("a token that is never given is waited for no longer than anything else", a
   assert.deepEqual(clock.waits, []);
 });
 
-test("of a pod that ends meanwhile a refused token is not asked for again", async () => {
+test("a rejected token is not requested again if the pod ends meanwhile", async () => {
   const { clock, asked, pods, lookup } = withTokens(Number.POSITIVE_INFINITY);
   const settled = lookup.settle(pod, { spec: {}, tokensOf }, signal);
   await settle();

@@ -35,7 +35,7 @@ class World {
   }
 }
 
-test("a token is asked for its pod, used, and renewed after four fifths of its life", async () => {
+test("a token is requested for its pod, used, and renewed after four fifths of its lifetime", async () => {
   const world = new World();
   assert.equal(world.tokens.get(pod, source), undefined);
   const first = world.tokens.refresh(pod, volumes, signal);
@@ -61,7 +61,7 @@ test("a token is asked for its pod, used, and renewed after four fifths of its l
   assert.doesNotMatch(JSON.stringify(world.journal.entries), /"one"|"two"/);
 });
 
-test("a token that can't be renewed is used until it is over, and then it is said why there is none", async () => {
+test("a token that cannot be renewed is used until it expires, and then the reason is reported", async () => {
   const world = new World();
   const first = world.tokens.refresh(pod, volumes, signal);
   await world.answer("one");
@@ -77,7 +77,7 @@ test("a token that can't be renewed is used until it is over, and then it is sai
   assert.match(JSON.stringify(world.tokens.get(pod, source)), /failed to fetch token: POST .*: away/);
 });
 
-test("a server that asks to wait with a token is asked no sooner, and that is told", async () => {
+test("Retry-After for a token is respected and reported", async () => {
   const world = new World();
   const refused = world.tokens.refresh(pod, volumes, signal);
   const busy = { kind: "Status", message: "busy", code: 429 };
@@ -97,7 +97,7 @@ for (const [where, skewMs] of [
   ["behind", -7_200_000],
   ["ahead", 7_200_000],
 ] as const) {
-  test(`a token of a server whose clock is two hours ${where} is good for as long as the server says`, async () => {
+  test(`a token of a server whose clock is two hours ${where} is valid for the server's lifetime`, async () => {
     const world = new World();
     const first = world.tokens.refresh(pod, volumes, signal);
     await world.answer("one", skewMs);
@@ -111,7 +111,7 @@ for (const [where, skewMs] of [
   });
 }
 
-test("a pod that is gone leaves no token behind", async () => {
+test("a removed pod leaves no token behind", async () => {
   const world = new World();
   const first = world.tokens.refresh(pod, volumes, signal);
   await world.answer("one");
@@ -121,7 +121,7 @@ test("a pod that is gone leaves no token behind", async () => {
 });
 
 for (const how of ["is waited for", "is renewed"] as const) {
-  test(`a token that ${how} while its pod goes is not remembered when it comes`, async () => {
+  test(`a token that ${how} while its pod is removed is not stored`, async () => {
     const world = new World();
     const asked = how === "is renewed" ? world.tokens.renew(pod) : world.tokens.refresh(pod, volumes, signal);
     const request = await world.kube.next();
@@ -134,7 +134,7 @@ for (const how of ["is waited for", "is renewed"] as const) {
   });
 }
 
-test("a token that is renewed holds nobody up, is asked for once, and its pod is looked at when it has come", async () => {
+test("a renewal delays nothing, is requested once, and its pod is synced afterwards", async () => {
   const world = new World();
   world.tokens.renew(pod);
   world.tokens.renew(pod);
@@ -147,7 +147,7 @@ test("a token that is renewed holds nobody up, is asked for once, and its pod is
   assert.deepEqual(world.renewed, ["u"]);
 });
 
-test("a token that is refused when it is to be renewed is asked for again ten seconds later, not before", async () => {
+test("a rejected renewal is retried ten seconds later, not before", async () => {
   const world = new World();
   world.tokens.renew(pod);
   await (await world.kube.next()).json({ kind: "Status", message: "away", code: 503 }, 503);
@@ -159,7 +159,7 @@ test("a token that is refused when it is to be renewed is asked for again ten se
   await world.answer("one");
 });
 
-test("a node that ends asks for no token any more", async () => {
+test("a stopping node requests no tokens", async () => {
   const world = new World();
   world.tokens.stop();
   world.tokens.renew(pod);

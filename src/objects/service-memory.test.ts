@@ -74,7 +74,7 @@ test("no container is made before services are known, but those of static pods",
   await world.end();
 });
 
-test("a next life knows the services of the last until the server says which there are", async () => {
+test("the next run knows the last run's services until the server lists them", async () => {
   const disk = new Map<string, string>();
   const first = new World(disk);
   await settle();
@@ -94,7 +94,7 @@ test("a next life knows the services of the last until the server says which the
   await second.end();
 });
 
-test("what can't be read of the last life is as nothing", async () => {
+test("unreadable records of the last run are ignored", async () => {
   const world = new World(new Map([[path, '[{"metadata": 1}]']]));
   await settle();
   assert.throws(() => world.variables(), NotKnownYetError);
