@@ -63,7 +63,7 @@ test(
       // It outlasted its group's time, so that nobody waited for it.
       await podwright.waitFor("the overdue pod to end", (pods) => inOrder(pods)[1] === "middle terminated", 10_000);
       const groups = [
-        ...kubelet.stderr.matchAll(/all pods of the shutdown group have ended|is over before its pods have/gu),
+        ...kubelet.stderr.matchAll(/all pods of the shutdown group have ended|shutdown group timed out/gu),
       ];
       assert.equal(groups.length, 3, kubelet.stderr);
       const state = await readFile(join(podwright.layout.kubeletRoot, "graceful_node_shutdown_state"), "utf8");
