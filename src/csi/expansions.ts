@@ -248,7 +248,7 @@ export class Expansions {
   async #failed({ claim, size, known }: Growth, way: ExpansionWay, error: unknown, signal: AbortSignal): Promise<void> {
     if (error instanceof CsiCallError && error.code === "FailedPrecondition") known.isRefused = true;
     if (!(error instanceof CsiCallError) || !error.isFinal) return;
-    // The user wants another size by now, and this one is not to be had: the resizer is to go on with that.
+    // The user wants another size by now, and this one is not to be had: the resizer should continue with that.
     const isInfeasible = infeasibleCodes.has(error.code) || (known.hasFailed && !sameSize(requestedSize(claim), size));
     known.hasFailed = true;
     if (way !== "recorded") return;

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { noControlPlane } from "../support/control-plane.ts";
+import { CsiControllers } from "../support/csi-controllers.ts";
+import { CsiDriver } from "../support/csi-driver.ts";
+import { noKubectl } from "../support/kubectl.ts";
+import { image, limitMs, type Member, withMember, workload } from "../support/member.ts";
+import { until } from "../support/podwright.ts";
+
+const container = {
+  name: "c",
+  image,
+  imagePullPolicy: "Never",
+  command: ["sh", "-c", "trap 'exit 0' TERM; hostname >>/data/names; sleep 3600 & wait"],
+  volumeMounts: [{ name: "data", mountPath: "/data" }],
+};
+
+async function deploy(member: Member, driver: string): Promise<void> {
+  const claim = {
+    metadata: { name: "data" },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: "test",
+      resources: { requests: { storage: "1Gi" } },
+    },
+  };
+  await member.apply(
+    {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: driver },
+      spec: { attachRequired: true, fsGroupPolicy: "File" },
+    },
+    {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name: "test" },
+      provisioner: driver,
+      allowVolumeExpansion: true,
+      volumeBindingMode: "WaitForFirstConsumer",
+    },
+    workload(
+      "StatefulSet",
+      "db",
+      { replicas: 2, serviceName: "db", volumeClaimTemplates: [claim] },
+      { containers: [container] },
+    ),
+  );
+  await member.rolledOut("statefulset/db");
+}
+
+/** When the Node last stopped listing volumes in use, in ms since the epoch. */
+function watchUse({ kubectl }: Member): { emptied(): number | undefined; stop(): void } {
+  const watch = kubectl.start("get", "node", "node1", "--watch", "--output=jsonpath={.status.volumesInUse}{'\\n'}");
+  let emptiedAtMs: number | undefined;
+  let inUse = false;
+  assert.ok(watch.stdout !== null);
+  createInterface(watch.stdout).on("line", (line) => {
+    const isUsed = line !== "" && line !== "[]";
+    if (inUse && !isUsed) emptiedAtMs = Date.now();
+    inUse = isUsed;
+  });
+  return { emptied: () => emptiedAtMs, stop: () => void watch.kill("SIGTERM") };
+}
+
+async function scales(member: Member, driver: CsiDriver): Promise<void> {
+  const { kubectl } = member;
+  const names = async (pod: string): Promise<string> => kubectl.succeed("exec", pod, "--", "cat", "/data/names");
+  assert.equal(await names("db-1"), "db-1\n");
+  await kubectl.succeed("scale", "statefulset/db", "--replicas=3");
+  await member.rolledOut("statefulset/db");
+  await kubectl.succeed("scale", "statefulset/db", "--replicas=1");
+  const isLast = async (): Promise<boolean> =>
+    (await kubectl.succeed("get", "volumeattachments", "-o", "name")).split("\n").length === 2;
+  await until("two volumes to be detached", isLast, limitMs);
+  await kubectl.succeed("scale", "statefulset/db", "--replicas=2");
+  await member.rolledOut("statefulset/db");
+  assert.equal(await names("db-1"), "db-1\ndb-1\n", "the claim is the same as before");
+  await kubectl.succeed("delete", "pod", "db-1");
+  await member.rolledOut("statefulset/db");
+  assert.equal(await names("db-1"), "db-1\ndb-1\ndb-1\n");
+  assert.deepEqual(driver.violations, []);
+}
+
+async function grows(member: Member, driver: CsiDriver): Promise<void> {
+  const { kubectl } = member;
+  const uid = await kubectl.succeed("get", "pvc", "data-db-0", "-o", "jsonpath={.metadata.uid}");
+  await kubectl.succeed("patch", "pvc", "data-db-0", "-p", '{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}');
+  await member.shows(
+    /^2Gi *$/m,
+    "get",
+    "pvc",
+    "data-db-0",
+    "-o",
+    "jsonpath={.status.capacity.storage} {.status.conditions}",
+  );
+  assert.equal(driver.volumes.size(`handle-${uid}`), 2 * 2 ** 30);
+}
+
+async function ends(member: Member, driver: CsiDriver): Promise<void> {
+  const { kubectl } = member;
+  const use = watchUse(member);
+  try {
+    await kubectl.succeed("delete", "pvc", "data-db-0", "--wait=false");
+    await member.shows(/^data-db-0 +Terminating/m, "get", "pvc");
+    await kubectl.succeed("delete", "statefulset", "db", "--cascade=foreground");
+    await until("nothing to be in use", async () => use.emptied() !== undefined, limitMs);
+    await member.shows(/No resources found/, "get", "volumeattachments");
+    const unstaged = driver.callsOf("NodeUnstageVolume").at(-1)?.atMs ?? 0;
+    console.log(`NodeUnstageVolume to volumesInUse without it: ${(use.emptied() ?? 0) - unstaged} ms`);
+    await kubectl.succeed("delete", "pvc", "--all", "--timeout=60s");
+    await member.shows(/No resources found/, "get", "pv");
+  } finally {
+    use.stop();
+  }
+  assert.ok(driver.volumes.isIdle);
+  assert.deepEqual(driver.violations, []);
+}
+
+const title = "a StatefulSet with claims scales, loses a pod, grows and is deleted under Kubernetes' own controllers";
+test(title, { skip: noControlPlane || noKubectl }, async () => {
+  await withMember("serverTLSBootstrap: true\n", async (member) => {
+    const root = member.node.podwright.layout.kubeletRoot;
+    await using driver = new CsiDriver({ root, directory: mkdtempSync(join(tmpdir(), "podwright-csi-")) });
+    const kubelet = member.start();
+    await member.shows(/^node1 +Ready/m, "get", "nodes");
+    await member.approveServing();
+    await driver.start();
+    await member.shows(new RegExp(driver.name), "get", "csinode", "node1", "-o", "jsonpath={.spec.drivers[*].name}");
+    await using controllers = new CsiControllers(member.kubectl, driver.name);
+    try {
+      await deploy(member, driver.name);
+      await scales(member, driver);
+      await grows(member, driver);
+      await ends(member, driver);
+    } catch (error) {
+      console.error(controllers.errors.slice(-3), driver.calls.slice(-10));
+      throw error;
+    }
+    kubelet.child.kill("SIGTERM");
+    await kubelet.ended;
+  });
+});
