@@ -164,4 +164,16 @@ export const managerMutants: readonly Mutant[] = [
     from: "const known = [before?.state.terminated, before?.lastState.terminated];",
     to: "const known = [before?.state.terminated];",
   },
+  {
+    name: "claim-outlives-its-pod",
+    file: "src/claims/run-claims.ts",
+    from: "const isDone = await this.removeOrphans();",
+    to: "const isDone = true;",
+  },
+  {
+    name: "claim-goes-with-any-pod",
+    file: "src/claims/run-claims.ts",
+    from: "if (owner === undefined || present.has(owner)) continue;",
+    to: "if (owner !== undefined && present.has(owner)) continue;",
+  },
 ];

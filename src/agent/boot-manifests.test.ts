@@ -31,6 +31,7 @@ class Scene {
   readonly logged: string[] = [];
   readonly rejected: string[] = [];
   readonly applied: string[][] = [];
+  readonly claims: string[] = [];
   readonly stopped: string[] = [];
   readonly sent: string[] = [];
   refuses = false;
@@ -45,6 +46,7 @@ class Scene {
     await this.files.makeDirectory("/state", 0o700);
     const apply = async ({
       pods,
+      storage,
     }: ApplyRequest): ReturnType<ConstructorParameters<typeof BootManifests>[0]["localApi"]["apply"]> => {
       if (this.refuses) throw new PodwrightError(ExitCode.badInput, "another node");
       if (pods.some(({ metadata }) => metadata.name === "elsewhere")) {
@@ -53,6 +55,7 @@ class Scene {
       }
       const names = pods.map(({ metadata: { name = "" } }) => name);
       this.applied.push(names);
+      this.claims.push(...(storage ?? []).map(({ metadata }) => metadata.name ?? ""));
       return names.map((name) => ({ ...podView({ name }), change: "unchanged" }));
     };
     const stop = async (name: string): Promise<ReturnType<typeof podView>> => {
@@ -123,6 +126,20 @@ test("pods whose manifests were removed while the engine was down stop at its ne
   await scene.start();
   assert.deepEqual(scene.stopped, ["default/unknown", "default/web"]);
   assert.match(scene.logged.at(-1) ?? "", /has already been stopped .*default\/unknown/u);
+  await scene.stop();
+});
+
+test("claims are given with the pods, and stay when their manifest is removed", async () => {
+  const scene = new Scene();
+  await scene.start();
+  const claim = `---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data},
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+`;
+  await scene.put("web.yaml", manifest("web") + claim);
+  assert.deepEqual(scene.claims, ["data"]);
+  await scene.remove("web.yaml");
+  assert.deepEqual(scene.stopped, ["default/web"]);
   await scene.stop();
 });
 

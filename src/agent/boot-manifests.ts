@@ -174,9 +174,9 @@ export class BootManifests {
     const directory = this.#directory;
     const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
     const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: undefined };
-    const { pods, configMaps, secrets, errors, origins } = await loadManifests(paths, deps, signal);
+    const { pods, configMaps, secrets, storage, errors, origins } = await loadManifests(paths, deps, signal);
     return {
-      seen: { request: { pods, configMaps, secrets }, problems: errors.map(({ message }) => message) },
+      seen: { request: { pods, configMaps, secrets, storage }, problems: errors.map(({ message }) => message) },
       origins,
     };
   }
@@ -209,5 +209,6 @@ function without(request: ApplyRequest, rejected: ReadonlySet<string>): ApplyReq
     pods: request.pods.filter((pod) => !rejected.has(objectName({ ...pod, kind: "Pod" }))),
     configMaps: request.configMaps.filter((object) => !rejected.has(objectName({ ...object, kind: "ConfigMap" }))),
     secrets: request.secrets.filter((object) => !rejected.has(objectName({ ...object, kind: "Secret" }))),
+    storage: (request.storage ?? []).filter((object) => !rejected.has(objectName(object))),
   };
 }

@@ -34,6 +34,7 @@ import { discoverRuntime } from "../runtime-service/features.ts";
 import { BootManifests } from "./boot-manifests.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { evictionSettings } from "./evictions.ts";
+import { RunDrivers } from "./run-drivers.ts";
 import { machineInfo } from "./machine-info.ts";
 import { type NodeProcess, runNode } from "./node-process.ts";
 import {
@@ -129,6 +130,12 @@ async function removeCgroup(
   });
 }
 
+async function giveBack({ place }: RunDrivers, log: Logger): Promise<void> {
+  await place.give().catch((error: unknown) => {
+    log.warn("cannot give back the place of a kubelet", { error: errorMessage(error) });
+  });
+}
+
 interface Serving {
   /** Undefined: with an external runtime. */
   readonly machine: MachineFacts | undefined;
@@ -204,6 +211,8 @@ async function serve(
   const services =
     machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) });
   const metrics = new NodeMetrics(clock);
+  const { syncFrequencyMs } = settings;
+  const drivers = new RunDrivers({ ports, log, metrics, nodeName: node.nodeName, rootDirectory, syncFrequencyMs });
   const ended = await runNode({
     ports,
     layout,
@@ -215,12 +224,12 @@ async function serve(
       info: runtime,
     },
     config,
-    sources: { run: { directory: layout.manifests } },
+    sources: { run: { directory: layout.manifests, claims: layout.claims, volumes: layout.volumes, drivers } },
     checks: [],
     cluster: undefined,
     // Without thresholds only the pods' own limits cause evictions.
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
-    rooms: () => [],
+    rooms: (journal) => drivers.rooms(journal),
     ownsPodLogs: false,
     // In an external runtime podwright owns no images, and only pods that have a directory below its own root.
     imageGarbage: isPrivate ? { ...settings.imageGarbage, onlyPulled: true } : undefined,
@@ -231,5 +240,6 @@ async function serve(
     subject: { configuration, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
     beside: besideEngine({ ports, layout, log, cri, machine, manifests }),
   });
+  if (ended === "idle") await giveBack(drivers, log);
   if (ended === "idle" && machine === undefined) await removeCgroup(ports, cgroupRoot, config.node, log);
 }

@@ -9,7 +9,7 @@ export type VolumeMode = z.infer<typeof VolumeMode>;
 const SecretReference = z.looseObject({ name: Text, namespace: Text }).optional();
 
 /** corev1.CSIPersistentVolumeSource. */
-const CsiPersistentVolumeSource = z.looseObject({
+export const CsiPersistentVolumeSource = z.looseObject({
   driver: z.string(),
   volumeHandle: z.string(),
   readOnly: z.boolean().optional(),

@@ -16,13 +16,21 @@ const views = [
   podView({ name: "worker", namespace: "tools" }),
 ];
 
-/** The candidates for a line whose last word is at the cursor. @param asked receives the state directories that pods are asked of */
+const claims = ["data", "cache"].map((name) => ({
+  ...{ namespace: name === "data" ? "default" : "tools", name, phase: "Bound" as const, message: "", requested: "1Gi" },
+  ...{ accessModes: [], isOwn: true, usedBy: [], objects: [] },
+}));
+
+/** The candidates for a line whose last word is at the cursor. @param asked receives the state directories that engines are asked of */
 async function texts(line: string, asked: (string | undefined)[] = []): Promise<string[]> {
   const program = buildProgram(new Terminal(silent, silent, {}), () => {});
-  const found = await complete(program, line.split(" "), async (stateDirectory) => {
-    asked.push(stateDirectory);
-    return views;
-  });
+  const from =
+    <T>(answer: readonly T[]) =>
+    async (stateDirectory: string | undefined): Promise<readonly T[]> => {
+      asked.push(stateDirectory);
+      return answer;
+    };
+  const found = await complete(program, line.split(" "), { pods: from(views), claims: from(claims) });
   return found.map(({ text }) => text);
 }
 
@@ -33,6 +41,15 @@ test("commands and their options are those of --help", async () => {
   assert.deepEqual(await texts("run --ke"), ["--keep"]);
   assert.deepEqual(await texts("kubelet --config"), ["--config", "--config-dir"]);
   assert.deepEqual(await texts("nonsense --"), []);
+});
+
+test("volumes completes its actions and the names of claims", async () => {
+  assert.deepEqual(await texts("volumes "), ["ls", "inspect", "rm", "copy-out"]);
+  const asked: (string | undefined)[] = [];
+  assert.deepEqual(await texts("volumes --state-dir /tmp/pw rm ", asked), ["data", "tools/cache"]);
+  assert.deepEqual(asked, ["/tmp/pw"]);
+  assert.deepEqual(await texts("volumes inspect t"), ["tools/cache"]);
+  assert.deepEqual(await texts("volumes ls "), []);
 });
 
 test("options and arguments with choices offer them", async () => {

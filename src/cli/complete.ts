@@ -1,6 +1,7 @@
 import type { Command, Option } from "commander";
-import type { PodView } from "../server/local-api.ts";
+import type { ClaimView, PodView } from "../server/local-api.ts";
 import { isSelectedBy, podLabel } from "../server/pod-selector.ts";
+import { claimLabel } from "./claim-label.ts";
 
 /** A completion that the shell may insert. */
 export interface Candidate {
@@ -9,9 +10,6 @@ export interface Candidate {
   readonly about?: string | undefined;
 }
 
-/** Lists pods; called only for names of pods and containers. */
-type AskPods = (stateDirectory: string | undefined) => Promise<readonly PodView[]>;
-
 /** The command line before the word at the cursor. `words` are those after the command's name. */
 interface Position {
   readonly command: Command;
@@ -19,12 +17,18 @@ interface Position {
   readonly options: readonly Option[];
 }
 
+/** Lists what the engine of a state directory has; called only for names of pods, containers and claims. */
+export interface Asked {
+  readonly pods: (stateDirectory: string | undefined) => Promise<readonly PodView[]>;
+  readonly claims: (stateDirectory: string | undefined) => Promise<readonly ClaimView[]>;
+}
+
 /**
  * Completes a command line from the program's definition. There are no candidates for files: shells complete those
  * themselves.
  * @param given the words after `podwright`; the last one is at the cursor, and may be empty. Bash splits `--option=value` into three
  */
-export async function complete(program: Command, given: readonly string[], pods: AskPods): Promise<Candidate[]> {
+export async function complete(program: Command, given: readonly string[], asked: Asked): Promise<Candidate[]> {
   const { words, current, prefix } = atCursor(given);
   const isValue = prefix !== undefined;
   const [name, ...rest] = words;
@@ -40,12 +44,12 @@ export async function complete(program: Command, given: readonly string[], pods:
   const position: Position = { command, words: rest, options: help.visibleOptions(command) };
   const pending = position.options.find((option) => takesValue(option) && isNamed(option, rest.at(-1)));
   if (pending !== undefined) {
-    const values = startingWith(current, await valuesOf(pending, position, pods));
+    const values = startingWith(current, await valuesOf(pending, position, asked));
     return values.map(({ text, about }) => ({ text: `${prefix ?? ""}${text}`, about }));
   }
   if (isValue) return [];
   if (current.startsWith("-")) return startingWith(current, optionNames(position.options));
-  return startingWith(current, await operandsOf(position, pods));
+  return startingWith(current, await operandsOf(position, asked));
 }
 
 /**
@@ -109,13 +113,13 @@ function isNamed({ long, short }: Option, word: string | undefined): boolean {
   return word !== undefined && (word === long || word === short);
 }
 
-async function valuesOf(option: Option, { words, options }: Position, pods: AskPods): Promise<Candidate[]> {
+async function valuesOf(option: Option, { words, options }: Position, asked: Asked): Promise<Candidate[]> {
   if (option.argChoices !== undefined) return option.argChoices.map((text) => ({ text }));
   if (option.long !== "--container" && option.long !== "--target") return [];
-  return containersOf(await podsFor(words, pods), operands(words, options)[0]);
+  return containersOf(await asked.pods(stateDirectoryIn(words)), operands(words, options)[0]);
 }
 
-async function operandsOf({ command, words, options }: Position, pods: AskPods): Promise<Candidate[]> {
+async function operandsOf({ command, words, options }: Position, asked: Asked): Promise<Candidate[]> {
   const given = operands(words, options);
   const { registeredArguments } = command;
   const argument = registeredArguments[given.length] ?? registeredArguments.findLast(({ variadic }) => variadic);
@@ -123,9 +127,13 @@ async function operandsOf({ command, words, options }: Position, pods: AskPods):
   if (argument.argChoices !== undefined) return argument.argChoices.map((text) => ({ text }));
   switch (argument.name()) {
     case "pod":
-      return (await podsFor(words, pods)).map((pod) => ({ text: podLabel(pod), about: pod.phase }));
+      return (await asked.pods(stateDirectoryIn(words))).map((pod) => ({ text: podLabel(pod), about: pod.phase }));
+    case "claim": {
+      const claims = given[0] === "ls" ? [] : await asked.claims(stateDirectoryIn(words));
+      return claims.map((claim) => ({ text: claimLabel(claim), about: claim.phase }));
+    }
     case "container":
-      return containersOf(await podsFor(words, pods), given[0]);
+      return containersOf(await asked.pods(stateDirectoryIn(words)), given[0]);
     case "name": {
       const { catalogue } = await import("../journal/catalogue.ts");
       return catalogue().map(({ name, kind }) => ({ text: name, about: kind }));
@@ -148,9 +156,8 @@ function operands(words: readonly string[], options: readonly Option[]): string[
   });
 }
 
-async function podsFor(words: readonly string[], pods: AskPods): Promise<readonly PodView[]> {
+function stateDirectoryIn(words: readonly string[]): string | undefined {
   const flag = "--state-dir";
   const at = words.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));
-  if (at < 0) return await pods(undefined);
-  return await pods(words[at] === flag ? words[at + 1] : words[at]?.slice(flag.length + 1));
+  return at < 0 ? undefined : words[at] === flag ? words[at + 1] : words[at]?.slice(flag.length + 1);
 }

@@ -6,6 +6,8 @@ import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration } from "../journal/text.ts";
 import type {
   AppliedPod,
+  ClaimRemoval,
+  ClaimView,
   ApplyRequest,
   DebugContainer,
   DebugRequest,
@@ -106,6 +108,15 @@ export class EngineClient {
   async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {
     const query = graceSeconds === undefined ? "" : `?grace=${graceSeconds}`;
     return (await this.#call("POST", `${podPath(selector)}/stop${query}`)) as PodView;
+  }
+
+  async claims(signal?: AbortSignal): Promise<readonly ClaimView[]> {
+    return (await this.#call("GET", "/v1/claims", undefined, signal)) as readonly ClaimView[];
+  }
+
+  async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {
+    const key = encodeURIComponent(`${namespace}/${name}`);
+    return (await this.#call("POST", `/v1/claims/${key}/remove`, "", undefined, collectionMs)) as ClaimRemoval;
   }
 
   async retry(selector: string): Promise<PodView> {

@@ -4,8 +4,10 @@ import type { Painter } from "./terminal.ts";
 
 /** The text of `podwright plan`. @param now wall-clock milliseconds, for the remaining time of waits */
 export function planText({ pods, objects }: Plan, now: number, paint: Painter): string[] {
-  const objectLines = objects.map(({ kind, namespace, name, change }) => {
-    return `${kind} ${paint.strong(printable(`${namespace}/${name}`))}  ${changeText(change, paint)}`;
+  const objectLines = objects.map(({ kind, namespace, name, change, detail }) => {
+    const full = namespace === "" ? name : `${namespace}/${name}`;
+    const more = detail === undefined ? "" : `, ${printable(detail)}`;
+    return `${kind} ${paint.strong(printable(full))}  ${changeText(change, paint)}${more}`;
   });
   return [...objectLines, ...pods.flatMap((pod) => podLines(pod, now, paint))];
 }

@@ -41,7 +41,7 @@ export async function planCommand(
 async function withoutEngine(context: MachineContext, request: ApplyRequest): Promise<Plan> {
   // Loaded lazily: it is most of a node.
   const { planWithoutEngine } = await import("./plan-without-engine.ts");
-  const plan = planWithoutEngine(context, request);
+  const plan = await planWithoutEngine(context, request);
   sayNoEngine(context, "showing what a node without pods would do");
   return plan;
 }

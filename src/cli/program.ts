@@ -17,6 +17,7 @@ import { jsonOption, type JsonOptions, podArgument, stateOption } from "./shared
 import { addServiceCommands } from "./service-program.ts";
 import type { StopOptions } from "./stop.ts";
 import { addUpkeepCommands } from "./upkeep-program.ts";
+import { addVolumes } from "./volumes-program.ts";
 import type { UiOptions } from "./ui.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -56,6 +57,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 a problem of this machine. PODWRIGH
   addExplain(program, terminal, setExitCode);
   addPlan(define);
   addUpkeepCommands({ program, run: (work) => withContext(define, work) });
+  addVolumes({ program, run: (work) => withMachine(define, work) });
   addUi(define);
   addReplay(define);
   addDoctor(define);
@@ -118,7 +120,7 @@ function addRun(define: Define): void {
     .summary("run pods from manifests, and show how they start")
     .description(
       "Runs the pods of manifest files, directories or URLs (YAML or JSON, several documents in a file), with the " +
-        "ConfigMaps and Secrets among them. Stays and shows progress; Ctrl-C stops the pods within their grace " +
+        "ConfigMaps, Secrets and PersistentVolumeClaims among them. Stays and shows progress; Ctrl-C stops the pods within their grace " +
         "period, a second Ctrl-C immediately. Without FILE it runs the stored pods.",
     )
     .argument("[file...]", "manifest files, directories, http(s) URLs, or - for standard input")

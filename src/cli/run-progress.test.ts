@@ -44,6 +44,14 @@ test("failures and unknown outcomes are printed with their messages", () => {
   ]);
 });
 
+test("a wait for a claim is shown with its reason, and other observations are not", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  const message = 'persistentvolumeclaims "data" not found';
+  const observed = start({ kind: "observation", what: "VolumeUnprocessed", message });
+  assert.deepEqual(progress.entry(observed), [`! ${message}`]);
+  assert.deepEqual(progress.entry({ ...observed, what: "PodPhaseChanged" }), []);
+});
+
 test("entries of other pods are not shown, and with several pods each line has a name", () => {
   assert.deepEqual(new RunProgress([other], 0, paint).entry(outcome()), []);
   const progress = new RunProgress([pod, other], 0, paint);

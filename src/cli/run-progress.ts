@@ -13,6 +13,9 @@ const quietActions: ReadonlySet<EntryName> = new Set(["RemoveContainer", "Remove
 /** Decisions whose wait is shown elsewhere: a stop shows its own countdown. */
 const countedDown: ReadonlySet<EntryName> = new Set(["PodTerminating"]);
 
+/** What a pod waits for without an end in sight. */
+const awaited: ReadonlySet<EntryName> = new Set(["VolumeUnprocessed"]);
+
 interface OpenAction {
   readonly entry: JournalEntry;
   readonly label: string;
@@ -61,8 +64,11 @@ export class RunProgress {
         return this.#decision(entry);
       case "note":
         return [`${this.#paint.accent("·")} ${this.#label(entry)}${printable(entry.message)}`];
-      case "input":
       case "observation":
+        return awaited.has(entry.what)
+          ? [`${this.#paint.caution("!")} ${this.#label(entry)}${printable(entry.message)}`]
+          : [];
+      case "input":
         return [];
     }
   }

@@ -61,7 +61,8 @@ export async function runCommand(
   const { request, errors, warnings, origins } = await loadInput(context, inputs, interrupts.first);
   for (const error of errors) printError(terminal, error);
   for (const warning of warnings) printWarning(terminal, warning);
-  if (inputs.length > 0 && request.pods.length === 0) {
+  const isStorageOnly = request.pods.length === 0 && (request.storage ?? []).length > 0;
+  if (inputs.length > 0 && request.pods.length === 0 && !isStorageOnly) {
     if (errors.length > 0) return ExitCode.badInput;
     throw new PodwrightError(ExitCode.badInput, `no pod in ${inputs.join(", ")}`, {
       remedy: "give a file with an object of kind Pod",
@@ -77,6 +78,11 @@ export async function runCommand(
       throw located(error, origins);
     });
   const pods = inputs.length === 0 ? await storedPods(session) : await applyLocated();
+  if (isStorageOnly) {
+    if (options.json === true) terminal.print(JSON.stringify({ wait: "none", reached: true, pods: [] }, undefined, 2));
+    else terminal.print("claims and volumes are kept; 'podwright volumes' lists them");
+    return errors.length > 0 ? ExitCode.badInput : ExitCode.done;
+  }
   if (pods.length === 0) throw nothingStored(context);
   const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
   if (options.json !== true) terminal.print(headline(pods, health, terminal.paint.faint));

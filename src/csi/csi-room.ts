@@ -56,14 +56,18 @@ export interface CsiRoomDependencies {
   readonly called: CsiClientParts["called"];
   /** Undefined: the node is in no cluster. */
   readonly client: ApiClient | undefined;
-  /** For the cluster's CSIDriver objects: an empty one. */
+  /** For CSIDriver objects: an empty one. */
   readonly driverObjects: Collection<CsiDriver>;
+  /** Without a cluster: where CSIDriver objects come from; undefined: there are none. */
+  readonly watch?: Watcher;
 }
 
 export interface CsiRoomConfig {
   readonly nodeName: string;
   /** As it is configured. */
   readonly rootDirectory: string;
+  /** Where drivers see the root directory, if it is elsewhere. */
+  readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
 }
 
@@ -95,20 +99,23 @@ export class CsiRoom {
   readonly #publisher: CsiNodePublisher | undefined;
   readonly #refresh: AllocatableRefresh;
   readonly #names: CsiNames;
+  readonly #root: string;
   readonly #devices: DeviceMounts;
   readonly #publications = new Publications();
   readonly #expansions: Expansions;
   #services: CsiServices | undefined;
   #calls: CallObjects | undefined;
 
-  constructor(deps: CsiRoomDependencies, { nodeName, rootDirectory, syncFrequencyMs }: CsiRoomConfig) {
+  constructor(deps: CsiRoomDependencies, config: CsiRoomConfig) {
+    const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs } = config;
     const { ports, journal, log, plugins, called, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
     this.#drivers = new DriverStore({ clock, plugins, called });
     this.#objects = new CsiDriverObjects(clock, driverObjects);
     this.#publisher = client && new CsiNodePublisher({ client, clock, random, journal, log, nodeName });
-    this.#names = new CsiNames(ports.hashing, rootDirectory, nodeName);
+    this.#names = new CsiNames(ports.hashing, toldDirectory ?? rootDirectory, nodeName);
+    this.#root = rootDirectory;
     this.#devices = new DeviceMounts({
       clock,
       journal,
@@ -152,9 +159,9 @@ export class CsiRoom {
 
   connect(services: CsiServices): void {
     const { api, objects } = services;
-    const { client } = this.#deps;
+    const { client, watch } = this.#deps;
     this.#services = services;
-    this.#objects.connect(api?.watch);
+    this.#objects.connect(api?.watch ?? watch);
     this.#calls = client && api ? clusterCallObjects(client, api.tokens) : localCallObjects(objects);
   }
 
@@ -165,9 +172,8 @@ export class CsiRoom {
   /** Takes up what an earlier life left on the disk. */
   async load(): Promise<void> {
     const { files, mounts } = this.#deps.ports;
-    const root = this.#names.rootDirectory;
-    await files.makeDirectory(root, 0o750);
-    this.#names.resolve(await files.realPath(root));
+    await files.makeDirectory(this.#root, 0o750);
+    this.#names.resolve(await files.realPath(this.#root));
     await takeUpVolumes({
       files,
       mounts,

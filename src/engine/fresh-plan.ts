@@ -4,6 +4,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ApplyRequest, Plan } from "../server/local-api.ts";
 import { RunSource } from "../sources/run-source.ts";
+import type { RunStorage } from "../sources/run-storage.ts";
 import { planPods } from "./plan-pods.ts";
 
 export interface FreshPlanDependencies {
@@ -15,12 +16,13 @@ export interface FreshPlanDependencies {
 }
 
 /**
- * What a node without pods would do with the manifests. Reads and writes nothing.
+ * What a node without pods would do with the manifests. Writes nothing.
+ * @param storage the claims that there are
  * @throws PodwrightError (bad input) for manifests that a node would reject
  */
-export function freshPlan(deps: FreshPlanDependencies, request: ApplyRequest): Plan {
+export function freshPlan(deps: FreshPlanDependencies, storage: RunStorage, request: ApplyRequest): Plan {
   const source = new RunSource(
-    { ...deps, journal: { record: () => 0 }, deliver: () => {}, objectsChanged: () => {} },
+    { ...deps, storage, journal: { record: () => 0 }, deliver: () => {}, objectsChanged: () => {} },
     { directory: "/nowhere" },
   );
   const preview = source.preview(request);

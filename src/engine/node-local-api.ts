@@ -9,6 +9,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type {
   AppliedPod,
+  ClaimRemoval,
+  ClaimView,
   ApplyRequest,
   DebugContainer,
   DebugRequest,
@@ -26,7 +28,9 @@ import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { originOf } from "../server/pod-words.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
+import type { RunClaims } from "../claims/run-claims.ts";
 import type { NodeCollection } from "./node-collection.ts";
+import { claimChecks } from "./claim-checks.ts";
 import { planPods } from "./plan-pods.ts";
 import { podView } from "./pod-view.ts";
 
@@ -55,6 +59,7 @@ export interface NodeLocalApiDependencies {
   readonly evictions: EvictionManager | undefined;
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
+  readonly claims: RunClaims | undefined;
   /** Ends the process, after its answer has gone out. */
   readonly exit: () => void;
 }
@@ -73,7 +78,7 @@ export class NodeLocalApi implements LocalApi {
 
   health(): Health {
     const { kubelet, surroundings } = this.#deps;
-    const checks = [...kubelet.health(), ...surroundings(), this.#journalCheck(), ...this.#manifestChecks()];
+    const checks = [...kubelet.health(), ...surroundings(), this.#journalCheck(), ...this.#ownChecks()];
     const { version, pid, runtime, runtimeEndpoint, record } = this.#identity;
     return {
       healthy: checks.every(({ ok }) => ok),
@@ -101,6 +106,18 @@ export class NodeLocalApi implements LocalApi {
       pods: planPods(await kubelet.workers.plans(), preview, wanted, clock.now() - clock.monotonic()),
       objects: preview.objects,
     };
+  }
+
+  claims(): readonly ClaimView[] {
+    return this.#deps.claims?.views() ?? [];
+  }
+
+  async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {
+    const { claims, journal } = this.#deps;
+    if (claims === undefined) throw new PodwrightError(ExitCode.badInput, "this node keeps no claims");
+    const message = `a user removes claim ${namespace}/${name}`;
+    const entry = journal.record({ kind: "input", what: "ClaimRemovalRequested", message });
+    return await claims.remove(namespace, name, { code: "ClaimRemovalRequested", message, entry });
   }
 
   #runSource(): RunSource {
@@ -255,6 +272,11 @@ export class NodeLocalApi implements LocalApi {
   #noSuchPod(selector: PodSelector, pods: readonly PodRef[]): PodwrightError {
     const rejected = rejectedAs(selector, this.#deps.rejectedManifests(), this.#identity.nodeName);
     return noSuchPod(selector, pods, rejected);
+  }
+
+  /** Of manifests and claims. */
+  #ownChecks(): Health["checks"] {
+    return [...this.#manifestChecks(), ...claimChecks(this.#deps.claims)];
   }
 
   /** Manifests that are not taken cost no other pod, and somebody wants them. */

@@ -8,6 +8,7 @@ import { Kubelet } from "../kubelet/kubelet.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
 import type { Room } from "../kubelet/room.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
+import type { StorageLookup } from "../objects/storage-lookup.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
 import type { PodUpdate, SourceChange, SourceName, SourceState } from "../sources/source.ts";
@@ -33,8 +34,16 @@ export interface NodePartsSetup {
   readonly sources: readonly SourceName[];
   /** Of a node without a cluster: ConfigMaps and Secrets. */
   readonly objects: ObjectLookup;
+  /** Of a node without a cluster: claims; undefined: it has none. */
+  readonly claims?: LocalClaims | undefined;
   /** Undefined: standalone. */
   readonly cluster: ClusterSetup | undefined;
+}
+
+/** Claims without a cluster. */
+export interface LocalClaims {
+  readonly storage: StorageLookup;
+  readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
 /** The parts of every node, whatever its sources and connections. */
@@ -88,7 +97,8 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       owns,
       features,
       cluster: link,
-      volumes: place && objects && clusterVolumes(place, { objects, volumes, link }),
+      volumes:
+        place && objects ? clusterVolumes(place, { objects, volumes, link }) : localVolumes(setup.claims, volumes),
       api: objects?.access,
       pressure,
       logOwners,
@@ -146,6 +156,11 @@ function clusterVolumes({ node }: ClusterSetup, { objects, volumes, link }: Volu
     labels: () => link?.place()?.labels,
     byController: node.registration.controllerAttaches,
   };
+}
+
+/** Nobody attaches anything to a node without a cluster. */
+function localVolumes(claims: LocalClaims | undefined, node: NodeVolumes): ClusterVolumes | undefined {
+  return claims && { storage: claims.storage, node, labels: () => claims.nodeLabels, byController: false };
 }
 
 function registeredIn(place: ClusterSetup, rooms: readonly Room[]): (node: NodeObject) => void {

@@ -24,6 +24,7 @@ import type { Health, LocalApi } from "../server/local-api.ts";
 import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
 import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
 import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
+import { RunStore } from "../sources/run-store.ts";
 import type { PodUpdate, SourceDependencies, SourceName } from "../sources/source.ts";
 import type { ClusterSetup } from "./cluster.ts";
 import type { ChangedObject } from "../api/referenced-objects.ts";
@@ -32,13 +33,24 @@ import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { ImageRoom } from "./image-room.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeLocalApi } from "./node-local-api.ts";
+import { RunClaims, type RunClaimsDrivers } from "../claims/run-claims.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";
 
 /** Where a node's pods come from; what is left out is no source. */
 export interface NodeSources {
   readonly file?: FileSourceConfig;
   readonly http?: HttpSourceConfig;
-  readonly run?: RunSourceConfig;
+  readonly run?: RunSourceConfig & ClaimPlaces;
+}
+
+/** Where `podwright run` keeps claims. */
+interface ClaimPlaces {
+  /** Their documents, absolute, e.g. `<state>/claims`. */
+  readonly claims: string;
+  /** Their data, absolute, e.g. `<state>/volumes`. */
+  readonly volumes: string;
+  /** Undefined: no CSI drivers. */
+  readonly drivers?: RunClaimsDrivers;
 }
 
 export interface NodeDependencies {
@@ -94,6 +106,7 @@ export class Node {
   readonly #kubelet: Kubelet;
   readonly #parts: NodeParts;
   readonly #run: RunSource | undefined;
+  readonly #claims: RunClaims | undefined;
   readonly #gone = new Emitter<PodUid>();
   readonly #watched: readonly (FileSource | HttpSource)[];
 
@@ -108,7 +121,16 @@ export class Node {
     };
     const objectsChanged = (objects: readonly ChangedObject[], cause: Cause): void =>
       this.#kubelet.workers.objectsChanged(objects, cause);
-    this.#run = sources.run && new RunSource({ ...toMux("run"), files, random, objectsChanged }, sources.run);
+    const nodeLabels = { "kubernetes.io/hostname": nodeName, "kubernetes.io/os": "linux" };
+    if (sources.run !== undefined) {
+      const store = new RunStore(files, sources.run.claims);
+      const storage = new RunClaims(
+        { ...{ clock, random, files, journal, log, store }, drivers: sources.run.drivers, pods: () => this.#allPods() },
+        { directories: sources.run.volumes, nodeLabels },
+      );
+      this.#claims = storage;
+      this.#run = new RunSource({ ...toMux("run"), files, random, objectsChanged, storage }, sources.run);
+    }
     this.#watched = staticSources(sources, toMux, ports);
     // Runtimes that don't list their handlers can't do what came after that.
     const handler = runtime.handlers.find(({ name }) => name === "");
@@ -119,6 +141,7 @@ export class Node {
     const objects = this.#run?.objects ?? noObjects;
     const onPodGone = (uid: PodUid): void => {
       this.#gone.emit(uid);
+      this.#claims?.podGone();
       deps.onPodGone();
     };
     this.#parts = buildNode(
@@ -137,7 +160,11 @@ export class Node {
         onPodGone,
         onUpdate: deps.onUpdate,
       },
-      { config, sources: names, objects, cluster: setup.cluster },
+      {
+        config,
+        ...{ sources: names, objects, cluster: setup.cluster },
+        claims: this.#claims && { storage: this.#claims, nodeLabels },
+      },
     );
     this.#kubelet = this.#parts.kubelet;
     deps.evictions?.reclaimWith(reclaimOf(this.#kubelet, deps.images));
@@ -163,6 +190,7 @@ export class Node {
           kubelet: this.#kubelet,
           mux: this.#parts.mux,
           run: this.#run,
+          claims: this.#claims,
         },
         garbage: new NodeCollection({
           cri: deps.cri,
@@ -204,6 +232,12 @@ export class Node {
       const ended = view.state.kind === "terminated" || view.state.kind === "finished" || over;
       return [{ pod: view.pod, status, observed: view.status, ended }];
     });
+  }
+
+  /** Pods that are wanted, and those that are still there. */
+  #allPods(): Pod[] {
+    const wanted = this.#parts.mux.pods().map(({ pod }) => pod);
+    return [...wanted, ...this.#kubelet.pods.list().flatMap(({ view }) => view.pod ?? [])];
   }
 
   /** Calls back when a pod has a new status or is gone, until disposed of. It must not throw. */
@@ -252,11 +286,13 @@ export class Node {
   /** Runs pods until the signal aborts; they then stay as they are. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const sources = this.#watched.map((source) => source.run(signal));
-    await Promise.all([this.#parts.run(signal), this.page.run(signal), ...sources]);
+    const claims = this.#claims?.run(this.#kubelet.startUp.when("allKnown"), signal);
+    await Promise.all([this.#parts.run(signal), this.page.run(signal), claims, ...sources]);
   }
 
   /** For a node that ends without pods: removes what they left, and its cgroups. */
   async tidyUp(): Promise<void> {
+    await this.#claims?.removeOrphans();
     await this.#kubelet.tidyUp();
   }
 }

@@ -102,7 +102,7 @@ test("pods that are being stopped, have ended, are overdue or wait for their nam
 });
 
 test("an added pod starts anew; a replaced one goes first; an unchanged one stays", () => {
-  const added = planPods([], { pods: [{ pod, change: "added", replaces: undefined }] }, [], 0);
+  const added = planPods([], { pods: [{ pod, change: "added", replaces: undefined, waits: [] }] }, [], 0);
   assert.deepEqual(
     added.map(({ change, steps }) => [
       change,
@@ -112,7 +112,7 @@ test("an added pod starts anew; a replaced one goes first; an unchanged one stay
   );
   const replaced = planPods(
     [running],
-    { pods: [{ pod: another("new"), change: "replaced", replaces: ref.uid }] },
+    { pods: [{ pod: another("new"), change: "replaced", replaces: ref.uid, waits: [] }] },
     [],
     0,
   );
@@ -124,12 +124,23 @@ test("an added pod starts anew; a replaced one goes first; an unchanged one stay
     ],
   );
   assert.match(replaced[1]?.waits[0]?.text ?? "", new RegExp(`until pod ${ref.uid} of the same name is gone`, "u"));
-  const unchanged = planPods([running], { pods: [{ pod, change: "unchanged", replaces: ref.uid }] }, [], 0);
+  const wait = "claim default/data does not exist";
+  const [waiting] = planPods([], { pods: [{ pod, change: "added", replaces: undefined, waits: [wait] }] }, [], 0);
+  assert.deepEqual(
+    waiting?.waits.map(({ text }) => text),
+    [`wait: ${wait}`],
+  );
+  const unchanged = planPods([running], { pods: [{ pod, change: "unchanged", replaces: ref.uid, waits: [] }] }, [], 0);
   assert.deepEqual(unchanged, [{ ...only({}), change: "unchanged" }]);
 });
 
 test("a manifest that names the UID of the running pod changes it in place", () => {
-  const [plan, ...others] = planPods([running], { pods: [{ pod, change: "updated", replaces: ref.uid }] }, [], 0);
+  const [plan, ...others] = planPods(
+    [running],
+    { pods: [{ pod, change: "updated", replaces: ref.uid, waits: [] }] },
+    [],
+    0,
+  );
   assert.deepEqual(others, []);
   assert.deepEqual([plan?.change, plan?.steps], ["updated", []]);
   assert.match(plan?.note ?? "", /changes in place: cpu and memory are resized/u);
@@ -137,7 +148,7 @@ test("a manifest that names the UID of the running pod changes it in place", () 
 
 test("a pod whose name another source has does not run", () => {
   const wanted = [{ source: "file", pod: another("static"), place: "/etc/manifests/web.yaml" }] as const;
-  const [plan] = planPods([], { pods: [{ pod, change: "added", replaces: undefined }] }, wanted, 0);
+  const [plan] = planPods([], { pods: [{ pod, change: "added", replaces: undefined, waits: [] }] }, wanted, 0);
   assert.deepEqual(plan?.steps, []);
   assert.match(plan?.note ?? "", /while \/etc\/manifests\/web\.yaml has a pod of this name/u);
 });

@@ -80,7 +80,7 @@ function replacedPlan({ ref, underWay }: WorkerPlan): PodPlan {
 }
 
 function newPlan(
-  { pod, change, replaces }: PreviewedPod,
+  { pod, change, replaces, waits: awaitedClaims }: PreviewedPod,
   plans: readonly WorkerPlan[],
   wanted: readonly Wanted[],
 ): PodPlan {
@@ -93,8 +93,9 @@ function newPlan(
   }
   const status = { uid: ref.uid, namespace: ref.namespace, name: ref.name, sandboxes: [], containers: [] };
   const steps = stepsOf(computePodActions(pod, status, firstStart));
+  const claims = awaitedClaims.map((text) => ({ text: `wait: ${text}`, because: [], until: undefined }));
   const rival = replaces ?? plans.find((plan) => isSame(plan.ref))?.ref.uid;
-  return { ...none, steps, waits: rival === undefined ? [] : [rivalWait(rival)] };
+  return { ...none, steps, waits: [...(rival === undefined ? [] : [rivalWait(rival)]), ...claims] };
 }
 
 function rivalWait(uid: PodUid): PodPlan["waits"][number] {

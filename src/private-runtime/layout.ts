@@ -59,6 +59,10 @@ export interface RuntimeLayout {
   readonly lockFile: string;
   readonly pidFile: string;
   readonly manifests: string;
+  /** The claims of `podwright run`, with the volumes and classes that came with them. */
+  readonly claims: string;
+  /** The data of claims: `<namespace>/<claim>`. */
+  readonly volumes: string;
   /** Names the pods that are there because of the manifests that run at boot. */
   readonly bootPods: string;
   readonly journal: string;
@@ -108,6 +112,8 @@ export function runtimeLayout(stateDirectory: string, hashing: Hashing): Runtime
     lockFile: `${run}/engine.lock`,
     pidFile: `${run}/engine.pid`,
     manifests: `${state}/manifests`,
+    claims: `${state}/claims`,
+    volumes: `${state}/volumes`,
     bootPods: `${state}/boot-pods.json`,
     journal: `${state}/journal`,
     kubeletRoot: `${state}/kubelet`,

@@ -1,4 +1,5 @@
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { StorageManifest } from "../api/storage-manifest.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 
@@ -7,6 +8,8 @@ export interface ApplyRequest {
   readonly pods: readonly PodManifest[];
   readonly configMaps: readonly ConfigMapManifest[];
   readonly secrets: readonly SecretManifest[];
+  /** Claims, and what is behind them. */
+  readonly storage?: readonly StorageManifest[];
 }
 
 export interface AppliedPod extends PodRef {
@@ -127,12 +130,15 @@ export interface PlanStep {
   readonly because: readonly string[];
 }
 
-/** The effect of applying manifests on a ConfigMap or Secret; pods that refer to it are synced when it changes. */
+/** The effect of applying manifests on an object besides pods; pods that refer to it are synced when it changes. */
 export interface ObjectPlan {
-  readonly kind: "ConfigMap" | "Secret";
+  readonly kind: "ConfigMap" | "Secret" | StorageManifest["kind"];
+  /** Empty: it is in none. */
   readonly namespace: string;
   readonly name: string;
   readonly change: AppliedPod["change"];
+  /** Of a claim: what it is, or would be, bound to. */
+  readonly detail?: string;
 }
 
 export interface Plan {
@@ -209,6 +215,40 @@ export interface GarbageReport {
   readonly failures: readonly string[];
 }
 
+/** A claim of `podwright run`. */
+export interface ClaimView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly phase: "Bound" | "Pending";
+  /** Why it is not bound; otherwise empty. */
+  readonly message: string;
+  /** As written, `1Gi`. */
+  readonly requested: string;
+  readonly accessModes: readonly string[];
+  /** Name of its PersistentVolume; undefined while it is not bound. */
+  readonly volume?: string | undefined;
+  /** The directory of its data; undefined while it is not bound, and when a driver has it. */
+  readonly path?: string | undefined;
+  /** Where its data is, in words; undefined while it is not bound. */
+  readonly where?: string | undefined;
+  /** The data is in the state directory, and goes with the claim. */
+  readonly isOwn: boolean;
+  /** Pods that refer to it, also while they are being stopped. */
+  readonly usedBy: readonly PodRef[];
+  /** It belongs to an ephemeral volume of this pod, and goes with it. */
+  readonly owner?: string | undefined;
+  /** The objects, as an API server would have them. */
+  readonly objects: readonly unknown[];
+}
+
+/** What the removal of a claim did. */
+export interface ClaimRemoval {
+  readonly namespace: string;
+  readonly name: string;
+  /** Where data was left, because it is not podwright's; undefined: it is removed. */
+  readonly left?: string | undefined;
+}
+
 /** A pod as a person names it: `name`, `namespace/name` or a UID. */
 export type PodSelector = string;
 
@@ -229,6 +269,10 @@ export interface LocalApi {
    * second call with a smaller grace period shortens the first. Pods of other sources are rejected with the remedy.
    */
   stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
+  /** The claims of `podwright run`, by namespace and name. */
+  claims(): readonly ClaimView[];
+  /** Removes a claim with its data; rejects while a pod refers to it. */
+  removeClaim(namespace: string, name: string): Promise<ClaimRemoval>;
   /** Ends the pod's back-offs, so that everything is retried at once; returns once that is recorded. */
   retry(selector: PodSelector): PodView;
   /** What garbage collection would remove. Removes nothing. */

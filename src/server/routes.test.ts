@@ -55,6 +55,17 @@ test("a plan is requested with and without objects", async () => {
   const body = JSON.stringify({ pods: [{ metadata: { name: "db" }, spec: {} }], configMaps: [], secrets: [] });
   assert.deepEqual(names(await ask(handler, "POST", "/v1/plan", body)), ["web", "db"]);
   await assert.rejects(ask(handler, "POST", "/v1/plan", "[]"), isBadInput);
+  const noList = JSON.stringify({ pods: [], configMaps: [], secrets: [], storage: {} });
+  await assert.rejects(ask(handler, "POST", "/v1/apply", noList), isBadInput);
+});
+
+test("claims are listed, and removed by namespace and name", async () => {
+  const engine = new FakeEngine();
+  const handler = localApiRoutes(engine);
+  assert.deepEqual(jsonOf(await ask(handler, "GET", "/v1/claims")), []);
+  const removal = await ask(handler, "POST", "/v1/claims/tools%2Fdata/remove");
+  assert.deepEqual(jsonOf(removal), { namespace: "tools", name: "data" });
+  assert.deepEqual(engine.removals, ["tools/data"]);
 });
 
 test("the eviction order is requested by signal, and pending evictions are confirmed", async () => {

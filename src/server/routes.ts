@@ -26,6 +26,11 @@ export function localApiRoutes(api: LocalApi): ApiHandler {
       return json(await api.stop(selector, graceSeconds(request.query)));
     }),
     route("POST", "/v1/pods/*/retry", (_request, selector) => json(api.retry(selector))),
+    route("GET", "/v1/claims", () => json(api.claims())),
+    route("POST", "/v1/claims/*/remove", async (_request, key) => {
+      const [namespace = "", name = ""] = key.split("/");
+      return json(await api.removeClaim(namespace, name));
+    }),
     route("GET", "/v1/garbage", async ({ signal }) => json(await api.previewGarbage(signal))),
     route("POST", "/v1/garbage/collect", async ({ signal }) => json(await api.collectGarbage(signal))),
     route("POST", "/v1/pods/*/debug", async (request, selector) => {
@@ -93,6 +98,7 @@ function applyRequest(body: string): ApplyRequest {
   for (const name of ["pods", "configMaps", "secrets"]) {
     if (!Array.isArray(lists[name])) throw badRequest(`the body must hold the lists pods, configMaps and secrets`);
   }
+  if (!Array.isArray(lists["storage"] ?? [])) throw badRequest("storage must be a list");
   return value as ApplyRequest;
 }
 

@@ -239,10 +239,13 @@ test("kinds and versions that podwright does not take are named", () => {
     'pod.yaml:2:1: kind: Unsupported value: "Deployment": podwright runs pods; write its spec.template as a manifest of kind Pod',
   ]);
   assert.deepEqual(messages("apiVersion: v1\nkind: pod\n"), [
-    'pod.yaml:2:1: kind: Unsupported value: "pod": podwright takes Pod, ConfigMap, Secret and Lists of them; did you mean "Pod"?',
+    'pod.yaml:2:1: kind: Unsupported value: "pod": podwright takes Pod, ConfigMap, Secret, PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver and Lists of them; did you mean "Pod"?',
   ]);
   assert.deepEqual(messages("apiVersion: v2\nkind: Pod\n"), [
     'pod.yaml:1:1: apiVersion: Unsupported value: "v2": the apiVersion of kind Pod is "v1"',
+  ]);
+  assert.deepEqual(messages("apiVersion: v1\nkind: StorageClass\n"), [
+    'pod.yaml:1:1: apiVersion: Unsupported value: "v1": the apiVersion of kind StorageClass is "storage.k8s.io/v1"',
   ]);
   assert.deepEqual(messages("- a\n"), [
     "pod.yaml:1:1: expected a manifest (a map with apiVersion and kind), got a list",

@@ -1,5 +1,12 @@
 import type { z } from "zod";
 import { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import {
+  ClaimManifest,
+  ClassManifest,
+  DriverManifest,
+  type StorageManifest,
+  VolumeManifest,
+} from "../api/storage-manifest.ts";
 import { goValues } from "../yaml/go-values.ts";
 import { podFieldHint } from "./look-alikes.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "../yaml/manifest-error.ts";
@@ -14,7 +21,8 @@ export const maxManifestBytes = 10 * 1024 * 1024;
 export type DecodedManifest =
   | { readonly kind: "Pod"; readonly manifest: PodManifest; readonly origin: Origin }
   | { readonly kind: "ConfigMap"; readonly manifest: ConfigMapManifest; readonly origin: Origin }
-  | { readonly kind: "Secret"; readonly manifest: SecretManifest; readonly origin: Origin };
+  | { readonly kind: "Secret"; readonly manifest: SecretManifest; readonly origin: Origin }
+  | { readonly kind: StorageManifest["kind"]; readonly manifest: StorageManifest; readonly origin: Origin };
 
 export type DecodedPod = Extract<DecodedManifest, { kind: "Pod" }>;
 
@@ -71,13 +79,28 @@ function positionIn(text: string, offset: number): { line: number; column: numbe
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
-const objectKinds: readonly string[] = ["Pod", "ConfigMap", "Secret"] satisfies DecodedManifest["kind"][];
+/** By kind: its apiVersion. */
+const apiVersions: Readonly<Record<DecodedManifest["kind"], string>> = {
+  Pod: "v1",
+  ConfigMap: "v1",
+  Secret: "v1",
+  PersistentVolumeClaim: "v1",
+  PersistentVolume: "v1",
+  StorageClass: "storage.k8s.io/v1",
+  CSIDriver: "storage.k8s.io/v1",
+};
+const objectKinds: readonly string[] = Object.keys(apiVersions);
 const itemKinds: Readonly<Record<string, string | undefined>> = {
   List: undefined,
   PodList: "Pod",
   ConfigMapList: "ConfigMap",
   SecretList: "Secret",
+  PersistentVolumeClaimList: "PersistentVolumeClaim",
+  PersistentVolumeList: "PersistentVolume",
+  StorageClassList: "StorageClass",
+  CSIDriverList: "CSIDriver",
 };
+const takenKinds = "Pod, ConfigMap, Secret, PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver";
 /** Kinds that hold a pod template: what people most often give by mistake. */
 const controllers = new Set([
   "Deployment",
@@ -105,7 +128,7 @@ function decodeObject(
     return;
   }
   const typed: { apiVersion?: unknown; kind?: unknown; items?: unknown } =
-    impliedKind === undefined ? value : { apiVersion: "v1", kind: impliedKind, ...value };
+    impliedKind === undefined ? value : { apiVersion: versionOf(impliedKind), kind: impliedKind, ...value };
   const problem = typeProblem(typed);
   if (problem !== undefined) {
     errors.push(ManifestError.at(origin, problem.path, problem.detail));
@@ -134,6 +157,14 @@ function parseObject(kind: DecodedManifest["kind"], value: object, origin: Origi
       return parseAs(ConfigMapManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
     case "Secret":
       return parseAs(SecretManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
+    case "PersistentVolumeClaim":
+      return parseAs(ClaimManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
+    case "PersistentVolume":
+      return parseAs(VolumeManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
+    case "StorageClass":
+      return parseAs(ClassManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
+    case "CSIDriver":
+      return parseAs(DriverManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
   }
 }
 
@@ -179,17 +210,22 @@ function typeProblem(value: { apiVersion?: unknown; kind?: unknown }): { path: F
   if (!objectKinds.includes(kind) && !Object.hasOwn(itemKinds, kind)) {
     return { path: ["kind"], detail: unknownKind(kind) };
   }
+  const version = versionOf(kind);
   if (apiVersion === undefined || apiVersion === null) {
-    return { path: ["apiVersion"], detail: `Required value: "v1" for kind ${kind}` };
+    return { path: ["apiVersion"], detail: `Required value: ${quote(version)} for kind ${kind}` };
   }
   if (typeof apiVersion !== "string") {
     return { path: ["apiVersion"], detail: `expected a string, got ${typeName(apiVersion)}` };
   }
-  if (apiVersion === "v1") return undefined;
+  if (apiVersion === version) return undefined;
   return {
     path: ["apiVersion"],
-    detail: `Unsupported value: ${quote(apiVersion)}: the apiVersion of kind ${kind} is "v1"`,
+    detail: `Unsupported value: ${quote(apiVersion)}: the apiVersion of kind ${kind} is ${quote(version)}`,
   };
+}
+
+function versionOf(kind: string): string {
+  return (apiVersions as Readonly<Record<string, string>>)[itemKinds[kind] ?? kind] ?? "v1";
 }
 
 function unknownKind(kind: string): string {
@@ -198,5 +234,5 @@ function unknownKind(kind: string): string {
   }
   const meant = didYouMean(kind, [...objectKinds, ...Object.keys(itemKinds)]);
   const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
-  return `Unsupported value: ${quote(kind)}: podwright takes Pod, ConfigMap, Secret and Lists of them${hint}`;
+  return `Unsupported value: ${quote(kind)}: podwright takes ${takenKinds} and Lists of them${hint}`;
 }

@@ -68,9 +68,16 @@ test("ConfigMaps and Secrets come along, and manifests are as they were written"
 {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: s}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: d},
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
 `;
   const loaded = await load(["a.yaml"], { "a.yaml": text });
   assert.deepEqual([loaded.configMaps.length, loaded.secrets.length, messages(loaded)], [1, 1, []]);
+  assert.deepEqual(
+    loaded.storage.map(({ kind }) => kind),
+    ["PersistentVolumeClaim"],
+  );
   assert.deepEqual(loaded.pods[0]?.spec, { containers: [{ name: "c", image: "busybox" }] });
 });
 

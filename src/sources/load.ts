@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from "node:path/posix";
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { StorageManifest } from "../api/storage-manifest.ts";
 import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -25,6 +26,7 @@ export interface LoadedManifests {
   readonly pods: readonly PodManifest[];
   readonly configMaps: readonly ConfigMapManifest[];
   readonly secrets: readonly SecretManifest[];
+  readonly storage: readonly StorageManifest[];
   readonly errors: readonly ManifestError[];
   /** What is allowed and hardly meant. */
   readonly warnings: readonly ManifestError[];
@@ -74,6 +76,7 @@ function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]):
   const pods: PodManifest[] = [];
   const configMaps: ConfigMapManifest[] = [];
   const secrets: SecretManifest[] = [];
+  const storage: StorageManifest[] = [];
   const seen: DecodedManifest[] = [];
   const warnings: ManifestError[] = [];
   for (const object of objects) {
@@ -91,9 +94,10 @@ function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]):
     origins.set(key, object.origin);
     if (object.kind === "Pod") pods.push(object.manifest);
     else if (object.kind === "ConfigMap") configMaps.push(object.manifest);
-    else secrets.push(object.manifest);
+    else if (object.kind === "Secret") secrets.push(object.manifest);
+    else storage.push(object.manifest);
   }
-  return { pods, configMaps, secrets, warnings, origins };
+  return { pods, configMaps, secrets, storage, warnings, origins };
 }
 
 /** Of the files in a directory these are read. */

@@ -1,4 +1,5 @@
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { StorageManifest } from "../api/storage-manifest.ts";
 import type { DecodedManifest, DecodedPod } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "./field-errors.ts";
@@ -8,6 +9,13 @@ import { podWarnings } from "./pod-warnings.ts";
 import { findUnsupported } from "./unsupported.ts";
 import { validatePod } from "./validate.ts";
 import { validateConfigMap, validateSecret } from "./validate-objects.ts";
+import {
+  validateClaim,
+  validateClaimTemplates,
+  validateDriver,
+  validatePersistentVolume,
+  validateStorageClass,
+} from "./validate-storage.ts";
 
 /** Something decoded that passed every check, with where it came from. */
 export interface Checked<M> {
@@ -25,6 +33,8 @@ export interface PreparedManifests {
   readonly pods: readonly CheckedPod[];
   readonly configMaps: readonly Checked<ConfigMapManifest>[];
   readonly secrets: readonly Checked<SecretManifest>[];
+  /** What is behind claims, and the claims. */
+  readonly storage: readonly Checked<StorageManifest>[];
   readonly errors: readonly ManifestError[];
 }
 
@@ -33,6 +43,7 @@ export function prepareManifests(objects: readonly DecodedManifest[]): PreparedM
   const pods: CheckedPod[] = [];
   const configMaps: Checked<ConfigMapManifest>[] = [];
   const secrets: Checked<SecretManifest>[] = [];
+  const storage: Checked<StorageManifest>[] = [];
   const errors: ManifestError[] = [];
   for (const object of objects) {
     const { origin } = object;
@@ -45,9 +56,10 @@ export function prepareManifests(objects: readonly DecodedManifest[]): PreparedM
       const warnings = toManifestErrors(origin, podWarnings(object.manifest));
       pods.push({ manifest: withDefaults(object.manifest), origin, warnings });
     } else if (object.kind === "ConfigMap") configMaps.push({ manifest: object.manifest, origin });
-    else secrets.push({ manifest: object.manifest, origin });
+    else if (object.kind === "Secret") secrets.push({ manifest: object.manifest, origin });
+    else storage.push({ manifest: object.manifest, origin });
   }
-  return { pods, configMaps, secrets, errors };
+  return { pods, configMaps, secrets, storage, errors };
 }
 
 function problemsOf(object: DecodedManifest): ManifestError[] {
@@ -58,12 +70,28 @@ function problemsOf(object: DecodedManifest): ManifestError[] {
       return toManifestErrors(object.origin, validateConfigMap(object.manifest));
     case "Secret":
       return toManifestErrors(object.origin, validateSecret(object.manifest));
+    default:
+      return toManifestErrors(object.origin, [...storageProblems(object.manifest)]);
+  }
+}
+
+function storageProblems(manifest: StorageManifest): Iterable<FieldError> {
+  switch (manifest.kind) {
+    case "PersistentVolumeClaim":
+      return validateClaim(manifest);
+    case "PersistentVolume":
+      return validatePersistentVolume(manifest);
+    case "StorageClass":
+      return validateStorageClass(manifest);
+    case "CSIDriver":
+      return validateDriver(manifest);
   }
 }
 
 function podProblems(pod: DecodedPod): ManifestError[] {
   const invalid = withoutEchoes(pod.manifest, validatePod(withDefaults(pod.manifest)));
-  return toManifestErrors(pod.origin, [...invalid, ...findUnsupported(pod.manifest)]);
+  const templates = validateClaimTemplates(pod.manifest);
+  return toManifestErrors(pod.origin, [...invalid, ...templates, ...findUnsupported(pod.manifest)]);
 }
 
 /** Defaults copy values, e.g. a limit to the request: a problem is reported at its origin. */
@@ -81,19 +109,26 @@ function toManifestErrors(origin: Origin, errors: readonly FieldError[]): Manife
     .toSorted((a, b) => (a.position?.line ?? 0) - (b.position?.line ?? 0));
 }
 
-/** `Pod default/web`: how requests and errors name an object. */
+/** `Pod default/web`, `PersistentVolume disk`: how requests and errors name an object. */
 export function objectName({
   kind,
   metadata,
-}: Pick<PodManifest | ConfigMapManifest | SecretManifest, "kind" | "metadata">): string {
-  return `${kind} ${metadata.namespace || "default"}/${metadata.name ?? ""}`;
+}: Pick<PodManifest | ConfigMapManifest | SecretManifest | StorageManifest, "kind" | "metadata">): string {
+  const { namespace, name = "" } = metadata;
+  const isOfNone = kind === "PersistentVolume" || kind === "StorageClass" || kind === "CSIDriver";
+  return isOfNone ? `${kind} ${name}` : `${kind} ${namespace || "default"}/${name}`;
 }
 
 /** An error for every object whose kind, namespace and name another one has, naming both places. */
 export function duplicateErrors(prepared: Omit<PreparedManifests, "errors">): ManifestError[] {
   const first = new Map<string, Origin>();
   const errors: ManifestError[] = [];
-  for (const { manifest, origin } of [...prepared.pods, ...prepared.configMaps, ...prepared.secrets]) {
+  for (const { manifest, origin } of [
+    ...prepared.pods,
+    ...prepared.configMaps,
+    ...prepared.secrets,
+    ...prepared.storage,
+  ]) {
     const key = objectName(manifest);
     const other = first.get(key);
     if (other === undefined) {

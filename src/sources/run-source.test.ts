@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SourceHarness } from "../../test/support/sources.ts";
+import { noStorage, SourceHarness } from "../../test/support/sources.ts";
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { ClaimManifest } from "../api/storage-manifest.ts";
 import type { Random } from "../ports/random.ts";
 import { FileError } from "../ports/files.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import type { ChangedObject } from "../api/referenced-objects.ts";
+import { ManifestError } from "../yaml/manifest-error.ts";
 import { RunSource } from "./run-source.ts";
 
 const directory = "/state/manifests";
@@ -285,4 +287,58 @@ test("names as long as they may be have files too", async () => {
   await fixture.source.apply({ ...nothing, pods: [long] });
   const [entry] = await fixture.files.list(directory);
   assert.ok((entry?.name.length ?? 999) <= 255);
+});
+
+const claim: ClaimManifest = {
+  apiVersion: "v1",
+  kind: "PersistentVolumeClaim",
+  metadata: { name: "data" },
+  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+};
+
+test("claims are kept before the pods that use them, and an impossible one costs the whole request", async () => {
+  const fixture = await started();
+  const taken: string[] = [];
+  const origin = { file: "f", locate: () => undefined };
+  let refused: readonly ManifestError[] = [];
+  fixture.storage = {
+    ...noStorage,
+    problems: () => refused,
+    take: async (objects) =>
+      void taken.push(...objects.map(({ metadata }) => metadata.name ?? ""), ...(fixture.pods ?? [])),
+  };
+  await fixture.restart();
+  await fixture.source.apply({ ...nothing, pods: [pod("web")], storage: [claim] });
+  assert.deepEqual(taken, ["data"]);
+  assert.deepEqual(fixture.pods, ["web busybox"]);
+  refused = [ManifestError.at(origin, ["spec"], "Forbidden: not so")];
+  await assert.rejects(
+    fixture.source.apply({ ...nothing, pods: [pod("db")], storage: [claim] }),
+    /spec: Forbidden: not so/u,
+  );
+  assert.deepEqual(fixture.pods, ["web busybox"]);
+  await assert.rejects(
+    fixture.source.apply({ ...nothing, storage: [claim, claim] }),
+    /Duplicate value: the PersistentVolumeClaim default\/data/u,
+  );
+});
+
+test("an unreadable claim is reported, and the source still knows all its pods", async () => {
+  const fixture = await started();
+  fixture.storage = { ...noStorage, load: async () => ["claims/a.json: damaged"] };
+  await fixture.restart();
+  assert.deepEqual(fixture.journal.messages("ManifestRejected"), ["claims/a.json: damaged"]);
+  assert.equal(fixture.delivered.at(-1)?.complete, true);
+});
+
+test("with the last pod goes what no claim needs", async () => {
+  const fixture = await started();
+  let forgotten = 0;
+  fixture.storage = { ...noStorage, forgetUnused: async () => void forgotten++ };
+  await fixture.restart();
+  await fixture.source.apply({ ...nothing, pods: [pod("a"), pod("b")] });
+  await fixture.source.remove("default", "a");
+  assert.equal(forgotten, 0);
+  await fixture.source.remove("default", "b");
+  assert.equal(forgotten, 1);
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { podUid } from "../base/ids.ts";
 import type { ConfigMapManifest, Pod, PodManifest } from "../api/pod.ts";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { randomUuid } from "../base/uuid.ts";
@@ -17,6 +17,7 @@ import { podWarnings } from "./pod-warnings.ts";
 import { type Checked, duplicateErrors, objectName, prepareManifests, type PreparedManifests } from "./prepare.ts";
 import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";
 import { objectKey, RunObjects } from "./run-objects.ts";
+import type { RunStorage } from "./run-storage.ts";
 import { RunStore } from "./run-store.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 
@@ -30,6 +31,8 @@ type RunSourceDependencies = SourceDependencies & {
   readonly random: Random;
   /** Told of ConfigMaps and Secrets that pods may have read already. */
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
+  /** Of claims, and what is behind them. */
+  readonly storage: RunStorage;
 };
 
 interface CheckedRequest extends Omit<PreparedManifests, "pods" | "errors"> {
@@ -50,8 +53,10 @@ export interface RunPreview {
     readonly change: AppliedPod["change"];
     /** UID of the pod that has the name now. */
     readonly replaces: PodUid | undefined;
+    /** Claims that it would wait for, with the reasons. */
+    readonly waits: readonly string[];
   }[];
-  /** The ConfigMaps and Secrets. */
+  /** All but the pods. */
   readonly objects: readonly ObjectPlan[];
 }
 
@@ -61,7 +66,7 @@ const encoder = new TextEncoder();
 const savesAtOnce = 16;
 
 /**
- * The pods of `podwright run`, with their ConfigMaps and Secrets. They are stored on disk, so that the next run delivers
+ * The pods of `podwright run`, with their ConfigMaps and Secrets, and through {@link RunStorage} their claims. They are stored on disk, so that the next run delivers
  * the same pods under the same UIDs. Names stay as they are; a pod without a namespace is in `default`.
  */
 export class RunSource {
@@ -92,30 +97,40 @@ export class RunSource {
     using _turn = await this.#turn.acquire();
     const { objects, problems: unreadable } = await this.#store.load();
     const problems = [...unreadable];
+    // A claim is no pod: without it no pod counts as an orphan.
+    const unreadableClaims = await this.#deps.storage.load();
     for (const object of objects) {
       if (object.kind === "ConfigMap") this.#takeConfigMap(object.manifest);
       else if (object.kind === "Secret") this.#takeSecret(object.manifest);
-      else this.#takePod(object.manifest, object.origin.file, problems);
+      else if (object.kind === "Pod") this.#takePod(object.manifest, object.origin.file, problems);
     }
-    for (const message of problems) {
+    for (const message of [...problems, ...unreadableClaims]) {
       this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message });
       this.#deps.log.warn("stored manifest rejected", { problem: message });
     }
     this.#complete = problems.length === 0;
+    await this.#prepareAgain();
     this.#deliver();
   }
 
   /**
-   * Takes pods, ConfigMaps and Secrets beside those it has. A pod that it has with the same content is left as it is,
+   * Takes pods and other objects beside those it has. A pod that it has with the same content is left as it is,
    * one with another content is updated or replaced ({@link podChange}). Everything is validated again; one error and
    * nothing is taken.
    * @throws PodwrightError naming everything that is wrong
    */
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
-    const { pods, configMaps, secrets } = this.#check(request);
+    const { pods, configMaps, secrets, storage } = this.#check(request);
     using _turn = await this.#turn.acquire();
     const identified = this.#identifyAll(pods);
+    this.#checkStorage(storage);
+    const objects = storage.map(({ manifest }) => manifest);
+    await this.#deps.storage.prepare(
+      objects,
+      identified.map(({ pod }) => this.#sourced(pod).pod),
+    );
     // Written before it counts: what was promised survives a crash. ConfigMaps and Secrets first, as pods need them.
+    await this.#deps.storage.take(objects);
     for (const { manifest } of [...configMaps, ...secrets]) await this.#store.save(manifest);
     const changed = [
       ...configMaps.filter(({ manifest }) => this.#takeConfigMap(manifest)).map(changedObject("ConfigMap")),
@@ -134,7 +149,8 @@ export class RunSource {
    * @throws PodwrightError as apply does
    */
   preview(request: ApplyRequest): RunPreview {
-    const { pods, configMaps, secrets } = this.#check(request);
+    const { pods, configMaps, secrets, storage } = this.#check(request);
+    this.#checkStorage(storage);
     const given = new RunObjects();
     for (const { manifest } of configMaps) given.setConfigMap(manifest);
     for (const { manifest } of secrets) given.setSecret(manifest);
@@ -145,11 +161,17 @@ export class RunSource {
       return isDeepStrictEqual(before, given[read](namespace, name)) ? "unchanged" : "replaced";
     };
     const objects = [...configMaps.map(changedObject("ConfigMap")), ...secrets.map(changedObject("Secret"))];
+    const identified = this.#identifyAll(pods).map((each) => ({ ...each, pod: this.#sourced(each.pod).pod }));
+    const behind = this.#deps.storage.preview(
+      storage.map(({ manifest }) => manifest),
+      identified.map(({ pod }) => pod),
+    );
     return {
-      pods: this.#identifyAll(pods).map(({ pod, change }) => {
-        return { pod: this.#sourced(pod).pod, change, replaces: this.#pods.get(objectKey(pod.metadata))?.metadata.uid };
+      pods: identified.map(({ pod, change }, index) => {
+        const replaces = this.#pods.get(objectKey(pod.metadata))?.metadata.uid;
+        return { pod, change, replaces, waits: behind.waits[index] ?? [] };
       }),
-      objects: objects.map((object) => ({ ...object, change: changeOf(object) })),
+      objects: [...objects.map((object) => ({ ...object, change: changeOf(object) })), ...behind.objects],
     };
   }
 
@@ -172,6 +194,7 @@ export class RunSource {
     this.#pods.delete(key);
     this.#deliver(graceSeconds === undefined ? undefined : new Map([[pod.metadata.uid, graceSeconds]]));
     await this.#removeUnusedObjects();
+    if (this.#pods.size === 0) await this.#deps.storage.forgetUnused();
     return true;
   }
 
@@ -180,6 +203,7 @@ export class RunSource {
       ...request.configMaps.map((object) => ({ ...object, apiVersion: "v1" as const, kind: "ConfigMap" as const })),
       ...request.secrets.map((object) => ({ ...object, apiVersion: "v1" as const, kind: "Secret" as const })),
       ...request.pods.map((object) => ({ ...object, apiVersion: "v1" as const, kind: "Pod" as const })),
+      ...(request.storage ?? []),
     ];
     const decoded = items.map((item) => decodeManifests(encoder.encode(JSON.stringify(item)), objectName(item)));
     const objects = decoded.flatMap((each) => each.objects);
@@ -195,6 +219,20 @@ export class RunSource {
     // Kept as written: a later version may know better defaults.
     const pods = objects.flatMap(({ kind, manifest, origin }) => (kind === "Pod" ? [{ manifest, origin }] : []));
     return { ...prepared, pods };
+  }
+
+  /** What runs already goes on, whatever is in the way now. */
+  async #prepareAgain(): Promise<void> {
+    const pods = [...this.#pods.values()].map((pod) => this.#sourced(pod).pod);
+    await this.#deps.storage.prepare([], pods).catch((error: unknown) => {
+      this.#deps.log.error("cannot prepare the machine for CSI drivers", { error: errorMessage(error) });
+    });
+  }
+
+  /** @throws PodwrightError naming every impossible update */
+  #checkStorage(objects: CheckedRequest["storage"]): void {
+    const errors = this.#deps.storage.problems(objects);
+    if (errors.length > 0) throw rejected(errors);
   }
 
   /** Pods are wanted in the order in which they came, whichever of their files is on disk first. */
@@ -261,7 +299,7 @@ export class RunSource {
   }
 
   async #removeUnusedObjects(): Promise<void> {
-    const used = { ConfigMap: new Set<string>(), Secret: new Set<string>() };
+    const used = { ConfigMap: new Set<string>(), Secret: new Set(this.#deps.storage.secrets()) };
     for (const { metadata, spec } of this.#pods.values()) {
       const { configMaps, secrets } = referencedObjects(spec);
       for (const name of configMaps) used.ConfigMap.add(objectKey({ ...metadata, name }));

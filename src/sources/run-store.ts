@@ -1,5 +1,6 @@
 import { join } from "node:path/posix";
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { StorageManifest } from "../api/storage-manifest.ts";
 import { errorMessage } from "../base/errors.ts";
 import { fnv64a } from "../base/fnv.ts";
 import { removeUnfinished } from "../base/unfinished-files.ts";
@@ -7,7 +8,7 @@ import type { Files } from "../ports/files.ts";
 import { decodeManifests, maxManifestBytes, type DecodedManifest } from "./decode.ts";
 import { objectKey } from "./run-objects.ts";
 
-export type RunObject = PodManifest | ConfigMapManifest | SecretManifest;
+export type RunObject = PodManifest | ConfigMapManifest | SecretManifest | StorageManifest;
 
 export interface StoredObjects {
   readonly objects: readonly DecodedManifest[];
@@ -16,7 +17,7 @@ export interface StoredObjects {
 }
 
 /**
- * The objects of `podwright run` on disk: one JSON manifest a file, replaced in one step, readable by root only, as
+ * Objects of `podwright run` on disk: one JSON manifest a file, replaced in one step, readable by root only, as
  * there are Secrets among them.
  */
 export class RunStore {

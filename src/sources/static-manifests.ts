@@ -20,7 +20,7 @@ export function staticPodsOf(
   const decoded = decodeManifests(bytes, place);
   const prepared = prepareManifests(decoded.objects);
   const errors = [...decoded.errors, ...prepared.errors];
-  for (const { manifest, origin } of [...prepared.configMaps, ...prepared.secrets]) {
+  for (const { manifest, origin } of [...prepared.configMaps, ...prepared.secrets, ...prepared.storage]) {
     const detail = `Forbidden: static manifests hold pods only, not a ${manifest.kind}`;
     errors.push(ManifestError.at(origin, ["kind"], detail));
   }

@@ -69,6 +69,8 @@ spec:
   - {name: a, configMap: {name: c}}
   - {name: b, projected: {sources: [{serviceAccountToken: {path: p}}]}}
   - {name: c, emptyDir: {}}
+  - {name: d, persistentVolumeClaim: {claimName: d}}
+  - {name: e, csi: {driver: d}}
   containers:
   - name: c
     env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: B, value: x}]
@@ -82,6 +84,8 @@ spec:
     "spec.containers.0.env.0.valueFrom.secretKeyRef",
     "spec.volumes.0.configMap",
     "spec.volumes.1.projected.sources.0.serviceAccountToken",
+    "spec.volumes.3.persistentVolumeClaim",
+    "spec.volumes.4.csi",
     "metadata.name",
   ]);
 });

@@ -9,19 +9,11 @@ const volume = (fields: object): Partial<PodSpec> => ({ volumes: [{ name: "v", .
 const drivers = "does not mount volumes that need a driver yet";
 const vendors = "has no in-tree drivers of storage vendors; use CSI";
 const needsCluster = "needs an API server for it (podwright kubelet --kubeconfig)";
-const noClaims = "needs an API server for claims (podwright kubelet --kubeconfig)";
 const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
 const notAsked = "does not request it from the API server yet";
 
 /** A field, a manifest that has it, and why it is refused. */
 const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
-  ["spec.volumes.0.persistentVolumeClaim", volume({ persistentVolumeClaim: { claimName: "x" } }), noClaims],
-  ["spec.volumes.0.ephemeral", volume({ ephemeral: {} }), noClaims],
-  [
-    "spec.volumes.0.csi",
-    volume({ csi: { driver: "d" } }),
-    "mounts volumes of CSI drivers only for pods of an API server (podwright kubelet --kubeconfig)",
-  ],
   ["spec.volumes.0.nfs", volume({ nfs: {} }), drivers],
   ["spec.volumes.0.iscsi", volume({ iscsi: {} }), drivers],
   ["spec.volumes.0.fc", volume({ fc: {} }), drivers],

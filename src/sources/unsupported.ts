@@ -43,7 +43,6 @@ const removedVolumeTypes = [
 ];
 
 const noDevices = "has no device plugins; in a cluster, extended resources can be added to the Node";
-const noClaims = "needs an API server for claims (podwright kubelet --kubeconfig)";
 const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
 
 /** Fields of every container, wherever the pod has containers. */
@@ -61,18 +60,10 @@ const unsupported: readonly UnsupportedField[] = [
     because: "stops a pod when its manifest is removed, not at a time in it",
     manifestsOnly: true,
   },
-  ...["persistentVolumeClaim", "ephemeral"].map(
-    (type) => ({ path: `spec.volumes.*.${type}`, because: noClaims, manifestsOnly: true }) as const,
-  ),
   ...["nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "does not mount volumes that need a driver yet",
   })),
-  {
-    path: "spec.volumes.*.csi",
-    because: "mounts volumes of CSI drivers only for pods of an API server (podwright kubelet --kubeconfig)",
-    manifestsOnly: true,
-  },
   { path: "spec.volumes.*.image", because: "does not mount images yet" },
   {
     path: "spec.volumes.*.gitRepo",

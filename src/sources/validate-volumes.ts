@@ -25,7 +25,7 @@ export function* validateVolumes(spec: PodSpec, path: FieldPath): Iterable<Field
 }
 
 function* validateSource(volume: Volume, path: FieldPath): Iterable<FieldError> {
-  const { emptyDir, hostPath, configMap, secret, downwardAPI, projected } = volume;
+  const { emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim: claim } = volume;
   if (emptyDir !== undefined) yield* validateEmptyDir(emptyDir, [...path, "emptyDir"]);
   if (hostPath !== undefined) yield* validateHostPath(hostPath, [...path, "hostPath"]);
   if (configMap !== undefined) {
@@ -45,6 +45,8 @@ function* validateSource(volume: Volume, path: FieldPath): Iterable<FieldError> 
     yield* validateDownward(downwardAPI.items, [...path, "downwardAPI", "items"]);
   }
   if (projected !== undefined) yield* validateProjected(projected, [...path, "projected"]);
+  if (volume.csi !== undefined) yield* validateCsi(volume.csi, [...path, "csi"]);
+  if (claim?.claimName === "") yield required([...path, "persistentVolumeClaim", "claimName"]);
 }
 
 function* validateEmptyDir(source: NonNullable<Volume["emptyDir"]>, path: FieldPath): Iterable<FieldError> {
@@ -63,6 +65,12 @@ function* validateEmptyDir(source: NonNullable<Volume["emptyDir"]>, path: FieldP
   }
 }
 
+function* validateCsi(source: NonNullable<Volume["csi"]>, path: FieldPath): Iterable<FieldError> {
+  if (source.driver === "") yield required([...path, "driver"]);
+  const { nodePublishSecretRef: secret } = source;
+  if (secret !== undefined && !secret.name) yield required([...path, "nodePublishSecretRef", "name"]);
+}
+
 const hostPathTypes = [
   "",
   "DirectoryOrCreate",
@@ -74,7 +82,7 @@ const hostPathTypes = [
   "BlockDevice",
 ];
 
-function* validateHostPath(source: NonNullable<Volume["hostPath"]>, path: FieldPath): Iterable<FieldError> {
+export function* validateHostPath(source: NonNullable<Volume["hostPath"]>, path: FieldPath): Iterable<FieldError> {
   const here = [...path, "path"];
   if (source.path === "") yield required(here);
   else if (source.path.split("/").includes("..")) yield invalid(here, source.path, "must not contain '..'");

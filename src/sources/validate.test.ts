@@ -262,6 +262,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
     nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, imagePullSecrets: [{name: s}], automountServiceAccountToken: false,
     volumes: [{name: e, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: h, hostPath: {path: /x, type: Socket}},
       {name: c, configMap: {name: c, items: [{key: k, path: a/b, mode: 0400}]}}, {name: s, secret: {secretName: s}},
+      {name: claimed, persistentVolumeClaim: {claimName: c}},
       {name: p, projected: {sources: [{configMap: {name: c}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]}}]}}],
     securityContext: {runAsUser: 1, fsGroup: 2, fsGroupChangePolicy: OnRootMismatch, seLinuxChangePolicy: Recursive, supplementalGroups: [2], runAsNonRoot: true, sysctls: [{name: kernel.x, value: a}]},
     containers: [{name: c, image: b, stdin: true, tty: true, workingDir: /, terminationMessagePolicy: File,
@@ -275,8 +276,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
   assert.deepEqual(problems(done), []);
   const notDone: Array<[string, string]> = [
     ["volumes: [{name: v, emptyDir: {medium: HugePages}}],", "spec.volumes[0].emptyDir.medium"],
-    ["volumes: [{name: v, persistentVolumeClaim: {claimName: c}}],", "spec.volumes[0].persistentVolumeClaim"],
-    ["volumes: [{name: v, csi: {driver: d}}],", "spec.volumes[0].csi"],
     ["volumes: [{name: v, image: {reference: i}}],", "spec.volumes[0].image"],
     ["volumes: [{name: v, gitRepo: {repository: r}}],", "spec.volumes[0].gitRepo"],
     ["volumes: [{name: v, azureDisk: {}}],", "spec.volumes[0].azureDisk"],

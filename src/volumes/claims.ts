@@ -6,6 +6,8 @@ import type { VolumeUse } from "./volume-use.ts";
 
 const protection = "kubernetes.io/pvc-protection";
 const gidAnnotation = "pv.beta.kubernetes.io/gid";
+/** Says why a claim without a binder's Events is not bound. */
+export const unboundCondition = "podwright.io/Unbound";
 
 /** A pod's reference to a claim. */
 export interface ClaimReference {
@@ -29,7 +31,10 @@ export function claimReference(pod: Pod, volume: Volume): ClaimReference | undef
 export function claimProblem({ metadata, spec, status }: PersistentVolumeClaim): string | undefined {
   const isProtected = metadata.finalizers?.includes(protection) ?? false;
   if (metadata.deletionTimestamp !== undefined && !isProtected) return "PVC is being deleted";
-  if (status?.phase !== "Bound") return "PVC is not bound";
+  if (status?.phase !== "Bound") {
+    const { message = "" } = status?.conditions?.find(({ type }) => type === unboundCondition) ?? {};
+    return message === "" ? "PVC is not bound" : `PVC is not bound: ${message}`;
+  }
   if ((spec.volumeName ?? "") === "") return "PVC has empty pvc.Spec.VolumeName";
   return undefined;
 }

@@ -58,7 +58,7 @@ export interface VolumeDependencies {
   readonly cluster?: ClusterVolumes | undefined;
 }
 
-/** What a cluster's node knows of volumes beyond its pods. */
+/** What a cluster's node knows of volumes beyond its pods; `podwright run` has it from documents. */
 export interface ClusterVolumes {
   readonly storage: StorageLookup;
   readonly node: NodeVolumes;

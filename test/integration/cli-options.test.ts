@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { podUid } from "../../src/base/ids.ts";
 import { serveUnix } from "../../src/linux/servers/unix-server.ts";
+import type { ClaimView } from "../../src/server/local-api.ts";
 import { localApiRoutes } from "../../src/server/routes.ts";
 import { CommandBench, type CommandEnd, webManifest } from "../support/command.ts";
 import { FakeEngine } from "../support/fake-engine.ts";
@@ -213,6 +214,33 @@ const rows: readonly Row[] = [
   { shows: "evict --signal", line: "evict --preview --signal nodefs.available", out: /^nodefs\.available is/ },
   { shows: "evict --json", line: "evict --preview --json", out: /^\{\n {2}"signal": "memory\.available"/ },
   { shows: "evict --state-dir", line: "evict --preview --state-dir @", out: /^memory\.available is/ },
+  { shows: "volumes --json", line: "volumes ls --json", out: /^\{\n {2}"claims": \[[^]*"usedBytes": \d+/ },
+  { shows: "volumes --json", line: "volumes inspect data --json", out: /^\{\n {2}"namespace": "default"/ },
+  { shows: "volumes --json", line: "volumes inspect data", out: /^kind: PersistentVolumeClaim\n/ },
+  { shows: "volumes --json", line: "volumes inspect none", exitCode: 2, error: /no claim none in/ },
+  {
+    shows: "volumes --force",
+    line: "volumes rm --force data",
+    out: "removed claim data\n",
+    check: ({ engine }) => assert.deepEqual(engine.removals.splice(0), ["default/data"]),
+  },
+  {
+    shows: "volumes --force",
+    line: "volumes rm data",
+    exitCode: 1,
+    error: /claim data is not removed\n[^]*--force/,
+    check: ({ engine }) => assert.deepEqual(engine.removals, []),
+  },
+  {
+    shows: "volumes --force",
+    line: "volumes rm --force used",
+    exitCode: 1,
+    error: /claim used is used by web\n[^]*podwright stop web/,
+    check: ({ engine }) => assert.deepEqual(engine.removals, []),
+  },
+  { shows: "volumes --force", line: "volumes rm", exitCode: 2, error: /'podwright volumes rm CLAIM …' is needed/ },
+  { shows: "volumes --state-dir", line: "volumes --state-dir @", out: /NAMESPACE .*\ndefault +data .*\n/ },
+  { shows: "volumes --state-dir", line: "volumes --state-dir @/none", error: /no claims/ },
   { shows: "explain --json", line: "explain --json backoff", out: /^\[\n[^]*"name": "BackOff"/ },
   { shows: "version --json", line: "version --json", out: /^\{"version":/ },
   // With the variable that names the place without an engine, only the option leads to the one that answers.
@@ -299,8 +327,16 @@ async function begin({ engine, stateDirectory, asked }: World): Promise<void> {
   engine.views.clear();
   engine.views.set("uid-web", podView({ containers: [containerView({ logPath }), side] }));
   engine.views.set("uid-gone", podView({ name: "gone" }));
+  engine.claimViews = [claimView("data", [], stateDirectory), claimView("used", ["web"], stateDirectory)];
   engine.stops.length = 0;
   asked.length = 0;
+}
+
+function claimView(name: string, pods: readonly string[], path: string): ClaimView {
+  const usedBy = pods.map((pod) => ({ namespace: "default", name: pod, uid: podUid(`uid-${pod}`) }));
+  const objects = [{ kind: "PersistentVolumeClaim", metadata: { name } }];
+  const common = { namespace: "default", phase: "Bound", message: "", requested: "1Gi", isOwn: true } as const;
+  return { ...common, name, accessModes: ["ReadWriteOnce"], volume: `pv-${name}`, path, where: path, usedBy, objects };
 }
 
 const limitMs = 20_000;

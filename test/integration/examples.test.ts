@@ -18,6 +18,14 @@ const shows: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> =
   config: async (podwright) => {
     await logsHave(podwright, "config", /Good morning from config on .*; the token has 16 characters/u);
   },
+  claim: async (podwright) => {
+    await logsHave(podwright, "claim", /run 1\n/u);
+    assert.match(await podwright.succeed("volumes"), /claim-scratch +Bound .*\n.*counts +Bound/u);
+    await podwright.succeed("stop", "claim");
+    assert.doesNotMatch(await podwright.succeed("volumes"), /claim-scratch/u);
+    await podwright.succeed("run", "--detach", example("claim"));
+    await logsHave(podwright, "claim", /run 2\n/u);
+  },
   crash: async (podwright) => {
     await podwright.waitFor("a restart", (pods) =>
       pods.some(({ name, containers }) => {

@@ -17,6 +17,7 @@ const toldFailures = 2;
 const notPlayed: ReadonlySet<string> = new Set(
   [
     "AlreadyMountedVolume AppArmor AskCredentialProvider CSINodeNotPublished CertificateExpired CertificateExpires CertificateIsInitial",
+    "ClaimRemovalRequested KubeletPlaceTaken",
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod",

@@ -99,7 +99,7 @@ const builders = new Set(["cli", "agent", "sim", "engine", "kubelet"]);
 /** All other rooms, from the top down. A room imports those below it, be it types: what two need lies below both. */
 const storeys = [
   ...["cli", "agent", "sim", "engine", "kubelet"],
-  ...["csi", "node-api", "page", "status", "volumes", "objects", "private-runtime", "replay"],
+  ...["csi", "node-api", "page", "status", "claims", "volumes", "objects", "private-runtime", "replay"],
   ...[
     "stats",
     "certificates",

@@ -3,6 +3,8 @@ import { podUid } from "../../src/base/ids.ts";
 import type { JournalEntry, JournalInput, PodRef } from "../../src/journal/entry.ts";
 import type {
   AppliedPod,
+  ClaimRemoval,
+  ClaimView,
   ApplyRequest,
   ContainerView,
   DebugContainer,
@@ -37,6 +39,8 @@ export class FakeEngine implements LocalApi {
   readonly stops: { readonly uid: string; readonly graceSeconds: number | undefined }[] = [];
   readonly debugs: DebugRequest[] = [];
   readonly retries: string[] = [];
+  claimViews: readonly ClaimView[] = [];
+  readonly removals: string[] = [];
   garbage: GarbageReport = { items: [], failures: [] };
   readonly journal: JournalEntry[] = [];
   knowsAllPods = true;
@@ -75,6 +79,15 @@ export class FakeEngine implements LocalApi {
       this.#begin(ref);
       return { ...ref, change: "added" };
     });
+  }
+
+  claims(): readonly ClaimView[] {
+    return this.claimViews;
+  }
+
+  async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {
+    this.removals.push(`${namespace}/${name}`);
+    return { namespace, name };
   }
 
   async plan(request: ApplyRequest | undefined): Promise<Plan> {

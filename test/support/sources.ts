@@ -1,5 +1,6 @@
 import type { JournalInput, Recorder } from "../../src/journal/entry.ts";
 import type { Logger } from "../../src/ports/log.ts";
+import type { RunStorage } from "../../src/sources/run-storage.ts";
 import type { SourceState } from "../../src/sources/source.ts";
 import { ManualClock } from "./manual-clock.ts";
 
@@ -25,12 +26,24 @@ export const silentLog: Logger = {
   child: () => silentLog,
 };
 
+/** A node without claims. */
+export const noStorage: RunStorage = {
+  load: async () => [],
+  problems: () => [],
+  prepare: async () => {},
+  take: async () => {},
+  preview: (_objects, pods) => ({ objects: [], waits: pods.map(() => []) }),
+  secrets: () => new Set(),
+  forgetUnused: async () => {},
+};
+
 /** A source's dependencies, and everything that it delivered. */
 export class SourceHarness {
   readonly clock = new ManualClock();
   readonly journal = new MemoryRecorder();
   readonly log = silentLog;
   readonly nodeName = "node1";
+  storage: RunStorage = noStorage;
   readonly delivered: SourceState[] = [];
 
   deliver = (state: SourceState): void => {

@@ -68,9 +68,20 @@ export const volumeMeanings = {
   },
   VolumeWanted: { means: "Cause: a pod that starts uses the volume." },
   VolumeUnwanted: { means: "Cause: the pod that used the volume has ended." },
+  PodOfClaimGone: { means: "Cause: the pod whose ephemeral volume the claim is for is gone." },
   VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver is to confirm or renew it." },
   VolumeHasGrown: { means: "Cause: a PersistentVolume is larger than its claim says, because its user wanted more." },
   NoPodUsesVolume: { means: "Cause: no pod on this node uses the volume any more." },
+  ClaimBound: { means: "A claim of `podwright run` has a volume: a PersistentVolume that was given, or a directory." },
+  KubeletPlaceTaken: {
+    means:
+      "The engine of `podwright run` shows its pods at /var/lib/kubelet, where CSI drivers expect those of a kubelet.",
+  },
+  ClaimRemovalRequested: { means: "A user removes a claim of `podwright run`." },
+  RemoveClaim: {
+    means: "A claim of `podwright run` is removed, with its data if that is in the state directory.",
+    remedy: "If it failed: see the message; nothing is lost but what was removed already.",
+  },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",

@@ -34,6 +34,10 @@ export const volumeTerms = {
   VolumeResizeFailed: { kind: "note", event: { ...warning, words: "{message}" } },
   VolumePermissionChangeInProgress: { kind: "note", event: { type: "Warning", words: "{message}" } },
   AlreadyMountedVolume: { kind: "note", event: { ...warning, words: "{message}" } },
+  ClaimBound: { kind: "note" },
+  KubeletPlaceTaken: { kind: "note" },
+  ClaimRemovalRequested: { kind: "input" },
+  RemoveClaim: { kind: "action" },
   VolumesLeft: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
   VolumeWarningOver: { kind: "observation", why: "remark over" },
@@ -43,6 +47,7 @@ export const volumeTerms = {
 export const volumeFacts = {
   VolumeWanted: {},
   VolumeUnwanted: {},
+  PodOfClaimGone: {},
   VolumeToBeConfirmed: {},
   NoPodUsesVolume: {},
   VolumeHasGrown: {},

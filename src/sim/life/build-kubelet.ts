@@ -1,4 +1,5 @@
 import { buildNode } from "../../engine/node-parts.ts";
+import type { Pod } from "../../api/pod.ts";
 import type { Recorder } from "../../journal/entry.ts";
 import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { KubeletDependencies } from "../../kubelet/dependencies.ts";
@@ -9,6 +10,7 @@ import type { ObjectLookup } from "../../runtime/config/environment.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { SimKubeConnection } from "../api-server/connection.ts";
 import { simClusterSetup } from "./cluster-setup.ts";
+import { SimClaims } from "./sim-claims.ts";
 import type { SimCluster } from "./cluster.ts";
 import { SimFollowers } from "./sim-journal.ts";
 
@@ -37,10 +39,22 @@ function tracked({ cri, ports, observer }: Pick<Surroundings, "cri" | "ports" | 
   return withDeadlines(cri, ports.clock, requestTimeoutMs, observer);
 }
 
-/** @param sourcesReady whether all manifests have been read */
-export function buildAlone({ record, config, ...deps }: Surroundings, sourcesReady: () => boolean): Built {
-  const kubelet = new Kubelet({ ...deps, cri: tracked(deps), journal: { record }, sourcesReady }, config);
-  return { kubelet, run: (signal) => kubelet.run(signal) };
+/** The manifests of a standalone node. */
+export interface Manifests {
+  /** All have been read. */
+  readonly isRead: () => boolean;
+  readonly desired: () => Iterable<Pod>;
+}
+
+export function buildAlone({ record, config, ...deps }: Surroundings, { isRead, desired }: Manifests): Built {
+  const present = (): Pod[] => kubelet.pods.list().flatMap(({ view }) => view.pod ?? []);
+  const claims = new SimClaims(deps.ports, { record }, () => [...desired(), ...present()]);
+  const parts = { cri: tracked(deps), journal: { record }, sourcesReady: isRead, volumes: claims.volumes };
+  const kubelet = new Kubelet({ ...deps, ...parts }, config);
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await Promise.all([kubelet.run(signal), claims.run(kubelet, signal)]);
+  };
+  return { kubelet, run };
 }
 
 export interface ClusterPlace {

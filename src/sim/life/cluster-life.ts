@@ -57,6 +57,8 @@ export function clusterStage(
   { index, referee, wishes }: { readonly index: number; readonly referee: Referee; readonly wishes: PodWishes },
 ): Stage {
   const { node } = stage;
+  // Its API server has no claims.
+  const without = new Set([...wishes.without, "claims"]);
   return {
     ...stage,
     newPod: (random, given, number = 0) => {
@@ -64,7 +66,7 @@ export function clusterStage(
       // A static pod is replaced by a static pod.
       const isStatic = given?.startsWith(staticPrefix) ?? draws.chance(wishes.always.has("static") ? 0.8 : 0.2);
       const name = given ?? `${isStatic ? staticPrefix : ""}pod${index}`;
-      const pod = drawPod(name, stepUid(index, number), random, wishes);
+      const pod = drawPod(name, stepUid(index, number), random, { ...wishes, without });
       if (isStatic) return asStatic(withoutReferences(pod));
       return wishes.without.has("references") ? pod : drawApiPod(pod, draws);
     },

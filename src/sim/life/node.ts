@@ -318,7 +318,7 @@ export class SimNode {
     };
     const built: Built =
       cluster === undefined
-        ? buildAlone(surroundings, () => manifests.isRead)
+        ? buildAlone(surroundings, { isRead: () => manifests.isRead, desired: () => this.desired.values() })
         : buildInCluster(surroundings, { cluster, api: this.#api(cluster, clock, gate), onUpdate });
     const manifests = new ManifestReader({
       clock: this.#settings.clock,

@@ -4,6 +4,7 @@ import type { Pod } from "../../api/pod.ts";
 import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
+import { withClaims } from "./pod-claims.ts";
 import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
@@ -32,6 +33,7 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
 /** Features added later, drawn by the life's seed and the pod's UID, so that older lives stay the same. */
 const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishes: PodWishes) => Pod>> = {
   protocols: withProtocols,
+  claims: (pod, random, { always, seed }) => withClaims(pod, random, seed, always.has("claims")),
   priority: (pod, random, { always, seed }) => withPriority(pod, random, seed, always.has("priority")),
 };
 

@@ -1,6 +1,7 @@
 import { Agreement } from "./agreement.ts";
 import { inCluster } from "./cluster.ts";
 import { changes } from "./changes.ts";
+import { claims } from "./claims.ts";
 import { Conditions } from "./conditions.ts";
 import { collectedImages } from "./collected-images.ts";
 import { containers } from "./containers.ts";
@@ -63,6 +64,7 @@ export const rules: readonly RuleMaker[] = [
   images,
   collectedImages,
   volumes,
+  claims,
   userNamespaces,
   ports,
   (scene, broken) => new Resizes(scene, broken),

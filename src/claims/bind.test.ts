@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClaimManifest, ClassManifest, VolumeManifest } from "../api/storage-manifest.ts";
+import { bindClaim, unboundClaims } from "./bind.ts";
+import { boundTo, keptClaim, type KeptClaim, type StorageState } from "./kept-claim.ts";
+
+const nodeLabels = { "kubernetes.io/hostname": "here" };
+
+function claim(spec: Partial<ClaimManifest["spec"]> = {}, name = "data"): KeptClaim {
+  const manifest: ClaimManifest = {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...spec },
+  };
+  return keptClaim(manifest, `uid-${name}`, "2026-01-31T08:00:00Z");
+}
+
+function volume(
+  name: string,
+  spec: Partial<VolumeManifest["spec"]> = {},
+  labels: Record<string, string> = {},
+): VolumeManifest {
+  const local = { path: `/srv/${name}` };
+  const common = { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], local };
+  return { apiVersion: "v1", kind: "PersistentVolume", metadata: { name, labels }, spec: { ...common, ...spec } };
+}
+
+function byHand(name: string, annotations: Record<string, string> = {}): ClassManifest {
+  const provisioner = "kubernetes.io/no-provisioner";
+  return { apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name, annotations }, provisioner };
+}
+
+function state(
+  volumes: readonly VolumeManifest[] = [],
+  claims: readonly KeptClaim[] = [],
+  classes: readonly ClassManifest[] = [],
+): StorageState {
+  return {
+    claims: new Map(claims.map((each) => [`default/${each.metadata.name}`, each])),
+    volumes: new Map(volumes.map((each) => [each.metadata.name ?? "", each])),
+    drivers: new Map(),
+    classes: new Map(classes.map((each) => [each.metadata.name ?? "", each])),
+    nodeLabels,
+  };
+}
+
+/** The volume's name, `directory`, or why there is nothing. */
+function outcome(wanted: KeptClaim, known: StorageState): string {
+  const binding = bindClaim(wanted, known);
+  if (binding.kind === "volume") return binding.name;
+  return binding.kind === "none" ? binding.why : "directory";
+}
+
+test("a claim that no volume fits gets a directory, whatever class it names", () => {
+  assert.equal(outcome(claim(), state()), "directory");
+  assert.equal(outcome(claim({ storageClassName: "standard" }), state([volume("classless")])), "directory");
+});
+
+test("the smallest volume that fits is taken, of those with the fewest access modes", () => {
+  const volumes = [
+    volume("tiny", { capacity: { storage: "1Mi" } }),
+    volume("large", { capacity: { storage: "5Gi" } }),
+    volume("fitting", { capacity: { storage: "1100M" } }),
+    volume("shared", { accessModes: ["ReadWriteOnce", "ReadWriteMany"] }),
+  ];
+  assert.equal(outcome(claim(), state(volumes)), "fitting");
+  assert.equal(outcome(claim({ accessModes: ["ReadWriteMany"] }), state(volumes)), "shared");
+});
+
+test("class, mode, labels and node have to match", () => {
+  const elsewhere = {
+    required: {
+      nodeSelectorTerms: [
+        { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["elsewhere"] }] },
+      ],
+    },
+  };
+  const volumes = [
+    volume("fast", { storageClassName: "fast" }),
+    volume("block", { volumeMode: "Block" }),
+    volume("far", { nodeAffinity: elsewhere }),
+    volume("red", { capacity: { storage: "9Gi" } }, { colour: "red" }),
+    volume("blue", { capacity: { storage: "8Gi" } }, { colour: "blue", old: "yes" }),
+  ];
+  assert.equal(outcome(claim(), state(volumes)), "blue");
+  assert.equal(outcome(claim({ storageClassName: "fast" }), state(volumes)), "fast");
+  const selected = (selector: ClaimManifest["spec"]["selector"]): string =>
+    outcome(claim({ selector }), state(volumes));
+  assert.equal(selected({ matchLabels: { colour: "red" } }), "red");
+  assert.equal(selected({ matchExpressions: [{ key: "colour", operator: "NotIn", values: ["blue"] }] }), "red");
+  assert.equal(selected({ matchExpressions: [{ key: "old", operator: "Exists" }] }), "blue");
+  assert.equal(selected({ matchExpressions: [{ key: "old", operator: "DoesNotExist" }] }), "red");
+});
+
+test("a claim that can only have a volume waits for one, with upstream's words", () => {
+  const none = "no persistent volumes available for this claim and";
+  assert.equal(outcome(claim({ storageClassName: "" }), state()), `${none} no storage class is set`);
+  assert.equal(outcome(claim({ selector: { matchLabels: { a: "b" } } }), state()), `${none} a selector is set`);
+  const classes = state([], [], [byHand("disks")]);
+  assert.equal(
+    outcome(claim({ storageClassName: "disks" }), classes),
+    `${none} storage class "disks" has no provisioner`,
+  );
+});
+
+test("the default class is the class of claims that name none", () => {
+  const isDefault = { "storageclass.kubernetes.io/is-default-class": "true" };
+  const known = state(
+    [volume("plain"), volume("disk", { storageClassName: "disks" })],
+    [],
+    [byHand("disks", isDefault)],
+  );
+  assert.equal(outcome(claim(), known), "disk");
+  assert.equal(outcome(claim({ storageClassName: "" }), known), "plain");
+});
+
+test("a claim that names its volume gets that one or none", () => {
+  const named = claim({ volumeName: "disk" });
+  const because = (spec: Partial<VolumeManifest["spec"]>): string => outcome(named, state([volume("disk", spec)]));
+  assert.equal(because({}), "disk");
+  assert.equal(outcome(named, state([volume("other")])), 'volume "disk" not found');
+  const cannot = 'Cannot bind to requested volume "disk":';
+  assert.equal(because({ capacity: { storage: "1Mi" } }), `${cannot} requested PV is too small`);
+  assert.equal(because({ storageClassName: "fast" }), `${cannot} storageClassName does not match`);
+  assert.equal(because({ volumeMode: "Block" }), `${cannot} incompatible volumeMode`);
+  assert.equal(because({ accessModes: ["ReadOnlyMany"] }), `${cannot} incompatible accessMode`);
+  const taken = boundTo(claim({}, "first"), "disk");
+  assert.equal(outcome(named, state([volume("disk")], [taken])), 'volume "disk" already bound to a different claim.');
+});
+
+test("a volume that is kept for a claim goes to no other, and is taken before those that fit better", () => {
+  const kept = volume("kept", {
+    capacity: { storage: "9Gi" },
+    claimRef: { name: "data", namespace: "default", uid: "of another cluster" },
+  });
+  const known = state([kept, volume("fitting")]);
+  assert.equal(outcome(claim(), known), "kept");
+  assert.equal(outcome(claim({}, "other"), known), "fitting");
+});
+
+test("one volume is bound to one claim", () => {
+  const first = boundTo(claim({}, "first"), "disk");
+  assert.equal(outcome(claim(), state([volume("disk")], [first])), "directory");
+});
+
+test("claims that name their volumes come first, then the older ones", () => {
+  const [a, b, bound] = [claim({}, "a"), claim({ volumeName: "disk" }, "b"), boundTo(claim({}, "c"), "x")];
+  assert.deepEqual(
+    unboundClaims([a, bound, b]).map(({ metadata }) => metadata.name),
+    ["b", "a"],
+  );
+});

@@ -1,0 +1,62 @@
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { VolumeManifest } from "../api/storage-manifest.ts";
+import { unboundCondition } from "../volumes/claims.ts";
+import { isBound, type KeptClaim, ownVolumeName } from "./kept-claim.ts";
+
+/**
+ * A claim as an API server would have it.
+ * @param why it is not bound
+ */
+export function claimObject(claim: KeptClaim, volume: PersistentVolume | undefined, why = ""): PersistentVolumeClaim {
+  const { resources } = claim.spec;
+  const spec = { ...claim.spec, resources: { ...resources, requests: texts(resources?.requests) } };
+  const { accessModes = [], capacity = {} } = volume?.spec ?? {};
+  const pending = { phase: "Pending", conditions: [{ type: unboundCondition, status: "True", message: why }] };
+  const status = isBound(claim) ? { phase: "Bound", accessModes, capacity } : pending;
+  return { apiVersion: claim.apiVersion, kind: claim.kind, metadata: claim.metadata, spec, status };
+}
+
+/** The claim as it is while it is being deleted and no pod uses it. */
+export function deletedClaim(claim: PersistentVolumeClaim, deletionTimestamp: string): PersistentVolumeClaim {
+  return { ...claim, metadata: { ...claim.metadata, deletionTimestamp } };
+}
+
+/** A document's volume, bound to the claim. */
+export function volumeObject(volume: VolumeManifest, claim: KeptClaim): PersistentVolume {
+  const { apiVersion, kind, metadata, spec } = volume;
+  const { capacity, volumeMode = "Filesystem", accessModes, mountOptions, nodeAffinity, storageClassName } = spec;
+  const { persistentVolumeReclaimPolicy, hostPath, local, csi } = spec;
+  const kept = { accessModes, mountOptions, nodeAffinity, storageClassName, persistentVolumeReclaimPolicy };
+  return {
+    ...{ apiVersion, kind },
+    metadata: { ...metadata, name: metadata.name ?? "" },
+    spec: { ...kept, hostPath, local, csi, capacity: texts(capacity), volumeMode, claimRef: claimRef(claim) },
+  };
+}
+
+/** The volume of a claim that no document's volume is for. */
+export function directoryVolume(claim: KeptClaim, path: string): PersistentVolume {
+  const { accessModes, resources } = claim.spec;
+  const { namespace, name } = claim.metadata;
+  return {
+    ...{ apiVersion: "v1", kind: "PersistentVolume" },
+    metadata: { name: ownVolumeName(claim), annotations: { "podwright.io/directory-of": `${namespace}/${name}` } },
+    spec: {
+      capacity: texts(resources?.requests),
+      ...(accessModes !== undefined && { accessModes }),
+      claimRef: claimRef(claim),
+      persistentVolumeReclaimPolicy: "Delete",
+      volumeMode: "Filesystem",
+      local: { path },
+    },
+  };
+}
+
+function claimRef({ apiVersion, kind, metadata: { namespace, name, uid } }: KeptClaim) {
+  return { apiVersion, kind, namespace, name, uid };
+}
+
+function texts(quantities: Readonly<Record<string, string | number>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(quantities).map(([name, quantity]) => [name, String(quantity)]));
+}

@@ -1,0 +1,64 @@
+import type { Pod } from "../api/pod.ts";
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import type { VolumeManifest } from "../api/storage-manifest.ts";
+import type { PodRef } from "../journal/entry.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { ClaimView } from "../server/local-api.ts";
+import { objectKey } from "../sources/run-objects.ts";
+import { claimReference } from "../volumes/claims.ts";
+import { hasOwnDirectory, isBound, type KeptClaim, ownerOf } from "./kept-claim.ts";
+
+/** A pod's reference to a claim. */
+interface UsedClaim {
+  /** `namespace/name` */
+  readonly key: string;
+  readonly isEphemeral: boolean;
+}
+
+/** The claims that a pod refers to. Pure. */
+export function claimsOf(pod: Pod): UsedClaim[] {
+  return (pod.spec.volumes ?? []).flatMap((volume) => {
+    const reference = claimReference(pod, volume);
+    if (reference === undefined) return [];
+    const { claimName: name, isEphemeral } = reference;
+    return [{ key: objectKey({ namespace: pod.metadata.namespace, name }), isEphemeral }];
+  });
+}
+
+/** The pods that refer to a claim. Pure. */
+export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
+  const wanted = objectKey(claim.metadata);
+  const using = pods.filter((pod) => claimsOf(pod).some(({ key }) => key === wanted));
+  return [...new Map(using.map((pod) => [pod.metadata.uid, podRef(pod)])).values()];
+}
+
+/** Where a volume's data is, for people. Pure. */
+export function placeOf({ spec: { local, hostPath, csi } }: Pick<VolumeManifest | PersistentVolume, "spec">): string {
+  const directory = (local ?? hostPath)?.path;
+  return directory ?? `volume ${csi?.volumeHandle ?? ""} of driver ${csi?.driver ?? ""}`;
+}
+
+/** Pure. */
+export function claimView(
+  claim: KeptClaim,
+  { claim: object, volume }: { readonly claim: PersistentVolumeClaim; readonly volume: PersistentVolume | undefined },
+  pods: readonly Pod[],
+): ClaimView {
+  const { namespace, name } = claim.metadata;
+  const owner = claim.metadata.ownerReferences?.find(({ uid }) => uid === ownerOf(claim));
+  return {
+    ...{ namespace, name },
+    phase: isBound(claim) ? "Bound" : "Pending",
+    message: object.status?.conditions?.[0]?.message ?? "",
+    requested: String(claim.spec.resources?.requests?.["storage"] ?? ""),
+    accessModes: claim.spec.accessModes ?? [],
+    volume: volume?.metadata.name,
+    path: (volume?.spec.local ?? volume?.spec.hostPath)?.path,
+    where: volume && placeOf(volume),
+    isOwn: hasOwnDirectory(claim),
+    usedBy: podsUsing(claim, pods),
+    owner: owner?.name,
+    objects: [object, ...(volume === undefined ? [] : [volume])],
+  };
+}

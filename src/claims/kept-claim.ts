@@ -1,0 +1,110 @@
+import type { ObjectMeta } from "../api/meta.ts";
+import type { ClaimManifest, ClassManifest, DriverManifest, VolumeManifest } from "../api/storage-manifest.ts";
+import { canonicalJson } from "../sources/canonical-json.ts";
+import type { FieldError } from "../sources/field-errors.ts";
+
+const bindCompleted = "pv.kubernetes.io/bind-completed";
+const boundByController = "pv.kubernetes.io/bound-by-controller";
+
+/** A claim as it is on disk: with its UID and, once it is bound, with the marks that upstream's binder leaves. */
+export type KeptClaim = ClaimManifest & {
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string };
+};
+
+/** What claims are bound by. */
+export interface StorageState {
+  /** By `namespace/name`. */
+  readonly claims: ReadonlyMap<string, KeptClaim>;
+  /** By name. */
+  readonly volumes: ReadonlyMap<string, VolumeManifest>;
+  readonly classes: ReadonlyMap<string, ClassManifest>;
+  readonly drivers: ReadonlyMap<string, DriverManifest>;
+  /** Of this node. */
+  readonly nodeLabels: Readonly<Record<string, string>>;
+}
+
+/** A new claim. What its document has from another cluster, such as a UID or a binding, means nothing here. */
+export function keptClaim(manifest: ClaimManifest, uid: string, createdAt: string): KeptClaim {
+  const { metadata, spec } = written(manifest);
+  const { name = "", namespace } = metadata;
+  const named = { ...metadata, name, namespace: namespace || "default", uid, creationTimestamp: createdAt };
+  return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: named, spec };
+}
+
+export function isBound({ metadata }: Pick<ClaimManifest, "metadata">): boolean {
+  return metadata.annotations?.[bindCompleted] === "yes";
+}
+
+/** The claim bound to a volume. */
+export function boundTo(claim: KeptClaim, volumeName: string): KeptClaim {
+  const marks = { [bindCompleted]: "yes", ...(claim.spec.volumeName === undefined && { [boundByController]: "yes" }) };
+  const annotations = { ...claim.metadata.annotations, ...marks };
+  return { ...claim, metadata: { ...claim.metadata, annotations }, spec: { ...claim.spec, volumeName } };
+}
+
+/** The name of the volume that a claim without a PersistentVolume gets, as upstream's provisioners name theirs. */
+export function ownVolumeName({ metadata }: KeptClaim): string {
+  return `pvc-${metadata.uid}`;
+}
+
+export function hasOwnDirectory(claim: KeptClaim): boolean {
+  return isBound(claim) && claim.spec.volumeName === ownVolumeName(claim);
+}
+
+/** The pod that an ephemeral volume's claim goes with; undefined: it outlives pods. */
+export function ownerOf({ metadata }: KeptClaim): string | undefined {
+  return metadata.ownerReferences?.find(({ kind, controller }) => kind === "Pod" && controller === true)?.uid;
+}
+
+/** Whether a document says what is kept already. */
+export function isSameClaim(kept: KeptClaim, manifest: ClaimManifest): boolean {
+  return contentOf(kept) === contentOf(manifest);
+}
+
+/** Why a document cannot change the claim of its name (upstream: ValidatePersistentVolumeClaimUpdate). */
+export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest): FieldError[] {
+  if (ownerOf(kept) !== undefined && !isSameClaim(kept, manifest)) {
+    return [{ path: ["metadata", "name"], detail: "Forbidden: the claim of this name belongs to a pod's volume" }];
+  }
+  if (!isBound(kept)) return [];
+  const fixed = (claim: ClaimManifest): string => {
+    return canonicalJson({ ...written(claim).spec, volumeName: undefined, resources: undefined });
+  };
+  // It may name the volume that the claim got, or leave it to the binder.
+  const { volumeName = kept.spec.volumeName } = written(manifest).spec;
+  if (volumeName === kept.spec.volumeName && fixed(kept) === fixed(manifest)) return [];
+  const detail = "Forbidden: spec is immutable after creation except resources.requests";
+  return [{ path: ["spec"], detail: `${detail}; 'podwright volumes rm' removes the claim with its data` }];
+}
+
+/** The claim after a change by a document: it stays bound. */
+export function updatedClaim(kept: KeptClaim, manifest: ClaimManifest): KeptClaim {
+  const { uid, creationTimestamp = "" } = kept.metadata;
+  const claim = keptClaim(manifest, uid, creationTimestamp);
+  const { volumeName } = kept.spec;
+  return isBound(kept) && volumeName !== undefined ? boundTo(claim, volumeName) : claim;
+}
+
+/** A claim without what only the node, or another cluster's controllers, say of it. */
+function written({ metadata, spec }: ClaimManifest): {
+  readonly metadata: ObjectMeta;
+  readonly spec: ClaimManifest["spec"];
+} {
+  const { name, namespace, labels, annotations = {}, ownerReferences } = metadata;
+  const { [bindCompleted]: _done, [boundByController]: byController, ...own } = annotations;
+  const { volumeName, ...rest } = spec;
+  return {
+    metadata: {
+      name,
+      namespace: namespace || "default",
+      ...(labels !== undefined && { labels }),
+      ...(Object.keys(own).length > 0 && { annotations: own }),
+      ...(ownerReferences !== undefined && { ownerReferences }),
+    },
+    spec: { ...rest, ...(volumeName !== undefined && byController !== "yes" && { volumeName }) },
+  };
+}
+
+function contentOf(claim: ClaimManifest): string {
+  return canonicalJson(written(claim));
+}

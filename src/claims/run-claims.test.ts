@@ -1,0 +1,399 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import { podUid } from "../base/ids.ts";
+import type { CsiDriver } from "../api/csi-node.ts";
+import type { Pod } from "../api/pod.ts";
+import type { StorageManifest } from "../api/storage-manifest.ts";
+import type { Volume } from "../api/volume.ts";
+import { PodwrightError } from "../base/errors.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { decodeManifests } from "../sources/decode.ts";
+import { prepareManifests } from "../sources/prepare.ts";
+import { RunStore } from "../sources/run-store.ts";
+import { RunClaims } from "./run-claims.ts";
+
+const never = AbortSignal.any([]);
+const asked = { code: "ClaimRemovalRequested", message: "asked" } as const;
+const size = "resources: {requests: {storage: 1Gi}}";
+const dataClaim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], ${size}}}`;
+const disk = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk},
+  spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, local: {path: /srv/disk}}}`;
+
+/** A state directory with its claims, over restarts. */
+class Fixture {
+  readonly clock = new ManualClock();
+  readonly files = new MemoryFiles(this.clock);
+  readonly journal = new MemoryRecorder();
+  readonly log = silentLog;
+  #drawn = 0;
+  readonly random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count).fill(++this.#drawn) };
+  present: Pod[] = [];
+  readonly pods = (): readonly Pod[] => this.present;
+  readonly told: string[] = [];
+  taken = 0;
+  readonly drivers = {
+    objects: {
+      set: (all: readonly CsiDriver[]) => void this.told.push(all.map(({ metadata }) => metadata.name).join()),
+    },
+    place: { take: async () => this.taken++ === 0 },
+  };
+  claims = this.#open();
+
+  #open(): RunClaims {
+    const { clock, files, journal, log, random, pods, drivers } = this;
+    const store = new RunStore(files, "/state/claims");
+    return new RunClaims(
+      { clock, files, journal, log, random, pods, drivers, store },
+      { directories: "/state/volumes", nodeLabels: { "kubernetes.io/hostname": "here" } },
+    );
+  }
+
+  /** A node that has just been started for the first time. */
+  static async started(): Promise<Fixture> {
+    const fixture = new Fixture();
+    assert.deepEqual(await fixture.claims.load(), []);
+    return fixture;
+  }
+
+  async restart(): Promise<readonly string[]> {
+    this.claims = this.#open();
+    return await this.claims.load();
+  }
+
+  checked(...texts: string[]): readonly { readonly manifest: StorageManifest; readonly origin: never }[] {
+    const { objects, errors } = decodeManifests(new TextEncoder().encode(texts.join("\n---\n")), "f");
+    const prepared = prepareManifests(objects);
+    assert.deepEqual([...errors, ...prepared.errors], []);
+    return prepared.storage as ReturnType<Fixture["checked"]>;
+  }
+
+  async take(...texts: string[]): Promise<void> {
+    const checked = this.checked(...texts);
+    assert.deepEqual(this.claims.problems(checked), []);
+    await this.claims.take(checked.map(({ manifest }) => manifest));
+  }
+
+  problems(...texts: string[]): string[] {
+    return this.claims.problems(this.checked(...texts)).map(({ message }) => message);
+  }
+
+  /** Where a bound claim's data is. */
+  async path(name: string): Promise<string | undefined> {
+    const { spec } = await this.claims.claim("default", name, never);
+    const volume = await this.claims.persistentVolume(spec.volumeName ?? "", never);
+    return (volume.spec.local ?? volume.spec.hostPath)?.path;
+  }
+}
+
+function pod(name: string, volume: Partial<Volume>, uid = `uid-${name}`): Pod {
+  const metadata = { name, namespace: "default", uid: podUid(uid) };
+  return { metadata, spec: { containers: [], volumes: [{ name: "scratch", ...volume }] } };
+}
+const using = (claimName: string): Pod => pod("web", { persistentVolumeClaim: { claimName } });
+const template = {
+  volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } } },
+};
+
+const rejection = (remedy: RegExp, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof PodwrightError);
+  assert.match(error.message, message);
+  assert.match(error.remedy ?? "", remedy);
+  return true;
+};
+
+test("a claim gets a directory that everybody in a pod may write to and only root on the machine reaches", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(dataClaim);
+  assert.equal(await fixture.path("data"), "/state/volumes/default/data");
+  assert.equal((await fixture.files.stat("/state/volumes/default/data"))?.mode, 0o777);
+  assert.equal((await fixture.files.stat("/state/volumes"))?.mode, 0o700);
+  const claim = await fixture.claims.claim("default", "data", never);
+  assert.equal(claim.status?.phase, "Bound");
+  const volume = await fixture.claims.persistentVolume(claim.spec.volumeName ?? "", never);
+  assert.equal(volume.spec.claimRef?.uid, claim.metadata.uid);
+  assert.deepEqual(volume.spec.accessModes, ["ReadWriteOnce"]);
+  assert.deepEqual(fixture.journal.messages("ClaimBound"), [
+    "claim default/data gets the directory /state/volumes/default/data",
+  ]);
+});
+
+test("claims and their data are found again by name, also when the document comes again", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(dataClaim);
+  await fixture.files.write("/state/volumes/default/data/file", "kept", 0o644);
+  const before = await fixture.claims.claim("default", "data", never);
+  assert.deepEqual(await fixture.restart(), []);
+  await fixture.take(dataClaim);
+  assert.deepEqual(await fixture.claims.claim("default", "data", never), before);
+  assert.equal(fixture.journal.messages("ClaimBound").length, 1);
+  assert.ok(await fixture.files.stat("/state/volumes/default/data/file"));
+});
+
+test("what a claim says of another cluster means nothing here", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(`apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: data
+  uid: of-another-cluster
+  resourceVersion: "7"
+  finalizers: [kubernetes.io/pvc-protection]
+  annotations: {pv.kubernetes.io/bind-completed: "yes", pv.kubernetes.io/bound-by-controller: "yes", mine: "1"}
+spec: {accessModes: [ReadWriteOnce], ${size}, volumeName: pvc-elsewhere, storageClassName: gp3}
+status: {phase: Bound}`);
+  assert.equal(await fixture.path("data"), "/state/volumes/default/data");
+  const { metadata } = await fixture.claims.claim("default", "data", never);
+  assert.notEqual(metadata.uid, "of-another-cluster");
+  assert.equal(metadata.annotations?.["mine"], "1");
+});
+
+test("a claim that no document gives is not found, with upstream's words and what to do", async () => {
+  const fixture = await Fixture.started();
+  fixture.present = [using("data")];
+  await assert.rejects(fixture.claims.claim("default", "data", never), {
+    message: `persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document to 'podwright run'`,
+  });
+  assert.deepEqual(fixture.claims.missing(), ["default/data"]);
+});
+
+test("a claim waits for its PersistentVolume, and keeps it although a better one comes", async () => {
+  const fixture = await Fixture.started();
+  const selecting = dataClaim.replace("spec: {", "spec: {selector: {matchLabels: {kind: disk}}, ");
+  await fixture.take(selecting);
+  const { status } = await fixture.claims.claim("default", "data", never);
+  assert.equal(status?.phase, "Pending");
+  assert.match(status.conditions?.[0]?.message ?? "", /no persistent volumes available/u);
+  await fixture.restart();
+  const labelled = disk.replace("name: disk", "name: disk, labels: {kind: disk}");
+  await fixture.take(labelled);
+  assert.equal(await fixture.path("data"), "/srv/disk");
+  await fixture.restart();
+  await fixture.take(labelled.replace("name: disk", "name: a").replace("/srv/disk", "/srv/a"));
+  assert.equal(await fixture.path("data"), "/srv/disk");
+});
+
+test("a bound claim and its volume stay as they are, but for the size that is wished", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(disk, dataClaim);
+  assert.deepEqual(fixture.problems(dataClaim.replace("1Gi", "2Gi")), []);
+  await fixture.take(dataClaim.replace("1Gi", "2Gi"));
+  assert.equal(await fixture.path("data"), "/srv/disk");
+  assert.deepEqual(fixture.problems(dataClaim.replace("spec: {", "spec: {volumeName: disk, ")), []);
+  assert.match(
+    fixture.problems(dataClaim.replace("ReadWriteOnce", "ReadWriteMany"))[0] ?? "",
+    /spec: Forbidden: spec is immutable after creation except resources.requests; 'podwright volumes rm'/u,
+  );
+  assert.match(
+    fixture.problems(disk.replace("/srv/disk", "/srv/other"))[0] ?? "",
+    /spec.persistentvolumesource is immutable after creation; claim default\/data is bound to it/u,
+  );
+});
+
+test("removing a claim removes its data, and a claim of its name begins empty", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(dataClaim);
+  await fixture.files.write("/state/volumes/default/data/file", "old", 0o644);
+  assert.deepEqual(await fixture.claims.remove("default", "data", asked), {
+    ...{ namespace: "default", name: "data" },
+    left: undefined,
+  });
+  assert.deepEqual(await fixture.files.list("/state/volumes"), []);
+  await fixture.restart();
+  assert.deepEqual(fixture.claims.views(), []);
+  await fixture.take(dataClaim);
+  assert.deepEqual(await fixture.files.list("/state/volumes/default/data"), []);
+});
+
+test("a claim that a pod refers to is not removed, nor one that does not exist", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(dataClaim);
+  fixture.present = [using("data")];
+  const stop = rejection(/podwright stop default\/web/u, /claim default\/data is used by default\/web/u);
+  await assert.rejects(fixture.claims.remove("default", "data", asked), stop);
+  assert.deepEqual(
+    fixture.claims.views().map(({ usedBy }) => usedBy.map(({ name }) => name)),
+    [["web"]],
+  );
+  await assert.rejects(fixture.claims.remove("default", "none", asked), rejection(/lists/u, /no claim default\/none/u));
+});
+
+test("while a claim's data is being removed, it is being deleted for pods, and nobody waits for that", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(dataClaim, dataClaim.replace("name: data", "name: other"));
+  const removal = Promise.withResolvers<void>();
+  const removeTree = fixture.files.removeTree.bind(fixture.files);
+  fixture.files.removeTree = async (path) => {
+    await removal.promise;
+    await removeTree(path);
+  };
+  const removed = fixture.claims.remove("default", "data", asked);
+  assert.equal(await fixture.path("other"), "/state/volumes/default/other");
+  const { metadata } = await fixture.claims.claim("default", "data", never);
+  assert.ok(metadata.deletionTimestamp);
+  assert.match(fixture.problems(dataClaim)[0] ?? "", /is being removed; try again/u);
+  await assert.rejects(fixture.claims.remove("default", "data", asked), /no claim default\/data/u);
+  removal.resolve();
+  await removed;
+  await fixture.take(dataClaim);
+  assert.deepEqual(await fixture.files.list("/state/volumes/default/data"), []);
+});
+
+test("nothing of a claim is removed while something is mounted in its directory", async () => {
+  const fixture = await Fixture.started();
+  fixture.files.knowMounts((path) => (path === "/state/volumes/default/data" ? path : undefined));
+  await fixture.take(dataClaim);
+  await fixture.files.write("/state/volumes/default/data/file", "kept", 0o644);
+  const busy = rejection(/unmount/u, /something is mounted in \/state\/volumes\/default\/data/u);
+  await assert.rejects(fixture.claims.remove("default", "data", asked), busy);
+  assert.equal(fixture.claims.views().length, 1);
+  assert.ok(await fixture.files.stat("/state/volumes/default/data/file"));
+});
+
+test("what a PersistentVolume leads to stays when its claim is removed, and the volume has to be given again", async () => {
+  const fixture = await Fixture.started();
+  await fixture.files.makeDirectory("/srv/disk", 0o755);
+  await fixture.files.write("/srv/disk/file", "kept", 0o644);
+  await fixture.take(disk, dataClaim);
+  assert.equal((await fixture.claims.remove("default", "data", asked)).left, "/srv/disk");
+  assert.ok(await fixture.files.stat("/srv/disk/file"));
+  await fixture.take(dataClaim);
+  assert.equal(await fixture.path("data"), "/state/volumes/default/data");
+});
+
+test("an ephemeral volume's claim is made for its pod and goes with it", async () => {
+  const fixture = await Fixture.started();
+  const web = pod("web", { ephemeral: template });
+  fixture.present = [web];
+  const claim = await fixture.claims.claim("default", "web-scratch", never);
+  assert.equal(claim.metadata.ownerReferences?.[0]?.uid, "uid-web");
+  assert.equal(await fixture.path("web-scratch"), "/state/volumes/default/web-scratch");
+  assert.deepEqual(fixture.claims.views()[0]?.owner, "web");
+  const known = Promise.withResolvers<void>();
+  const end = new AbortController();
+  const running = fixture.claims.run(known.promise, end.signal);
+  const gone = async (): Promise<void> => {
+    fixture.claims.podGone();
+    await fixture.clock.advance(1);
+  };
+  fixture.present = [];
+  await gone();
+  assert.equal(fixture.claims.views().length, 1, "nobody knows yet which pods there are");
+  fixture.present = [web];
+  known.resolve();
+  await gone();
+  assert.equal(fixture.claims.views().length, 1);
+  fixture.present = [];
+  await gone();
+  assert.deepEqual(fixture.claims.views(), []);
+  end.abort();
+  await running;
+  assert.equal(await fixture.files.stat("/state/volumes/default/web-scratch"), undefined);
+});
+
+test("an ephemeral volume's claim whose pod went while podwright was away is removed, others stay", async () => {
+  const fixture = await Fixture.started();
+  fixture.present = [pod("web", { ephemeral: template }), pod("db", { ephemeral: template })];
+  await fixture.take(dataClaim);
+  for (const name of ["web-scratch", "db-scratch"]) await fixture.claims.claim("default", name, never);
+  fixture.present = fixture.present.slice(1);
+  await fixture.restart();
+  await fixture.claims.removeOrphans();
+  assert.deepEqual(
+    fixture.claims.views().map(({ name }) => name),
+    ["data", "db-scratch"],
+  );
+});
+
+test("the claim of a pod's volume cannot be given by a document", async () => {
+  const fixture = await Fixture.started();
+  fixture.present = [pod("web", { ephemeral: template })];
+  await fixture.claims.claim("default", "web-scratch", never);
+  const [problem = ""] = fixture.problems(dataClaim.replace("name: data", "name: web-scratch"));
+  assert.match(problem, /belongs to a pod's volume/u);
+});
+
+test("volumes and classes that no claim needs are forgotten with the last pod", async () => {
+  const fixture = await Fixture.started();
+  const storageClass =
+    "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: kubernetes.io/no-provisioner}";
+  await fixture.take(storageClass, disk, disk.replace("name: disk", "name: spare"), dataClaim);
+  await fixture.claims.forgetUnused();
+  const kept = (await fixture.files.list("/state/claims")).map(({ name }) => name.replace(/_[0-9a-f]{16}/u, ""));
+  assert.deepEqual(kept.toSorted(), ["persistentvolume_default_disk.json", "persistentvolumeclaim_default_data.json"]);
+});
+
+test("an unreadable document costs no other claim", async () => {
+  const fixture = await Fixture.started();
+  await fixture.take(dataClaim);
+  await fixture.files.write("/state/claims/broken.json", "{", 0o600);
+  assert.equal((await fixture.restart()).length, 1);
+  assert.equal(fixture.claims.views().length, 1);
+});
+
+test("a preview tells what would be bound and what pods would wait for, and changes nothing", async () => {
+  const fixture = await Fixture.started();
+  const pods = [
+    using("data"),
+    pod("db", { ephemeral: template }),
+    pod("lost", { persistentVolumeClaim: { claimName: "no" } }),
+  ];
+  const given = fixture.checked(disk, dataClaim).map(({ manifest }) => manifest);
+  assert.deepEqual(fixture.claims.preview(given, pods), {
+    objects: [
+      { kind: "PersistentVolume", namespace: "", name: "disk", change: "added" },
+      {
+        ...{ kind: "PersistentVolumeClaim", namespace: "default", name: "data", change: "added" },
+        detail: "on PersistentVolume disk",
+      },
+      {
+        ...{ kind: "PersistentVolumeClaim", namespace: "default", name: "db-scratch", change: "added" },
+        detail: "goes with its pod",
+      },
+    ],
+    waits: [[], [], ["claim default/no does not exist; give the PersistentVolumeClaim document too"]],
+  });
+  assert.deepEqual(fixture.claims.views(), []);
+  assert.deepEqual(await fixture.files.list("/state/claims"), []);
+  const naming = fixture
+    .checked(dataClaim.replace("spec: {", "spec: {volumeName: disk, "))
+    .map(({ manifest }) => manifest);
+  assert.deepEqual(fixture.claims.preview(naming, [using("data")]).waits, [
+    ['claim default/data is not bound: volume "disk" not found'],
+  ]);
+});
+
+test("CSI drivers get the place of a kubelet with the first pod or volume that needs one, and their objects", async () => {
+  const fixture = await Fixture.started();
+  const inline = pod("inline", { csi: { driver: "d" } });
+  const driver = pod("driver", { hostPath: { path: "/var/lib/kubelet/plugins_registry/" } });
+  const mounting = pod("mounting", { hostPath: { path: "/var/lib/kubelet/pods" } });
+  const volumeMounts = [{ name: "scratch", mountPath: "/p", mountPropagation: "Bidirectional" }];
+  mounting.spec.containers.push({ name: "c", volumeMounts });
+  const volume = disk.replace(
+    "local: {path: /srv/disk}",
+    "csi: {driver: d, volumeHandle: one, nodeStageSecretRef: {name: s, namespace: tools}}",
+  );
+  const given = fixture.checked(volume, dataClaim).map(({ manifest }) => manifest);
+  await fixture.claims.prepare([], [using("data"), pod("other", { hostPath: { path: "/var/lib/kubelet/pods" } })]);
+  assert.equal(fixture.taken, 0);
+  for (const pods of [[inline], [driver], [mounting]]) await fixture.claims.prepare([], pods);
+  await fixture.claims.prepare(given, []);
+  assert.equal(fixture.taken, 4);
+  assert.equal(fixture.journal.messages("KubeletPlaceTaken").length, 1);
+  await fixture.claims.take(given);
+  await fixture.claims.prepare([], [using("data")]);
+  assert.equal(fixture.taken, 5);
+  assert.deepEqual([...fixture.claims.secrets()], ["tools/s"]);
+  assert.deepEqual(
+    fixture.claims.views().map(({ where, path }) => [where, path]),
+    [["volume one of driver d", undefined]],
+  );
+  await fixture.take(
+    "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: d}, spec: {attachRequired: false}}",
+  );
+  assert.equal(fixture.told.at(-1), "d");
+  await fixture.restart();
+  assert.equal(fixture.told.at(-1), "d");
+});

@@ -1,0 +1,385 @@
+import type { CsiDriver } from "../api/csi-node.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PersistentVolume } from "../api/persistent-volume.ts";
+import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
+import {
+  type ClaimManifest,
+  ClaimSpec,
+  type ClassManifest,
+  type DriverManifest,
+  type StorageManifest,
+  type VolumeManifest,
+} from "../api/storage-manifest.ts";
+import type { VolumeAttachment } from "../api/volume-attachment.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { orAborted } from "../base/abort.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import { randomUuid } from "../base/uuid.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import { type StorageLookup, StorageLookupError } from "../objects/storage-lookup.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
+import type { Checked } from "../sources/prepare.ts";
+import { objectKey } from "../sources/run-objects.ts";
+import type { RunStorage, StoragePreview } from "../sources/run-storage.ts";
+import type { RunObject, RunStore } from "../sources/run-store.ts";
+import { goValues } from "../yaml/go-values.ts";
+import type { ManifestError } from "../yaml/manifest-error.ts";
+import { AwaitedError } from "../volumes/awaited-error.ts";
+import { bindClaim, unboundClaims } from "./bind.ts";
+import { ClaimDirectories } from "./claim-directories.ts";
+import { claimObject, deletedClaim, directoryVolume, volumeObject } from "./claim-objects.ts";
+import { claimsOf, claimView, placeOf, podsUsing } from "./claim-views.ts";
+import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
+import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
+import { changedState, type KeptObject, previewStorage, updateProblems } from "./storage-changes.ts";
+
+export interface RunClaimsDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** Of claims and the objects behind them. */
+  readonly store: Pick<RunStore, "load" | "save" | "remove">;
+  /** The pods that are wanted or still there. */
+  readonly pods: () => readonly Pod[];
+  /** Undefined: no CSI drivers. */
+  readonly drivers?: RunClaimsDrivers | undefined;
+}
+
+/** What CSI drivers need of this node. */
+export interface RunClaimsDrivers {
+  /** Their objects, all of them at each change. */
+  readonly objects: { set(all: readonly CsiDriver[]): void };
+  /** The place where they expect a kubelet; false: it was taken before. Throws a PodwrightError when another has it. */
+  readonly place: { take(): Promise<boolean> };
+}
+
+export interface RunClaimsConfig {
+  /** Where the data of claims without a PersistentVolume is kept, e.g. `<state>/volumes`. */
+  readonly directories: string;
+  readonly nodeLabels: Readonly<Record<string, string>>;
+}
+
+/** Nothing is left to do: a look now and then does no harm. */
+const lookMs = 600_000;
+const retryMs = 30_000;
+
+/**
+ * The claims of `podwright run`, with the volumes and classes that came with them. A claim and its data stay until they
+ * are removed by name, those of a generic ephemeral volume until their pod is gone.
+ */
+export class RunClaims implements StorageLookup, RunStorage {
+  readonly #deps: RunClaimsDependencies;
+  readonly #store: RunClaimsDependencies["store"];
+  readonly #directories: ClaimDirectories;
+  readonly #nodeLabels: RunClaimsConfig["nodeLabels"];
+  /** One change at a time. */
+  readonly #turn = new Semaphore(1);
+  readonly #wait: WakeableWait;
+  /** Resolves when objects are taken next. */
+  #taken = Promise.withResolvers<void>();
+  readonly #claims = new Map<string, KeptClaim>();
+  readonly #volumes = new Map<string, VolumeManifest>();
+  readonly #classes = new Map<string, ClassManifest>();
+  readonly #drivers = new Map<string, DriverManifest>();
+  /** Claims whose data is being removed, which may take long: nobody else waits for that. */
+  readonly #removing = new Set<string>();
+
+  constructor(deps: RunClaimsDependencies, config: RunClaimsConfig) {
+    this.#deps = deps;
+    this.#wait = new WakeableWait(deps.clock, "pods of ephemeral volumes to go");
+    this.#store = deps.store;
+    this.#directories = new ClaimDirectories(deps.files, config.directories);
+    this.#nodeLabels = config.nodeLabels;
+  }
+
+  async load(): Promise<readonly string[]> {
+    using _turn = await this.#turn.acquire();
+    const { objects, problems } = await this.#store.load();
+    for (const { manifest } of objects) {
+      if (isKept(manifest)) this.#keep(manifest);
+    }
+    this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
+    return problems;
+  }
+
+  problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[] {
+    return updateProblems(this.#state, objects, this.#removing);
+  }
+
+  async prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
+    const { drivers, journal } = this.#deps;
+    if (drivers === undefined || !needsDrivers(this.#state, objects, pods)) return;
+    const message = "CSI drivers find the directories of pods and plugins below /var/lib/kubelet";
+    if (await drivers.place.take()) journal.record({ kind: "note", what: "KubeletPlaceTaken", message });
+  }
+
+  async take(objects: readonly StorageManifest[]): Promise<void> {
+    using _turn = await this.#turn.acquire();
+    for (const manifest of changedState(this.#state, objects, (given) => this.#newClaim(given)).changed) {
+      await this.#store.save(manifest);
+      this.#keep(manifest);
+    }
+    this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
+    await this.#bindAll();
+    this.#taken.resolve();
+    this.#taken = Promise.withResolvers();
+  }
+
+  preview(objects: readonly StorageManifest[], pods: readonly Pod[]): StoragePreview {
+    const newClaim = (given: ClaimManifest): KeptClaim => keptClaim(given, "new", this.#now());
+    return previewStorage(this.#state, { objects, pods, newClaim, placeOf: (claim) => this.#directories.path(claim) });
+  }
+
+  secrets(): ReadonlySet<string> {
+    return driverSecrets(this.#volumes.values());
+  }
+
+  async forgetUnused(): Promise<void> {
+    using _turn = await this.#turn.acquire();
+    const claims = [...this.#claims.values()];
+    const isUsed = (name: string): boolean => claims.some(({ spec }) => spec.volumeName === name);
+    for (const name of [...this.#volumes.keys()].filter((volume) => !isUsed(volume))) {
+      await this.#store.remove("PersistentVolume", objectKey({ name }));
+      this.#volumes.delete(name);
+    }
+    const used = new Set([...this.#volumes.values()].map(({ spec }) => spec.csi?.driver));
+    for (const name of [...this.#drivers.keys()].filter((driver) => !used.has(driver))) {
+      await this.#store.remove("CSIDriver", objectKey({ name }));
+      this.#drivers.delete(name);
+    }
+    this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
+    if (claims.some((claim) => !isBound(claim))) return;
+    for (const name of this.#classes.keys()) {
+      await this.#store.remove("StorageClass", objectKey({ name }));
+      this.#classes.delete(name);
+    }
+  }
+
+  async claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim> {
+    using _turn = await this.#turn.acquire(signal);
+    const key = objectKey({ namespace, name });
+    if (!this.#claims.has(key)) await this.#makeEphemeral(namespace, name);
+    await this.#bindAll();
+    const claim = this.#claims.get(key);
+    if (claim !== undefined && this.#removing.has(key)) return deletedClaim(this.#objects(claim).claim, this.#now());
+    if (claim !== undefined) return this.#objects(claim).claim;
+    const message = `persistentvolumeclaims "${name}" not found; give the PersistentVolumeClaim document to 'podwright run'`;
+    throw new StorageLookupError(message, 0, { cause: new AwaitedError(message, this.#taken.promise) });
+  }
+
+  async persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume> {
+    using _turn = await this.#turn.acquire(signal);
+    const claim = [...this.#claims.values()].find((each) => isBound(each) && each.spec.volumeName === name);
+    const volume = claim && this.#objects(claim).volume;
+    if (claim === undefined || volume === undefined) {
+      throw new StorageLookupError(`persistentvolumes "${name}" not found`, 0);
+    }
+    // It may have been removed by hand.
+    if (hasOwnDirectory(claim)) await this.#directories.ensure(claim);
+    return volume;
+  }
+
+  /** Nothing is attached to a node without a cluster. */
+  async attachment(name: string): Promise<VolumeAttachment> {
+    throw new StorageLookupError(`volumeattachments.storage.k8s.io "${name}" not found`, 0);
+  }
+
+  /** Nothing expands a volume without a cluster: a claim is as large as its volume. */
+  async patchClaimStatus(namespace: string, name: string): Promise<PersistentVolumeClaim> {
+    throw new StorageLookupError(`the claim ${namespace}/${name} of podwright run is not expanded`, 0);
+  }
+
+  /** The claims by namespace and name. */
+  views(): ClaimView[] {
+    const pods = this.#deps.pods();
+    return [...this.#claims.values()]
+      .toSorted((a, b) => (objectKey(a.metadata) < objectKey(b.metadata) ? -1 : 1))
+      .map((claim) => claimView(claim, this.#objects(claim), pods));
+  }
+
+  /** Claims that pods refer to and that nobody gave, as `namespace/name`. */
+  missing(): string[] {
+    const used = this.#deps.pods().flatMap((pod) => claimsOf(pod));
+    return [...new Set(used.filter(({ isEphemeral }) => !isEphemeral).map(({ key }) => key))]
+      .filter((key) => !this.#claims.has(key))
+      .toSorted();
+  }
+
+  /**
+   * Removes a claim, with its data if that is in the state directory. A document's PersistentVolume is forgotten with its
+   * claim, and what is in it stays.
+   * @throws PodwrightError while a pod refers to it, or when there is none
+   */
+  async remove(namespace: string, name: string, cause: Cause): Promise<ClaimRemoval> {
+    return await this.#remove(await this.#unusedClaim(namespace, name), cause);
+  }
+
+  /** The claim is from now on being removed. */
+  async #unusedClaim(namespace: string, name: string): Promise<KeptClaim> {
+    using _turn = await this.#turn.acquire();
+    const key = objectKey({ namespace, name });
+    const claim = this.#claims.get(key);
+    if (claim === undefined || this.#removing.has(key)) {
+      throw new PodwrightError(ExitCode.badInput, `no claim ${namespace}/${name}`, {
+        remedy: "'podwright volumes' lists the claims",
+      });
+    }
+    const users = podsUsing(claim, this.#deps.pods()).map((pod) => `${pod.namespace}/${pod.name}`);
+    if (users.length > 0) {
+      throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is used by ${users.join(", ")}`, {
+        remedy: `'podwright stop ${users.join(" ")}' first`,
+      });
+    }
+    this.#removing.add(key);
+    return claim;
+  }
+
+  /** A pod is gone: so are the claims of its ephemeral volumes, once {@link run} has seen to it. */
+  podGone(): void {
+    this.#wait.wake();
+  }
+
+  /**
+   * Removes claims of ephemeral volumes whose pods are gone, until the signal aborts. Never rejects.
+   * @param known resolves once all pods are: before, none counts as gone
+   */
+  async run(known: Promise<void>, signal: AbortSignal): Promise<void> {
+    await orAborted(known, signal);
+    while (!signal.aborted) {
+      const isDone = await this.removeOrphans();
+      await this.#wait.for(isDone ? lookMs : retryMs, signal);
+    }
+  }
+
+  /** Removes claims of ephemeral volumes whose pods are gone; false: some could not be removed. Never rejects. */
+  async removeOrphans(): Promise<boolean> {
+    let isDone = true;
+    for (const claim of await this.#orphans()) {
+      const cause: Cause = { code: "PodOfClaimGone", message: "the pod of the ephemeral volume is gone" };
+      await this.#remove(claim, cause).catch((error: unknown) => {
+        isDone = false;
+        const { namespace, name } = claim.metadata;
+        this.#deps.log.warn("cannot remove a claim", { namespace, claim: name, error: errorMessage(error) });
+      });
+    }
+    return isDone;
+  }
+
+  /** They are from now on being removed. */
+  async #orphans(): Promise<KeptClaim[]> {
+    using _turn = await this.#turn.acquire();
+    const present = new Set(this.#deps.pods().map(({ metadata }) => String(metadata.uid)));
+    const orphans: KeptClaim[] = [];
+    for (const [key, claim] of this.#claims) {
+      const owner = ownerOf(claim);
+      if (owner === undefined || present.has(owner)) continue;
+      if (this.#removing.has(key)) continue;
+      this.#removing.add(key);
+      orphans.push(claim);
+    }
+    return orphans;
+  }
+
+  async #remove(claim: KeptClaim, cause: Cause): Promise<ClaimRemoval> {
+    const { journal, clock } = this.#deps;
+    const { namespace, name } = claim.metadata;
+    const volume = this.#volumes.get(claim.spec.volumeName ?? "");
+    const left = volume && placeOf(volume);
+    const message = `remove claim ${namespace}/${name}${left === undefined ? "" : `, but not its data in ${left}`}`;
+    await perform(journal, clock, { what: "RemoveClaim", message, cause }, async () => {
+      // Data first: a claim of this name that comes later must not find any.
+      if (volume === undefined) await this.#directories.remove(claim);
+      using _turn = await this.#turn.acquire();
+      await this.#store.remove("PersistentVolumeClaim", objectKey(claim.metadata));
+      this.#claims.delete(objectKey(claim.metadata));
+      if (volume === undefined || !isBound(claim)) return;
+      await this.#store.remove("PersistentVolume", objectKey(volume.metadata));
+      this.#volumes.delete(volume.metadata.name ?? "");
+    }).finally(() => this.#removing.delete(objectKey(claim.metadata)));
+    return { namespace, name, left };
+  }
+
+  get #state() {
+    const [claims, volumes, classes, drivers] = [this.#claims, this.#volumes, this.#classes, this.#drivers];
+    return { claims, volumes, classes, drivers, nodeLabels: this.#nodeLabels };
+  }
+
+  /** The claim of a generic ephemeral volume, which upstream's controller makes for the pod. */
+  async #makeEphemeral(namespace: string, name: string): Promise<void> {
+    for (const { metadata, spec } of this.#deps.pods()) {
+      if (metadata.namespace !== namespace) continue;
+      const volume = spec.volumes?.find(
+        (each) => each.ephemeral !== undefined && `${metadata.name}-${each.name}` === name,
+      );
+      const template = volume?.ephemeral?.volumeClaimTemplate;
+      if (template === undefined) continue;
+      const { labels, annotations } = template.metadata ?? {};
+      const owner = { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid };
+      const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }];
+      const claim = this.#newClaim({
+        ...{ apiVersion: "v1", kind: "PersistentVolumeClaim" },
+        metadata: { name, namespace, labels, annotations, ownerReferences },
+        spec: ClaimSpec.parse(goValues(ClaimSpec, template.spec)),
+      });
+      await this.#store.save(claim);
+      return this.#keep(claim);
+    }
+  }
+
+  async #bindAll(): Promise<void> {
+    for (const claim of unboundClaims(this.#claims.values())) {
+      if (this.#removing.has(objectKey(claim.metadata))) continue;
+      const binding = bindClaim(claim, this.#state);
+      if (binding.kind === "none") continue;
+      const isOwn = binding.kind === "directory";
+      if (isOwn) await this.#directories.ensure(claim);
+      const bound = boundTo(claim, isOwn ? ownVolumeName(claim) : binding.name);
+      await this.#store.save(bound);
+      this.#keep(bound);
+      const { namespace, name } = claim.metadata;
+      const to = isOwn ? `the directory ${this.#directories.path(claim)}` : `PersistentVolume ${binding.name}`;
+      this.#deps.journal.record({ kind: "note", what: "ClaimBound", message: `claim ${namespace}/${name} gets ${to}` });
+    }
+  }
+
+  #objects(claim: KeptClaim): { readonly claim: PersistentVolumeClaim; readonly volume: PersistentVolume | undefined } {
+    if (!isBound(claim)) {
+      const binding = bindClaim(claim, this.#state);
+      return { claim: claimObject(claim, undefined, binding.kind === "none" ? binding.why : ""), volume: undefined };
+    }
+    const given = this.#volumes.get(claim.spec.volumeName ?? "");
+    const own = hasOwnDirectory(claim) ? directoryVolume(claim, this.#directories.path(claim)) : undefined;
+    const volume = given === undefined ? own : volumeObject(given, claim);
+    return { claim: claimObject(claim, volume), volume };
+  }
+
+  #keep(manifest: KeptObject): void {
+    if (manifest.kind === "PersistentVolumeClaim") this.#claims.set(objectKey(manifest.metadata), manifest);
+    else if (manifest.kind === "PersistentVolume") this.#volumes.set(manifest.metadata.name ?? "", manifest);
+    else if (manifest.kind === "StorageClass") this.#classes.set(manifest.metadata.name ?? "", manifest);
+    else this.#drivers.set(manifest.metadata.name ?? "", manifest);
+  }
+
+  #newClaim(manifest: ClaimManifest): KeptClaim {
+    return keptClaim(manifest, randomUuid(this.#deps.random), this.#now());
+  }
+
+  #now(): string {
+    return `${new Date(this.#deps.clock.now()).toISOString().slice(0, 19)}Z`;
+  }
+}
+
+/** What is on disk has a name, and a claim a namespace and a UID. */
+function isKept(manifest: RunObject): manifest is KeptObject {
+  const { kind, metadata } = manifest;
+  if (kind === "Pod" || kind === "ConfigMap" || kind === "Secret" || !metadata.name) return false;
+  return kind !== "PersistentVolumeClaim" || (Boolean(metadata.namespace) && Boolean(metadata.uid));
+}

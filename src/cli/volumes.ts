@@ -1,0 +1,189 @@
+import { resolve } from "node:path/posix";
+import { stringify } from "yaml";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import { printable } from "../journal/text.ts";
+import { openStatsFiles } from "../linux/files/stats-files.ts";
+import type { StatsFiles } from "../ports/stats-files.ts";
+import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
+import { podLabel } from "../server/pod-selector.ts";
+import { agrees } from "./agree.ts";
+import { claimLabel } from "./claim-label.ts";
+import { copyOut } from "./copy-out.ts";
+import { EngineGone } from "./engine-client.ts";
+import { formatTable } from "./format.ts";
+import { formatBytes } from "./gc.ts";
+import { Interrupts } from "./interrupts.ts";
+import { keptClaims, removeKeptClaim } from "./kept-claims.ts";
+import type { MachineContext } from "./machine-context.ts";
+import type { Painter } from "./terminal.ts";
+
+export interface VolumesOptions {
+  readonly force?: true;
+  readonly json?: true;
+}
+
+/** A claim with the size of its data; undefined: unknown, or too much to count in time. */
+type MeasuredClaim = Omit<ClaimView, "objects"> & { readonly usedBytes: number | undefined };
+
+/** `podwright volumes [ACTION] [CLAIM …]`: the claims of `podwright run` and their data, with or without an engine. */
+export async function volumesCommand(
+  context: MachineContext,
+  [action = "ls", ...operands]: readonly string[],
+  options: VolumesOptions,
+): Promise<ExitCode> {
+  const [wanted, destination, ...more] = operands;
+  switch (action) {
+    case "ls":
+      if (wanted !== undefined) throw tooMany("ls", "");
+      return await list(context, options);
+    case "inspect":
+      if (destination !== undefined) throw tooMany("inspect", " CLAIM");
+      return inspect(context, await claimNamed(context, wanted), options);
+    case "rm":
+      if (operands.length === 0) throw missing("rm CLAIM …");
+      for (const name of operands) await remove(context, await claimNamed(context, name), options);
+      return ExitCode.done;
+    default:
+      if (destination === undefined) throw missing("copy-out CLAIM DESTINATION");
+      if (more.length > 0) throw tooMany("copy-out", " CLAIM DESTINATION");
+      return await copy(context, await claimNamed(context, wanted), destination);
+  }
+}
+
+function missing(usage: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, `'podwright volumes ${usage}' is needed`, {
+    remedy: "'podwright volumes' lists the claims",
+  });
+}
+
+function tooMany(action: string, operands: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, `too many operands for 'podwright volumes ${action}${operands}'`);
+}
+
+/** Claims outlive the engine, which ends with its last pod. */
+async function claimsOf(context: MachineContext): Promise<readonly ClaimView[]> {
+  return await context.engine.claims().catch((error: unknown) => {
+    if (error instanceof EngineGone) return keptClaims(context);
+    throw error;
+  });
+}
+
+/** @param wanted name or namespace/name */
+async function claimNamed(context: MachineContext, wanted: string | undefined): Promise<ClaimView> {
+  if (wanted === undefined) throw missing("inspect CLAIM");
+  const claims = await claimsOf(context);
+  const found = claims.filter(({ namespace, name }) => [name, `${namespace}/${name}`].includes(wanted));
+  const [first, second] = found;
+  if (first === undefined) {
+    const names = claims.map(claimLabel).join(", ");
+    throw new PodwrightError(ExitCode.badInput, `no claim ${wanted} in ${context.layout.stateDirectory}`, {
+      remedy:
+        names === "" ? "'podwright run' keeps the PersistentVolumeClaims that it is given" : `there are: ${names}`,
+    });
+  }
+  if (second === undefined) return first;
+  throw new PodwrightError(ExitCode.badInput, `${wanted} matches several claims: ${found.map(claimLabel).join(", ")}`, {
+    remedy: "add the namespace",
+  });
+}
+
+async function list(context: MachineContext, { json }: VolumesOptions): Promise<ExitCode> {
+  const { terminal } = context;
+  const files = await openStatsFiles(context.clock);
+  const claims: MeasuredClaim[] = [];
+  for (const { objects: _objects, ...claim } of await claimsOf(context)) {
+    claims.push({ ...claim, usedBytes: await usedBytes(context, files, claim.path) });
+  }
+  if (json === true) terminal.print(JSON.stringify({ claims }, undefined, 2));
+  else if (claims.length === 0) terminal.warn("no claims");
+  else terminal.print(claimLines(claims, terminal.paint).join("\n"));
+  return ExitCode.done;
+}
+
+const countMs = 10_000;
+
+async function usedBytes(
+  { clock }: MachineContext,
+  files: Pick<StatsFiles, "treeUsage">,
+  path: string | undefined,
+): Promise<number | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    const count = (signal: AbortSignal): ReturnType<StatsFiles["treeUsage"]> => files.treeUsage(path, signal);
+    return (await withDeadline(clock, `size of ${path}`, countMs, undefined, count))?.bytes;
+  } catch (error) {
+    if (error instanceof DeadlineError) return undefined;
+    throw error;
+  }
+}
+
+/** One line a claim, its problem below it. */
+export function claimLines(claims: readonly MeasuredClaim[], paint: Painter): string[] {
+  const rows = claims.map(({ namespace, name, phase, requested, usedBytes: used, usedBy, where }) => [
+    printable(namespace),
+    printable(name),
+    printable(phase),
+    printable(requested),
+    used === undefined ? "-" : formatBytes(used),
+    usedBy.length === 0 ? "-" : printable(usedBy.map(podLabel).join(", ")),
+    printable(where ?? "-"),
+  ]);
+  const table = formatTable([["NAMESPACE", "NAME", "STATUS", "REQUESTED", "USED", "PODS", "WHERE"], ...rows], paint);
+  const notes = claims
+    .filter(({ message }) => message !== "")
+    .map((claim) => paint.caution(`${printable(claimLabel(claim))} is not bound: ${printable(claim.message)}`));
+  return [...table, ...notes];
+}
+
+function inspect({ terminal }: MachineContext, claim: ClaimView, { json }: VolumesOptions): ExitCode {
+  const { objects, ...view } = claim;
+  if (json === true) terminal.print(JSON.stringify({ ...view, objects }, undefined, 2));
+  else terminal.print(objects.map((object) => stringify(object, { version: "1.1" }).trimEnd()).join("\n---\n"));
+  return ExitCode.done;
+}
+
+async function remove(context: MachineContext, claim: ClaimView, { force }: VolumesOptions): Promise<void> {
+  const { terminal } = context;
+  const { namespace, name, usedBy, isOwn, path } = claim;
+  if (usedBy.length > 0) {
+    const pods = usedBy.map(podLabel).join(" ");
+    throw new PodwrightError(
+      ExitCode.failed,
+      `claim ${claimLabel(claim)} is used by ${usedBy.map(podLabel).join(", ")}`,
+      {
+        remedy: `'podwright stop ${pods}' first`,
+      },
+    );
+  }
+  if (force !== true) {
+    const what = isOwn
+      ? `claim ${claimLabel(claim)} and everything in ${path}`
+      : `claim ${claimLabel(claim)}; its data stays`;
+    if (!(await agrees(terminal, `Remove ${what}?`))) {
+      throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is not removed`, {
+        ...(!terminal.interactive && { remedy: "add --force to remove it without a question" }),
+      });
+    }
+  }
+  const { left } = await context.engine.removeClaim(namespace, name).catch((error: unknown): Promise<ClaimRemoval> => {
+    if (error instanceof EngineGone) return removeKeptClaim(context, namespace, name);
+    throw error;
+  });
+  terminal.print(`removed claim ${claimLabel(claim)}${left === undefined ? "" : `; its data stays in ${left}`}`);
+}
+
+async function copy(context: MachineContext, claim: ClaimView, destination: string): Promise<ExitCode> {
+  const { terminal } = context;
+  if (claim.path === undefined) {
+    const why = claim.where === undefined ? "has no data: it is not bound" : `is ${claim.where}`;
+    throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} ${why}; only directories can be copied`);
+  }
+  using interrupts = new Interrupts(process, terminal.closed);
+  const to = resolve(process.cwd(), destination);
+  await copyOut(context, claim.path, to, interrupts.first);
+  const users = claim.usedBy.map(podLabel).join(", ");
+  terminal.print(`copied claim ${claimLabel(claim)} to ${to}`);
+  if (users !== "") terminal.warn(`${users} may have written meanwhile: stop it for a consistent copy`);
+  return ExitCode.done;
+}

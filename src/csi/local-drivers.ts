@@ -1,0 +1,33 @@
+import type { ReflectorHandler } from "../api-client/reflector.ts";
+import type { ApiObject } from "../api-client/resource.ts";
+import type { CsiDriver } from "../api/csi-node.ts";
+import { onAbort } from "../base/abort.ts";
+import { Emitter } from "../base/emitter.ts";
+import type { Watcher } from "../objects/api-objects.ts";
+
+/** The CSIDriver objects of a node without a cluster: those that somebody gave it. */
+export class LocalDrivers {
+  #all: readonly CsiDriver[] = [];
+  readonly #changes = new Emitter();
+
+  /** Takes all that there are now. */
+  set(all: readonly CsiDriver[]): void {
+    this.#all = all;
+    this.#changes.emit();
+  }
+
+  /** As if an API server were watched: the handler gets all of them at once, and again after each change. */
+  readonly watch: Watcher = async <T extends ApiObject>(
+    _target: unknown,
+    handler: ReflectorHandler<T>,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    // Nobody watches anything else here.
+    const tell = (): void => handler.replaced(this.#all as unknown as readonly T[], []);
+    tell();
+    using _changes = this.#changes.on(tell);
+    const ended = Promise.withResolvers<void>();
+    using _abort = onAbort(signal, ended.resolve);
+    await ended.promise;
+  };
+}

@@ -1,0 +1,41 @@
+import type { Pod } from "../api/pod.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
+import type { VolumePaths } from "../volumes/volume-paths.ts";
+import type { PreparedVolume, VolumePlugin } from "../volumes/volume-plugin.ts";
+import type { VolumeSpec } from "../volumes/volume-spec.ts";
+
+/**
+ * The plugin, but a volume counts as set up only when its mount is seen here: what a driver mounts in its own container and that
+ * does not propagate would leave the pod an empty directory, whose content is lost with it.
+ */
+export function withSeenMounts(plugin: VolumePlugin, mounts: Pick<Mounts, "below">): VolumePlugin {
+  const { name, followsObjects } = plugin;
+  const prepare = (pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume => {
+    const volume = plugin.prepare(pod, spec, paths);
+    // A block volume's device is looked for as it is bound.
+    return spec.mode === "Block" ? volume : seen(volume, mounts);
+  };
+  return {
+    ...{ name, followsObjects, prepare },
+    owns: (spec) => plugin.owns(spec),
+    reconstruct: (found) => plugin.reconstruct(found),
+    attachment: async (spec, signal) => await plugin.attachment?.(spec, signal),
+    forget: (uid) => plugin.forget?.(uid),
+  };
+}
+
+function seen(volume: PreparedVolume, mounts: Pick<Mounts, "below">): PreparedVolume {
+  const { name, type, hostPath, readOnly, own, upkeeps } = volume;
+  const isSeen = async (): Promise<boolean> => (await mounts.below(hostPath)).some(({ target }) => target === hostPath);
+  return {
+    ...{ name, type, hostPath, readOnly, own, ...(upkeeps !== undefined && { upkeeps }) },
+    isSetUp: async () => (await volume.isSetUp()) && (await isSeen()),
+    async setUp(signal, attached) {
+      await volume.setUp(signal, attached);
+      if (await isSeen()) return;
+      const remedy = "its container has to mount the kubelet's pods directory with mountPropagation Bidirectional";
+      throw new VolumeError(`the driver has published the volume, but nothing is mounted at ${hostPath}: ${remedy}`);
+    },
+  };
+}

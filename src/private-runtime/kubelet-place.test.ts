@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { PodwrightError } from "../base/errors.ts";
+import type { MountPoint } from "../ports/mounts.ts";
+import type { ProcessInfo } from "../ports/processes.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { SimMounts } from "../sim/machine.ts";
+import { KubeletPlace } from "./kubelet-place.ts";
+
+const own = "/state/kubelet";
+
+class Fixture {
+  readonly files = new MemoryFiles(new ManualClock());
+  readonly mounts = new SimMounts();
+  isHeld = false;
+  released = 0;
+  canShare = true;
+  readonly running: ProcessInfo[] = [];
+  readonly place = new KubeletPlace(
+    {
+      files: this.files,
+      mounts: this.mounts,
+      locks: {
+        tryOwnLock: async () => (this.isHeld ? undefined : { [Symbol.dispose]: () => void this.released++ }),
+        holder: async () => 7,
+      },
+      processes: {
+        ownPid: 1,
+        list: async () => this.running,
+        run: async () => assert.fail("runs nothing"),
+        isAlive: () => true,
+        kill: () => true,
+      },
+      share: async () => this.canShare,
+    },
+    own,
+  );
+
+  async refusal(): Promise<string> {
+    const error = await this.place.take().then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    assert.ok(error instanceof PodwrightError, String(error));
+    return `${error.message} -> ${error.remedy ?? ""}`;
+  }
+
+  async shown(): Promise<string[]> {
+    return (await this.mounts.list()).map(({ source, target }: MountPoint) => `${source} at ${target}`);
+  }
+}
+
+const kubelet = (pid: number, ...flags: string[]): ProcessInfo => {
+  return { pid, name: "kubelet", arguments: ["/usr/bin/kubelet", ...flags] };
+};
+
+test("the engine's pods and plugins are shown where drivers expect a kubelet's, and taken away again", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory(own, 0o750);
+  assert.equal(await fixture.place.take(), true);
+  await fixture.place.taken;
+  const mounted = ["pods", "plugins"].map((name) => `${own}/${name} at /var/lib/kubelet/${name}`);
+  assert.deepEqual(await fixture.shown(), mounted);
+  assert.equal(await fixture.place.take(), false);
+  assert.deepEqual(await fixture.shown(), mounted);
+  await fixture.place.give();
+  assert.deepEqual(await fixture.shown(), []);
+  assert.equal(await fixture.files.stat("/var/lib/kubelet"), undefined);
+  assert.equal(fixture.released, 1);
+  await fixture.place.give();
+  assert.equal(fixture.released, 1);
+});
+
+test("while a kubelet or another engine is there, nothing is shown and who it is is said", async () => {
+  const fixture = new Fixture();
+  fixture.running.push(kubelet(7, "--root-dir=/var/lib/kubelet/"));
+  assert.match(await fixture.refusal(), /belongs to another node agent \(pid 7: \/usr\/bin\/kubelet/u);
+  assert.equal(fixture.released, 1);
+  fixture.running.splice(0, 1, kubelet(7, "--root-dir", "/elsewhere"));
+  assert.equal(await fixture.place.take(), true);
+  const other = new Fixture();
+  other.isHeld = true;
+  other.running.push({ pid: 7, name: "node", arguments: ["podwright", "engine"] });
+  assert.match(await other.refusal(), /another node agent \(pid 7: podwright engine\) -> CSI drivers need it/u);
+  assert.deepEqual(await other.shown(), []);
+});
+
+test("a kubelet in a container of this machine has a place of its own", async () => {
+  const fixture = new Fixture();
+  fixture.running.push(kubelet(7));
+  await fixture.files.makeDirectory("/proc/7/root/var/lib/kubelet", 0o755);
+  assert.equal(await fixture.place.take(), true);
+});
+
+test("what a kubelet left there is not hidden", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/var/lib/kubelet/pods/uid-old", 0o750);
+  assert.match(await fixture.refusal(), /\/var\/lib\/kubelet\/pods is not empty: a kubelet has left it/u);
+  assert.deepEqual(await fixture.shown(), []);
+});
+
+test("where mounts would not propagate, that is the reason", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory(own, 0o750);
+  fixture.canShare = false;
+  assert.match(await fixture.refusal(), /is no shared mount.*would not propagate -> stop the pods first/u);
+  assert.deepEqual([await fixture.shown(), fixture.released], [[], 1]);
+});

@@ -1,0 +1,150 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Files } from "../ports/files.ts";
+import type { Locks } from "../ports/locks.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { ProcessInfo, Processes } from "../ports/processes.ts";
+import { LOCK_DIRECTORY } from "./layout.ts";
+import { runtimeUsers } from "./runtime-users.ts";
+
+/** Where the manifests of CSI drivers expect the kubelet of their node. */
+export const kubeletPlace = "/var/lib/kubelet";
+
+/** What drivers share with their kubelet: they mount volumes into the first, and stage them below the second. */
+const shared = ["pods", "plugins"];
+
+export interface KubeletPlaceDependencies {
+  readonly files: Files;
+  readonly mounts: Mounts;
+  readonly locks: Pick<Locks, "tryOwnLock" | "holder">;
+  readonly processes: Processes;
+  /** Has mounts below the directory propagate; false: existing ones would be hidden. */
+  readonly share: (directory: string) => Promise<boolean>;
+}
+
+/**
+ * The place of a kubelet, for an engine without one: CSI drivers that run as its pods find its directories there. Only one has
+ * it at a time, and none while a kubelet does.
+ */
+export class KubeletPlace {
+  readonly #deps: KubeletPlaceDependencies;
+  readonly #own: string;
+  readonly #taken = Promise.withResolvers<void>();
+  #lock: Disposable | undefined;
+
+  /** @param own the engine's root directory, whose `pods` and `plugins` are shown there */
+  constructor(deps: KubeletPlaceDependencies, own: string) {
+    this.#deps = deps;
+    this.#own = own;
+  }
+
+  /** Resolves once it is taken. */
+  get taken(): Promise<void> {
+    return this.#taken.promise;
+  }
+
+  /**
+   * Takes the place, until the process ends or it is given back; false: it was taken before.
+   * @throws PodwrightError naming who or what is in the way
+   */
+  async take(): Promise<boolean> {
+    if (this.#lock !== undefined) return false;
+    const lock = await this.#tryLock();
+    try {
+      await this.#refuseBesideKubelet();
+      await this.#show();
+    } catch (error) {
+      lock[Symbol.dispose]();
+      throw error;
+    }
+    this.#lock = lock;
+    this.#taken.resolve();
+    return true;
+  }
+
+  /** For an engine without pods: leaves nothing there. */
+  async give(): Promise<void> {
+    if (this.#lock === undefined) return;
+    const { files, mounts } = this.#deps;
+    for (const name of shared) await mounts.unmount(`${kubeletPlace}/${name}`);
+    await mounts.unmount(await files.realPath(this.#own));
+    for (const name of [...shared, "plugins_registry"]) await files.remove(`${kubeletPlace}/${name}`).catch(() => {});
+    await files.remove(kubeletPlace).catch(() => {});
+    this.#lock[Symbol.dispose]();
+    this.#lock = undefined;
+  }
+
+  async #tryLock(): Promise<Disposable> {
+    const { files, locks, processes } = this.#deps;
+    const path = `${LOCK_DIRECTORY}/kubelet-place`;
+    await files.makeDirectory(LOCK_DIRECTORY, 0o755);
+    const lock = await locks.tryOwnLock(path);
+    if (lock !== undefined) return lock;
+    const pid = await locks.holder(path);
+    throw inTheWay((await processes.list()).find((process) => process.pid === pid));
+  }
+
+  async #refuseBesideKubelet(): Promise<void> {
+    const { files, processes } = this.#deps;
+    for (const { process } of await runtimeUsers(files, await processes.list())) {
+      if (process.pid === processes.ownPid || rootOf(process) !== kubeletPlace) continue;
+      if (await this.#isSamePlace(process.pid)) throw inTheWay(process);
+    }
+  }
+
+  /** A kubelet in a container has a place of its own. Where it cannot be seen, equal paths are taken for the same. */
+  async #isSamePlace(pid: number): Promise<boolean> {
+    const { files } = this.#deps;
+    const theirs = await files.stat(`/proc/${pid}/root${kubeletPlace}`).catch(() => undefined);
+    if (theirs === undefined) return true;
+    const own = await files.stat(kubeletPlace);
+    return own?.inode === theirs.inode && own.device === theirs.device;
+  }
+
+  async #show(): Promise<void> {
+    const { files, mounts, share } = this.#deps;
+    for (const name of shared) {
+      await files.makeDirectory(`${this.#own}/${name}`, 0o750);
+      await files.makeDirectory(`${kubeletPlace}/${name}`, 0o750);
+      if (await this.#isShown(name)) continue;
+      if ((await files.list(`${kubeletPlace}/${name}`)).length === 0) continue;
+      throw new PodwrightError(ExitCode.environment, `${kubeletPlace}/${name} is not empty: a kubelet has left it`, {
+        remedy: "unmount and remove what is there, or run the driver elsewhere",
+      });
+    }
+    if (!(await share(await files.realPath(this.#own)))) {
+      const why = "is no shared mount, and volumes of running pods are below it: drivers' mounts would not propagate";
+      throw new PodwrightError(ExitCode.environment, `${this.#own} ${why}`, {
+        remedy: "stop the pods first, or 'mount --make-rshared /'",
+      });
+    }
+    for (const name of shared) {
+      if (await this.#isShown(name)) continue;
+      const source = `${await files.realPath(this.#own)}/${name}`;
+      await mounts.mount({ source, target: `${kubeletPlace}/${name}`, fileSystem: "", options: ["bind"] });
+    }
+  }
+
+  /** An engine that was killed leaves its mounts. */
+  async #isShown(name: string): Promise<boolean> {
+    const [own, there] = await Promise.all([
+      this.#deps.files.stat(`${this.#own}/${name}`),
+      this.#deps.files.stat(`${kubeletPlace}/${name}`),
+    ]);
+    return own !== undefined && own.inode === there?.inode && own.device === there.device;
+  }
+}
+
+/** The root directory of a node agent. */
+function rootOf({ arguments: words }: ProcessInfo): string {
+  const flag = "--root-dir";
+  const at = words.indexOf(flag);
+  const value = at < 0 ? words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
+  return value?.replace(/\/+$/u, "") || kubeletPlace;
+}
+
+function inTheWay(process: ProcessInfo | undefined): PodwrightError {
+  const who = process === undefined ? "" : ` (pid ${process.pid}: ${process.arguments.join(" ").slice(0, 160)})`;
+  return new PodwrightError(ExitCode.environment, `${kubeletPlace} belongs to another node agent${who}`, {
+    remedy: "CSI drivers need it: stop that one first, or give the pods to it",
+  });
+}

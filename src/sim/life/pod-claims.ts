@@ -1,0 +1,26 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { Volume } from "../../api/volume.ts";
+import { SimRandom } from "../random.ts";
+
+const template = { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } } };
+
+/** In some lives pods use a claim that outlives them, or one of their own. */
+export function withClaims(pod: Pod, random: SimRandom, seed: number, always: boolean): Pod {
+  if (!always && !SimRandom.named(seed, "claims").chance(0.3)) return pod;
+  const kinds: Volume[] = [
+    { name: "kept", persistentVolumeClaim: { claimName: "data" } },
+    { name: "scratch", ephemeral: { volumeClaimTemplate: template } },
+  ];
+  const claimed = kinds.filter(() => random.chance(always ? 0.8 : 0.4));
+  if (claimed.length === 0) return pod;
+  const mounting = (container: Container): Container => ({
+    ...container,
+    volumeMounts: [...(container.volumeMounts ?? []), ...claimed.map(({ name }) => ({ name, mountPath: `/${name}` }))],
+  });
+  const { spec } = pod;
+  return {
+    ...pod,
+    spec: { ...spec, volumes: [...(spec.volumes ?? []), ...claimed], containers: spec.containers.map(mounting) },
+  };
+}

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { manifestProblems } from "../../test/support/manifest-problems.ts";
+
+const claim = (spec: string, metadata = "{name: data}"): string[] =>
+  manifestProblems(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: ${metadata}, spec: {${spec}}}`);
+const volume = (spec: string, metadata = "{name: disk}"): string[] =>
+  manifestProblems(`{apiVersion: v1, kind: PersistentVolume, metadata: ${metadata}, spec: {${spec}}}`);
+const size = "resources: {requests: {storage: 1Gi}}";
+const once = "accessModes: [ReadWriteOnce]";
+const rest = `${once}, capacity: {storage: 1Gi}`;
+
+test("claims are checked as the API server does", () => {
+  assert.deepEqual(claim(`${once}, ${size}, storageClassName: "", volumeMode: Filesystem, selector: {}`), []);
+  assert.deepEqual(claim(""), [
+    "spec.accessModes: Required value: at least 1 access mode is required",
+    "spec.resources.storage: Required value",
+  ]);
+  assert.deepEqual(claim(`accessModes: [ReadWriteOncePod, ReadWriteOnce], ${size}`), [
+    "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes",
+  ]);
+  assert.deepEqual(claim(`accessModes: [Some], ${size}`), [
+    'spec.accessModes: Unsupported value: "Some": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
+  ]);
+  assert.deepEqual(claim(`${once}, resources: {requests: {storage: 0}}`), [
+    "spec.resources.requests.storage: Invalid value: 0: must be greater than zero",
+  ]);
+  assert.match(claim(`${once}, resources: {requests: {storage: much}}`)[0] ?? "", /storage: Invalid value: "much"/u);
+  assert.match(claim(`${once}, ${size}, storageClassName: Fast`)[0] ?? "", /storageClassName: Invalid value: "Fast"/u);
+  assert.match(claim(`${once}, ${size}, volumeName: A`)[0] ?? "", /volumeName: Invalid value: "A"/u);
+  assert.match(claim(`${once}, ${size}, selector: {matchLabels: {a b: c}}`)[0] ?? "", /matchLabels/u);
+  assert.match(claim(`${once}, ${size}`, "{name: a/b}")[0] ?? "", /metadata.name: Invalid value/u);
+});
+
+test("what a claim cannot have here is refused by name", () => {
+  assert.deepEqual(claim(`${once}, ${size}, volumeMode: Block`), [
+    "spec.volumeMode: not supported: podwright run has no block volumes behind claims",
+  ]);
+  assert.deepEqual(claim(`${once}, ${size}, dataSource: {kind: VolumeSnapshot, name: s}`), [
+    "spec.dataSource: not supported: podwright fills no volumes",
+  ]);
+});
+
+test("PersistentVolumes are directories of this machine, with one source", () => {
+  assert.deepEqual(volume(`${rest}, local: {path: /srv}, persistentVolumeReclaimPolicy: Retain`), []);
+  assert.deepEqual(volume(`${rest}, hostPath: {path: /srv, type: DirectoryOrCreate}`), []);
+  assert.deepEqual(volume(""), [
+    "spec.accessModes: Required value",
+    "spec.capacity: Required value",
+    "spec: Required value: must specify a volume type",
+  ]);
+  assert.deepEqual(volume(`${rest}, local: {path: /a/../b}`), [
+    "spec.local.path: Invalid value: \"/a/../b\": must not contain '..'",
+  ]);
+  assert.deepEqual(volume(`${rest}, hostPath: {path: /a}, local: {path: /b}`), [
+    "spec.local: Forbidden: may not specify more than 1 volume type",
+  ]);
+  assert.deepEqual(volume(`${rest}, nfs: {server: s, path: /p}`), [
+    "spec.nfs: not supported: volumes behind claims of podwright run are directories (hostPath, local) or a CSI driver's",
+  ]);
+  assert.deepEqual(volume(`${rest}, local: {path: /srv}`, "{name: disk, namespace: default}"), [
+    "metadata.namespace: Forbidden: not allowed on this type",
+  ]);
+  assert.match(volume(`${once}, capacity: {cpu: 1}, local: {path: /srv}`)[0] ?? "", /supported values: "storage"/u);
+  assert.match(volume(`${rest}, local: {path: /srv}, persistentVolumeReclaimPolicy: Drop`)[0] ?? "", /"Drop"/u);
+});
+
+test("a StorageClass has no provisioner here, and the remedy is to leave it out", () => {
+  const storageClass = (fields: string): string[] =>
+    manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: c}, ${fields}}`);
+  assert.deepEqual(storageClass("provisioner: kubernetes.io/no-provisioner, volumeBindingMode: Immediate"), []);
+  assert.deepEqual(storageClass("provisioner: ebs.csi.aws.com"), [
+    "provisioner: not supported: podwright provisions no volumes, only kubernetes.io/no-provisioner makes sense; leave the StorageClass out, and its claims get directories",
+  ]);
+  assert.deepEqual(storageClass('provisioner: ""'), ["provisioner: Required value"]);
+  assert.match(storageClass("provisioner: kubernetes.io/no-provisioner, volumeBindingMode: Late")[0] ?? "", /"Late"/u);
+});
+
+test("a CSI driver's volumes are attached by nobody here", () => {
+  const driver = (spec: string): string[] =>
+    manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: d}, spec: ${spec}}`);
+  assert.deepEqual(driver("{attachRequired: false, podInfoOnMount: true, fsGroupPolicy: File}"), []);
+  assert.match(driver("{}")[0] ?? "", /^spec.attachRequired: not supported: only a cluster attaches volumes/u);
+  assert.match(driver("{attachRequired: false, tokenRequests: [{audience: a}]}")[0] ?? "", /tokenRequests: not supp/u);
+  assert.deepEqual(volume(`${rest}, csi: {driver: d, volumeHandle: one}`), []);
+  assert.deepEqual(volume(`${rest}, csi: {driver: d, volumeHandle: ""}`), ["spec.csi.volumeHandle: Required value"]);
+});
+
+test("the templates of ephemeral volumes are checked like claims", () => {
+  const pod = (ephemeral: string, name = "web"): string[] =>
+    manifestProblems(`{apiVersion: v1, kind: Pod, metadata: {name: ${name}}, spec: {containers: [{name: c, image: i}],
+      volumes: [{name: scratch, ephemeral: ${ephemeral}}]}}`);
+  const template = "spec.volumes[0].ephemeral.volumeClaimTemplate";
+  assert.deepEqual(pod(`{volumeClaimTemplate: {spec: {${once}, ${size}}}}`), []);
+  assert.deepEqual(pod("{}"), [`${template}: Required value`]);
+  assert.deepEqual(pod(`{volumeClaimTemplate: {spec: {${size}}}}`), [
+    `${template}.spec.accessModes: Required value: at least 1 access mode is required`,
+  ]);
+  assert.match(pod(`{volumeClaimTemplate: {spec: {${once}, ${size}, acessModes: []}}}`)[0] ?? "", /acessModes/u);
+  const long = "a".repeat(248);
+  assert.match(pod(`{volumeClaimTemplate: {spec: {${once}, ${size}}}}`, long).join("\n"), /PVC name/u);
+});
+
+test("a claim has to be named", () => {
+  const text = `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: i}],
+    volumes: [{name: data, persistentVolumeClaim: {claimName: ""}}]}}`;
+  assert.deepEqual(manifestProblems(text), ["spec.volumes[0].persistentVolumeClaim.claimName: Required value"]);
+});
