@@ -67,7 +67,7 @@ export interface RunClaimsConfig {
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
-/** Nothing is left to do: a look now and then does no harm. */
+/** Without anything left to do. */
 const lookMs = 600_000;
 const retryMs = 30_000;
 
