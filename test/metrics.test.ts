@@ -8,8 +8,10 @@ import { imageRecordFamilies } from "../src/metrics/image-metrics.ts";
 import { NodeMetrics } from "../src/metrics/node-metrics.ts";
 import { processFamilies } from "../src/metrics/process-metrics.ts";
 import { SliMetrics } from "../src/metrics/sli-metrics.ts";
+import { silentVolumeFamily } from "../src/metrics/storage-metrics.ts";
 import { cadvisorFamilies } from "../src/stats/cadvisor-metrics.ts";
 import { resourceFamilies } from "../src/stats/resource-metrics.ts";
+import { volumeFamilies } from "../src/stats/volume-metrics.ts";
 import { ManualClock } from "./support/manual-clock.ts";
 import { promlint } from "./support/promlint.ts";
 import { simulatedCgroups } from "./support/stats.ts";
@@ -73,6 +75,8 @@ function served(): Map<string, Map<string, Family>> {
     "/metrics": [
       ...[...metrics.families(facts), ...records, logs, ...own],
       ...certificateFamilies(certificate, certificate),
+      ...volumeFamilies([]),
+      silentVolumeFamily([]),
     ],
     "/metrics/resource": resourceFamilies(node),
     "/metrics/cadvisor": cadvisorFamilies(view),

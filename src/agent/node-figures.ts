@@ -33,7 +33,7 @@ export function buildStats(parts: FiguresParts, signal: AbortSignal): NodeStats 
   const { ports, cri, config, runtimeName, metrics } = parts;
   const { clock, processes, statsFiles: files } = ports;
   const log = parts.log.child({ component: "stats" });
-  const volumeMeasured = (durationMs: number): void => metrics.volumeMeasured(durationMs);
+  const volumeMeasured = (durationMs: number): void => metrics.runtime.volumeMeasured("du", durationMs);
   const deps = { clock, processes, files, cri, log, volumeMeasured };
   return new NodeStats(deps, config.node, runtimeName, statsSettings(parts.subject), signal);
 }

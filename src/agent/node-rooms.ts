@@ -51,7 +51,7 @@ function pluginRooms(
   const called = metrics.csi.called.bind(metrics.csi);
   const csi = new CsiRoom(
     { ports, journal, log, plugins, called, client, driverObjects: new Collection() },
-    { nodeName, rootDirectory, syncFrequencyMs: settings.syncFrequencyMs },
+    { nodeName, rootDirectory, ...settings },
   );
   const registry = new PluginRegistry(
     {

@@ -53,7 +53,7 @@ export class RunDrivers {
         driverObjects: new Collection(),
         watch: this.objects.watch,
       },
-      { ...config, toldDirectory: kubeletPlace },
+      { ...config, toldDirectory: kubeletPlace, asksVolumeHealth: false },
     );
     const { clock, files, volumeFiles } = ports;
     const registryLog = log.child({ component: "plugins" });

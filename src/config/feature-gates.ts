@@ -192,6 +192,7 @@ const wholeStages: Readonly<Record<string, Stage>> = { AllAlpha: "alpha", AllBet
 /** The gates that have an effect in podwright. */
 const honoured = new Set([
   "AllowDNSOnlyNodeCSR",
+  "CSIVolumeHealth",
   "ComponentFlagz",
   "ComponentStatusz",
   "ContainerCheckpoint",

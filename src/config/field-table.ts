@@ -69,7 +69,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   imageGCHighThresholdPercent: honoured,
   imageGCLowThresholdPercent: as("a collection ends when the measured usage is no higher"),
   volumeStatsAggPeriod: as(
-    "the minimum interval between measurements of volumes, which run only on demand; negative: never",
+    "volumes of claims are measured every one to two of it, others at most once in it and on demand; negative: never",
   ),
   kubeletCgroups: as("the kubelet is moved there, and its usage is reported as the kubelet's"),
   systemCgroups: as("every process of the root cgroup but kernel threads and process 1 is moved there, each minute"),

@@ -19,6 +19,7 @@ import { defaultGarbagePolicy, type GarbagePolicy } from "../runtime/actions/gar
 import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import type { NodeFlagValues } from "./flags.ts";
+import { featureGates } from "./feature-gates.ts";
 import { memoryQos, nodeSetupSettings, plainPath, qosReservedMemoryPercent } from "./node-setup-settings.ts";
 import { parseGoDuration } from "../base/go-duration.ts";
 import { type ShutdownPeriod, shutdownPeriods } from "../shutdown/periods.ts";
@@ -68,6 +69,10 @@ export interface KubeletSettings {
   /** Number of IDs for a pod with a user namespace. */
   readonly idsPerPod: number;
   readonly syncFrequencyMs: number;
+  /** How often volumes are measured; 0 or less: never. */
+  readonly volumeStatsPeriodMs: number;
+  /** Drivers are asked for the health of volumes (CSIVolumeHealth). */
+  readonly asksVolumeHealth: boolean;
   readonly maxContainerRestartPeriodMs: number;
   readonly runtimeRequestTimeoutMs: number;
   readonly images: ImageManagerLimits;
@@ -91,6 +96,23 @@ const mostProcesses = 4_194_304;
 const defaultIdsPerPod = 65_536;
 /** The default of crashLoopBackOff.maxContainerRestartPeriod while its feature gate is off. */
 const defaultRestartPeriod = "5m0s";
+
+function imageGarbagePolicy(configuration: KubeletConfiguration): ImageGarbagePolicy {
+  return {
+    highThresholdPercent: configuration.imageGCHighThresholdPercent,
+    lowThresholdPercent: configuration.imageGCLowThresholdPercent,
+    minAgeMs: milliseconds(configuration.imageMinimumGCAge),
+    maxAgeMs: milliseconds(configuration.imageMaximumGCAge),
+  };
+}
+
+function volumeSettings({
+  volumeStatsAggPeriod,
+  featureGates: gates,
+}: KubeletConfiguration): Pick<KubeletSettings, "volumeStatsPeriodMs" | "asksVolumeHealth"> {
+  const asksVolumeHealth = featureGates(gates).enabled("CSIVolumeHealth");
+  return { volumeStatsPeriodMs: milliseconds(volumeStatsAggPeriod), asksVolumeHealth };
+}
 
 /** Flags without a field of KubeletConfiguration. */
 type SettingFlags = Pick<
@@ -145,6 +167,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
     podsPerCore: configuration.podsPerCore ?? 0,
     idsPerPod: configuration.userNamespaces?.idsPerPod ?? defaultIdsPerPod,
     syncFrequencyMs: milliseconds(configuration.syncFrequency),
+    ...volumeSettings(configuration),
     maxContainerRestartPeriodMs: milliseconds(restartPeriod),
     runtimeRequestTimeoutMs,
     images: {
@@ -155,12 +178,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, flags: Sett
       requestTimeoutMs: runtimeRequestTimeoutMs,
     },
     imageVerification: imageVerification(configuration),
-    imageGarbage: {
-      highThresholdPercent: configuration.imageGCHighThresholdPercent,
-      lowThresholdPercent: configuration.imageGCLowThresholdPercent,
-      minAgeMs: milliseconds(configuration.imageMinimumGCAge),
-      maxAgeMs: milliseconds(configuration.imageMaximumGCAge),
-    },
+    imageGarbage: imageGarbagePolicy(configuration),
     garbage: garbagePolicy(flags),
     logRotation: {
       maxSizeBytes: logSize(configuration.containerLogMaxSize),

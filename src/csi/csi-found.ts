@@ -46,7 +46,10 @@ async function foundBlock(
     await files.remove(link);
     return true;
   };
-  return { tearDown: (signal) => unpublish(parts, { uid, name, data, target, before, remove }, signal) };
+  return {
+    driver: data.driverName,
+    tearDown: (signal) => unpublish(parts, { uid, name, data, target, before, remove }, signal),
+  };
 }
 
 async function foundMount(
@@ -60,6 +63,7 @@ async function foundMount(
   const remove = (): Promise<boolean> => removeVolumeDirectory(parts, directory, target);
   const uid = uidOf(paths.pod);
   return {
+    driver: data.driverName,
     tearDown: (signal) => unpublish(parts, { uid, name, data, target, remove }, signal),
   };
 }

@@ -21,11 +21,13 @@ import type { PluginClient } from "../ports/plugin-client.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
+import type { SubsystemHealth } from "../status/health.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import { AllocatableRefresh } from "./allocatable-refresh.ts";
 import type { CallObjects } from "./call-inputs.ts";
 import { clusterCallObjects, localCallObjects } from "./call-objects.ts";
 import type { CsiClientParts } from "./csi-client.ts";
+import { csiHealth } from "./csi-health.ts";
 import { CsiDriverObjects } from "./csi-driver-objects.ts";
 import { CsiNodePublisher } from "./csi-node-publisher.ts";
 import { CsiPlugin } from "./csi-plugin.ts";
@@ -69,6 +71,7 @@ export interface CsiRoomConfig {
   /** Where drivers see the root directory, if it is elsewhere. */
   readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
+  readonly asksVolumeHealth: boolean;
 }
 
 /** What the room asks of the kubelet. */
@@ -107,7 +110,7 @@ export class CsiRoom {
   #calls: CallObjects | undefined;
 
   constructor(deps: CsiRoomDependencies, config: CsiRoomConfig) {
-    const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs } = config;
+    const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs, asksVolumeHealth: asksHealth } = config;
     const { ports, journal, log, plugins, called, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
@@ -153,6 +156,7 @@ export class CsiRoom {
         publications: this.#publications,
         expansions: this.#expansions,
         republishMs: syncFrequencyMs / 2,
+        asksHealth,
       }),
     ];
   }
@@ -195,6 +199,19 @@ export class CsiRoom {
   async close(): Promise<void> {
     this.#refresh.close();
     this.#drivers.close();
+  }
+
+  /** For `podwright doctor`. */
+  findings(): SubsystemHealth[] {
+    const drivers = this.#drivers;
+    const volumes = this.#publications.all().map(({ name, publication: { driver } }) => ({ name, driver }));
+    return csiHealth(this.#deps.ports.clock.monotonic(), {
+      drivers: drivers.names,
+      problem: drivers.names.length > 0 ? this.#publisher?.problem : undefined,
+      calls: drivers.outstanding,
+      volumes,
+      staged: this.#devices.volumes,
+    });
   }
 
   /** The pod holds nothing any more. */

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import type { VolumeMeter } from "../volumes/volume-meter.ts";
 import { VolumeOperationError } from "../volumes/volume-operation-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type { AttachedVolume, PreparedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
@@ -15,6 +16,7 @@ import { lifecycleProblem } from "./requests.ts";
 import type { CsiSource } from "./source.ts";
 import { type Caller, type PublishPaths, VolumeCalls } from "./volume-calls.ts";
 import type { VolumeForm } from "./volume-form.ts";
+import { csiMeter } from "./volume-meter.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
 /** A volume of a CSI driver for one pod: staged once a node, where the driver stages, and published to the pod. */
@@ -78,6 +80,10 @@ export class CsiVolume implements PreparedVolume {
     await this.#expand(caller);
     this.#publication.state = "published";
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
+  }
+
+  get meter(): VolumeMeter {
+    return csiMeter(this.#parts, this.#source, this.#form.measured);
   }
 
   get upkeeps(): readonly VolumeUpkeep[] {

@@ -31,6 +31,7 @@ export function mountForm(parts: CsiVolumeParts, pod: Pod, source: CsiSource, pa
     words,
     hostPath: target,
     target,
+    measured: target,
     stagingPath: `${stagedDirectory}/globalmount`,
     staged: stagedMountFiles(parts, stagedDirectory),
     isAlwaysStaged: false,

@@ -26,10 +26,10 @@ export function withSeenMounts(plugin: VolumePlugin, mounts: Pick<Mounts, "below
 }
 
 function seen(volume: PreparedVolume, mounts: Pick<Mounts, "below">): PreparedVolume {
-  const { name, type, hostPath, readOnly, own, upkeeps } = volume;
+  const { name, type, hostPath, readOnly, own, upkeeps, meter } = volume;
   const isSeen = async (): Promise<boolean> => (await mounts.below(hostPath)).some(({ target }) => target === hostPath);
   return {
-    ...{ name, type, hostPath, readOnly, own, ...(upkeeps !== undefined && { upkeeps }) },
+    ...{ name, type, hostPath, readOnly, own, ...(upkeeps && { upkeeps }), ...(meter && { meter }) },
     isSetUp: async () => (await volume.isSetUp()) && (await isSeen()),
     async setUp(signal, attached) {
       await volume.setUp(signal, attached);

@@ -18,6 +18,8 @@ export interface VolumeForm {
   readonly hostPath: string;
   /** What its driver publishes to. */
   readonly target: string;
+  /** What its driver measures. */
+  readonly measured: string;
   /** What its driver stages on. */
   readonly stagingPath: string;
   readonly staged: StagedFiles;

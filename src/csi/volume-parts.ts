@@ -31,4 +31,6 @@ export interface CsiVolumeParts {
   readonly expansions: Expansions;
   /** What its driver wants published again is so with the first sync of its pod after that. */
   readonly republishMs: number;
+  /** Drivers are asked for the health of volumes (CSIVolumeHealth). */
+  readonly asksHealth: boolean;
 }

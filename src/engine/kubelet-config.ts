@@ -146,6 +146,7 @@ export function kubeletConfig(
     // docs/performance.md: with this limit all are as early as with all at once, and half of them much earlier.
     parallelStarts: processors + 4,
     housekeepingPeriodMs: 2000,
+    volumeStatsPeriodMs: settings.volumeStatsPeriodMs,
     runtimeName: runtime.name,
     admission: {
       sysctls: sysctlAllowlist(machine.kernelRelease, settings.allowedUnsafeSysctls),

@@ -54,7 +54,12 @@ export function nodeFigures(deps: NodeFiguresDependencies, settings: NodeFigures
   const everything = async (): Promise<Family[]> => {
     const logs = await attempt("logs", () => stats.logFamily());
     const records = imageRecordFamilies(await attempt("image records", deps.imageRecords));
-    const known = [...metrics.families(settings.facts), ...records, ...(logs === undefined ? [] : [logs])];
+    const known = [
+      ...metrics.families(settings.facts),
+      ...stats.volumeFamilies(),
+      ...records,
+      ...(logs === undefined ? [] : [logs]),
+    ];
     const all = [...known, ...(await own())];
     return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   };

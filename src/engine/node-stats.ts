@@ -1,4 +1,6 @@
+import type { PodUid } from "../base/ids.ts";
 import type { Family } from "../metrics/family.ts";
+import { silentVolumeFamily } from "../metrics/storage-metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
@@ -14,10 +16,12 @@ import { type StatsPod, statsPod } from "../stats/stats-pods.ts";
 import type { NodeStorage, PodStorage } from "../stats/storage-types.ts";
 import { StorageStats } from "../stats/storage.ts";
 import { summaryOf } from "../stats/summary.ts";
-import type { Summary } from "../stats/summary-types.ts";
+import type { Summary, VolumeStats } from "../stats/summary-types.ts";
 import { SystemCgroups } from "../stats/system-cgroups.ts";
+import { volumeFamilies } from "../stats/volume-metrics.ts";
 import { VolumeUsage } from "../stats/volume-usage.ts";
 import type { Node } from "./node.ts";
+import { silentVolume, summaryVolume } from "./volume-figures.ts";
 
 export interface NodeStatsDependencies {
   readonly clock: Clock;
@@ -46,10 +50,13 @@ export type StatsContext = Pick<
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
 >;
 
+type MeasuredNode = Pick<Node, "nodePods" | "measuredVolumes" | "silentVolumes">;
+
 /** Usage statistics of a node and its pods. Nothing is read without a request. */
 export class NodeStats {
+  readonly #clock: Clock;
   readonly #nodeName: string;
-  #node: Pick<Node, "nodePods"> | undefined;
+  #node: MeasuredNode | undefined;
   readonly #pods: () => readonly StatsPod[];
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
@@ -65,6 +72,7 @@ export class NodeStats {
     const { clock, processes, files, cri, log } = deps;
     const { nodeName, rootDirectory, podLogsRoot, cgroupRoot, cgroupDriver } = node;
     const runtime = runtimeWays(runtimeName);
+    this.#clock = clock;
     this.#nodeName = nodeName;
     this.#pods = () =>
       (this.#node?.nodePods() ?? []).flatMap(({ pod, observed }) => {
@@ -87,11 +95,13 @@ export class NodeStats {
       { rootDirectory, periodMs: settings.volumePeriodMs },
       signal,
     );
-    this.#storage = new StorageStats({ clock, files, cri, log, volumes, rootDirectory, podLogsRoot, runtime }, signal);
+    const external = (uid: PodUid): VolumeStats[] => (this.#node?.measuredVolumes(uid) ?? []).map(summaryVolume);
+    const storage = { clock, files, cri, log, volumes, external, rootDirectory, podLogsRoot, runtime };
+    this.#storage = new StorageStats(storage, signal);
   }
 
   /** Sets the pods to measure. To be called once. */
-  connect(node: Pick<Node, "nodePods">): void {
+  connect(node: MeasuredNode): void {
     this.#node = node;
   }
 
@@ -120,6 +130,18 @@ export class NodeStats {
   /** Disk usage of containers' logs, for `/metrics`. */
   async logFamily(): Promise<Family> {
     return await this.#storage.logFamily(this.#pods());
+  }
+
+  /** Of claims' volumes, and of those that do not answer, for `/metrics`. */
+  volumeFamilies(): Family[] {
+    const node = this.#node;
+    if (node === undefined) return [];
+    const volumes = this.#pods().flatMap(({ pod }) => node.measuredVolumes(pod.metadata.uid).map(summaryVolume));
+    const nowMs = this.#clock.monotonic();
+    return [
+      ...volumeFamilies(volumes),
+      silentVolumeFamily(node.silentVolumes().map((wait) => silentVolume(wait, nowMs))),
+    ];
   }
 
   /** `/stats/summary` */

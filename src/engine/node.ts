@@ -28,6 +28,8 @@ import { RunStore } from "../sources/run-store.ts";
 import type { PodUpdate, SourceDependencies, SourceName } from "../sources/source.ts";
 import type { ClusterSetup } from "./cluster.ts";
 import type { ChangedObject } from "../api/referenced-objects.ts";
+import type { StorageWait } from "../volumes/storage-waits.ts";
+import type { MeasuredVolume } from "../volumes/volume-stats.ts";
 import { watchPods } from "./watch-pods.ts";
 import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { ImageRoom } from "./image-room.ts";
@@ -268,6 +270,16 @@ export class Node {
   /** A pod that the node has. */
   pod(uid: PodUid): Pod | undefined {
     return this.#kubelet.pods.get(uid);
+  }
+
+  /** What is known of a pod's volumes that lead outside it. */
+  measuredVolumes(uid: PodUid): readonly MeasuredVolume[] {
+    return this.#kubelet.volumes.measured(uid);
+  }
+
+  /** Volumes whose storage or driver does not answer. */
+  silentVolumes(): readonly StorageWait[] {
+    return this.#kubelet.volumes.silent();
   }
 
   /** What each subsystem last managed to do and what it waits for. */

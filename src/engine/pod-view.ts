@@ -1,5 +1,6 @@
 import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
+import { isDeleted } from "../api/pod-kind.ts";
 import type { ContainerState, ContainerStatus } from "../api/status.ts";
 import type { KnownPod } from "../kubelet/known-pods.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
@@ -23,7 +24,7 @@ export interface PodViewContext {
 export function podView({ view, status }: KnownPod, context: PodViewContext): PodView | undefined {
   const { pod, state } = view;
   if (pod === undefined || state.kind === "finished") return undefined;
-  const { namespace, name, uid, annotations } = pod.metadata;
+  const { namespace, name, uid, annotations, finalizers = [] } = pod.metadata;
   const ready = status?.conditions?.find(({ type, status: value }) => type === "Ready" && value === "True");
   const logDirectory = podLogDirectory(context.podLogsRoot, pod.metadata);
   const logs = { directory: logDirectory, observed: view.status.containers };
@@ -58,6 +59,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
       return containerView(container, logs, named(status?.ephemeralContainerStatuses, container.name));
     }),
     defaultContainer: annotations?.[defaultContainerAnnotation],
+    finalizers: isDeleted(pod) ? finalizers : undefined,
     logDirectory,
     ignoredManifests: (context.ignored.get(uid) ?? []).map((contest) => contest.ignored),
     resize: resizeState(view.resize),

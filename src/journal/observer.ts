@@ -47,6 +47,8 @@ export interface Observer {
   imageAsked(policy: string, asked: AskedImage): void;
   /** Memory is protected by what pods of two QoS classes ask for together, bytes. */
   memoryProtected(requests: { readonly guaranteedBytes: bigint; readonly burstableBytes: bigint }): void;
+  /** A volume was measured. @param source `statfs`, `du` or a driver's name */
+  volumeMeasured(source: string, durationMs: number): void;
   /** A pod's access to a present image was verified. */
   accessJudged(judgement: AccessJudgement): void;
 }

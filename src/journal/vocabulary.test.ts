@@ -43,7 +43,8 @@ const upstreamReasons: ReadonlySet<string> = new Set([
     "Pulling",
   ],
   ...["Rebooted", "ResizeCompleted", "ResizeDeferred", "ResizeError", "ResizeInfeasible", "ResizeStarted"],
-  ...["SandboxChanged", "Shutdown", "Started", "SystemOOM", "Unhealthy", "VolumePermissionChangeInProgress"],
+  ...["SandboxChanged", "Shutdown", "Started", "SystemOOM", "Unhealthy"],
+  ...["VolumeConditionAbnormal", "VolumePermissionChangeInProgress"],
 ]);
 
 /** Events that upstream does not have. */

@@ -25,6 +25,8 @@ export interface KubeletConfig {
   /** Pods started at a time, and taken down. More finish no sooner; fewer leave processors idle. */
   readonly parallelStarts: number;
   readonly housekeepingPeriodMs: number;
+  /** Volumes of claims are measured every one to two of it; 0 or less: never. */
+  readonly volumeStatsPeriodMs: number;
   readonly logRotation: LogRotationConfig;
   readonly garbage: NodeGarbageConfig;
   /** `containerd`: prefix of container ids in statuses. */

@@ -1,3 +1,4 @@
+import type { PodUid } from "../base/ids.ts";
 import { onAbort } from "../base/abort.ts";
 import type { StartUp } from "../base/start-up.ts";
 import { reportAdoption } from "../pods/adoption.ts";
@@ -8,6 +9,8 @@ import type { ProbeManager } from "../prober/probe-manager.ts";
 import type { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { kubeletHealth, type SubsystemHealth } from "../status/health.ts";
 import type { StatusManager } from "../status/status-manager.ts";
+import type { StorageWait } from "../volumes/storage-waits.ts";
+import type { MeasuredVolume } from "../volumes/volume-stats.ts";
 import type { KubeletConfig } from "./config.ts";
 import { connect } from "./connect.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
@@ -15,6 +18,13 @@ import type { KnownPods } from "./known-pods.ts";
 import type { Manager } from "./manager.ts";
 import { buildManagers, type Managers } from "./managers.ts";
 import { managerRows } from "./rows.ts";
+
+/** What is known of volumes. */
+interface VolumesView {
+  readonly measured: (uid: PodUid) => readonly MeasuredVolume[];
+  /** Whose storage or driver does not answer. */
+  readonly silent: () => readonly StorageWait[];
+}
 
 /** Runs the pods that are wanted. What its managers are built of is in `managers.ts`; what they do is theirs. */
 export class Kubelet {
@@ -26,6 +36,7 @@ export class Kubelet {
   readonly garbage: Pick<NodeGarbage, "isReady" | "removeUnused" | "unused">;
   readonly listing: Pick<Pleg, "isListed">;
   readonly startUp: Pick<StartUp, "has" | "when">;
+  readonly volumes: VolumesView;
   readonly #deps: KubeletDependencies;
   readonly #managers: Managers;
   readonly #rows: readonly Manager[];
@@ -44,6 +55,8 @@ export class Kubelet {
     this.garbage = managers.garbage;
     this.listing = managers.pleg;
     this.startUp = managers.startUp;
+    const { volumeStats, storageWaits } = managers.acting;
+    this.volumes = { measured: (uid) => volumeStats.of(uid), silent: () => storageWaits.hanging };
   }
 
   /** Takes a change of what is wanted; works before and while it runs. */
@@ -72,8 +85,10 @@ export class Kubelet {
       probes: probes.activity,
       outstanding: cri.outstanding(),
       volumesLeft: acting.volumes.left,
+      silent: acting.storageWaits.hanging,
     };
-    return kubeletHealth(ports.clock.monotonic(), subsystems);
+    const rooms = this.#rows.flatMap((row) => row.findings?.() ?? []);
+    return [...kubeletHealth(ports.clock.monotonic(), subsystems), ...rooms];
   }
 
   /** For a node that ends without pods: removes what they left, and what they shared. */

@@ -1,4 +1,5 @@
 import type { PodUid } from "../base/ids.ts";
+import type { SubsystemHealth } from "../status/health.ts";
 
 /** What a kubelet calls of a manager, as far as the manager has it. */
 export interface Manager {
@@ -8,6 +9,8 @@ export interface Manager {
   run?(signal: AbortSignal): Promise<void>;
   /** Called once nothing runs any more. */
   close?(): Promise<void>;
+  /** How it is, for `podwright doctor`. */
+  findings?(): SubsystemHealth[];
   /** Forgets a pod of which nothing is left on the node. */
   remove?(uid: PodUid): void;
 }

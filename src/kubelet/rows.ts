@@ -15,7 +15,7 @@ import type { Managers } from "./managers.ts";
 export function managerRows(
   { ports, cri, journal, log, rooms = [] }: KubeletDependencies,
   { node, logRotation }: KubeletConfig,
-  { allocations, endings, garbage, housekeeping, pleg, podCgroups, pods, probes, statuses, syncLoop }: Managers,
+  { acting, allocations, endings, garbage, housekeeping, pleg, podCgroups, pods, probes, statuses, syncLoop }: Managers,
 ): Manager[] {
   const { clock, files, compression, kernelLog } = ports;
   const record = new OomRecord({ files, log, directory: `${node.rootDirectory}/podwright` });
@@ -42,6 +42,8 @@ export function managerRows(
       logRotation,
     ),
     garbage,
+    acting.volumeStats,
+    { close: async () => acting.storageWaits.close() },
     ...rooms,
     { run: (signal) => watchOom({ clock, kernelLog, record, journal, log, pods: () => pods.observed() }, signal) },
   ];

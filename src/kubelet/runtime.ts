@@ -34,7 +34,9 @@ import { StartAttempts } from "../runtime/operations/start-attempts.ts";
 import { Teardowns } from "../runtime/operations/teardown.ts";
 import { type PodHolding, PodHoldings } from "../runtime/pod-holdings.ts";
 import { localPlugins } from "../volumes/local-plugins.ts";
+import { StorageWaits } from "../volumes/storage-waits.ts";
 import { type ClusterVolumes, VolumeManager } from "../volumes/volume-manager.ts";
+import { VolumeStats } from "../volumes/volume-stats.ts";
 import type { Room } from "./room.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */
@@ -55,6 +57,7 @@ interface RuntimeConfig {
   readonly images: ImageConfig;
   readonly podIds: PodIds;
   readonly parallelStarts: number;
+  readonly volumeStatsPeriodMs: number;
 }
 
 type PodCgroupTree = Pick<PodCgroups, keyof PodCgroups>;
@@ -74,6 +77,8 @@ export interface ActingParts {
   readonly removal: ContainerRemoval;
   readonly collector: GarbageCollector;
   readonly volumes: VolumeManager;
+  readonly volumeStats: VolumeStats;
+  readonly storageWaits: StorageWaits;
   readonly holdings: PodHoldings;
   readonly images: Images;
 }
@@ -87,7 +92,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const log = deps.log.child({ component: "runtime" });
   const effects: Effects = { clock, random, cri, files, journal, log };
   const images = makeImages({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
-  const volumes = makeVolumes(deps, node);
+  const { volumes, ...aboutVolumes } = makeVolumes(deps, config);
   const ids = { ids: config.podIds, supported: deps.features.userNamespaces };
   const userNamespaces = new UserNamespaces({ files, journal, log, node, ...ids });
   const places = (kind: string, patienceMs: number): Places =>
@@ -139,14 +144,21 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     remover: new PodRemover(effects, { removal, teardowns, attempts, holdings }),
     images: images.manager,
   });
-  return { effects, runtime, removal, collector, volumes, holdings, images };
+  return { effects, runtime, removal, collector, volumes, ...aboutVolumes, holdings, images };
 }
 
-function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
-  const { ports, journal, log, objects, features, rooms = [] } = deps;
+function makeVolumes(
+  deps: RuntimeParts,
+  { node, volumeStatsPeriodMs }: RuntimeConfig,
+): Pick<ActingParts, "volumes" | "volumeStats" | "storageWaits"> {
+  const { ports, journal, objects, features, observer, rooms = [] } = deps;
   const { clock, random, files, volumeFiles, mounts, loopDevices } = ports;
+  const log = deps.log.child({ component: "volumes" });
+  const waits = new StorageWaits(clock, journal, log);
+  const measured = observer?.volumeMeasured.bind(observer);
+  const stats = new VolumeStats({ clock, random, journal, log, waits, measured }, volumeStatsPeriodMs);
   const local = localPlugins({ clock, random, files, volumeFiles, mounts, loopDevices, journal, objects, node });
-  return new VolumeManager({
+  const volumes = new VolumeManager({
     clock,
     files,
     volumeFiles,
@@ -154,11 +166,14 @@ function makeVolumes(deps: RuntimeParts, node: NodeContext): VolumeManager {
     journal,
     objects,
     node,
-    log: log.child({ component: "volumes" }),
+    log,
+    stats,
+    waits,
     plugins: [...local, ...rooms.flatMap(({ volumePlugins = [] }) => volumePlugins)],
     cluster: deps.volumes,
     recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
   });
+  return { volumes, volumeStats: stats, storageWaits: waits };
 }
 
 function cgroupHolding(cgroups: PodCgroupTree): PodHolding {

@@ -13,7 +13,6 @@ import { Registry } from "./registry.ts";
 import { ResizeMetrics } from "./resize-metrics.ts";
 import { RuntimeMetrics } from "./runtime-metrics.ts";
 import { ShutdownMetrics } from "./shutdown-metrics.ts";
-import { defaultBounds } from "./buckets.ts";
 
 /** The constant facts of a node. */
 export interface NodeFacts {
@@ -47,7 +46,6 @@ export class NodeMetrics {
   readonly csi: CsiMetrics;
   readonly #entries: EntryMetrics;
   readonly #resizes: ResizeMetrics;
-  readonly #volumeSeconds;
   #sources: MetricsSources = { pods: () => ({ pods: [], mirrors: false }), pod: () => undefined };
 
   constructor(clock: { now(): number; monotonic(): number }) {
@@ -63,12 +61,6 @@ export class NodeMetrics {
       now: () => clock.now(),
     });
     this.#resizes = new ResizeMetrics(this.registry, () => clock.now());
-    this.#volumeSeconds = this.registry.histogram(
-      "kubelet_volume_metric_collection_duration_seconds",
-      "Duration of a volume's measurement",
-      ["metric_source"],
-      defaultBounds,
-    );
   }
 
   /** To be called once, when the node exists. */
@@ -90,10 +82,6 @@ export class NodeMetrics {
 
   podChanged(pod: Pod): void {
     this.#resizes.changed(pod);
-  }
-
-  volumeMeasured(durationMs: number): void {
-    this.#volumeSeconds.observe(["du"], durationMs / 1000);
   }
 
   /** `/metrics`, without what has to be read from files. */

@@ -211,6 +211,10 @@ export class RuntimeMetrics implements Observer {
     this.#protection.low.set([], Number(burstableBytes));
   }
 
+  volumeMeasured(source: string, durationMs: number): void {
+    this.#upkeep.volumeSeconds.observe([source], durationMs / 1000);
+  }
+
   /** The node was given a pod. */
   podAdded(uid: PodUid): void {
     this.#added.set(uid, this.#clock.monotonic());
@@ -219,6 +223,12 @@ export class RuntimeMetrics implements Observer {
 
 function upkeepInstruments(registry: Registry) {
   return {
+    volumeSeconds: registry.histogram(
+      "kubelet_volume_metric_collection_duration_seconds",
+      "Duration of a volume's measurement",
+      ["metric_source"],
+      defaultBounds,
+    ),
     restarted: registry.counter(
       "kubelet_restarted_pods_total",
       "Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)",

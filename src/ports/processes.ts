@@ -19,6 +19,8 @@ export interface CommandOptions {
   readonly stdin?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Called with the program's process. It may outlive its time limit: the kernel kills nothing that waits in it. */
+  readonly onStart?: (pid: number) => void;
 }
 
 /** Processes of this machine. */

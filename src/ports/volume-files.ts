@@ -1,3 +1,5 @@
+import type { FileSystemUsage } from "./stats-files.ts";
+
 /** What a path leads to. */
 export type PathKind = "directory" | "file" | "socket" | "characterDevice" | "blockDevice" | "other";
 
@@ -23,7 +25,8 @@ export interface GroupAccess {
 
 /**
  * Work on files that a pod may be changing at the same moment: every step goes through open descriptors, and symbolic
- * links never lead out of the volume. Paths are absolute. Every method rejects with FileError.
+ * links never lead out of the volume. Paths are absolute. Every method rejects with FileError, with `ETIMEDOUT` when
+ * storage behind a server or another process does not answer: one that does not holds up nobody else.
  */
 export interface VolumeFiles {
   /** What exists there, following symbolic links; undefined: nothing. */
@@ -49,6 +52,8 @@ export interface VolumeFiles {
    * @returns the number of changed files
    */
   giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number>;
+  /** What the file system at a path holds. */
+  usage(path: string, signal?: AbortSignal): Promise<FileSystemUsage>;
 }
 
 const setgid = 0o2000;

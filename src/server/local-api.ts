@@ -94,6 +94,8 @@ export interface PodView extends PodRef {
   readonly ephemeralContainers: readonly ContainerView[];
   /** The container in the annotation `kubectl.kubernetes.io/default-container`, even if it does not exist. */
   readonly defaultContainer?: string | undefined;
+  /** Of a pod that is deleted at the API server; omitted for others. */
+  readonly finalizers?: readonly string[] | undefined;
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;

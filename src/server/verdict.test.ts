@@ -269,8 +269,14 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { ...going, ready: false, containers: [...app({}), containerView({ name: "side" })] },
   ],
   [
-    "Terminating: its containers have ended, its resources are being removed",
+    "Terminating: its containers have ended: its resources are being removed",
     { ...going, ready: false, containers: app({ state: "terminated", exitCode: 0 }) },
+  ],
+  [
+    "Terminating: it has stopped: finalizers keep it at the API server: b",
+    { state: "terminated", phase: "Failed", ready: false, finalizers: ["b"] },
+    { kind: "action", what: "DeletePod", message: "" },
+    { kind: "outcome", what: "DeletePod", message: "done", of: 1, result: "done" },
   ],
   [
     "Completed 30 s ago",

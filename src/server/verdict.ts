@@ -2,8 +2,10 @@ import type { JournalEntry } from "../journal/entry.ts";
 import { isUpkeep } from "../journal/explain.ts";
 import { manifestReturn } from "../journal/manifest-return.ts";
 import { printable } from "../journal/text.ts";
+import { nodeHoldout, serverHoldout } from "./holdout.ts";
 import type { ContainerView, InitContainerView, PodView } from "./local-api.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
+import { span } from "./span.ts";
 import { containersOf } from "../api/all-containers.ts";
 
 /** The inputs of a verdict. */
@@ -22,6 +24,11 @@ const maxMessage = 160;
 export function verdict(inputs: VerdictInputs): string {
   const { pod } = inputs;
   if (pod.state === "terminating") return terminating(inputs);
+  if (pod.state === "terminated" && pod.finalizers !== undefined) {
+    const { entries, now } = inputs;
+    const holdout = nodeHoldout(entries, now) ?? serverHoldout(entries, pod.finalizers, now);
+    return detailed("Terminating: it has stopped", "", holdout);
+  }
   if (pod.phase === "Succeeded") return `Completed${agoOf(lastEnd(pod), inputs.now)}`;
   if (pod.phase === "Failed") return failed(inputs);
   if (pod.phase === "Unknown") return detailed("Unknown", pod.reason, pod.message);
@@ -57,7 +64,10 @@ function terminating({ pod, entries, now }: VerdictInputs): string {
     return `Terminating: ${names.join(", ")} ${verb(names, "runs its", "run their")} preStop hook${kill}`;
   }
   const alive = containersOf(pod).filter(({ state }) => state === "running");
-  if (alive.length === 0) return "Terminating: its containers have ended, its resources are being removed";
+  if (alive.length === 0) {
+    const holdout = nodeHoldout(entries, now) ?? "its resources are being removed";
+    return detailed("Terminating: its containers have ended", "", holdout);
+  }
   const who = alive.map(({ name }) => printable(name));
   return `Terminating: ${who.join(", ")} ${verb(who, "has", "have")} not ended yet${kill}`;
 }
@@ -216,14 +226,6 @@ function detailed(head: string, reason: string, message: string): string {
 function textOf({ data }: JournalEntry, name: string): string {
   const value = data?.[name];
   return typeof value === "string" ? value : "";
-}
-
-/** Two digits suffice: `14 s`, `2 min`, `5 h`, `3 d`. */
-function span(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 48 * 3600 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
 function lastEnd(pod: PodView): number | undefined {

@@ -1,5 +1,6 @@
 import { join } from "node:path/posix";
 import { FileError } from "../ports/files.ts";
+import type { FileSystemUsage } from "../ports/stats-files.ts";
 import {
   type GroupAccess,
   groupMode,
@@ -9,6 +10,15 @@ import {
   type VolumeFiles,
 } from "../ports/volume-files.ts";
 import type { MemoryFiles } from "./files.ts";
+
+/** Of every simulated file system. */
+const simUsage: FileSystemUsage = {
+  capacityBytes: 1 << 30,
+  availableBytes: 3 << 28,
+  usedBytes: 1 << 28,
+  inodes: 1 << 16,
+  inodesFree: (1 << 16) - 100,
+};
 
 /** {@link VolumeFiles} on in-memory files: same checks, no concurrent changes. */
 export class SimVolumeFiles implements VolumeFiles {
@@ -75,6 +85,11 @@ export class SimVolumeFiles implements VolumeFiles {
       }
     }
     return changed + (await this.#give(root, access));
+  }
+
+  async usage(path: string): Promise<FileSystemUsage> {
+    if ((await this.kind(path)) === undefined) throw new FileError("ENOENT", path, `ENOENT: '${path}'`);
+    return { ...simUsage };
   }
 
   async #give(path: string, { gid, readOnly }: GroupAccess): Promise<number> {

@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
 import type { Family, Sample } from "../metrics/family.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -10,7 +11,7 @@ import type { RuntimeWays } from "./runtime-ways.ts";
 import type { StatsPod } from "./stats-pods.ts";
 import type { ContainerStorage, NodeStorage, PodStorage } from "./storage-types.ts";
 import { fsStats } from "./summary.ts";
-import type { FsStats } from "./summary-types.ts";
+import type { FsStats, VolumeStats } from "./summary-types.ts";
 import { isEphemeral, type VolumeUsage } from "./volume-usage.ts";
 
 export interface StorageDependencies {
@@ -19,6 +20,8 @@ export interface StorageDependencies {
   readonly cri: Cri;
   readonly log: Logger;
   readonly volumes: VolumeUsage;
+  /** What is known of a pod's volumes that lead outside it. */
+  readonly external: (uid: PodUid) => readonly VolumeStats[];
   readonly rootDirectory: string;
   readonly podLogsRoot: string;
   readonly runtime: Pick<RuntimeWays, "measuresImages">;
@@ -150,7 +153,8 @@ export class StorageStats {
       bytes: 0,
       inodes: 0,
     });
-    return { containers, volumes: volumeStats, ephemeral: fileSystem && fsStats(timeMs, fileSystem, sum) };
+    const allVolumes = [...volumeStats, ...this.#deps.external(pod.pod.metadata.uid)];
+    return { containers, volumes: allVolumes, ephemeral: fileSystem && fsStats(timeMs, fileSystem, sum) };
   }
 
   async #layerStats(

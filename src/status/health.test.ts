@@ -8,6 +8,7 @@ const well: HealthInputs = {
   outstanding: [],
   probes: { workers: 0, probing: 0 },
   volumesLeft: [],
+  silent: [],
 };
 
 function plegAt(now: number, lastRelistMs: number | undefined): { readonly ok: boolean; readonly detail: string } {
@@ -41,4 +42,20 @@ test("leftover volumes are a warning that names them and the remedy; without any
   assert.equal(one?.detail, `${volume}: left in place`);
   assert.match(one?.remedy ?? "", /unmount them by hand; a directory goes within a minute/);
   assert.equal(check([left("a"), left("b"), left("c")])?.detail, `${volume}, and those of 2 other pods: left in place`);
+});
+
+test("volumes that do not answer are told by their drivers, the longest of each first", () => {
+  const wait = (pod: string, driver: string, sinceMonotonicMs: number): HealthInputs["silent"][number] => {
+    const ref = { namespace: "ns", name: pod, uid: podUid(pod) };
+    return { pod: ref, volume: `pv-${pod}`, driver, operation: "tear down", sinceMonotonicMs };
+  };
+  const silent = [wait("a", "d", 0), wait("b", "nfs", 1_000), wait("c", "d", 2_000)];
+  const check = kubeletHealth(40_000, { ...well, silent }).find(({ name }) => name === "storage");
+  assert.deepEqual([check?.ok, check?.warning], [true, true], "the node stays ready");
+  assert.equal(
+    check?.detail,
+    "volume pv-a (d) of pod ns/a: the try to tear down it has taken 40.0 s, and 1 like it; " +
+      "volume pv-b (nfs) of pod ns/b: the try to tear down it has taken 39.0 s",
+  );
+  assert.ok(!kubeletHealth(40_000, well).some(({ name }) => name === "storage"));
 });

@@ -1,10 +1,14 @@
 import type { Pleg } from "../pleg/pleg.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
+import type { StorageWait } from "../volumes/storage-waits.ts";
 import type { VolumesLeft } from "../volumes/unowned-volumes.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
 
 /** PLEG is unhealthy without a successful relist for this long (genericPlegRelistThreshold). */
 const plegUnhealthyMs = 3 * 60_000;
+
+/** Further drivers that do not answer are only counted. */
+const mostSilent = 5;
 
 /** The health of one subsystem of the kubelet. */
 export interface SubsystemHealth {
@@ -21,12 +25,14 @@ export interface HealthInputs {
   readonly outstanding: ReturnType<TrackedCri["outstanding"]>;
   readonly probes: ProbeManager["activity"];
   readonly volumesLeft: readonly VolumesLeft[];
+  /** The longest first. */
+  readonly silent: readonly StorageWait[];
 }
 
 /** The last success of each subsystem and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
-  { pleg, outstanding, probes, volumesLeft }: HealthInputs,
+  { pleg, outstanding, probes, volumesLeft, silent }: HealthInputs,
 ): SubsystemHealth[] {
   const last = pleg.lastRelistMs;
   const oldest = outstanding[0];
@@ -46,6 +52,7 @@ export function kubeletHealth(
     },
     { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} in progress` },
     ...volumesHealth(volumesLeft),
+    ...storageHealth(now, silent),
   ];
 }
 
@@ -59,6 +66,23 @@ function volumesHealth(left: readonly VolumesLeft[]): SubsystemHealth[] {
     "let the driver that mounted them unmount them, or unmount them by hand; a directory goes within a minute " +
     "once nothing is mounted below it and only empty directories are left of its volumes";
   return [{ name: "volumes", ok: true, warning: true, detail, remedy }];
+}
+
+/** The longest silences; the node works without what is silent. */
+function storageHealth(now: number, silent: readonly StorageWait[]): SubsystemHealth[] {
+  if (silent.length === 0) return [];
+  const alike = Map.groupBy(silent, ({ driver, operation }) => `${driver} ${operation}`);
+  const lines = [...alike.values()].flatMap(([longest, ...others]) => {
+    if (longest === undefined) return [];
+    const { volume, driver, pod, operation, sinceMonotonicMs } = longest;
+    const whose = `volume ${volume} (${driver}) of pod ${pod.namespace}/${pod.name}`;
+    const more = others.length === 0 ? "" : `, and ${others.length} like it`;
+    return [`${whose}: the try to ${operation} it has taken ${seconds(now - sinceMonotonicMs)}${more}`];
+  });
+  const rest = lines.length > mostSilent ? `; and ${lines.length - mostSilent} more` : "";
+  const detail = `${lines.slice(0, mostSilent).join("; ")}${rest}`;
+  const remedy = "look at the storage server, or at the driver's own log on this node; nothing else waits for it";
+  return [{ name: "storage", ok: true, warning: true, detail, remedy }];
 }
 
 function seconds(ms: number): string {

@@ -5,6 +5,7 @@ import type { VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
+import { fileSystemMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
@@ -39,6 +40,7 @@ export class LocalVolumePlugin implements VolumePlugin {
       ...{ name, type: "local", hostPath: directory, readOnly, own: true },
       isSetUp: async () => (await this.#deps.mounts.below(directory)).some(({ target }) => target === directory),
       setUp: (signal) => this.#setUp(pod, spec, paths, signal),
+      meter: fileSystemMeter(this.#deps.volumeFiles, directory),
     };
   }
 

@@ -29,6 +29,7 @@ import { AttachLimitError, Attachments } from "./attachments.ts";
 import { ContainerMounts } from "./container-mounts.ts";
 import { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import { MountProgress } from "./mount-progress.ts";
+import type { StorageWaits } from "./storage-waits.ts";
 import { UnownedVolumes, type VolumesLeft } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
@@ -36,6 +37,7 @@ import { VolumeOperationError } from "./volume-operation-error.ts";
 import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
 import { isExternal, type MountingPod, setUpProblem, type VolumeMemory, VolumeSetUp } from "./volume-set-up.ts";
 import { inlineSpec } from "./volume-spec.ts";
+import type { VolumeStats } from "./volume-stats.ts";
 import { VolumeUpkeeps } from "./volume-upkeeps.ts";
 import { VolumeSpecs } from "./volume-specs.ts";
 import { type VolumeUse, volumeUse } from "./volume-use.ts";
@@ -56,6 +58,8 @@ export interface VolumeDependencies {
   readonly recursiveReadOnlyMounts: boolean;
   /** Undefined on a node that is in no cluster. */
   readonly cluster?: ClusterVolumes | undefined;
+  readonly stats: Pick<VolumeStats, "add" | "forget">;
+  readonly waits: Pick<StorageWaits, "begin" | "forget">;
 }
 
 /** What a cluster's node knows of volumes beyond its pods; `podwright run` has it from documents. */
@@ -105,9 +109,9 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   constructor(deps: VolumeDependencies) {
     this.#deps = deps;
     this.#containerMounts = new ContainerMounts(deps);
-    this.#onDisk = new VolumesOnDisk(deps.files, deps.mounts, deps.plugins);
+    this.#onDisk = new VolumesOnDisk(deps);
     this.#unowned = new UnownedVolumes(deps.journal, deps.log);
-    const { clock, journal, plugins, cluster } = deps;
+    const { clock, journal, plugins, cluster, stats, waits } = deps;
     this.#exclusive = new ExclusiveVolumes(deps.files);
     this.#setUp = new VolumeSetUp({
       clock,
@@ -117,6 +121,8 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       exclusive: this.#exclusive,
       attachments: cluster && new Attachments({ clock, ...cluster }),
       nodeLabels: () => cluster?.labels(),
+      stats,
+      waits,
     });
     this.#upkeeps = new VolumeUpkeeps(deps.log, this.#setUp);
   }
@@ -213,12 +219,15 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const memory = this.#memoryOf(pod.uid);
     await this.#upkeeps.stop(pod.uid);
     memory.upkeeps.clear();
+    this.#deps.stats.forget(pod.uid);
+    this.#deps.waits.forget(pod.uid, ["set up"]);
     using _turn = await memory.turn.acquire(signal);
     for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
     const found = await this.#onDisk.find(paths);
     await this.#tearDown(pod, paths, found, cause, signal);
     this.#unowned.report(pod, paths, staying(found));
+    this.#deps.waits.forget(pod.uid, ["tear down"]);
     this.#exclusive.releaseAll(pod.uid);
     this.#deps.cluster?.node.releaseAll(pod.uid);
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
@@ -248,7 +257,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     const message = names.size === 0 ? "remove leftover volumes" : `remove volumes ${[...names].join(", ")}`;
     const mounts = subPaths.mounts.length + owned.reduce((count, volume) => count + volume.mounts.length, 0);
     const action: ActionInput = { what: "UnmountVolumes", message, pod, cause, data: { mounts } };
-    await perform(this.#deps.journal, this.#deps.clock, action, () => this.#onDisk.tearDown(paths, found, signal));
+    await perform(this.#deps.journal, this.#deps.clock, action, () => this.#onDisk.tearDown(pod, paths, found, signal));
   }
 
   /**

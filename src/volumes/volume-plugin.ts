@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { VolumeMode } from "../api/persistent-volume.ts";
 import type { PodUid } from "../base/ids.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
+import type { VolumeMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 
@@ -66,6 +67,8 @@ export interface PreparedVolume {
   readonly content?: VolumeContent;
   /** The kinds of work that the volume needs while its pod runs. */
   readonly upkeeps?: readonly VolumeUpkeep[];
+  /** For volumes that lead to storage of their own. */
+  readonly meter?: VolumeMeter;
 }
 
 /**
@@ -106,6 +109,8 @@ export interface FoundVolume {
 
 /** A volume as found on the node. */
 export interface ReconstructedVolume {
+  /** Who tears it down, where that is not the plugin itself. */
+  readonly driver?: string;
   /** Unmounts it and removes its directory. What failed halfway is done by the next try. */
   tearDown(signal: AbortSignal): Promise<void>;
 }

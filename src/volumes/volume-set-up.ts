@@ -16,6 +16,7 @@ import type { MountProgress } from "./mount-progress.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
 import { affinityProblem } from "./volume-affinity.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
+import { isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import {
   type AttachedVolume,
@@ -24,8 +25,10 @@ import {
   type VolumePlugin,
   type VolumeUpkeep,
 } from "./volume-plugin.ts";
-import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
+import { driverOf, inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import { ClaimError, type VolumeSpecs } from "./volume-specs.ts";
+import type { StorageWaits } from "./storage-waits.ts";
+import type { VolumeStats } from "./volume-stats.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** Nothing tells when a claim is bound. */
@@ -42,6 +45,8 @@ export interface VolumeSetUpDependencies {
   readonly attachments: Attachments | undefined;
   /** The Node's labels; undefined: unknown yet, or no cluster. */
   readonly nodeLabels: () => Readonly<Record<string, string>> | undefined;
+  readonly stats: Pick<VolumeStats, "add">;
+  readonly waits: Pick<StorageWaits, "begin">;
 }
 
 /** A pod with volumes. */
@@ -123,7 +128,10 @@ export class VolumeSetUp {
     const { pod, paths, memory } = kept;
     const known = memory.upkeeps.get(volume.name);
     if (known !== undefined) return known;
-    const { upkeeps = [] } = this.prepare(pod, await this.#keptSpec(kept, volume, signal), paths);
+    const spec = await this.#keptSpec(kept, volume, signal);
+    const prepared = this.prepare(pod, spec, paths);
+    this.#meter(pod, spec, prepared);
+    const { upkeeps = [] } = prepared;
     memory.upkeeps.set(volume.name, upkeeps);
     return upkeeps;
   }
@@ -160,8 +168,11 @@ export class VolumeSetUp {
     const prepared = this.prepare(pod, spec, paths);
     // The inputs as of now: a change during the write is not included.
     const inputs = knownInputs(prepared);
-    if (!(await prepared.isSetUp())) await this.#perform(mounting, spec, prepared, signal);
+    // One that cannot be looked at is set up as well, which says what is wrong.
+    const isSetUp = await prepared.isSetUp().catch(() => false);
+    if (!isSetUp) await this.#perform(mounting, spec, prepared, signal);
     specs.set(name, spec);
+    this.#meter(pod, spec, prepared);
     if (inputs === undefined) contents.delete(name);
     else contents.set(name, inputs);
     const group = volumeGroup(spec.persistentVolume);
@@ -240,13 +251,35 @@ export class VolumeSetUp {
     };
     signal.throwIfAborted();
     await perform(this.#deps.journal, this.#deps.clock, action, async () => {
+      const work = {
+        pod: podRef(pod),
+        volume: name,
+        driver: driverOf(spec, prepared.type),
+        operation: "set up",
+      } as const;
+      const end = this.#deps.waits.begin(work);
       try {
         await this.#mayBeUsed(mounting, spec);
         await prepared.setUp(signal, attached);
+        end(true);
       } catch (error) {
+        end(!isSilence(error));
         signal.throwIfAborted();
         throw setUpProblem(spec, error);
       }
+    });
+  }
+
+  #meter(pod: Pod, spec: VolumeSpec, { meter, type }: PreparedVolume): void {
+    if (meter === undefined) return;
+    const { namespace, name: claim } = spec.claim?.metadata ?? {};
+    this.#deps.stats.add({
+      pod: podRef(pod),
+      podVolume: spec.podVolume,
+      name: spec.name,
+      driver: driverOf(spec, type),
+      claim: namespace === undefined || claim === undefined ? undefined : { namespace, name: claim },
+      meter,
     });
   }
 

@@ -24,3 +24,8 @@ export interface VolumeSpec {
 export function inlineSpec(volume: Volume): VolumeSpec {
   return { podVolume: volume.name, name: volume.name, volume, readOnly: false, mode: "Filesystem", isMigrated: false };
 }
+
+/** Who has the volume's storage: a CSI driver's name, or its kind. */
+export function driverOf({ persistentVolume, volume }: VolumeSpec, kind: string): string {
+  return (persistentVolume?.spec.csi ?? volume.csi)?.driver ?? kind;
+}

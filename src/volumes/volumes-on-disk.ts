@@ -1,6 +1,9 @@
 import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
 import { settleAll } from "../base/side-by-side.ts";
+import type { PodRef } from "../journal/entry.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import type { StorageWaits } from "./storage-waits.ts";
+import { isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 
@@ -34,39 +37,59 @@ export interface VolumesOfPod {
   readonly memories: readonly string[];
 }
 
+interface PlacedEntry extends DirectoryEntry {
+  readonly path: string;
+}
+
 /** The depth of the volume layout: the volume's directory, and what its driver mounts on. */
 const deepestEmpty = 2;
+
+export interface VolumesOnDiskDependencies {
+  readonly files: Files;
+  readonly mounts: Mounts;
+  readonly plugins: readonly VolumePlugin[];
+  readonly waits: Pick<StorageWaits, "begin">;
+}
 
 /** Finds pods' volumes on disk, and removes those of plugins. */
 export class VolumesOnDisk {
   readonly #files: Files;
   readonly #mounts: Mounts;
+  readonly #waits: Pick<StorageWaits, "begin">;
   readonly #plugins: ReadonlyMap<string, VolumePlugin>;
 
-  constructor(files: Files, mounts: Mounts, plugins: readonly VolumePlugin[]) {
+  constructor({ files, mounts, plugins, waits }: VolumesOnDiskDependencies) {
     this.#files = files;
     this.#mounts = mounts;
+    this.#waits = waits;
     this.#plugins = new Map(plugins.map((plugin) => [plugin.name, plugin]));
   }
 
   async find(paths: VolumePaths): Promise<VolumesOfPod> {
     const targets = (await this.#mounts.below(paths.pod)).map(({ target }) => target);
-    const top = new Set((await this.#files.list(paths.pod)).map(({ name }) => `${paths.pod}/${name}`));
-    const within = async (directory: string): Promise<string[]> =>
-      top.has(directory) ? (await this.#files.list(directory)).map(({ name }) => `${directory}/${name}`) : [];
-    // Mount points are not accessed: the call would hang on a dead server.
-    const isOpen = (path: string): boolean => !targets.includes(path);
-    const parents = [...(await within(paths.volumes)), ...(await within(paths.devices))].filter(isOpen);
+    // Mount points are not accessed: the call would hang on a dead server. What is behind a link is not the pod's.
+    const isOwn = ({ path, type }: PlacedEntry): boolean => type === "directory" && !targets.includes(path);
+    const top = new Set((await this.#entries(paths.pod)).filter(isOwn).map(({ path }) => path));
+    const within = async (directory: string): Promise<PlacedEntry[]> =>
+      top.has(directory) ? await this.#entries(directory) : [];
+    const places = [...(await within(paths.volumes)), ...(await within(paths.devices))];
+    const parents = places.filter(isOwn).map(({ path }) => path);
     const owned: OwnedVolume[] = [];
-    const unowned: UnownedVolume[] = [];
+    const unowned: UnownedVolume[] = places
+      .filter(({ type }) => type !== "directory")
+      .map(({ path, name }) => ({
+        place: below(paths, path),
+        name,
+        mounts: targets.filter(isAt(path)),
+        isEmpty: false,
+      }));
     for (const parent of parents) {
-      for (const entry of await this.#files.list(parent)) {
-        const volume = { place: below(paths, `${parent}/${entry.name}`), name: entry.name };
-        const mounts = targets.filter(isAt(`${parent}/${entry.name}`));
-        const mode = parent.startsWith(`${paths.devices}/`) ? "Block" : "Filesystem";
-        const reconstructed = await this.#pluginOf(parent)?.reconstruct({ paths, name: entry.name, mode, mounts });
-        if (reconstructed !== undefined) owned.push({ ...volume, mounts, volume: reconstructed });
-        else unowned.push({ ...volume, mounts, isEmpty: mounts.length === 0 && (await this.#isEmpty(parent, entry)) });
+      for (const entry of await this.#entries(parent)) {
+        const mounts = targets.filter(isAt(entry.path));
+        const place = { place: below(paths, entry.path), name: entry.name, mounts };
+        const volume = await this.#reconstruct(paths, parent, entry, mounts);
+        if (volume !== undefined) owned.push({ ...place, volume });
+        else unowned.push({ ...place, isEmpty: mounts.length === 0 && (await this.#isEmpty(parent, entry)) });
       }
     }
     const known = [...owned, ...unowned].map(({ place }) => isAt(`${paths.pod}/${place}`));
@@ -75,15 +98,32 @@ export class VolumesOnDisk {
     for (const target of targets.filter(isElsewhere)) {
       unowned.push({ place: below(paths, target), name: "", mounts: [target], isEmpty: false });
     }
-    const memories = (await within(paths.plugins)).filter((path) => this.#plugins.has(lastOf(path)) && isOpen(path));
+    const stored = (await within(paths.plugins)).filter((entry) => this.#plugins.has(entry.name) && isOwn(entry));
     const staying = unowned.filter(({ isEmpty }) => !isEmpty).map(({ place }) => `${paths.pod}/${place}`);
     const isLeft = (parent: string): boolean => !staying.some(isAt(parent));
     const subPaths = { isThere: top.has(paths.subPaths), mounts: targets.filter(isAt(paths.subPaths)) };
+    const memories = stored.map(({ path }) => path);
     return { owned, unowned, subPaths, parents: parents.filter(isLeft), memories };
   }
 
+  async #entries(directory: string): Promise<PlacedEntry[]> {
+    return (await this.#files.list(directory)).map((entry) => ({ ...entry, path: `${directory}/${entry.name}` }));
+  }
+
+  /** Only directories are file systems of pods; devices are links. */
+  async #reconstruct(
+    paths: VolumePaths,
+    parent: string,
+    { name, type }: PlacedEntry,
+    mounts: readonly string[],
+  ): Promise<ReconstructedVolume | undefined> {
+    const isDevice = parent.startsWith(`${paths.devices}/`);
+    if (!isDevice && type !== "directory") return undefined;
+    return await this.#pluginOf(parent)?.reconstruct({ paths, name, mode: isDevice ? "Block" : "Filesystem", mounts });
+  }
+
   /** Removes plugins' volumes, and empty directories of the rest. */
-  async tearDown(paths: VolumePaths, found: VolumesOfPod, signal: AbortSignal): Promise<void> {
+  async tearDown(pod: PodRef, paths: VolumePaths, found: VolumesOfPod, signal: AbortSignal): Promise<void> {
     const { owned, unowned, subPaths, parents, memories } = found;
     // subPaths are mounted after these, and later mounts may be on top of earlier ones.
     for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);
@@ -91,11 +131,23 @@ export class VolumesOnDisk {
     // One whose driver is away holds up no other.
     await settleAll(
       "volumes",
-      owned.map(async ({ volume }) => await volume.tearDown(signal)),
+      owned.map(async (one) => await this.#tearDownOne(pod, one, signal)),
     );
     for (const { place, isEmpty } of unowned) if (isEmpty) await this.#removeEmptyTree(`${paths.pod}/${place}`);
     for (const path of memories) await this.#files.removeTree(path, { isUnmounted: true });
     for (const path of parents) await removeEmpty(this.#files, path);
+  }
+
+  async #tearDownOne(pod: PodRef, { place, name, volume }: OwnedVolume, signal: AbortSignal): Promise<void> {
+    const driver = volume.driver ?? kindOf(place);
+    const end = this.#waits.begin({ pod, volume: name, driver, operation: "tear down" });
+    try {
+      await volume.tearDown(signal);
+      end(true);
+    } catch (error) {
+      end(!isSilence(error));
+      throw error;
+    }
   }
 
   #pluginOf(parent: string): VolumePlugin | undefined {
@@ -122,6 +174,11 @@ function isAt(path: string): (target: string) => boolean {
 
 function lastOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** `volumes/kubernetes.io~local-volume/pv-1` → `local-volume` */
+function kindOf(place: string): string {
+  return (place.split("/").at(-2) ?? "").replace(/^kubernetes\.io~/u, "");
 }
 
 function below({ pod }: VolumePaths, path: string): string {

@@ -36,6 +36,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "StageVolume StartupProbeFailed StatusDiffers StatusRefused StopRequested SuccessfulMountVolume",
     "SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",
     "UnknownEntry UnpublishVolume UnstageVolume VolumeAttachmentLimitExceeded VolumePermissionChangeInProgress",
+    "VolumeConditionAbnormal VolumeConditionOver VolumeSilenceOver VolumeSilent",
     "VolumeHasGrown VolumeResizeFailed VolumeToBeConfirmed VolumeUnattached VolumeUnprocessed VolumeUnwanted VolumeWaitOver VolumeWanted",
     "VolumeWarning VolumeWarningOver",
   ].flatMap((line) => line.split(" ")),

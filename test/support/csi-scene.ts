@@ -19,6 +19,7 @@ import { SimVolumeFiles } from "../../src/sim/volume-files.ts";
 import { VolumePaths } from "../../src/volumes/volume-paths.ts";
 import type { PreparedVolume } from "../../src/volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../../src/volumes/volume-spec.ts";
+import { StorageWaits } from "../../src/volumes/storage-waits.ts";
 import { VolumesOnDisk } from "../../src/volumes/volumes-on-disk.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { boundClaim, TestStorage } from "./storage.ts";
@@ -79,6 +80,7 @@ export class CsiScene {
       publications: this.publications,
       expansions: this.expansions,
       republishMs: 30_000,
+      asksHealth: false,
     });
     await this.drivers.add("d", "/csi.sock", "1.0.0");
     const { devices, publications } = this;
@@ -108,9 +110,11 @@ export class CsiScene {
 
   /** As the kubelet does once the pod has ended. */
   async tearDown(uid: string): Promise<void> {
-    const onDisk = new VolumesOnDisk(this.files, this.mounts, [this.plugin]);
+    const { clock, files, mounts } = this;
+    const waits = new StorageWaits(clock, { record: () => 0 }, silentLog);
+    const onDisk = new VolumesOnDisk({ files, mounts, plugins: [this.plugin], waits });
     const paths = new VolumePaths(root, uid as never);
-    await onDisk.tearDown(paths, await onDisk.find(paths), signal);
+    await onDisk.tearDown({ namespace: "ns", name: uid, uid: uid as never }, paths, await onDisk.find(paths), signal);
     this.devices.releasePod(uid);
     this.publications.removePod(uid);
     await this.devices.ended();

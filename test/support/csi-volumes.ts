@@ -53,6 +53,8 @@ export class CsiVolumes {
   /** Targets by volume. */
   readonly #published = new Map<string, Set<string>>();
   readonly #sizes = new Map<string, number>();
+  /** What is wrong with every volume; empty: nothing. */
+  abnormal = "";
   /** Whether volumes are staged at all. */
   stages = true;
 
@@ -153,7 +155,7 @@ export class CsiVolumes {
         { unit: 1, total, available, used: total - available },
         { unit: 2, total: BigInt(files), available: BigInt(ffree), used: BigInt(files - ffree) },
       ],
-      volumeCondition: { abnormal: false, message: "" },
+      volumeCondition: { abnormal: this.abnormal !== "", message: this.abnormal },
     };
   }
 

@@ -7,8 +7,10 @@ import type { NeededObjects, ObjectLookup } from "../../src/runtime/config/envir
 import { silentLog } from "../../src/sim/machine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { localPlugins } from "../../src/volumes/local-plugins.ts";
+import { StorageWaits } from "../../src/volumes/storage-waits.ts";
 import type { VolumePlugin } from "../../src/volumes/volume-plugin.ts";
 import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";
+import { VolumeStats } from "../../src/volumes/volume-stats.ts";
 import { podWith } from "./pods.ts";
 
 export const cause: Cause = { code: "Resync", message: "a test wants it" };
@@ -58,6 +60,8 @@ export class VolumesUnderTest {
   readonly root: string;
   readonly #ports: TestPorts;
   manager: VolumeManager;
+  stats!: VolumeStats;
+  waits!: StorageWaits;
 
   constructor(root: string, ports: TestPorts) {
     this.root = root;
@@ -71,10 +75,13 @@ export class VolumesUnderTest {
     const { objects = this.objects } = changed;
     const node = { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources };
     const plugins = localPlugins({ ...this.#ports, random: new SimRandom(1), journal, objects, node });
+    const deps = { ...this.#ports, journal, log: silentLog };
+    this.waits = new StorageWaits(this.#ports.clock, journal, silentLog);
+    this.stats = new VolumeStats({ ...deps, random: new SimRandom(1), waits: this.waits }, 60_000);
     this.manager = new VolumeManager({
-      ...this.#ports,
-      journal,
-      log: silentLog,
+      ...deps,
+      stats: this.stats,
+      waits: this.waits,
       objects,
       node,
       plugins: [...plugins, ...more],

@@ -82,6 +82,16 @@ export const volumeMeanings = {
     means: "A claim of `podwright run` is removed, with its data if that is in the state directory.",
     remedy: "If it failed: see the message; nothing is lost but what was removed already.",
   },
+  VolumeConditionAbnormal: {
+    means: "A CSI driver finds a volume of the pod unhealthy (feature gate CSIVolumeHealth).",
+    remedy: "See the message, and the driver's own log on this node.",
+  },
+  VolumeConditionOver: { means: "The driver no longer finds that." },
+  VolumeSilent: {
+    means: "Storage, or its driver, has not answered for 30 s: a volume is neither set up, torn down nor measured.",
+    remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` says since when.",
+  },
+  VolumeSilenceOver: { means: "The storage has answered, or nobody waits for it any more." },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",

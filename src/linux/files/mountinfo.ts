@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path/posix";
+import { systemClock } from "../processes/clock.ts";
 
 /** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
 export interface MountInfo {
@@ -57,6 +58,17 @@ export function readMountInfo(): MountInfo[] {
  */
 export function readMountTable(): Buffer {
   return readFileSync("/proc/self/mountinfo");
+}
+
+/** The table is long on a full node: whoever only measures takes one that is this old. */
+const recentMs = 1_000;
+let recent: { readonly atMs: number; readonly table: Buffer } | undefined;
+
+/** The table as it was a moment ago. */
+export function recentMountTable(): Buffer {
+  const nowMs = systemClock.monotonic();
+  if (recent === undefined || nowMs - recent.atMs > recentMs) recent = { atMs: nowMs, table: readMountTable() };
+  return recent.table;
 }
 
 /** The mounts at and below a path without links, in mount order. Parses only their lines. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { DeadlineError } from "../../base/deadline.ts";
 import type { MountInfo } from "./mountinfo.ts";
 import { isOnLocal, mountsWith, systemMounts } from "./mounts.ts";
 import { needsRoot, testDirectory, type TestDirectory } from "../processes/testing.ts";
@@ -178,4 +179,24 @@ test("relative targets and options that contain further options are rejected bef
   await assert.rejects(systemMounts.unmount("--all"), /not absolute/);
   const hidden = { ...mount, target: "/mnt", options: ["ro,suid"] };
   await assert.rejects(systemMounts.mount(hidden), /not usable/);
+});
+
+test("an unmount that does not even end when it is killed has no successor until it does", async () => {
+  const pids: number[] = [];
+  let isAlive = true;
+  const mounts = mountsWith(() => undefined, {
+    isAlive: () => isAlive,
+    run: async (program, arguments_, { timeoutMs, onStart }) => {
+      const pid = 4000 + pids.length;
+      pids.push(pid);
+      onStart?.(pid);
+      if (pids.length > 1) return { exitCode: 0, signal: undefined, stdout: "", stderr: "" };
+      throw new DeadlineError(`${program} ${arguments_.at(-1)}`, timeoutMs);
+    },
+  });
+  await assert.rejects(mounts.unmount("/proc"), /umount \/proc: timed out after 120 s/);
+  await assert.rejects(mounts.unmount("/proc"), { code: "ETIMEDOUT", message: /process 4000 is still at it/ });
+  isAlive = false;
+  await mounts.unmount("/proc");
+  assert.equal(pids.length, 2);
 });

@@ -1,11 +1,11 @@
 import { statfs } from "node:fs/promises";
 import type { MountPoint, Mounts } from "../../ports/mounts.ts";
+import type { Processes } from "../../ports/processes.ts";
+import { MountCommands } from "./mount-commands.ts";
 import { type MountInfo, mountsAbove, mountsBelow, readMountInfo, readMountTable } from "./mountinfo.ts";
 import { systemProcesses } from "../processes/processes.ts";
+import { isRemote } from "./remote-storage.ts";
 import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
-
-/** Network file systems are slow; after this time the helper is killed and the outcome is checked. */
-const commandTimeoutMs = 120_000;
 
 /**
  * Mounts by mount(8) and umount(8), which know the helpers of network file systems and the flags of option names
@@ -16,7 +16,11 @@ const commandTimeoutMs = 120_000;
 export const systemMounts: Mounts = mountsWith(tmpfsCalls);
 
 /** @param findCalls called at the first use: most commands mount nothing */
-export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
+export function mountsWith(
+  findCalls: () => TmpfsCalls | undefined,
+  processes: Pick<Processes, "run" | "isAlive"> = systemProcesses,
+): Mounts {
+  const commands = new MountCommands(processes);
   let found: { readonly calls: TmpfsCalls | undefined } | undefined;
   const calls = (): TmpfsCalls | undefined => (found ??= { calls: findCalls() }).calls;
   return {
@@ -40,7 +44,7 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
       // With source, target and type given, fstab is not consulted.
       const type = fileSystem === "" ? "none" : fileSystem;
       const arguments_ = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
-      await runMountCommand("mount", arguments_, `mount ${source} on ${target}`);
+      await commands.run("mount", target, arguments_, `mount ${source} on ${target}`);
     },
 
     async unmount(target, options = {}) {
@@ -52,7 +56,7 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
       if (isPlain && (await isSmallMemory(target)) && calls()?.unmount(target) === true) return;
       const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
       try {
-        await runMountCommand("umount", arguments_, `unmount ${target}`);
+        await commands.run("umount", target, arguments_, `unmount ${target}`);
       } catch (error) {
         // It may have been unmounted meanwhile.
         if (topmost(mountsAbove(readMountTable(), target), target) !== undefined) throw error;
@@ -87,7 +91,7 @@ export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean 
   const byId = new Map(all.map((one) => [one.id, one]));
   const seen = new Set<MountInfo>();
   for (let at = byId.get(mount.parentId); at !== undefined && !seen.has(at); at = byId.get(at.parentId)) {
-    if (/^(?:fuse|nfs|cifs|smb|ceph|9p|virtiofs|afs|gfs|ocfs|lustre)/.test(at.fileSystem)) return false;
+    if (isRemote(at.fileSystem)) return false;
     seen.add(at);
   }
   return true;
@@ -103,16 +107,6 @@ function mountPoint({ target, source, fileSystem, options, superOptions, isShare
 /** The mount's own flag decides about read-only; the file system's may differ. */
 function isAccess(option: string): boolean {
   return option === "rw" || option === "ro";
-}
-
-async function runMountCommand(program: "mount" | "umount", arguments_: string[], what: string): Promise<void> {
-  const result = await systemProcesses.run(program, arguments_, {
-    timeoutMs: commandTimeoutMs,
-    environment: { LC_ALL: "C" },
-  });
-  if (result.exitCode === 0) return;
-  const outcome = result.exitCode === undefined ? `ended by ${result.signal}` : `exit code ${result.exitCode}`;
-  throw new Error(`cannot ${what}: ${result.stderr.trim().replaceAll("\n", "; ") || outcome}`);
 }
 
 function requireAbsolute(path: string): void {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { constants, fstatSync, readFileSync } from "node:fs";
 import { opendir } from "node:fs/promises";
+import { dirname } from "node:path";
 import { FileError, type RemoveTreeOptions } from "../../ports/files.ts";
 import { errnoOf } from "../file-error.ts";
 import * as calls from "./calls.ts";
@@ -22,8 +23,8 @@ const smallDirectoryBytes = 64 * 1024;
  *
  * Every directory is opened without following links, and its entries are reached through that descriptor, so swapping a
  * directory for a link has no effect. A mount at or below `path` (also a bind mount of the same file system) rejects
- * with `EBUSY` before anything is removed, unless the caller has checked; a mount that appears meanwhile is never
- * entered. A failure does not stop the removal of the rest; then the first error is thrown.
+ * with `EBUSY` before anything is removed, unless the caller has checked; a mount that appears meanwhile, at or below
+ * it, is never entered. A failure does not stop the removal of the rest; then the first error is thrown.
  */
 export async function removeTree(path: string, { isUnmounted = false }: RemoveTreeOptions = {}): Promise<void> {
   if (await removedAtOnce(path)) return;
@@ -75,11 +76,19 @@ class TreeRemoval {
     using _closing = new calls.Closing(root);
     this.#rootDescriptor = root;
     this.#rootMount = mountOf(root);
+    await this.#refuseMountedRoot();
     try {
       await this.#empty(root, 0, () => calls.rmdir(this.#path));
     } catch (error) {
       throw this.#firstError ?? error;
     }
+  }
+
+  /** What is mounted on the root by now, whatever the caller has checked, is somebody's. */
+  async #refuseMountedRoot(): Promise<void> {
+    const parent = await calls.open(dirname(this.#path), O_RDONLY | O_DIRECTORY);
+    using _closing = new calls.Closing(parent);
+    if (mountIdOf(parent) !== this.#rootMount.split(" ")[0]) throw busy(this.#path);
   }
 
   /**
@@ -171,11 +180,14 @@ async function entriesOf(directory: calls.Descriptor): Promise<AsyncIterable<Ent
 
 /** The mount and device of an open directory: bind mounts share the device, btrfs subvolumes the mount. */
 function mountOf(directory: calls.Descriptor): string {
+  return `${mountIdOf(directory)} ${fstatSync(directory).dev}`;
+}
+
+function mountIdOf(directory: calls.Descriptor): string | undefined {
   // The kernel answers from memory, whatever file system the directory is on; a round trip to another thread would cost
   // ten times as much.
   const description = readFileSync(`/proc/self/fdinfo/${directory}`, "latin1");
-  const mountId = /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1];
-  return `${mountId} ${fstatSync(directory).dev}`;
+  return /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1];
 }
 
 /** A path through an open directory, wherever that has been moved. */

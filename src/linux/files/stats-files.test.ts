@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { HangingStorage, noHangingStorage } from "../../../test/support/hanging-storage.ts";
 import { systemClock } from "../processes/clock.ts";
 import { parseMountInfo } from "./mountinfo.ts";
 import { cgroupLayout, openStatsFiles } from "./stats-files.ts";
@@ -57,6 +58,21 @@ test("a tree is measured as by du: hard links once, links to elsewhere not follo
   assert.equal(await files.treeUsage(directory.join("none"), signal), undefined);
   assert.equal(await files.filesUsage(directory.join("none")), undefined);
   assert.deepEqual(await files.directories(directory.join("none")), []);
+});
+
+test("what is mounted in a tree is not looked at", { skip: noHangingStorage ?? false }, async () => {
+  using directory = testDirectory();
+  const files = await openStatsFiles(systemClock);
+  writeFileSync(directory.join("small"), "x");
+  using hanging = new HangingStorage(directory.join("far"));
+  // The table of mounts may be a second old.
+  await systemClock.sleep("the table of mounts to be read anew", 1_100);
+  const beganMs = performance.now();
+  assert.equal((await files.treeUsage(directory.path, signal))?.inodes, 2);
+  assert.equal(await files.treeUsage(hanging.path, signal), undefined);
+  assert.ok(performance.now() - beganMs < 5_000);
+  hanging.end();
+  assert.equal(await files.fileSystem(hanging.path), undefined);
 });
 
 test("file systems report their usage, processes their open files", async () => {

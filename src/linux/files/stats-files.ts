@@ -1,6 +1,6 @@
 import { closeSync, lstatSync, opendirSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
 import { lstat, opendir, realpath, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
 import type {
@@ -11,7 +11,8 @@ import type {
   StatsFiles,
   TreeUsage,
 } from "../../ports/stats-files.ts";
-import { type MountInfo, readMountInfo } from "./mountinfo.ts";
+import { type MountInfo, mountsBelow, readMountInfo, recentMountTable } from "./mountinfo.ts";
+import { isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
 /** The unit of st_blocks, whatever the file system's own block size. */
@@ -21,7 +22,7 @@ const sliceMs = 4;
 
 /**
  * The machine's figures. Small kernel files are read synchronously (a twentieth of the cost of the thread pool), in
- * slices of a few milliseconds. File systems may hang, so they are read through the thread pool.
+ * slices of a few milliseconds. Disks are read through the thread pool, and remote storage where it can be given up.
  */
 export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
   const slices = new Slices(clock);
@@ -135,6 +136,7 @@ function subdirectories(path: string): string[] {
 
 async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefined> {
   try {
+    if (remoteMountOf(path) !== undefined) return await usageOf(path);
     const { bsize, blocks, bavail, bfree, files, ffree } = await statfs(path);
     return {
       capacityBytes: blocks * bsize,
@@ -170,13 +172,27 @@ async function mountedDevices(): Promise<MountedDevice[]> {
   return [...new Map(blocks.map(({ source, device }) => [source, { source, number: device }])).values()];
 }
 
-async function treeUsage(root: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
+function mountTargets(root: string): ReadonlySet<string> {
+  const below = mountsBelow(recentMountTable(), root);
+  // What is mounted on the root itself is measured, unless somebody else has to answer for it.
+  const isOff = ({ target, fileSystem }: MountInfo): boolean => target !== root || isRemote(fileSystem);
+  return new Set(below.filter(isOff).map(({ target }) => target));
+}
+
+async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
+  // The table has real paths; the top itself may be somebody's mount.
+  const parent = await realpath(dirname(path)).catch(() => undefined);
+  if (parent === undefined) return undefined;
+  const root = join(parent, basename(path));
+  const mounts = mountTargets(root);
   const seen = new Set<number>();
   let [bytes, inodes] = [0, 0];
   let device: number | undefined;
   /** @returns whether it is a directory to descend into */
-  const count = async (path: string): Promise<boolean> => {
-    const info = await lstat(path).catch(() => undefined);
+  const count = async (at: string): Promise<boolean> => {
+    // Not even looked at: a dead server would keep the thread that does.
+    if (mounts.has(at)) return false;
+    const info = await lstat(at).catch(() => undefined);
     if (info === undefined) return false;
     device ??= info.dev;
     if (info.dev !== device) return false;
@@ -196,8 +212,8 @@ async function treeUsage(root: string, signal: AbortSignal): Promise<TreeUsage |
     if (entries === undefined) continue;
     try {
       for await (const { name } of entries) {
-        const path = join(directory, name);
-        if (await count(path)) pending.push(path);
+        const entry = join(directory, name);
+        if (await count(entry)) pending.push(entry);
       }
     } catch {
       // Removed meanwhile.

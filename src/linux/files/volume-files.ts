@@ -10,6 +10,7 @@ import {
   type VolumeFiles,
 } from "../../ports/volume-files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
+import { inStorage, storageAnswers, usageOf } from "./remote-storage.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /** Opens without reading or writing: never blocks on a pipe and has no effect on devices. */
@@ -21,12 +22,18 @@ const maxLinks = 40;
 const maxDepth = 256;
 
 export const systemVolumeFiles: VolumeFiles = {
-  kind: (path) => onPath(path, () => kind(path)),
-  groupOf: (path) => onPath(path, async () => (await stat(path)).gid),
-  openBeneath: (root, relativePath) => onPath(`${root}/${relativePath}`, () => openBeneath(root, relativePath)),
+  kind: (path) => onPath(path, () => inStorage(path, () => kind(path))),
+  groupOf: (path) => onPath(path, () => inStorage(path, async () => (await stat(path)).gid)),
+  openBeneath: (root, relativePath) =>
+    onPath(`${root}/${relativePath}`, () => inStorage(root, () => openBeneath(root, relativePath))),
   readBeneath: (root, relativePath, maxBytes) =>
-    onPath(`${root}/${relativePath}`, () => readBeneath(root, relativePath, maxBytes)),
-  giveToGroup: (root, access, signal) => onPath(root, () => giveToGroup(root, access, signal)),
+    onPath(`${root}/${relativePath}`, () => inStorage(root, () => readBeneath(root, relativePath, maxBytes))),
+  giveToGroup: (root, access, signal) =>
+    onPath(root, async () => {
+      await storageAnswers(root, signal);
+      return await giveToGroup(root, access, signal);
+    }),
+  usage: (path, signal) => onPath(path, () => usageOf(path, signal)),
 };
 
 async function kind(path: string): Promise<PathKind | undefined> {

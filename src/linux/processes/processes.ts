@@ -72,13 +72,14 @@ async function list(): Promise<ProcessInfo[]> {
 }
 
 async function run(program: string, arguments_: readonly string[], options: CommandOptions): Promise<CommandResult> {
-  const { signal, stdin, timeoutMs, environment } = options;
+  const { signal, stdin, timeoutMs, environment, onStart } = options;
   signal?.throwIfAborted();
   const child = spawn(program, arguments_, {
     detached: true,
     stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     env: { ...process.env, ...environment },
   });
+  if (child.pid !== undefined) onStart?.(child.pid);
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);

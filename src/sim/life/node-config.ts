@@ -62,6 +62,7 @@ export const usualConfig: KubeletConfig = {
   podIds,
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
+  volumeStatsPeriodMs: 60_000,
   logRotation: { maxSizeBytes: 10_000, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
   garbage: { ...defaultGarbagePolicy, periodMs: 60_000 },
   runtimeName: "sim",

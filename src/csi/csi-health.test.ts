@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { csiHealth, type CsiState } from "./csi-health.ts";
+
+const quiet: CsiState = { drivers: [], problem: undefined, calls: [], volumes: [], staged: [] };
+const details = (state: Partial<CsiState>): string[] => csiHealth(100_000, { ...quiet, ...state }).map(detailOf);
+
+function detailOf({ ok, warning, detail }: ReturnType<typeof csiHealth>[number]): string {
+  assert.ok(ok, "the node works without them");
+  return `${warning === true ? "! " : ""}${detail}`;
+}
+
+test("a node without drivers says nothing of them, one with drivers names them", () => {
+  assert.deepEqual(details({}), []);
+  const volumes = [{ name: "pv-1", driver: "a" }];
+  const staged = [{ name: "pv-1", driver: "a", pods: 1 }];
+  assert.deepEqual(details({ drivers: ["b", "a"], volumes, staged }), [
+    "drivers a, b registered, 1 volumes of pods, 1 staged",
+  ]);
+});
+
+test("what is wrong with drivers, their calls and their volumes is named", () => {
+  const problem = "CSINode is not yet initialized";
+  const call = { driver: "a", method: "NodePublishVolume", volume: "h" };
+  const calls = [
+    { ...call, sinceMonotonicMs: 10_000 },
+    { ...call, sinceMonotonicMs: 80_000 },
+    { driver: "a", method: "NodeGetInfo", volume: "", sinceMonotonicMs: 60_000 },
+  ];
+  const volumes = [{ name: "pv-2", driver: "gone" }];
+  const staged = [{ name: "pv-3", driver: "a", pods: 0 }];
+  assert.deepEqual(details({ drivers: ["a"], problem, calls, volumes, staged }), [
+    "driver a registered, 1 volumes of pods, 1 staged",
+    "! CSINode is not yet initialized",
+    "! waiting for drivers that are not registered: volume pv-2 (gone)",
+    "! a has not answered NodePublishVolume of h for 90 s, a has not answered NodeGetInfo for 40 s",
+    "! staged, but wanted by no pod: volume pv-3 (a)",
+  ]);
+});
+
+test("many are counted, and each volume is named once", () => {
+  const volumes = Array.from({ length: 8 }, (_, index) => ({ name: `v${index % 7}`, driver: "gone" }));
+  assert.deepEqual(details({ volumes }), [
+    "! waiting for drivers that are not registered: " +
+      "volume v0 (gone), volume v1 (gone), volume v2 (gone), volume v3 (gone), volume v4 (gone) and 2 more",
+  ]);
+});

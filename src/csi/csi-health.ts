@@ -1,0 +1,67 @@
+import type { SubsystemHealth } from "../status/health.ts";
+import type { OutstandingCsiCall } from "./csi-client.ts";
+
+/** What is known of the node's CSI drivers and their volumes. */
+export interface CsiState {
+  /** Registered ones, by name. */
+  readonly drivers: readonly string[];
+  /** Why the CSINode is not as it should be; undefined: it is, or there is none. */
+  readonly problem: string | undefined;
+  /** Under way. */
+  readonly calls: readonly OutstandingCsiCall[];
+  /** Of pods, and their drivers. */
+  readonly volumes: readonly { readonly name: string; readonly driver: string }[];
+  /** What is staged, and how many pods have it. */
+  readonly staged: readonly { readonly name: string; readonly driver: string; readonly pods: number }[];
+}
+
+/** A call that takes longer is named. */
+const longCallMs = 30_000;
+/** Further ones are only counted. */
+const shown = 5;
+
+const remedies = {
+  node: "see podwright's log for the API server's answer; until the CSINode is there the node is not ready",
+  missing: "see the driver's pod on this node: its registrar makes a socket in plugins_registry",
+  calls: "see the driver's own log on this node; nothing else waits for it",
+  staged: "see the driver's own log on this node: the volume cannot be detached before the driver has unstaged it",
+} as const;
+
+/** One line about drivers, and one for each kind of trouble. Pure. @param nowMs monotonic */
+export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, staged }: CsiState): SubsystemHealth[] {
+  const isKnown = (driver: string): boolean => drivers.includes(driver);
+  const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));
+  const long = calls.filter(({ sinceMonotonicMs }) => nowMs - sinceMonotonicMs >= longCallMs);
+  const unwanted = staged.filter(({ pods }) => pods === 0);
+  const lines: SubsystemHealth[] = [];
+  if (drivers.length > 0) {
+    const registered = `${drivers.length === 1 ? "driver" : "drivers"} ${drivers.toSorted().join(", ")} registered`;
+    const detail = `${registered}, ${volumes.length} volumes of pods, ${staged.length} staged`;
+    lines.push({ name: "csi", ok: true, detail });
+  }
+  const warn = (detail: string, remedy: string): number =>
+    lines.push({ name: "csi", ok: true, warning: true, detail, remedy });
+  if (problem !== undefined) warn(problem, remedies.node);
+  if (waiting.length > 0) {
+    warn(`waiting for drivers that are not registered: ${list(waiting.map(nameOf))}`, remedies.missing);
+  }
+  if (long.length > 0) {
+    const texts = long.map(({ driver, method, volume, sinceMonotonicMs }) => {
+      const seconds = Math.round((nowMs - sinceMonotonicMs) / 1000);
+      return `${driver} has not answered ${method}${volume === "" ? "" : ` of ${volume}`} for ${seconds} s`;
+    });
+    warn(list(texts), remedies.calls);
+  }
+  if (unwanted.length > 0) warn(`staged, but wanted by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
+  return lines;
+}
+
+function nameOf({ name, driver }: { readonly name: string; readonly driver: string }): string {
+  return `volume ${name} (${driver})`;
+}
+
+function list(all: readonly string[]): string {
+  const different = [...new Set(all)];
+  const more = different.length > shown ? ` and ${different.length - shown} more` : "";
+  return `${different.slice(0, shown).join(", ")}${more}`;
+}

@@ -1,0 +1,61 @@
+import type { NodeGetVolumeStatsResponse, VolumeUsage } from "../ports/gen/csi/v1/csi_pb.js";
+import type { VolumeFigures, VolumeMeter } from "../volumes/volume-meter.ts";
+import type { CsiClient } from "./csi-client.ts";
+import type { CsiNames } from "./names.ts";
+import type { CsiSource } from "./source.ts";
+
+export interface CsiMeterParts {
+  readonly drivers: { get(name: string): Pick<CsiClient, "supports" | "stats"> };
+  readonly names: Pick<CsiNames, "toldToDrivers">;
+  /** The feature gate CSIVolumeHealth. */
+  readonly asksHealth: boolean;
+}
+
+/** VolumeUsage.Unit of the specification. */
+const unit = { bytes: 1, inodes: 2 } as const;
+
+type MeteredSource = Pick<CsiSource, "driver" | "handle" | "isMigrated">;
+
+/** Measures a volume by its driver, where that can. @param path what is published to the pod */
+export function csiMeter(
+  { drivers, names, asksHealth }: CsiMeterParts,
+  source: MeteredSource,
+  path: string,
+): VolumeMeter {
+  const { driver, handle: volumeId, isMigrated: migrated } = source;
+  return {
+    source: driver,
+    read: async (signal) => {
+      const client = drivers.get(driver);
+      if (!(await client.supports("volumeStats", { signal }))) return undefined;
+      const request = { volumeId, volumePath: names.toldToDrivers(path) };
+      const answer = await client.stats(request, { signal, migrated });
+      const tellsHealth = asksHealth && (await client.supports("volumeCondition", { signal }));
+      return csiFigures(answer, tellsHealth);
+    },
+  };
+}
+
+/**
+ * What a driver says of a volume. Pure.
+ * @throws Error when it says nothing
+ */
+export function csiFigures(
+  { usage, volumeCondition }: Pick<NodeGetVolumeStatsResponse, "usage" | "volumeCondition">,
+  tellsHealth: boolean,
+): VolumeFigures {
+  if (usage.length === 0) throw new Error("failed to get usage from response. usage is nil");
+  // As upstream: of several with one unit the last counts.
+  const byUnit = new Map<number, VolumeUsage>(usage.map((each) => [each.unit, each]));
+  const [bytes, inodes] = [byUnit.get(unit.bytes), byUnit.get(unit.inodes)];
+  const { abnormal = false, message = "" } = volumeCondition ?? {};
+  return {
+    capacityBytes: Number(bytes?.total ?? 0n),
+    availableBytes: Number(bytes?.available ?? 0n),
+    usedBytes: Number(bytes?.used ?? 0n),
+    inodes: Number(inodes?.total ?? 0n),
+    inodesFree: Number(inodes?.available ?? 0n),
+    inodesUsed: Number(inodes?.used ?? 0n),
+    ...(tellsHealth && { condition: { abnormal, message } }),
+  };
+}

@@ -1,0 +1,37 @@
+import { FileError } from "../../ports/files.ts";
+import type { CommandOptions, Processes } from "../../ports/processes.ts";
+
+/** Network file systems are slow; after this time the helper is killed and the outcome is checked. */
+const commandTimeoutMs = 120_000;
+
+/** Runs mount(8) and umount(8); one that its server holds even after it was killed has no successor for its target. */
+export class MountCommands {
+  readonly #processes: Pick<Processes, "run" | "isAlive">;
+  /** By target: those that have not ended within their time. */
+  readonly #held = new Map<string, number>();
+
+  constructor(processes: Pick<Processes, "run" | "isAlive">) {
+    this.#processes = processes;
+  }
+
+  async run(program: "mount" | "umount", target: string, arguments_: readonly string[], what: string): Promise<void> {
+    const held = this.#held.get(target);
+    if (held !== undefined && this.#processes.isAlive(held)) {
+      throw new FileError("ETIMEDOUT", target, `cannot ${what}: process ${held} is still at it`);
+    }
+    this.#held.delete(target);
+    let own: number | undefined;
+    const options: CommandOptions = {
+      timeoutMs: commandTimeoutMs,
+      environment: { LC_ALL: "C" },
+      onStart: (pid) => (own = pid),
+    };
+    const result = await this.#processes.run(program, arguments_, options).catch((error: unknown) => {
+      if (own !== undefined) this.#held.set(target, own);
+      throw error;
+    });
+    if (result.exitCode === 0) return;
+    const outcome = result.exitCode === undefined ? `ended by ${result.signal}` : `exit code ${result.exitCode}`;
+    throw new Error(`cannot ${what}: ${result.stderr.trim().replaceAll("\n", "; ") || outcome}`);
+  }
+}

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, statfsSync, symlinkSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { HalfHangingStorage, HangingStorage, noHangingStorage } from "../../../test/support/hanging-storage.ts";
+import { systemClock } from "../processes/clock.ts";
+import { testDirectory } from "../processes/testing.ts";
+import { systemFiles } from "./files.ts";
+import { answerLimitMs, isRemote, remoteMountOf, storageAnswers, usageOf } from "./remote-storage.ts";
+import { systemVolumeFiles } from "./volume-files.ts";
+
+const skip = noHangingStorage ?? false;
+
+/** Storage that podwright knows of: the table of mounts that it asks may be a second old. */
+async function hangingStorage(path: string): Promise<HangingStorage> {
+  const storage = new HangingStorage(path);
+  await systemClock.sleep("the table of mounts to be read anew", 1_100);
+  return storage;
+}
+
+test("a file system's figures are those of statfs", async () => {
+  using directory = testDirectory();
+  const { blocks, bsize, files } = statfsSync(directory.path);
+  const usage = await usageOf(directory.path);
+  assert.deepEqual([usage.capacityBytes, usage.inodes], [blocks * bsize, files]);
+  assert.ok(usage.usedBytes > 0 && usage.availableBytes <= usage.capacityBytes - usage.usedBytes);
+  await assert.rejects(usageOf(directory.join("missing")), { code: "ENOENT" });
+});
+
+test("file systems with a server or a process behind them are known by their type", () => {
+  assert.deepEqual(["nfs4", "fuse", "fuse.sshfs", "cifs", "ceph", "9p"].map(isRemote), Array(6).fill(true));
+  assert.deepEqual(["ext4", "tmpfs", "overlay", "fusectl", "xfs"].map(isRemote), Array(5).fill(false));
+});
+
+test("a path's way to remote storage is found over links, without touching what is behind it", () => {
+  using directory = testDirectory();
+  const far = directory.join("far");
+  mkdirSync(far);
+  mkdirSync(directory.join("near"));
+  symlinkSync(`${far}/deep`, directory.join("absolute"));
+  symlinkSync("../far/x", directory.join("near/relative"));
+  symlinkSync("loop", directory.join("loop"));
+  const remote = new Set([far]);
+  const through = (name: string): string | undefined => remoteMountOf(directory.join(name), remote);
+  assert.deepEqual(
+    [through("far"), through("far/a/b"), through("absolute/c"), through("near/relative")],
+    [...Array<string>(4).fill(far)],
+  );
+  assert.deepEqual([through("near"), through("loop"), through("missing/x")], [...Array<undefined>(3).fill(undefined)]);
+  assert.equal(remoteMountOf(`${directory.path}/near/../far`, remote), far);
+  assert.equal(remoteMountOf("/", remote), undefined);
+});
+
+test(
+  "storage that does not answer is given up, is asked no second time, and holds up no other work",
+  { skip },
+  async () => {
+    using directory = testDirectory();
+    using hanging = await hangingStorage(directory.join("far"));
+    symlinkSync(`${hanging.path}/x`, directory.join("link"));
+    writeFileSync(directory.join("near"), "n");
+    const timedOut = { code: "ETIMEDOUT", path: hanging.path };
+    // More than there are threads for file work.
+    const asked = [
+      ...Array.from({ length: 4 }, () => systemVolumeFiles.kind(directory.join("link"))),
+      systemVolumeFiles.usage(hanging.path),
+      systemVolumeFiles.openBeneath(hanging.path, "a"),
+      systemVolumeFiles.readBeneath(hanging.path, "a", 10),
+      systemVolumeFiles.giveToGroup(hanging.path, { gid: 1, readOnly: false, onlyOnRootMismatch: false }),
+    ];
+    const settled = Promise.allSettled(asked);
+    const beganMs = performance.now();
+    assert.equal(Buffer.from(await systemFiles.read(directory.join("near"), 10)).toString(), "n");
+    assert.equal(await systemVolumeFiles.kind(directory.join("near")), "file");
+    assert.ok(performance.now() - beganMs < 5000, "other files are worked with meanwhile");
+    for (const outcome of await settled) {
+      assert.ok(outcome.status === "rejected");
+      assert.deepEqual({ code: outcome.reason.code, path: outcome.reason.path }, timedOut);
+    }
+  },
+);
+
+test("storage whose server is dead has answered", { skip }, async () => {
+  using directory = testDirectory();
+  using dead = await hangingStorage(directory.join("far"));
+  dead.end();
+  await storageAnswers(dead.path);
+  await assert.rejects(systemVolumeFiles.kind(`${dead.path}/x`), { code: "ENOTCONN" });
+  await assert.rejects(usageOf(dead.path), { code: "ENOTCONN" });
+  assert.ok(readFileSync("/proc/self/mountinfo", "utf8").includes(dead.path));
+});
+
+test("a wait for storage ends with its signal", { skip }, async () => {
+  using directory = testDirectory();
+  using hanging = await hangingStorage(directory.join("far"));
+  const controller = new AbortController();
+  const asked = usageOf(hanging.path, controller.signal);
+  controller.abort(new Error("enough"));
+  await assert.rejects(asked, /enough/);
+});
+
+test("storage that hangs after its answer keeps one thread, and others are told", { skip }, async () => {
+  using directory = testDirectory();
+  using half = new HalfHangingStorage(directory.join("far"));
+  await systemClock.sleep("the table of mounts to be read anew", 1_100);
+  const usage = { capacityBytes: 4_096_000, availableBytes: 2_048_000, usedBytes: 1_638_400 };
+  assert.deepEqual(await systemVolumeFiles.usage(half.path), { ...usage, inodes: 50, inodesFree: 20 });
+  const first = systemVolumeFiles.kind(`${half.path}/x`);
+  first.catch(() => {});
+  await systemClock.sleep("it to be late", answerLimitMs + 500);
+  await assert.rejects(systemVolumeFiles.kind(`${half.path}/y`), { code: "ETIMEDOUT", path: half.path });
+  await assert.rejects(systemVolumeFiles.openBeneath(half.path, "z"), { code: "ETIMEDOUT" });
+  half.end();
+  await assert.rejects(first, { code: "ECONNABORTED" });
+  await assert.rejects(systemVolumeFiles.kind(`${half.path}/y`), { code: "ENOTCONN" });
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JournalEntry, JournalInput } from "../journal/entry.ts";
+import { nodeHoldout, serverHoldout } from "./holdout.ts";
+
+const now = 1_000_000;
+const unmounting: Partial<JournalInput> = { kind: "action", what: "UnmountVolumes", message: "remove volumes pv-1" };
+const deletion: Partial<JournalInput> = { kind: "action", what: "DeletePod", message: "delete the pod" };
+const patch: Partial<JournalInput> = { kind: "action", what: "PatchPodStatus", message: "update the status" };
+const silent: Partial<JournalInput> = { what: "VolumeSilent", message: "volume pv-1 (d) does not answer" };
+
+/** Entries of 12 s ago. */
+function entries(...inputs: readonly Partial<JournalInput>[]): JournalEntry[] {
+  return inputs.map((input, index) => {
+    return { kind: "observation", what: "PodPhaseChanged", message: "", ...input, seq: index + 1, time: now - 12_000 };
+  });
+}
+
+function outcome(of: number, result: "done" | "failed", message = ""): Partial<JournalInput> {
+  return { kind: "outcome", what: "UnmountVolumes", of, result, message };
+}
+
+test("a pod whose containers have ended waits for a volume, or for a step", () => {
+  const told = (...inputs: readonly Partial<JournalInput>[]): string | undefined =>
+    nodeHoldout(entries(...inputs), now);
+  assert.equal(told(), undefined);
+  assert.equal(told(unmounting), "remove volumes pv-1, for 12 s");
+  assert.equal(
+    told(unmounting, outcome(1, "failed", "target is busy.")),
+    "remove volumes pv-1 failed: target is busy.",
+  );
+  assert.equal(told(unmounting, outcome(1, "done")), undefined);
+  assert.equal(told(unmounting, silent), "volume pv-1 (d) does not answer, told 12 s ago");
+  assert.equal(told(unmounting, silent, { ...silent, what: "VolumeSilenceOver" }), "remove volumes pv-1, for 12 s");
+  const others = [silent, { ...silent, message: "volume b does not answer" }];
+  assert.equal(told(...others), "volume pv-1 (d) does not answer, told 12 s ago and 1 more do not either");
+  assert.equal(told(deletion), undefined, "that is the API server's");
+});
+
+test("a pod that has stopped waits for a write, or for its finalizers", () => {
+  const told = (finalizers: readonly string[], ...inputs: readonly Partial<JournalInput>[]): string =>
+    serverHoldout(entries(...inputs), finalizers, now);
+  assert.equal(told([]), "its deletion at the API server is about to be sent");
+  assert.equal(told([], patch), "update the status, for 12 s");
+  assert.equal(told([], patch, outcome(1, "failed", "forbidden")), "update the status failed: forbidden");
+  assert.equal(told(["a"], deletion), "delete the pod, for 12 s");
+  assert.equal(told(["a"], deletion, outcome(1, "failed", "forbidden")), "delete the pod failed: forbidden");
+  const finalizers = ["a.example.org/x", "b"];
+  assert.equal(
+    told(finalizers, deletion, outcome(1, "done")),
+    "finalizers keep it at the API server: a.example.org/x, b",
+  );
+  assert.equal(told([], deletion, outcome(1, "done")), "the API server has not removed it yet");
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { PodUid } from "../base/ids.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { silentLog } from "../sim/machine.ts";
+import { namedAfterMs, StorageWaits, type StorageWork } from "./storage-waits.ts";
+
+const uid = "u" as PodUid;
+const pod = { namespace: "ns", name: "p", uid };
+const work: StorageWork = { pod, volume: "pv-1", driver: "d.example.org", operation: "tear down" };
+const message = "volume pv-1 (d.example.org) does not answer: the try to tear down it has not ended in 30 s";
+
+let clock: ManualClock;
+let entries: JournalInput[];
+let waits: StorageWaits;
+const told = (): string[] => entries.map(({ what, message: words }) => `${what}: ${words}`);
+
+beforeEach(() => {
+  clock = new ManualClock();
+  entries = [];
+  waits = new StorageWaits(clock, { record: (entry) => entries.push(entry) }, silentLog);
+});
+
+test("work that ends in time is not named", async () => {
+  const end = waits.begin(work);
+  await clock.advance(namedAfterMs - 1);
+  end(true);
+  await clock.advance(namedAfterMs);
+  assert.deepEqual([told(), waits.hanging, clock.waits], [[], [], []]);
+});
+
+test("work that does not end is named with its pod, and since when, until it ends", async () => {
+  const beganMs = clock.monotonic();
+  const end = waits.begin(work);
+  await clock.advance(namedAfterMs);
+  assert.deepEqual(told(), [`VolumeSilent: ${message}`]);
+  assert.deepEqual(entries[0]?.pod, pod);
+  assert.deepEqual(
+    waits.hanging.map(({ volume, driver, operation, sinceMonotonicMs }) => [
+      volume,
+      driver,
+      operation,
+      sinceMonotonicMs,
+    ]),
+    [["pv-1", "d.example.org", "tear down", beganMs]],
+  );
+  end(true);
+  assert.deepEqual(told().slice(1), [`VolumeSilenceOver: ${message}`]);
+  assert.deepEqual(waits.hanging, []);
+});
+
+test("a silence lasts over tries, and tells of itself once", async () => {
+  const beganMs = clock.monotonic();
+  for (let tries = 0; tries < 3; tries++) {
+    const end = waits.begin(work);
+    await clock.advance(20_000);
+    end(false);
+    await clock.advance(1_000);
+  }
+  assert.deepEqual([told(), waits.hanging[0]?.sinceMonotonicMs], [[`VolumeSilent: ${message}`], beganMs]);
+  waits.begin(work)(true);
+  assert.deepEqual(waits.hanging, []);
+});
+
+test("a pod that is gone waits for nothing, others do, the longest first", async () => {
+  waits.begin({ ...work, volume: "late" });
+  await clock.advance(1);
+  waits.begin({ ...work, operation: "measure" });
+  waits.begin({ ...work, pod: { ...pod, uid: "v" as PodUid } });
+  await clock.advance(namedAfterMs);
+  assert.deepEqual(
+    waits.hanging.map(({ volume }) => volume),
+    ["late", "pv-1", "pv-1"],
+  );
+  waits.forget("u", ["measure"]);
+  assert.equal(waits.hanging.length, 2);
+  waits.forget("u");
+  assert.deepEqual(
+    waits.hanging.map((each) => each.pod.uid),
+    ["v"],
+  );
+});
+
+test("a kubelet that stops keeps no timer", async () => {
+  waits.begin(work)(false);
+  waits.close();
+  assert.deepEqual([clock.waits, waits.hanging], [[], []]);
+  await clock.advance(namedAfterMs);
+  assert.deepEqual(told(), []);
+});

@@ -1,0 +1,193 @@
+import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { StorageWaits } from "./storage-waits.ts";
+import { isSilence, type VolumeFigures, type VolumeMeter } from "./volume-meter.ts";
+
+export interface VolumeStatsDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly waits: StorageWaits;
+  /** Receives the duration of each measurement. */
+  readonly measured?: ((source: string, durationMs: number) => void) | undefined;
+}
+
+/** A volume of a pod. */
+export interface MeteredVolume {
+  readonly pod: PodRef;
+  /** Its name in the pod. */
+  readonly podVolume: string;
+  /** The name of its directory. */
+  readonly name: string;
+  /** A driver's name, or its kind. */
+  readonly driver: string;
+  /** Undefined: its source is in the pod's spec. */
+  readonly claim: { readonly namespace: string; readonly name: string } | undefined;
+  readonly meter: VolumeMeter;
+}
+
+/** What a volume held when it was measured last. */
+export interface MeasuredVolume extends Pick<MeteredVolume, "podVolume" | "claim"> {
+  /** Wall clock ms. */
+  readonly timeMs: number;
+  readonly figures: VolumeFigures;
+}
+
+/** Volumes that are set up at once are not measured at once. */
+const firstWithinMs = 2_000;
+/** Figures are shown for so many periods: then nothing is better than what was true once. */
+const shownPeriods = 5;
+const longestWaitMs = 3_600_000;
+
+interface Entry {
+  volume: MeteredVolume;
+  dueMs: number;
+  isRunning: boolean;
+  /** Monotonic ms. */
+  measuredAtMs: number;
+  measured: MeasuredVolume | undefined;
+  /** Why it cannot be measured. */
+  problem: string;
+  /** What its driver finds wrong with it. */
+  abnormal: string;
+}
+
+/**
+ * Measures volumes that lead outside their pod (upstream's volume stat calculators), each by itself: one that does not
+ * answer keeps nobody from the figures of another. Every one to two periods, like upstream.
+ */
+export class VolumeStats {
+  readonly #deps: VolumeStatsDependencies;
+  readonly #periodMs: number;
+  readonly #wait: WakeableWait;
+  /** By pod, then by the volume's name in it. */
+  readonly #pods = new Map<PodUid, Map<string, Entry>>();
+
+  /** @param periodMs volumeStatsAggPeriod; 0 or less: nothing is measured */
+  constructor(deps: VolumeStatsDependencies, periodMs: number) {
+    this.#deps = deps;
+    this.#periodMs = periodMs;
+    this.#wait = new WakeableWait(deps.clock, "a volume to be measured");
+  }
+
+  /** The volume is set up; again and again. */
+  add(volume: MeteredVolume): void {
+    if (this.#periodMs <= 0) return;
+    const { uid } = volume.pod;
+    const own = this.#pods.get(uid) ?? new Map<string, Entry>();
+    this.#pods.set(uid, own);
+    const known = own.get(volume.podVolume);
+    if (known !== undefined) {
+      known.volume = volume;
+      return;
+    }
+    const { clock, random } = this.#deps;
+    own.set(volume.podVolume, {
+      volume,
+      dueMs: clock.monotonic() + firstWithinMs * random.uniform(),
+      isRunning: false,
+      measuredAtMs: Number.NEGATIVE_INFINITY,
+      measured: undefined,
+      problem: "",
+      abnormal: "",
+    });
+    this.#wait.wake();
+  }
+
+  /** The pod's volumes are about to go. */
+  forget(uid: PodUid): void {
+    this.#pods.delete(uid);
+    this.#deps.waits.forget(uid, ["measure"]);
+  }
+
+  /** Of the pod's volumes, those that were measured not long ago. */
+  of(uid: PodUid): readonly MeasuredVolume[] {
+    const sinceMs = this.#deps.clock.monotonic() - shownPeriods * this.#periodMs;
+    const entries = [...(this.#pods.get(uid)?.values() ?? [])];
+    return entries.flatMap(({ measured = [], measuredAtMs }) => (measuredAtMs >= sinceMs ? measured : []));
+  }
+
+  /** Until the signal aborts. Never rejects but for a defect. */
+  async run(signal: AbortSignal): Promise<void> {
+    const running = new Set<Promise<void>>();
+    while (!signal.aborted) {
+      const nowMs = this.#deps.clock.monotonic();
+      let delayMs = longestWaitMs;
+      for (const entry of [...this.#pods.values()].flatMap((own) => [...own.values()])) {
+        if (entry.isRunning) continue;
+        if (entry.dueMs > nowMs) {
+          delayMs = Math.min(delayMs, entry.dueMs - nowMs);
+          continue;
+        }
+        const measuring = this.#measure(entry, signal).finally(() => running.delete(measuring));
+        running.add(measuring);
+      }
+      await this.#wait.for(delayMs, signal);
+    }
+    await Promise.all(running);
+  }
+
+  async #measure(entry: Entry, signal: AbortSignal): Promise<void> {
+    const { clock, random, waits, measured } = this.#deps;
+    const { pod, name, driver, meter } = entry.volume;
+    entry.isRunning = true;
+    const end = waits.begin({ pod, volume: name, driver, operation: "measure" });
+    const beganMs = clock.monotonic();
+    try {
+      const figures = await meter.read(signal);
+      end(true);
+      this.#answered(entry, figures);
+    } catch (error) {
+      end(!isSilence(error));
+      if (!signal.aborted) this.#failed(entry, errorMessage(error));
+    } finally {
+      // Gone meanwhile: what was begun after that is nobody's.
+      if (!this.#isKnown(entry)) end(true);
+      measured?.(meter.source, clock.monotonic() - beganMs);
+      entry.isRunning = false;
+      entry.dueMs = clock.monotonic() + this.#periodMs * (1 + random.uniform());
+      this.#wait.wake();
+    }
+  }
+
+  #isKnown(entry: Entry): boolean {
+    return this.#pods.get(entry.volume.pod.uid)?.get(entry.volume.podVolume) === entry;
+  }
+
+  #answered(entry: Entry, figures: VolumeFigures | undefined): void {
+    entry.problem = "";
+    if (figures === undefined || !this.#isKnown(entry)) return;
+    const { clock } = this.#deps;
+    const { podVolume, claim } = entry.volume;
+    entry.measuredAtMs = clock.monotonic();
+    entry.measured = { podVolume, claim, timeMs: clock.now(), figures };
+    this.#judge(entry, figures);
+  }
+
+  /** Upstream's Event comes with each measurement. */
+  #judge(entry: Entry, { condition }: VolumeFigures): void {
+    const { journal } = this.#deps;
+    const { pod, podVolume } = entry.volume;
+    const before = entry.abnormal;
+    entry.abnormal = condition?.abnormal === true ? `Volume ${podVolume}: ${condition.message}` : "";
+    if (before !== "" && before !== entry.abnormal) {
+      journal.record({ kind: "observation", what: "VolumeConditionOver", message: before, pod });
+    }
+    if (entry.abnormal === "") return;
+    journal.record({ kind: "observation", what: "VolumeConditionAbnormal", message: entry.abnormal, pod });
+  }
+
+  /** What is known of it is shown a while longer. */
+  #failed(entry: Entry, problem: string): void {
+    if (problem === entry.problem || !this.#isKnown(entry)) return;
+    entry.problem = problem;
+    const { pod, name, driver } = entry.volume;
+    this.#deps.log.warn("cannot measure a volume", { ...pod, volume: name, driver, error: problem });
+  }
+}
