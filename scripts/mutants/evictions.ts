@@ -62,4 +62,25 @@ export const evictionMutants: readonly Mutant[] = [
     from: "lasts: true,",
     to: "lasts: false,",
   },
+  {
+    name: "second-victim-at-once",
+    lives: "pressure",
+    file: "src/eviction/manager.ts",
+    from: "seen.pressure.due.length === 0 || isPending || nowMs",
+    to: "seen.pressure.due.length === 0 || nowMs",
+  },
+  {
+    name: "evictions-before-all-pods-are-known",
+    lives: "pressure",
+    file: "src/eviction/manager.ts",
+    from: "!this.#evictor.knowsAllPods &&",
+    to: "this.#evictor.knowsAllPods === undefined &&",
+  },
+  {
+    name: "decided-before-a-stop-and-done-after",
+    lives: "pressure",
+    file: "src/eviction/manager.ts",
+    from: "await this.#act(seen, isPending, signal);",
+    to: "await this.#act(seen, this.#evictor.isPending, signal);",
+  },
 ];

@@ -1,4 +1,6 @@
 import { eachOf } from "../../src/base/side-by-side.ts";
+import { isUnderPressure } from "../../src/sim/life/pressure-steps.ts";
+import { hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
@@ -8,6 +10,7 @@ import { guardMutants } from "./guards.ts";
 import { managerMutants } from "./managers.ts";
 import { podMutants } from "./pods.ts";
 import { runtimeMutants } from "./runtime.ts";
+import { volumeMutants } from "./volumes.ts";
 
 /** Faults that the simulator must find, each as small as a typo. */
 export const mutants: readonly Mutant[] = [
@@ -18,6 +21,7 @@ export const mutants: readonly Mutant[] = [
   ...evictionMutants,
   ...nodeMutants,
   ...guardMutants,
+  ...volumeMutants,
 ];
 
 /** The source with the fault, or why it cannot be applied. */
@@ -38,6 +42,13 @@ export interface Hunt {
   readonly lives: number;
 }
 
+/** Whether the fault can show in a seed's life. */
+function shows({ lives }: Mutant, seed: number): boolean {
+  if (lives === "drivers") return hasDrivers(seed);
+  if (lives === "pressure") return isUnderPressure(seed);
+  return lives === undefined || hasMachineRooms(seed);
+}
+
 /** Plays lives from each starting seed until one breaks a rule, up to a maximum. */
 async function hunt(mutant: Mutant, starts: readonly number[], most: number): Promise<Hunt> {
   await using pool = new SimPool(1, mutant);
@@ -46,12 +57,14 @@ async function hunt(mutant: Mutant, starts: readonly number[], most: number): Pr
   let lives = 0;
   for (const start of starts) {
     let caught: number | undefined;
-    for (let count = 1; count <= most && caught === undefined; count++) {
-      const { problems } = await pool.play(start + count - 1);
+    for (let [seed, count] = [start, 1]; count <= most && caught === undefined; seed++) {
+      if (!shows(mutant, seed)) continue;
+      const { problems } = await pool.play(seed);
       lives++;
       const [first] = problems;
+      count++;
       if (first === undefined) continue;
-      caught = count;
+      caught = count - 1;
       rules.push(first.rule);
     }
     seeds.push(caught);

@@ -27,6 +27,20 @@ export const nodeMutants: readonly Mutant[] = [
     to: "lasts: false,",
   },
   {
+    name: "shutdown-gives-pods-all-their-grace",
+    lives: "machine",
+    file: "src/shutdown/periods.ts",
+    from: "return Math.min(gracePeriodSeconds(pod), graceSeconds);",
+    to: "return Math.max(gracePeriodSeconds(pod), graceSeconds - graceSeconds);",
+  },
+  {
+    name: "shutdown-forgotten-by-next-life",
+    lives: "machine",
+    file: "src/shutdown/shutdown-manager.ts",
+    from: "if (await session.isPreparingForShutdown(limit.signal)) this.#announced();",
+    to: "await session.isPreparingForShutdown(limit.signal);",
+  },
+  {
     name: "chains-not-restored",
     file: "src/firewall/utility-chains.ts",
     from: "wereMade && (await iptables.has(canary, signal));",

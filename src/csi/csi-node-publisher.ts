@@ -55,6 +55,8 @@ export class CsiNodePublisher implements NodeProblem {
   #isDirty = true;
   #failures = 0;
   #failingSinceMs: number | undefined;
+  /** Until then the API server is not to be asked again, whatever changes; monotonic ms. */
+  #pausedUntilMs = 0;
 
   constructor(deps: CsiNodePublisherDependencies) {
     this.#deps = deps;
@@ -71,6 +73,10 @@ export class CsiNodePublisher implements NodeProblem {
 
   /** The Node is registered, or was found. */
   registered(node: NodeObject): void {
+    // An earlier life has published it, or the Node would not be ready: a restart leaves it so.
+    if (node.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true) {
+      this.#tell(undefined);
+    }
     this.#node.resolve(node);
   }
 
@@ -106,6 +112,11 @@ export class CsiNodePublisher implements NodeProblem {
     const node = await Promise.race([this.#node.promise, stopped.promise]);
     if (node === undefined) return;
     while (!signal.aborted) {
+      const restMs = this.#pausedUntilMs - this.#deps.clock.monotonic();
+      if (restMs > 0) {
+        await this.#deps.clock.sleep("the pause that the API server requests", restMs, signal).catch(() => {});
+        continue;
+      }
       const delayMs = this.#isDirty ? await this.#publish(node, signal) : Number.POSITIVE_INFINITY;
       if (delayMs === 0) continue;
       await this.#wait.for(Math.min(delayMs, 3_600_000), signal);
@@ -161,6 +172,7 @@ export class CsiNodePublisher implements NodeProblem {
       journal.record({ kind: "note", what: "CSINodeNotPublished", message: `cannot publish the CSINode: ${text}` });
     }
     if (!this.#isInitialized) this.#tell(`failed to initialize CSINode: ${text}`);
+    this.#pausedUntilMs = nowMs + askedPauseMs(error);
     return Math.max(delayMs, askedPauseMs(error));
   }
 

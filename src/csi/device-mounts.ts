@@ -124,7 +124,13 @@ export class DeviceMounts {
     using _turn = await staging.turn.acquire(signal);
     if (staging.state === "staged") return;
     const before = staging.state;
-    await files.save(volume);
+    try {
+      await files.save(volume);
+    } catch (error) {
+      // What it made of the directories would be nobody's.
+      if (before === "absent") await files.remove(volume).catch(() => false);
+      throw error;
+    }
     staging.state = "uncertain";
     try {
       await call();

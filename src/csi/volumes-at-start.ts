@@ -1,4 +1,4 @@
-import type { DirectoryEntry, Files } from "../ports/files.ts";
+import { type DirectoryEntry, type Files, removeEmpty } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import { csiDirectoryName, type CsiNames } from "./names.ts";
@@ -41,6 +41,7 @@ async function takeUpStaged({ files, mounts, names, devices }: StartParts, drive
   for (const { name: hash } of await directoriesOf(files, `${names.plugin}/${driver}`)) {
     const directory = `${names.plugin}/${driver}/${hash}`;
     const data = await loadVolumeData(files, directory);
+    if (data === undefined) await removeUnfinished({ files, mounts }, directory);
     // Only what lies where its data say is the volume's.
     if (data === undefined || names.staged(data.driverName, data.volumeHandle) !== directory) continue;
     const { driverName, volumeHandle } = data;
@@ -48,6 +49,16 @@ async function takeUpStaged({ files, mounts, names, devices }: StartParts, drive
     const volume = { driver: driverName, handle: volumeHandle, name: volumeHandle, stagingPath };
     devices.found(volume, stagedMountFiles({ files, mounts }, directory));
   }
+}
+
+/** A life that ended before it had written the data file has asked the driver for nothing. */
+async function removeUnfinished(
+  { files, mounts }: Pick<StartParts, "files" | "mounts">,
+  directory: string,
+): Promise<void> {
+  const entries = await files.list(directory);
+  if (entries.some(({ name }) => name !== "globalmount") || (await mounts.below(directory)).length > 0) return;
+  if (await removeEmpty(files, `${directory}/globalmount`)) await removeEmpty(files, directory);
 }
 
 async function takeUpBlocks({ files, mounts, names, devices }: StartParts): Promise<void> {

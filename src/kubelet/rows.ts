@@ -42,6 +42,7 @@ export function managerRows(
       logRotation,
     ),
     garbage,
+    acting.volumes,
     acting.volumeStats,
     { close: async () => acting.storageWaits.close() },
     ...rooms,

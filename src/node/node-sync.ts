@@ -266,8 +266,9 @@ export class NodeSync {
   }
 
   async #trySync(signal: AbortSignal): Promise<void> {
-    const { clock, random, observe } = this.#deps;
+    const { clock, random, observe, volumes } = this.#deps;
     await this.#tellPodCidr(signal);
+    const unsettled = volumes.unsettled;
     const observed = await observe(signal);
     this.#wasReady ||= observed.problems.length === 0;
     await this.#tellCloud(observed, signal);
@@ -275,11 +276,14 @@ export class NodeSync {
     if (found === undefined) return;
     const status = nodeStatus(this.#config.identity, observed, found.status);
     this.#deps.addressesPublished(status.addresses);
-    const { patch, news } = nodeStatusPatch(found, status, machineMetadata(this.#config.identity));
+    const isUnsure = volumes.mustWrite(unsettled);
+    const known = isUnsure ? withoutVolumesInUse(found) : found;
+    const { patch, news } = nodeStatusPatch(known, status, machineMetadata(this.#config.identity));
     const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
-    if (patch === undefined || !(news || due)) return;
+    if (patch === undefined || !(news || due)) return volumes.settle(unsettled);
     const answer = await this.#patch(patch, signal);
-    if (this.#known.take(answer)) this.#deps.volumes.seen(answer.status ?? {});
+    volumes.settle(unsettled);
+    if (this.#known.take(answer)) volumes.seen(answer.status ?? {});
     this.#tellConditions(found, answer);
     this.#tellReboot(found);
     this.#reportedAtMs = clock.monotonic();
@@ -376,6 +380,11 @@ function pauseOf(error: unknown): number {
 
 function podCidrOf({ spec }: NodeObject): string {
   return (spec?.podCIDRs ?? []).join(",");
+}
+
+function withoutVolumesInUse(node: NodeObject): NodeObject {
+  const { volumesInUse: _volumes, ...status } = node.status ?? {};
+  return { ...node, status };
 }
 
 function readiness(node: NodeObject): string | undefined {

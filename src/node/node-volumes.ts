@@ -11,6 +11,8 @@ export class NodeVolumes {
   readonly #usedChanged = new Emitter();
   readonly #news = new Emitter();
   #written: ReadonlySet<string> = new Set();
+  /** Volumes that came out of use, by how often, until the server has what is used: a write without them may be under way. */
+  readonly #dropped = new Map<string, number>();
   #isComplete = false;
   #attached: ReadonlyMap<string, string> = new Map();
 
@@ -46,7 +48,23 @@ export class NodeVolumes {
     const users = this.#users.get(volume);
     if (users?.delete(user) !== true || users.size > 0) return;
     this.#users.delete(volume);
+    this.#dropped.set(volume, (this.#dropped.get(volume) ?? 0) + 1);
     this.#usedChanged.emit();
+  }
+
+  /** What came out of use and may have been written so, for {@link settle}. */
+  get unsettled(): ReadonlyMap<string, number> {
+    return new Map(this.#dropped);
+  }
+
+  /** Some of it is used again: the server's Node must be written, even if it has it as far as is known. */
+  mustWrite(unsettled: ReadonlyMap<string, number>): boolean {
+    return [...unsettled.keys()].some((volume) => this.#users.has(volume));
+  }
+
+  /** The server has what was used after that moment. */
+  settle(unsettled: ReadonlyMap<string, number>): void {
+    for (const [volume, times] of unsettled) if (this.#dropped.get(volume) === times) this.#dropped.delete(volume);
   }
 
   /** Everything that the user has in use. */
@@ -76,9 +94,9 @@ export class NodeVolumes {
     return this.#news.on(listener);
   }
 
-  /** Whether the API server knows that the volume is in use. */
+  /** Whether the API server knows that the volume is in use, and is not just being told otherwise. */
   isWritten(volume: string): boolean {
-    return this.#written.has(volume);
+    return this.#written.has(volume) && !this.#dropped.has(volume);
   }
 
   isAttached(volume: string): boolean {

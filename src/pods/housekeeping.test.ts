@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testContainer, testSandbox } from "../../test/support/observed.ts";
+import { podWith } from "../../test/support/pods.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { StartUp } from "../base/start-up.ts";
+import type { Pod } from "../api/pod.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { PodCache } from "../pleg/pod-cache.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
@@ -28,6 +30,10 @@ class Fixture {
   readonly justRemoved = new Set<PodUid>();
   readonly owned = new Set(["a", "b", "c"]);
   readonly left = new Set<string>();
+  /** Pods that wait to be let in. */
+  readonly waiting: Pod[] = [];
+  /** Pods whose leftovers take their time. */
+  readonly slow = new Set<string>();
   /** What was done, in order. */
   readonly done: string[] = [];
   readonly housekeeping: Housekeeping;
@@ -58,14 +64,21 @@ class Fixture {
         },
       },
       killer: { look: () => {} },
-      syncLoop: { retry: () => void this.done.push("retry") },
+      syncLoop: {
+        retry: () => void this.done.push("retry"),
+        waiting: this.waiting,
+      },
       checkpoint: { files, node, log: silentLog },
       endings: { take: () => undefined },
       unclaimed: { clear: () => void this.done.push("nobody is unclaimed") },
       owns: async (uid) => this.owned.has(uid),
       leftovers: {
         podUids: async () => new Set([...this.left].map((uid) => podUid(uid))),
-        remove: async (uid) => this.done.push(`remove ${uid}`) > 0,
+        remove: async (uid, signal) => {
+          this.done.push(`remove ${uid}`);
+          if (this.slow.has(uid)) await this.clock.sleep("a driver that is away", 600_000, signal);
+          return true;
+        },
       },
       periodMs: 2000,
     });
@@ -131,6 +144,41 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["nobody is unclaimed"]);
     fixture.justRemoved.clear();
     assert.deepEqual(await fixture.look(), ["end a"], "something of it was made late");
+  });
+
+  test("a pod that waits to be let in keeps what an earlier life made for it", async () => {
+    const fixture = new Fixture();
+    fixture.startUp.reach("listed");
+    fixture.passed.add(undefined);
+    fixture.left.add("waits");
+    fixture.waiting.push(podWith({}, { uid: "waits" }));
+    assert.deepEqual(await fixture.look(), ["nobody is unclaimed"]);
+    fixture.waiting.length = 0;
+    assert.deepEqual(await fixture.look(), ["remove waits"]);
+  });
+
+  test("leftovers that take long hold up neither those of others nor the next look, and are begun once", async () => {
+    const fixture = new Fixture();
+    fixture.startUp.reach("listed");
+    fixture.passed.add(undefined);
+    for (const uid of ["slow", "other"]) fixture.left.add(uid);
+    fixture.slow.add("slow");
+    const end = new AbortController();
+    const run = fixture.housekeeping.run(end.signal);
+    await fixture.clock.advance(1000);
+    assert.deepEqual(fixture.done.splice(0).includes("remove other"), false, "it is waited for a little");
+    await fixture.clock.advance(2000);
+    assert.ok(fixture.done.includes("remove other"));
+    fixture.left.delete("other");
+    fixture.see(running("a"));
+    await fixture.clock.advance(10_000);
+    assert.ok(fixture.done.includes("end a"), "another pod is looked after");
+    assert.ok(!fixture.done.includes("remove slow"));
+    fixture.left.delete("slow");
+    await fixture.clock.advance(600_000);
+    end.abort();
+    await run;
+    assert.deepEqual(fixture.clock.waits, []);
   });
 
   test("foreign pods are left alone", async () => {

@@ -28,7 +28,7 @@ export interface HousekeepingDependencies {
   readonly cache: Pick<PodCache, "uids" | "has" | "get" | "delete">;
   readonly workers: Pick<PodWorkers, "get" | "has" | "isUnseenSinceRemoval" | "removeOrphan">;
   readonly killer: Pick<PodKiller, "look">;
-  readonly syncLoop: Pick<SyncLoop, "retry">;
+  readonly syncLoop: Pick<SyncLoop, "retry" | "waiting">;
   /** Where pod checkpoints are stored. */
   readonly checkpoint: CheckpointDependencies;
   readonly endings: Pick<PodEndings, "take">;
@@ -43,6 +43,9 @@ export interface HousekeepingDependencies {
 /** Ms between searches for orphaned pods, until all pods of the runtime are known. */
 const firstLookMs = 200;
 
+/** So long a pod's leftovers are waited for before the next one's; what takes longer goes on beside, as a driver that is away. */
+const removalMs = 2000;
+
 /**
  * Searches for orphaned pods: in the runtime, on disk, in the cgroup tree (upstream's HandlePodCleanups). A pod is known
  * to be one once every source has delivered. The first search after that, which gives each pod of the runtime its worker,
@@ -50,6 +53,8 @@ const firstLookMs = 200;
  */
 export class Housekeeping {
   readonly #deps: HousekeepingDependencies;
+  /** Leftovers that are being removed; false: some of them are left. */
+  readonly #removing = new Map<PodUid, Promise<boolean>>();
 
   constructor(deps: HousekeepingDependencies) {
     this.#deps = deps;
@@ -71,6 +76,7 @@ export class Housekeeping {
       const pauseMs = startUp.has("allKnown") ? periodMs : Math.min(periodMs, firstLookMs);
       await effects.clock.sleep("housekeeping", pauseMs, signal).catch(() => {});
     }
+    await Promise.all(this.#removing.values());
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -80,7 +86,7 @@ export class Housekeeping {
     if (!isAllWanted) return;
     startUp.reach("sourcesSeen");
     if (!startUp.has("allKnown") && pleg.listed.every((uid) => cache.has(uid))) this.#allKnown();
-    await this.removeLeftovers(signal);
+    await this.#sweep(signal);
   }
 
   /** Stops orphaned pods of the runtime, if every source that may have them has delivered. */
@@ -123,27 +129,51 @@ export class Housekeeping {
     effects.journal.record({ kind: "note", what: "PodsTakenUp", message: takenUpText(found) });
   }
 
-  /** Removes leftovers of removed pods. A failure for one pod does not affect others. */
+  /** Removes leftovers of removed pods, however long that takes. */
   async removeLeftovers(signal: AbortSignal): Promise<void> {
-    const { workers, cache, pleg, endings, leftovers, effects, observer } = this.#deps;
+    await this.#sweep(signal);
+    await Promise.all(this.#removing.values());
+  }
+
+  /** What takes long for one pod, or fails, does not affect others. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { workers, cache, pleg, endings, leftovers, observer, syncLoop } = this.#deps;
     let [found, failed] = [0, 0];
     for (const uid of await leftovers.podUids()) {
-      // A listed pod that could not be inspected yet may be running, on the volumes that are here.
-      const known = workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
+      // A listed pod that could not be inspected yet may be running, on the volumes that are here; one that waits may begin.
+      const waits = syncLoop.waiting.some(({ metadata }) => metadata.uid === uid);
+      const known = waits || workers.has(uid) || cache.has(uid) || pleg.isListed(uid);
       if (known) continue;
       endings.take(uid);
       found++;
-      try {
-        const isGone = await leftovers.remove(uid, signal);
-        // Its volumes would go while it makes them.
-        invariant("nothing is left over of a pod that is worked on", !workers.has(uid), () => uid);
-        if (!isGone) failed++;
-      } catch (error) {
-        signal.throwIfAborted();
-        failed++;
-        effects.log.warn("cannot remove the leftovers of a pod", { uid, error: errorMessage(error) });
-      }
+      // What is under way is not waited for again.
+      if (this.#removing.has(uid) || !(await this.#removeWithin(uid, signal))) failed++;
+      signal.throwIfAborted();
     }
     observer?.leftoversSwept(found, failed);
+  }
+
+  /** False: some of it is left, or not removed yet. */
+  async #removeWithin(uid: PodUid, signal: AbortSignal): Promise<boolean> {
+    const late = Promise.withResolvers<false>();
+    const wait = `the leftovers of pod ${uid} to be removed`;
+    using _limit = this.#deps.effects.clock.timer(wait, removalMs, () => late.resolve(false));
+    const removing = this.#remove(uid, signal).finally(() => this.#removing.delete(uid));
+    this.#removing.set(uid, removing);
+    return await Promise.race([removing, late.promise]);
+  }
+
+  async #remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
+    const { workers, leftovers, effects } = this.#deps;
+    try {
+      const isGone = await leftovers.remove(uid, signal);
+      // Its volumes would go while it makes them.
+      invariant("nothing is left over of a pod that is worked on", !workers.has(uid), () => uid);
+      return isGone;
+    } catch (error) {
+      if (signal.aborted) return false;
+      effects.log.warn("cannot remove the leftovers of a pod", { uid, error: errorMessage(error) });
+      return false;
+    }
   }
 }

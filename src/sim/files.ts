@@ -10,7 +10,7 @@ import {
 } from "../ports/files.ts";
 
 interface Node {
-  readonly type: "file" | "directory" | "symlink";
+  readonly type: "file" | "directory" | "symlink" | "other";
   data: Uint8Array;
   /** Of a symbolic link. */
   readonly target: string;
@@ -177,6 +177,14 @@ export class MemoryFiles implements Files {
 
   async chown(path: string, uid: number, gid: number): Promise<void> {
     this.#existing(path).node.owner = { uid, gid };
+  }
+
+  /** A socket's file, in place of what was there; its directory is made. */
+  bind(path: string): void {
+    this.#makeDirectory(directoryOf(path), 0o755);
+    const place = this.#place(path);
+    if (place.node !== undefined) this.#delete(place, place.node);
+    this.#put(place, this.#newNode("other", 0o755));
   }
 
   /** From now on trees with mounts are not removed. */

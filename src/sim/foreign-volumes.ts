@@ -32,6 +32,11 @@ export class ForeignVolumes {
     void this.#files.remove(`${volume}/mount/data`);
   }
 
+  /** The machine goes off: what they are for is not told to anybody any more. */
+  powerOff(): void {
+    for (const volume of [...this.#volumes]) this.unmount(volume);
+  }
+
   /** A volume that something else unmounted or whose data was removed; undefined: none. */
   damaged(): string | undefined {
     return [...this.#volumes].find((volume) => {

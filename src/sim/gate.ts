@@ -57,6 +57,13 @@ export class Gate {
     return this.#alive;
   }
 
+  /** As long as an operation on the disk takes now. */
+  async waitForDisk(): Promise<void> {
+    const { clock, random, faults } = this.#settings;
+    const { diskDelayMaxMs } = faults();
+    if (diskDelayMaxMs > 0) await clock.sleep("the simulated disk", random.uniform() * diskDelayMaxMs);
+  }
+
   /** Wraps the port's methods that return promises; others, and those in `except`, are passed through. */
   through<T extends object>(port: T, door: Door, except: readonly string[] = []): T {
     const known = new Map<PropertyKey, unknown>();

@@ -8,6 +8,8 @@ const configurationFile = "/etc/systemd/logind.conf.d/99-kubelet.conf";
 /** Delay until a change of a lock is noticed. */
 const lookMs = 50;
 const maxSignals = 10;
+/** How long a connection takes in a shutdown. */
+const busyMs = 1000;
 
 /** A client of the login manager: one run of podwright, which loses everything when it is killed. */
 type IsAlive = () => boolean;
@@ -81,6 +83,11 @@ export class SimLoginManager {
   port(isAlive: IsAlive): LoginManager {
     return {
       connect: async () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        // Everything is slow while all ends.
+        if (this.isPreparing) this.#clock.schedule("the system bus to answer", busyMs, resolve);
+        else resolve();
+        await promise;
         return new SimSession(this, isAlive);
       },
     };

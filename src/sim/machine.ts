@@ -141,6 +141,11 @@ export class SimMounts implements Mounts {
     return this.#mounts.find(({ target }) => target === path || target.startsWith(`${path}/`))?.target;
   }
 
+  /** The machine goes off. */
+  clear(): void {
+    this.#mounts.length = 0;
+  }
+
   async mount(mount: MountPoint): Promise<void> {
     this.#mounts.push(mount);
   }

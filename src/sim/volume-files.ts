@@ -32,7 +32,8 @@ export class SimVolumeFiles implements VolumeFiles {
     const real = await this.#realPath(path);
     const type = real === undefined ? undefined : (await this.#files.stat(real))?.type;
     if (type === "file" && real?.startsWith("/dev/") === true) return "blockDevice";
-    return type === "symlink" ? "other" : type;
+    // Nothing else than sockets is neither.
+    return type === "other" ? "socket" : type === "symlink" ? "other" : type;
   }
 
   async groupOf(path: string): Promise<number> {

@@ -140,6 +140,14 @@ test("a claim of a local volume is bound into its pod, and given back without to
   assert.ok(await fixture.files.stat("/disks/c/precious"));
 });
 
+test("a local volume is not bound again when the look at its mount failed", async (t) => {
+  await fixture.bound("c");
+  await fixture.manager.mount(pod, needs, cause, signal);
+  t.mock.method(fixture.mounts, "below", async () => assert.fail("a mount table that cannot be read"), { times: 1 });
+  await fixture.manager.mount(pod, needs, cause, signal);
+  assert.equal((await fixture.mounts.list()).length, 1);
+});
+
 test("a pod of another group than the one that uses a local volume is told so, and the volume keeps its group", async () => {
   await fixture.bound("c");
   const of = (uid: string, fsGroup: number): Pod => {

@@ -38,7 +38,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     const directory = paths.volume(this.name, name);
     return {
       ...{ name, type: "local", hostPath: directory, readOnly, own: true },
-      isSetUp: async () => (await this.#deps.mounts.below(directory)).some(({ target }) => target === directory),
+      isSetUp: () => this.#isAt(directory),
       setUp: (signal) => this.#setUp(pod, spec, paths, signal),
       meter: fileSystemMeter(this.#deps.volumeFiles, directory),
     };
@@ -68,6 +68,8 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (kind === "blockDevice") throw new VolumeError(noFileSystem);
     if (kind !== "directory") throw new VolumeError("only directory and block device are supported");
     const directory = paths.volume(this.name, spec.name);
+    // Whether it is set up may have been asked in vain.
+    if (await this.#isAt(directory)) return;
     const isShared = await this.#isMounted(paths, spec.name);
     const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
     if (isShared && gid !== undefined) await this.#compareGroups(pod, spec.name, path, gid);
@@ -94,6 +96,10 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (found === gid) return;
     const message = `The requested fsGroup is ${gid}, but the volume ${name} has GID ${found}. The volume may not be shareable.`;
     journal.record({ kind: "note", what: "AlreadyMountedVolume", message, pod: podRef(pod) });
+  }
+
+  async #isAt(directory: string): Promise<boolean> {
+    return (await this.#deps.mounts.below(directory)).some(({ target }) => target === directory);
   }
 
   async #isMounted({ root }: VolumePaths, name: string): Promise<boolean> {

@@ -233,6 +233,11 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
   }
 
+  /** Ends the upkeep of volumes, which stay as they are. */
+  async close(): Promise<void> {
+    await this.#upkeeps.close();
+  }
+
   /** Volumes that no plugin owns, in the directories of pods that have ended. */
   get left(): readonly VolumesLeft[] {
     return this.#unowned.left;

@@ -48,6 +48,11 @@ export class VolumeUpkeeps {
     await Promise.all(running.map(({ ended }) => ended));
   }
 
+  /** Calls off all that is under way. Resolves when it has ended. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((uid) => this.stop(uid)));
+  }
+
   #beginDue(kept: KeptPod, volume: Volume, upkeeps: readonly VolumeUpkeep[]): void {
     for (const upkeep of upkeeps) {
       if (!upkeep.isDue()) continue;

@@ -9,6 +9,7 @@ import { MemoryFiles } from "../../src/sim/files.ts";
 import { SimCluster } from "../../src/sim/life/cluster.ts";
 import { FaultWindows } from "../../src/sim/life/faults.ts";
 import { conditionOf } from "../../src/sim/life/node-controller.ts";
+import type { RoomParts } from "../../src/sim/life/node-settings.ts";
 import { SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
@@ -27,7 +28,7 @@ export class ClusterScene {
   readonly deletions: string[] = [];
 
   /** @param makeRooms additional rooms of its node */
-  constructor(makeRooms: () => readonly Room[] = () => []) {
+  constructor(makeRooms: (parts: RoomParts, node: SimNode) => readonly Room[] = () => []) {
     const files = new MemoryFiles(this.clock.incarnation());
     this.runtime = new RuntimeWorld(this.clock, files);
     this.runtime.images.add("busybox:latest");
@@ -35,8 +36,9 @@ export class ClusterScene {
     this.cluster = new SimCluster(settings, new SimRandom(1));
     const { clock, runtime: world, cluster } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
-    const node = { clock, world, cluster, files, faults: this.faults, makeRooms };
-    this.node = new SimNode({ ...node, random: new SimRandom(2) });
+    const node = { clock, world, cluster, files, faults: this.faults };
+    const rooms = (parts: RoomParts): readonly Room[] => makeRooms(parts, this.node);
+    this.node = new SimNode({ ...node, makeRooms: rooms, random: new SimRandom(2) });
     world.onChange((change) => this.changes.push(change));
     cluster.server.registry.store.onChange(({ resource, after, last }) => {
       if (resource === "pods" && after === undefined) this.deletions.push(last.key);

@@ -53,7 +53,7 @@ test("messages are the same for any fragmentation of bytes and frames", () => {
 
 test("invalid client frames are rejected", () => {
   const cases: Readonly<Record<string, Buffer>> = {
-    "a frame without mask": Buffer.from([0x82, 1, 65]),
+    "a frame without a mask": Buffer.from([0x82, 1, 65]),
     "an extension": frame(0xc2, Buffer.from("a")),
     "a frame of kind 3": frame(0x83, Buffer.from("a")),
     "a frame of kind 11": frame(0x8b, Buffer.from("a")),

@@ -1,7 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { KubeRequest } from "../../ports/kube-api.ts";
 
-/** Kinds of objects for which each request has one sender, which knows how the last one ended. */
+/** Kinds of objects for which each request of a lane has one sender, which knows how the last one ended. */
 const judged = /\/(?:pods|nodes|leases)(?:$|[/?])/u;
 /** The server hears a heartbeat, and everything else, after this time, however long a Retry-After. */
 const longestHeartbeatMs = 10_000;
@@ -30,8 +30,8 @@ export class Pauses {
 }
 
 /** Requests are equal when they have the same content for the same pod: its name may have been reused. */
-function keyOf({ method, path, body = "" }: KubeRequest): string {
+function keyOf({ lane, method, path, body = "" }: KubeRequest): string {
   const uid = /"uid":"([^"]*)"/u.exec(body)?.[1] ?? "";
   const who = method === "POST" ? body : uid;
-  return `${method} ${path.split("?")[0] ?? ""} ${who}`;
+  return `${lane} ${method} ${path.split("?")[0] ?? ""} ${who}`;
 }

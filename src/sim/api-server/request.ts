@@ -14,13 +14,20 @@ export interface ApiCallParts {
 
 /** Resources by the group and version under which they are served. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  "/api/v1": ["pods", "nodes", "events", "configmaps", "secrets", "services", "serviceaccounts"],
+  "/api/v1": [
+    ...["pods", "nodes", "events", "configmaps", "secrets", "services", "serviceaccounts"],
+    ...["persistentvolumes", "persistentvolumeclaims"],
+  ],
   "/apis/coordination.k8s.io/v1": ["leases"],
   "/apis/node.k8s.io/v1": ["runtimeclasses"],
+  "/apis/storage.k8s.io/v1": ["csidrivers", "csinodes", "volumeattachments"],
 };
 
 /** Resources without a namespace. */
-export const clusterScoped: ReadonlySet<string> = new Set(["nodes", "runtimeclasses"]);
+export const clusterScoped: ReadonlySet<string> = new Set([
+  ...["nodes", "runtimeclasses", "persistentvolumes"],
+  ...["csidrivers", "csinodes", "volumeattachments"],
+]);
 
 /** Parses a path. @throws Refusal (404) for an unknown one */
 export function parseRequest({ method, path }: Pick<KubeRequest, "method" | "path">): ApiCallParts {

@@ -47,8 +47,8 @@ const tokenSeconds = 3600;
 
 /**
  * A model of kube-apiserver: the operations of a kubelet and its cluster's controllers on Pods, Nodes, Leases, Events,
- * ConfigMaps, Secrets, Services, RuntimeClasses and service account tokens, with versions, pages, watches, bookmarks
- * and compaction. It responds at once and correctly; faults belong to the connection.
+ * ConfigMaps, Secrets, Services, RuntimeClasses, service account tokens and what belongs to volumes, with versions, pages,
+ * watches, bookmarks and compaction. It responds at once and correctly; faults belong to the connection.
  */
 export class SimApiServer {
   readonly registry: Registry;

@@ -1,3 +1,4 @@
+import type { ApiClient } from "../../api-client/client.ts";
 import { buildNode } from "../../engine/node-parts.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Recorder } from "../../journal/entry.ts";
@@ -8,8 +9,8 @@ import type { Cri } from "../../ports/cri.ts";
 import { type TrackedCri, withDeadlines } from "../../runtime-service/deadlines.ts";
 import type { ObjectLookup } from "../../runtime/config/environment.ts";
 import type { PodUpdate } from "../../sources/source.ts";
-import type { SimKubeConnection } from "../api-server/connection.ts";
-import { simClusterSetup } from "./cluster-setup.ts";
+import { SimKubeConnection } from "../api-server/connection.ts";
+import { simApiClient, simClusterSetup } from "./cluster-setup.ts";
 import { SimClaims } from "./sim-claims.ts";
 import type { SimCluster } from "./cluster.ts";
 import { SimFollowers } from "./sim-journal.ts";
@@ -60,18 +61,30 @@ export function buildAlone({ record, config, ...deps }: Surroundings, { isRead, 
 export interface ClusterPlace {
   readonly cluster: SimCluster;
   readonly api: SimKubeConnection;
+  readonly client: ApiClient;
   readonly onUpdate: (update: PodUpdate) => void;
+}
+
+/** What a run has of its connection to the API server. */
+interface PlaceParts extends Omit<ConstructorParameters<typeof SimKubeConnection>[0], "server" | "seen"> {
+  readonly onUpdate: ClusterPlace["onUpdate"];
+}
+
+export function clusterPlace(cluster: SimCluster, { onUpdate, ...parts }: PlaceParts): ClusterPlace {
+  const { server, seen } = cluster;
+  const api = new SimKubeConnection({ server, seen, ...parts });
+  return { cluster, api, client: simApiClient(api, parts.clock), onUpdate };
 }
 
 export function buildInCluster(
   { record, config, objects, ...deps }: Surroundings,
-  { cluster, api, onUpdate }: ClusterPlace,
+  { cluster, api, client, onUpdate }: ClusterPlace,
 ): Built {
   const followers = new SimFollowers();
   const journal = { record, follow: (_filter: unknown, signal: AbortSignal) => followers.follow(signal) };
   const { kubelet, run, deliver } = buildNode(
     { ...deps, cri: tracked(deps), journal, onPodGone: () => {}, onUpdate },
-    { config, sources: ["file"], objects, cluster: simClusterSetup(api, deps.ports.clock) },
+    { config, sources: ["file"], objects, cluster: simClusterSetup(client) },
   );
   const deliverStatics = (): void => {
     const pods = cluster.statics().map((pod) => ({ pod, place: `manifest of ${pod.metadata.name}` }));

@@ -9,6 +9,7 @@ import { drawApiPod, withoutReferences } from "./pod-references.ts";
 import { stepUid } from "./plan.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import type { Stage } from "./stage.ts";
+import { hasDrivers } from "./subjects.ts";
 
 const staticPrefix = "static-";
 
@@ -17,7 +18,9 @@ export function drawCluster(seed: number, clock: SimClock): SimCluster {
   const random = new SimRandom(seed ^ 0x0c15_7e12);
   const skewMs = random.pick([0, 0, random.integer(-7_200_000, 7_200_000)]);
   const [streamsLists, pageSize] = [random.chance(0.7), random.pick([500, 2])];
-  return new SimCluster({ clock, skewMs, streamsLists, pageSize }, random.fork());
+  const cluster = new SimCluster({ clock, skewMs, streamsLists, pageSize }, random.fork());
+  if (hasDrivers(seed)) cluster.addStorage(SimRandom.named(seed, "storage"));
+  return cluster;
 }
 
 /** The permanent faults between the node, its manifests and the API server in a seed's life. */

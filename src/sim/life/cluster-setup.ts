@@ -5,11 +5,16 @@ import type { Clock } from "../../ports/clock.ts";
 import type { KubeTransport } from "../../ports/kube-api.ts";
 import { clusterNodeName } from "./cluster.ts";
 
-/** The cluster configuration of a typical node, with upstream's defaults. */
-export function simClusterSetup(transport: KubeTransport, clock: Clock): ClusterSetup {
+/** A client with upstream's limits. */
+export function simApiClient(transport: KubeTransport, clock: Clock): ApiClient {
   const requests = { perSecond: 50, burst: 100 };
+  return new ApiClient({ transport, clock }, { requests, events: requests, heartbeatTimeoutMs: 10_000 });
+}
+
+/** The cluster configuration of a typical node, with upstream's defaults. */
+export function simClusterSetup(client: ApiClient): ClusterSetup {
   return {
-    client: new ApiClient({ transport, clock }, { requests, events: requests, heartbeatTimeoutMs: 10_000 }),
+    client,
     node: {
       identity: {
         name: clusterNodeName,

@@ -7,6 +7,7 @@ import type { Stored } from "../api-server/store.ts";
 import { fieldsAt, listAt, type Fields, type Value } from "../api-server/values.ts";
 import type { SimClock } from "../clock.ts";
 import type { SimRandom } from "../random.ts";
+import { SimStorage } from "../csi/storage.ts";
 import { watchNodeLife } from "./node-controller.ts";
 import type { SimObjects } from "./objects.ts";
 
@@ -27,6 +28,8 @@ export class SimCluster {
   readonly desired = new Map<string, Pod>();
   /** The newest version that the node has seen, in all of its runs. */
   readonly seen = { version: 0 };
+  /** Undefined: pods have no claims. */
+  storage: SimStorage | undefined;
   readonly #clock: SimClock;
   readonly #random: SimRandom;
   /** Desired pods whose names are still taken. */
@@ -70,6 +73,11 @@ export class SimCluster {
     this.#waiting.push(pod);
     this.#createWaiting();
     return true;
+  }
+
+  /** From now on there are claims. */
+  addStorage(random: SimRandom): void {
+    this.storage = new SimStorage({ server: this.server, clock: this.#clock, random, nodeName: clusterNodeName });
   }
 
   change(pod: Pod): void {

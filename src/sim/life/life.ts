@@ -9,15 +9,16 @@ import { RuntimeWorld } from "../runtime-world.ts";
 import { drawWays } from "../runtime-ways.ts";
 import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
 import { changeText, entryText, type Happening } from "./happening.ts";
-import { drawConfig } from "./node-config.ts";
+import { drawConfig, type NodeManner } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
 import { drawEvictions } from "./pressure-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
+import { driverRooms } from "./driver-rooms.ts";
 import { machineRooms, prepareMachine } from "./sim-node-rooms.ts";
 import { act } from "./steps.ts";
-import { drawSubject, hasMachineRooms, isInCluster } from "./subjects.ts";
+import { drawSubject, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
@@ -121,13 +122,16 @@ class Life {
       world: this.#world,
       files,
       random: this.#random.fork(),
-      config: drawConfig(this.#random.fork(), subject),
+      config: drawConfig(this.#random.fork(), { ...subject, ...withDrivers(seed) }),
       faults: this.#faults,
       onFault: strike,
       onEntry: (entry) => this.#judge(entry),
       recorder,
       evictions: drawEvictions(seed),
-      makeRooms: (parts) => (hasMachineRooms(seed) ? machineRooms(this.#node, parts) : []),
+      makeRooms: (parts) => [
+        ...(hasMachineRooms(seed) ? machineRooms(this.#node, parts) : []),
+        ...(hasDrivers(seed) ? driverRooms(this.#node, parts) : []),
+      ],
       cluster: this.#cluster,
       onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
       onRequest: (what) => count(this.#actions, what),
@@ -163,6 +167,7 @@ class Life {
 
   async #play(): Promise<void> {
     if (hasMachineRooms(this.#seed)) await this.#switchOn();
+    if (hasDrivers(this.#seed)) this.#installDrivers();
     this.#node.start();
     for (const step of this.#plan) {
       await this.#clock.run(step.atMs, this.#isBroken);
@@ -192,6 +197,20 @@ class Life {
     await power.boot();
   }
 
+  /** Drivers start some time after their machine. */
+  #installDrivers(): void {
+    const { power, drivers } = this.#node;
+    const random = SimRandom.named(this.#seed, "power");
+    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false);
+    power.onOff(() => {
+      const afterMs = random.integer(3000, 90_000);
+      power.bootAfter(afterMs);
+      for (const driver of drivers.all) {
+        this.#clock.schedule("a driver to be started", afterMs + random.integer(0, 100_000), () => driver.start());
+      }
+    });
+  }
+
   #act(step: Step): void {
     const { index, kind, seed } = step;
     if (this.#onHappening === undefined) return act(kind, this.#stage(step), new SimRandom(seed));
@@ -215,6 +234,8 @@ class Life {
     const manifestDelayMaxMs = this.#random.chance(0.3) ? lateManifestsMs : 0;
     this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
     this.#node.resources.calm();
+    this.#node.drivers.calm();
+    this.#cluster?.storage?.calm();
     const { power, firewall, cgroups } = this.#node;
     power.login.cancel();
     firewall.fails = false;
@@ -316,6 +337,12 @@ class Life {
 function fromSomewhere(pod: Pod, number: number): Pod {
   const annotations = { ...pod.metadata.annotations, [sourceAnnotation]: number % 2 === 0 ? "api" : "file" };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
+
+/** With drivers pods wait for room more often, and are synced often enough for volumes that are to be published again. */
+function withDrivers(seed: number): NodeManner {
+  if (!hasDrivers(seed)) return {};
+  return { isSeldomSynced: false, ...(SimRandom.named(seed, "crowded").chance(0.4) && { isTight: true }) };
 }
 
 /** The permanent faults of this life. */

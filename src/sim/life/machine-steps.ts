@@ -14,10 +14,12 @@ export const machineActs = {
     node.power.login.announce();
     clock.schedule("the shutdown to be cancelled", random.integer(0, 25_000), () => node.power.login.cancel());
   },
-  /** Podwright is killed in a shutdown, once or twice, and started again. */
-  killInShutdown: ({ node, clock, strike }, random) => {
+  /** Podwright is killed in a shutdown, once or twice, and started again; another program holds the shutdown up meanwhile. */
+  killInShutdown: ({ node, clock, strike, newPod, want }, random) => {
     strike("the machine shuts down");
-    node.power.login.announce();
+    const { login } = node.power;
+    const lock = login.isPreparing || node.power.isOff ? undefined : login.lock(() => true);
+    login.announce();
     for (let times = random.integer(1, 2); times > 0; times--) {
       clock.schedule("podwright to be killed in a shutdown", random.integer(0, 20_000), () => {
         strike("podwright killed");
@@ -25,6 +27,12 @@ export const machineActs = {
         clock.schedule("podwright to be started again", random.integer(0, 3000), () => node.start());
       });
     }
+    clock.schedule("another program to be ready for the shutdown", random.integer(0, 25_000), () => {
+      lock?.[Symbol.dispose]();
+    });
+    // One that comes while podwright is away, or a little earlier or later.
+    const pod = newPod(random);
+    if (random.chance(0.5)) clock.schedule("a pod to come in a shutdown", random.integer(0, 20_000), () => want(pod));
   },
   losePower: ({ node, strike }) => {
     strike("power lost");

@@ -3,10 +3,12 @@ import type { JournalEntry } from "../../journal/entry.ts";
 import type { Observer } from "../../journal/observer.ts";
 import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { Room } from "../../kubelet/room.ts";
+import type { ApiClient } from "../../api-client/client.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { SimClock } from "../clock.ts";
 import type { MemoryFiles } from "../files.ts";
+import type { Gate } from "../gate.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
 import type { Surroundings } from "./build-kubelet.ts";
@@ -15,7 +17,12 @@ import type { FaultWindows } from "./faults.ts";
 import { usualConfig } from "./node-config.ts";
 
 /** The parts that rooms of a simulated node use. */
-export type RoomParts = Pick<Surroundings, "record" | "ports"> & { readonly isAlive: () => boolean };
+export interface RoomParts extends Pick<Surroundings, "record" | "ports"> {
+  readonly isAlive: () => boolean;
+  readonly gate: Gate;
+  /** Undefined: a standalone node. */
+  readonly client: ApiClient | undefined;
+}
 
 /** Defaults: no faults, no observers. */
 export interface SimNodeSettings {

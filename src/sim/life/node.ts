@@ -6,11 +6,11 @@ import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal
 import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
-import { SimKubeConnection } from "../api-server/connection.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { GarbagePolicy } from "../../runtime/actions/garbage.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock } from "../clock.ts";
+import { loseMounts, SimDrivers } from "../csi/drivers.ts";
 import { SimConnection } from "../cri.ts";
 import { MemoryFiles } from "../files.ts";
 import { SimFirewall } from "../firewall.ts";
@@ -21,7 +21,14 @@ import { simPressureStall } from "../pressure-stall.ts";
 import { silentLog, SimCgroups, SimLoopDevices, SimMounts } from "../machine.ts";
 import { SimMachineResources } from "../machine-resources.ts";
 import { SimPressure } from "../pressure.ts";
-import { buildAlone, type Built, buildInCluster, type Surroundings } from "./build-kubelet.ts";
+import {
+  buildAlone,
+  type Built,
+  buildInCluster,
+  type ClusterPlace,
+  clusterPlace,
+  type Surroundings,
+} from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
 import { imageRoom } from "./image-room.ts";
@@ -67,6 +74,7 @@ export class SimNode {
   readonly kernelLog = new SimKernelLog();
   readonly firewall: SimFirewall;
   readonly power: MachinePower;
+  readonly drivers: SimDrivers;
   readonly entries: SimEntry[] = [];
   /** The desired pods, as the sources deliver them to a starting node. */
   readonly desired: Map<string, Pod>;
@@ -92,6 +100,8 @@ export class SimNode {
     this.firewall = new SimFirewall(() => clock.nowMs);
     this.power = new MachinePower(clock, settings.world, this.files, this);
     this.foreignVolumes = new ForeignVolumes(this.files, this.mounts);
+    this.drivers = new SimDrivers(clock, this.files, this.mounts);
+    this.power.onOff(() => loseMounts(this));
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
     this.desired = settings.cluster?.desired ?? new Map<string, Pod>();
@@ -288,7 +298,7 @@ export class SimNode {
   }
 
   #build(): Incarnation {
-    const { world, random, faults, config, cluster, onFault, onUpdate } = this.#settings;
+    const { world, random, faults, config, cluster, onFault } = this.#settings;
     const clock = this.#settings.clock.incarnation();
     const gateRandom = random.fork();
     const onStep = (): void => this.#step();
@@ -302,7 +312,8 @@ export class SimNode {
     const { rootDirectory } = config.node;
     const parts = { resources: this.resources, gate, rootDirectory };
     const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
-    const rooms = this.#settings.makeRooms({ record, ports, isAlive: () => gate.alive });
+    const place = cluster && this.#place(cluster, clock, gate);
+    const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive: () => gate.alive });
     const images = imageRoom(world, connection.cri, ports, record);
     const surroundings: Surroundings = {
       config,
@@ -316,10 +327,8 @@ export class SimNode {
       owns: async () => true,
       ...{ pressure: evictions ?? this.pressure, recorder: this.#settings.recorder, observer: this.#settings.observer },
     };
-    const built: Built =
-      cluster === undefined
-        ? buildAlone(surroundings, { isRead: () => manifests.isRead, desired: () => this.desired.values() })
-        : buildInCluster(surroundings, { cluster, api: this.#api(cluster, clock, gate), onUpdate });
+    const alone = { isRead: () => manifests.isRead, desired: () => this.desired.values() };
+    const built: Built = place ? buildInCluster(surroundings, place) : buildAlone(surroundings, alone);
     const manifests = new ManifestReader({
       clock: this.#settings.clock,
       delayMs: () => this.#manifestDelayMs(),
@@ -330,23 +339,15 @@ export class SimNode {
     return { ...built, connection, clock, gate, controller: new AbortController(), manifests, evictions, asked };
   }
 
-  /** The connection of one run to the API server. */
-  #api({ server, seen }: SimCluster, clock: Clock, gate: Gate): SimKubeConnection {
-    const { faults, random, onRequest } = this.#settings;
+  /** The cluster as one run sees it. */
+  #place(cluster: SimCluster, clock: Clock, gate: Gate): ClusterPlace {
+    const { faults, random, onRequest, onUpdate } = this.#settings;
     const onFault = (kind: string): void => {
       this.#apiTroubleMs = this.#settings.clock.nowMs;
       this.#settings.onFault(kind);
     };
-    const onStep = (): boolean => gate.step();
-    const hooks = { onStep, onFault, onRequest };
-    return new SimKubeConnection({
-      server,
-      clock,
-      seen,
-      random: random.fork(),
-      faults: () => faults.current,
-      ...hooks,
-    });
+    const hooks = { onStep: () => gate.step(), onFault, onRequest, onUpdate };
+    return clusterPlace(cluster, { clock, random: random.fork(), faults: () => faults.current, ...hooks });
   }
 
   #manifestDelayMs(): number {

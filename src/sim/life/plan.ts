@@ -1,9 +1,10 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
+import { type DriverStepKind, driverWeights } from "./driver-steps.ts";
 import { type MachineStepKind, machineWeights } from "./machine-steps.ts";
-import { isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
+import { hardPressureKinds, isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
-import { drawSubject, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
+import { drawSubject, hasDrivers, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
 
 /** An action on the node, its pods or its machine; the details follow from the step's own seed. */
 export interface Step {
@@ -37,7 +38,12 @@ export function drawPlan(seed: number): Step[] {
         untilMs,
       )
     : [];
-  const others = [...steps, ...inCluster, ...underPressure, ...ofMachine];
+  const before = [...steps, ...inCluster, ...underPressure, ...ofMachine];
+  const ofDrivers = hasDrivers(seed) ? drawDriverSteps(SimRandom.named(seed, "drivers"), before.length, untilMs) : [];
+  const hard = isUnderPressure(seed)
+    ? drawHardPressure(SimRandom.named(seed, "hard pressure"), before.length + ofDrivers.length, untilMs)
+    : [];
+  const others = [...before, ...ofDrivers, ...hard];
   const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
   if (others.length + rare.length === steps.length) return steps;
   return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
@@ -92,11 +98,33 @@ function drawPressureSteps(random: SimRandom, firstIndex: number, untilMs: numbe
   });
 }
 
+/** Pressure that lasts for minutes. */
+function drawHardPressure(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  if (random.chance(0.5)) return [];
+  return Array.from({ length: random.integer(1, 2) }, (_, index) => {
+    const atMs = random.integer(0, untilMs);
+    const kind = random.pick(hardPressureKinds);
+    return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
 /** What happens to the machine itself meanwhile. */
 function drawMachineSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
   const drawKind = drawer(Object.keys(machineWeights) as MachineStepKind[], machineWeights, random);
   return Array.from({ length: random.integer(2, 8) }, (_, index) => {
     const atMs = random.integer(0, untilMs + 120_000);
+    return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** What happens to drivers and claims meanwhile; few kinds in each life. */
+function drawDriverSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const all = Object.keys(driverWeights) as DriverStepKind[];
+  const likely = random.pick([0.3, 1]);
+  const kinds = all.filter((kind) => kind === "bindClaims" || random.chance(likely));
+  const drawKind = drawer(kinds, driverWeights, random);
+  return Array.from({ length: random.integer(2, 15) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 60_000);
     return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });
 }

@@ -5,10 +5,12 @@ import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
 import { withClaims } from "./pod-claims.ts";
+import { withDriverVolumes } from "./pod-driver-volumes.ts";
 import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
+import { hasDrivers } from "./subjects.ts";
 
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
@@ -35,6 +37,7 @@ const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishe
   protocols: withProtocols,
   claims: (pod, random, { always, seed }) => withClaims(pod, random, seed, always.has("claims")),
   priority: (pod, random, { always, seed }) => withPriority(pod, random, seed, always.has("priority")),
+  driverVolumes: (pod, random, { seed }) => (hasDrivers(seed) ? withDriverVolumes(pod, random) : pod),
 };
 
 /** Names of the features, for callers that exclude some. */

@@ -5,6 +5,7 @@ import type { StarvedResource } from "../../eviction/thresholds.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
 import { machineCapacity } from "../machine-resources.ts";
 import { SimRandom } from "../random.ts";
+import { simplePod } from "./simple-pod.ts";
 import type { Act } from "./stage.ts";
 import { askCollection, askRetry } from "./user-requests.ts";
 
@@ -14,6 +15,9 @@ export function isUnderPressure(seed: number): boolean {
 }
 
 const kinds = ["memory", "ephemeral-storage", "inodes", "pids"] as const satisfies readonly StarvedResource[];
+/** Between the hard threshold and the soft one, and what pods use that do not change it by going. */
+const littleBytes = 0.75 * 2 ** 30;
+const smallBytes = 2 ** 20;
 /** Of the total capacity. */
 const limitBytes = 2 ** 30;
 
@@ -80,6 +84,39 @@ export const pressureActs = {
   },
   /** `podwright gc` */
   collectGarbage: ({ node }) => node.ask(askCollection),
+  /** For minutes there is little memory, whoever goes; the first who go take their time. The disk is slow in some lives. */
+  shortOfMemory: (stage, random) => {
+    const { newPod, want, node, clock, strike, faults } = stage;
+    for (const number of [0, 1, 2]) {
+      const place = newPod(random, `hungry-${Math.trunc(clock.nowMs)}-${number}`, number);
+      const pod = simplePod(place, { terminationGracePeriodSeconds: 40 }, { deaf: true });
+      want(pod);
+      node.resources.use(pod.metadata.uid, "memory", (3 - number) * smallBytes);
+    }
+    const isSlow = random.chance(0.6);
+    clock.schedule("memory to get short", random.integer(10_000, 40_000), () => {
+      if (faults.hasEnded) return;
+      strike("memory used up");
+      if (isSlow) faults.begin({ diskDelayMaxMs: 2000 }, 120_000);
+      node.resources.useElsewhere("memory", 0);
+      const others = machineCapacity.memory - node.resources.left("memory");
+      node.resources.useElsewhere("memory", machineCapacity.memory - others - littleBytes);
+      clock.schedule("memory to be given back", 120_000, () => node.resources.useElsewhere("memory", 0));
+    });
+  },
+  /** podwright starts while there is no memory, and some of its pods cannot be looked at, or their manifests come late. */
+  startShort: ({ node, cluster, clock, strike, faults }, random) => {
+    strike("podwright killed");
+    node.kill();
+    strike("memory used up");
+    node.resources.useElsewhere("memory", machineCapacity.memory * 0.99);
+    clock.schedule("memory to be given back", 50_000, () => node.resources.useElsewhere("memory", 0));
+    clock.schedule("podwright to be started again", random.integer(0, 3000), () => {
+      const hang = random.pick([0.03, 0.1]);
+      faults.begin(cluster === undefined ? { hang } : { manifestDelayMaxMs: 100_000 }, 20_000);
+      node.start();
+    });
+  },
 } satisfies Record<string, Act>;
 
 export type PressureStepKind = keyof typeof pressureActs;
@@ -92,7 +129,12 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   addGreedyPod: 2,
   retryPod: 2,
   collectGarbage: 2,
+  // Drawn on their own, so that other lives stay the same.
+  shortOfMemory: 0,
+  startShort: 0,
 };
+
+export const hardPressureKinds = ["shortOfMemory", "startShort"] as const satisfies readonly PressureStepKind[];
 
 function withLimit(pod: Pod): Pod {
   const containers = pod.spec.containers.map((container, index) => {

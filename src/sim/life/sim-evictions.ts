@@ -23,7 +23,12 @@ export function simEvictions(
     config.thresholds,
     false,
   );
-  const look = async (): ReturnType<SimMachineResources["look"]> => await machine.look();
+  const look = async (): ReturnType<SimMachineResources["look"]> => {
+    const seen = await machine.look();
+    // What was seen is known later.
+    await gate.waitForDisk();
+    return seen;
+  };
   const deps = { clock, journal: { record }, log: silentLog, look, usage: machine, accepted };
   return new EvictionManager(deps, config);
 }

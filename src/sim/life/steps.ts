@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 import { clusterActs } from "./cluster-steps.ts";
+import { driverActs } from "./driver-steps.ts";
 import { machineActs } from "./machine-steps.ts";
 import { pressureActs } from "./pressure-steps.ts";
 import { resized } from "./pod-resources.ts";
@@ -242,7 +243,7 @@ const rareActs = {
 } satisfies Record<string, Act>;
 
 const nodeActs = { ...workload, ...blows, ...windows };
-const acts = { ...nodeActs, ...clusterActs, ...pressureActs, ...machineActs, ...rareActs };
+const acts = { ...nodeActs, ...clusterActs, ...pressureActs, ...machineActs, ...driverActs, ...rareActs };
 
 /** Steps for every node. */
 export type NodeStepKind = keyof typeof nodeActs;

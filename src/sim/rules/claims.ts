@@ -10,6 +10,7 @@ export const claims: RuleMaker = ({ node, pods }): Rule => {
 
   return {
     change: ({ type, podUid: uid, container }) => {
+      if (node.cluster !== undefined) return;
       const uses = pods.get(uid)?.spec.volumes?.some(({ persistentVolumeClaim: claim }) => claim !== undefined);
       if (type !== "started" || container === undefined || uses !== true || isWritten) return;
       isWritten = true;

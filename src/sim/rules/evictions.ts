@@ -6,6 +6,7 @@ import { resourceOf, type Signal, signals, type StarvedResource } from "../../ev
 import { lifeStarted } from "../../journal/entry.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import type { SimEntry } from "../life/node.ts";
+import type { WorldChange } from "../world-model.ts";
 import { dataText } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
@@ -34,6 +35,9 @@ export class Evictions implements Rule {
   readonly #shortMs = new Map<Pressure, number>();
   #held: readonly string[] = [];
   #lifeMs = 0;
+  /** When podwright last looked at the machine, and when something of the last evicted pod last ended, simulated ms. */
+  #lookedMs = 0;
+  #lastEndMs = 0;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -46,6 +50,10 @@ export class Evictions implements Rule {
     if (what === lifeStarted) this.#begin(atMs);
     if (what === "NodePressureChanged") this.#conditions(atMs);
     if (what === "PodEvicted") this.#evicted(entry);
+  }
+
+  change({ type, podUid }: WorldChange): void {
+    if (type === "exited" && podUid === this.#last?.uid) this.#lastEndMs = this.#scene.clock.nowMs;
   }
 
   atRest(): void {
@@ -61,6 +69,7 @@ export class Evictions implements Rule {
   }
 
   #shown(observations: Observations): void {
+    this.#lookedMs = this.#scene.clock.nowMs;
     for (const threshold of this.#thresholds()) {
       if (!isMet(threshold, observations, false)) continue;
       this.#shortMs.set(pressureOf[resourceOf(threshold.signal)], this.#scene.clock.nowMs);
@@ -116,6 +125,9 @@ export class Evictions implements Rule {
     );
     if (last !== undefined && runs && atMs < last.untilMs) {
       this.#broken("one pod goes at a time", `${uid} goes while ${last.uid} is still there`);
+    }
+    if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
+      this.#broken("who goes is decided by what is there", `${uid} goes by what was seen before ${last.uid} was gone`);
     }
     this.#last = { uid, untilMs: atMs + cleanupMs };
     const before = this.#before(pod, about);

@@ -28,6 +28,8 @@ export class HookRules implements Rule {
   readonly #stopped = new WeakMap<SimContainer, number>();
   /** Simulated ms of podwright's first operation on a container, by `uid/name`. */
   readonly #begun = new Map<string, number>();
+  /** Pods that a shutdown of the machine gave less time, which they keep when it is cancelled. */
+  readonly #shortened = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -46,13 +48,16 @@ export class HookRules implements Rule {
     if (type === "started") this.#started(container, uid);
   }
 
-  entry({ kind, pod, container, atMs }: SimEntry): void {
+  entry({ kind, what, pod, container, atMs }: SimEntry): void {
+    const isShortened = what === "PodTerminating" && this.#scene.node.power.login.isPreparing;
+    if (isShortened && pod !== undefined) this.#shortened.add(pod.uid);
     const key = `${pod?.uid}/${container}`;
     if (kind === "action" && !this.#begun.has(key)) this.#begun.set(key, atMs);
   }
 
   reborn(uid: string): void {
     forgetPod(uid, this.#begun);
+    this.#shortened.delete(uid);
   }
 
   #preStop(container: SimContainer, uid: string, durationMs: number): void {
@@ -77,7 +82,7 @@ export class HookRules implements Rule {
     const gone = unwanted.get(uid);
     const graceSeconds = gone?.graceSeconds ?? pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 30;
     // A shutdown of the machine gives it no more time than its group has.
-    const mayBeShort = gone?.isEnding === true || node.power.login.isPreparing;
+    const mayBeShort = gone?.isEnding === true || node.power.login.isPreparing || this.#shortened.has(uid);
     if (gone === undefined || mayBeShort || !gone.reachedNode || gone.life !== node.lives) return;
     const killMs = clock.nowMs + timeoutMs;
     const graceEndMs = gone.sinceMs + graceSeconds * 1000;

@@ -8,6 +8,8 @@ import { containers } from "./containers.ts";
 import { Corrections } from "./corrections.ts";
 import { dead } from "./dead.ts";
 import { Deadlines } from "./deadlines.ts";
+import { drivers } from "./drivers.ts";
+import { DriverWaits } from "./driver-waits.ts";
 import { ephemeral } from "./ephemeral.ts";
 import { Evictions } from "./evictions.ts";
 import { finished } from "./finished.ts";
@@ -65,6 +67,8 @@ export const rules: readonly RuleMaker[] = [
   collectedImages,
   volumes,
   claims,
+  drivers,
+  (scene, broken) => new DriverWaits(scene, broken),
   userNamespaces,
   ports,
   (scene, broken) => new Resizes(scene, broken),

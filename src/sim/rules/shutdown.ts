@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
-import { graceWithin, groupOf } from "../../shutdown/periods.ts";
+import { groupOf, type ShutdownPeriod } from "../../shutdown/periods.ts";
 import type { OffReason } from "../life/machine-power.ts";
 import type { SimEntry } from "../life/node.ts";
 import { simShutdownPeriods as periods } from "../life/sim-node-rooms.ts";
@@ -9,6 +9,8 @@ import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** What a stop takes beyond its grace: the least that a runtime is given, and its own time. */
 const stopMs = 8000;
+/** A runtime is given no less. */
+const leastGraceMs = 2000;
 /** So long what was announced is on its way. */
 const noticeMs = 1000;
 /** What a pod that has stopped still holds is released within it, and then the lock is. */
@@ -29,6 +31,10 @@ export class Shutdowns implements Rule {
   /** By when containers of a pod have to be gone, simulated ms. */
   readonly #due = new Map<string, number>();
   #lastEndMs = 0;
+  /** This life began in a shutdown that goes on. */
+  #isLateLife = false;
+  /** How long pods have that are ended for the shutdown, ms. */
+  readonly #graces = new Map<string, number>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -47,14 +53,23 @@ export class Shutdowns implements Rule {
     if (what === lifeStarted || what === "ShutdownCancelled") {
       this.#begunMs = undefined;
       this.#due.clear();
+      this.#graces.clear();
     }
+    if (what === lifeStarted) this.#isLateLife = this.#scene.node.power.login.isPreparing;
     if (what === "Shutdown") this.#begunMs = atMs;
     const pod = ref && this.#scene.pods.get(ref.uid);
     if (what === "Terminated" && pod !== undefined) this.#terminated(pod, atMs);
   }
 
-  change({ type, podUid: uid, container }: WorldChange): void {
+  change({ type, podUid: uid, container, timeoutMs = 0 }: WorldChange): void {
     const { nowMs } = this.#scene.clock;
+    const graceMs = this.#graces.get(uid);
+    if (type === "stopping" && graceMs !== undefined && timeoutMs > graceMs) {
+      this.#broken("no pod has more time than its group", `${uid} is given ${timeoutMs} ms of ${graceMs}`);
+    }
+    if (type === "sandboxStarted" && this.#isLateLife && this.#present !== undefined) {
+      this.#broken("nothing begins in a shutdown", `${uid} begins in a life that begins in one`);
+    }
     if (type === "sandboxStarted" && this.#present?.has(uid) === false && nowMs > this.#announcedMs + noticeMs) {
       this.#broken("nothing begins in a shutdown", `${uid} came after it was announced`);
     }
@@ -79,7 +94,9 @@ export class Shutdowns implements Rule {
     if (period === undefined || begunMs === undefined) {
       return this.#broken("pods are ended for a shutdown in a shutdown", `${pod.metadata.uid} goes without one`);
     }
-    this.#due.set(pod.metadata.uid, atMs + graceWithin(period, pod) * 1000 + stopMs);
+    const graceMs = graceSecondsOf(period, pod) * 1000;
+    this.#graces.set(pod.metadata.uid, Math.max(graceMs, leastGraceMs));
+    this.#due.set(pod.metadata.uid, atMs + graceMs + stopMs);
     if (!node.knowsAllPods) return;
     for (const { view } of node.pods()) {
       const other = pods.get(view.ref.uid);
@@ -110,4 +127,10 @@ export class Shutdowns implements Rule {
     const { node, clock } = this.#scene;
     return node.callsAreTimely && node.soundSinceMs + recoveredMs < clock.nowMs;
   }
+}
+
+/** The pod's own, or that of its group. */
+function graceSecondsOf({ graceSeconds }: ShutdownPeriod, { metadata, spec }: Pod): number {
+  const own = metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30;
+  return Math.min(own, graceSeconds);
 }

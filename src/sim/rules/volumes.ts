@@ -38,7 +38,7 @@ export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
       const problems: string[] = [];
       const { files, mounts, objects, desired } = node;
       const targets = (await mounts.list()).map(({ target }) => target);
-      for (const target of targets) {
+      for (const target of targets.filter((each) => each.startsWith(podsDirectory))) {
         const uid = target.slice(podsDirectory.length + 1).split("/")[0] ?? "";
         if (!desired.has(uid)) problems.push(`mount ${target} is still there`);
       }

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { NodeObject } from "../api/node.ts";
+import { CsiNodePublisher } from "./csi-node-publisher.ts";
+
+const driver = { name: "d", nodeId: "id", maxVolumes: 0n, topology: {} };
+const busy = { kind: "Status", code: 429, reason: "TooManyRequests", message: "busy" };
+
+class World {
+  readonly kube = new ScriptedKube();
+  readonly publisher: CsiNodePublisher;
+
+  constructor() {
+    const { kube } = this;
+    const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
+    const deps = { client: kube.client(), clock: kube.clock, random, journal: new MemoryRecorder(), log: silentLog };
+    this.publisher = new CsiNodePublisher({ ...deps, nodeName: "node1" });
+  }
+
+  async run(work: () => Promise<void>): Promise<void> {
+    const stop = new AbortController();
+    const ended = this.publisher.run(stop.signal);
+    await work();
+    stop.abort(new Error("the test is over"));
+    await ended;
+  }
+}
+
+function nodeThatIs(ready: "True" | "False"): NodeObject {
+  const conditions = [{ type: "Ready", status: ready, reason: "", message: "" }];
+  return { metadata: { name: "node1", uid: "n", resourceVersion: "1" }, spec: {}, status: { conditions } };
+}
+
+test("an API server that asks to wait is not asked sooner, whatever registers meanwhile", async () => {
+  const world = new World();
+  const { kube, publisher } = world;
+  await world.run(async () => {
+    publisher.registered(nodeThatIs("False"));
+    const first = await kube.next();
+    await first.json(busy, 429, { "retry-after": "5" });
+    void publisher.install(driver).catch(() => {});
+    await kube.clock.advance(4900);
+    await assert.rejects(kube.next(), /no request came/u);
+    await kube.clock.advance(200);
+    assert.equal((await kube.next()).request.method, "GET");
+  });
+});
+
+test("a Node that was ready stays so until CSINode can't be published, another one is not before it is", () => {
+  for (const [ready, problem] of [
+    ["True", undefined],
+    ["False", "CSINode is not yet initialized"],
+  ] as const) {
+    const { publisher } = new World();
+    assert.equal(publisher.problem, "CSINode is not yet initialized");
+    publisher.registered(nodeThatIs(ready));
+    assert.equal(publisher.problem, problem);
+  }
+});

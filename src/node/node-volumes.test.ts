@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { NodeVolumes } from "./node-volumes.ts";
+
+test("a volume that comes back into use while it is being written that it is not is to be written once more", () => {
+  const volumes = new NodeVolumes();
+  volumes.use("v", "a pod");
+  volumes.seen({ volumesInUse: ["v"], volumesAttached: [{ name: "v" }] });
+  assert.equal(volumes.isWritten("v"), true);
+  volumes.release("v", "a pod");
+  // From here on a write without it is under way.
+  const first = volumes.unsettled;
+  assert.equal(volumes.mustWrite(first), false);
+  volumes.use("v", "another pod");
+  assert.equal(volumes.isWritten("v"), false, "it may be gone from the Node by now");
+  const second = volumes.unsettled;
+  assert.equal(volumes.mustWrite(second), true, "though the Node has it, as far as is known");
+  volumes.settle(second);
+  assert.equal(volumes.isWritten("v"), true);
+  assert.equal(volumes.unsettled.size, 0);
+});
+
+test("a write that began before a volume came out of use again settles nothing", () => {
+  const volumes = new NodeVolumes();
+  volumes.use("v", "a pod");
+  volumes.seen({ volumesInUse: ["v"] });
+  volumes.release("v", "a pod");
+  const earlier = volumes.unsettled;
+  volumes.use("v", "another pod");
+  volumes.release("v", "another pod");
+  volumes.settle(earlier);
+  volumes.use("v", "a third pod");
+  assert.equal(volumes.isWritten("v"), false);
+});

@@ -1,0 +1,205 @@
+import { Emitter } from "../../base/emitter.ts";
+import { RpcError } from "../../ports/rpc.ts";
+import type { SimClock } from "../clock.ts";
+import type { SimRandom } from "../random.ts";
+import { drawFate, type DriverFaults, type Fate, finalCodes, soundDriver, uncertainCodes } from "./driver-faults.ts";
+import type { SimSockets } from "./sockets.ts";
+import type { DriverKind } from "./driver-kind.ts";
+import { type CallAbout, type DriverVolumes, volumeOf } from "./volumes.ts";
+
+/** A call of a driver, as it arrived and when it has been carried out, answered or not. */
+export interface DriverCall extends CallAbout {
+  readonly driver: string;
+  readonly when: "begins" | "ends";
+}
+
+const root = "/var/lib/kubelet";
+/** What a driver does long after its caller has given up. */
+const latestMs = 200_000;
+
+/** STAGE_UNSTAGE_VOLUME. */
+const stagesVolumes = { type: { case: "rpc", value: { type: 1 } } };
+
+type Request = Readonly<Record<string, unknown>>;
+
+interface Operation {
+  readonly about: CallAbout;
+  readonly work: () => object;
+}
+
+/**
+ * A CSI driver of the simulated machine: a process with two sockets. What it has mounted outlives it. One operation at a time is
+ * under way about each volume, others are answered with `Aborted`, as the specification allows; once a call has arrived it goes on,
+ * whoever has given it up.
+ */
+export class SimDriver {
+  readonly kind: DriverKind;
+  faults: DriverFaults = soundDriver;
+  /** How it is when nothing else is the matter. */
+  usual: DriverFaults = soundDriver;
+  readonly #clock: SimClock;
+  readonly #random: SimRandom;
+  readonly #sockets: SimSockets;
+  readonly #volumes: DriverVolumes;
+  readonly #calls = new Emitter<DriverCall>();
+  readonly #ends = new Set<() => void>();
+  /** By volume. */
+  readonly #underWay = new Map<string, Operation>();
+  /** How often its process has started. */
+  #starts = 0;
+  #isUp = false;
+
+  constructor(
+    kind: DriverKind,
+    parts: {
+      readonly clock: SimClock;
+      readonly random: SimRandom;
+      readonly sockets: SimSockets;
+      readonly volumes: DriverVolumes;
+    },
+  ) {
+    this.kind = kind;
+    this.#clock = parts.clock;
+    this.#random = parts.random;
+    this.#sockets = parts.sockets;
+    this.#volumes = parts.volumes;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  get endpoint(): string {
+    return `${root}/plugins/${this.kind.name}/csi.sock`;
+  }
+
+  get registrar(): string {
+    return `${root}/plugins_registry/${this.kind.name}-reg.sock`;
+  }
+
+  /** An operation about the volume is under way. */
+  isBusy(volume: string): boolean {
+    return this.#underWay.has(volume);
+  }
+
+  onCall(listener: (call: DriverCall) => void): Disposable {
+    return this.#calls.on(listener);
+  }
+
+  /** Its process starts, and registers. */
+  start(): void {
+    if (this.#isUp) return;
+    this.#isUp = true;
+    this.#starts++;
+    this.#sockets.listen(this.endpoint, {
+      serve: (method, request) => this.#serve(method, request),
+      onEnd: this.#onEnd,
+    });
+    this.register();
+  }
+
+  /** Its process dies; what it was about to do is done, or not. */
+  stop(leavesSockets: boolean): void {
+    if (!this.#isUp) return;
+    this.#isUp = false;
+    this.#sockets.close(this.endpoint, leavesSockets);
+    this.#sockets.close(this.registrar, leavesSockets);
+    for (const [volume, { about, work }] of this.#underWay) {
+      if (this.#random.chance(0.5)) attempt(work);
+      this.#ended(volume, about);
+    }
+    const ends = [...this.#ends];
+    this.#ends.clear();
+    for (const cut of ends) cut();
+  }
+
+  /** Its registrar's socket appears, or another one takes its place. */
+  register(): void {
+    if (!this.#isUp) return;
+    this.#sockets.listen(this.registrar, { serve: (method) => this.#introduce(method), onEnd: this.#onEnd });
+  }
+
+  /** The driver keeps running, unknown to the kubelet. */
+  unregister(): void {
+    if (this.#isUp) this.#sockets.close(this.registrar, false);
+  }
+
+  readonly #onEnd = (cut: () => void): Disposable => {
+    this.#ends.add(cut);
+    return { [Symbol.dispose]: () => void this.#ends.delete(cut) };
+  };
+
+  async #introduce(method: string): Promise<object> {
+    await this.#pass(this.#random.uniform() * 20);
+    if (method !== "getInfo") return {};
+    const { name } = this.kind;
+    return { type: "CSIPlugin", name, endpoint: this.endpoint, supportedVersions: ["1.0.0"] };
+  }
+
+  async #serve(method: string, request: Request): Promise<object> {
+    const starts = this.#starts;
+    const told = this.#aboutItself(method);
+    if (told !== undefined) {
+      if (this.#random.chance(this.faults.hangs)) return await new Promise(() => {});
+      await this.#pass(this.#random.uniform() * 20);
+      return told;
+    }
+    const volume = volumeOf(request);
+    const work = this.#volumes.operation(this.kind, method, request);
+    if (work === undefined) throw new RpcError("Unimplemented", `unknown method ${method}`, { isStatus: true });
+    const { about } = work;
+    if (this.#underWay.has(volume)) {
+      throw new RpcError("Aborted", `an operation on ${volume} is pending`, { isStatus: true });
+    }
+    this.#underWay.set(volume, work);
+    this.#calls.emit({ ...about, driver: this.kind.name, when: "begins" });
+    const fate = drawFate(this.#random, this.faults);
+    await this.#pass(this.#random.uniform() * (fate === "late" ? latestMs : this.faults.longestMs));
+    // It waits for a process that is no more.
+    if (fate === "never" || starts !== this.#starts || !this.#isUp) return await new Promise(() => {});
+    return await this.#carryOut(volume, work, fate);
+  }
+
+  #aboutItself(method: string): object | undefined {
+    if (method === "nodeGetInfo") return { nodeId: `sim-${this.kind.name}`, maxVolumesPerNode: 0n };
+    if (method !== "nodeGetCapabilities") return undefined;
+    return { capabilities: this.kind.stages ? [stagesVolumes] : [] };
+  }
+
+  async #carryOut(volume: string, { about, work }: Operation, fate: Fate): Promise<object> {
+    try {
+      if (fate === "refused") throw refusal(this.#random.pick(finalCodes));
+      if (fate === "doubted") throw refusal(this.#random.pick(uncertainCodes));
+      if (fate === "twice") work();
+      const done = work();
+      if (fate === "lied") throw refusal(this.#random.pick(uncertainCodes));
+      return done;
+    } finally {
+      this.#ended(volume, about);
+    }
+  }
+
+  #ended(volume: string, about: CallAbout): void {
+    this.#underWay.delete(volume);
+    this.#calls.emit({ ...about, driver: this.kind.name, when: "ends" });
+  }
+
+  async #pass(forMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#clock.schedule(`an answer of ${this.kind.name}`, forMs, resolve);
+    await promise;
+  }
+}
+
+function refusal(code: RpcError["code"]): RpcError {
+  return new RpcError(code, "the simulated driver says so", { isStatus: true });
+}
+
+/** Its caller is gone. */
+function attempt(work: () => object): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+  }
+}

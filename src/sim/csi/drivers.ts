@@ -1,0 +1,70 @@
+import type { SimClock } from "../clock.ts";
+import type { MemoryFiles } from "../files.ts";
+import type { ForeignVolumes } from "../foreign-volumes.ts";
+import type { SimMounts } from "../machine.ts";
+import type { SimRandom } from "../random.ts";
+import { driverKinds } from "./claimed-volumes.ts";
+import { SimDriver } from "./driver.ts";
+import { drawUsualFaults, soundDriver } from "./driver-faults.ts";
+import { SimSockets } from "./sockets.ts";
+import { DriverVolumes } from "./volumes.ts";
+
+/** The CSI drivers of the simulated machine, with what they have mounted. None, until some are installed. */
+export class SimDrivers {
+  readonly sockets: SimSockets;
+  readonly volumes: DriverVolumes;
+  readonly #clock: SimClock;
+  #all: readonly SimDriver[] = [];
+
+  constructor(clock: SimClock, files: MemoryFiles, mounts: SimMounts) {
+    this.#clock = clock;
+    this.sockets = new SimSockets(files);
+    this.volumes = new DriverVolumes(files, mounts);
+  }
+
+  get all(): readonly SimDriver[] {
+    return this.#all;
+  }
+
+  /** @param areSound nothing is permanently wrong with them */
+  install(random: SimRandom, areSound: boolean): void {
+    const parts = { clock: this.#clock, sockets: this.sockets, volumes: this.volumes };
+    this.#all = driverKinds.map((kind) => new SimDriver(kind, { ...parts, random: random.fork() }));
+    for (const driver of this.#all) {
+      if (!areSound) driver.usual = drawUsualFaults(random);
+      driver.faults = driver.usual;
+      driver.start();
+    }
+  }
+
+  named(name: string): SimDriver | undefined {
+    return this.#all.find(({ kind }) => kind.name === name);
+  }
+
+  /** The machine goes off. */
+  powerOff(): void {
+    for (const driver of this.#all) driver.stop(true);
+    this.volumes.powerOff();
+  }
+
+  /** They work from now on, and what they were stuck in is over. */
+  calm(): void {
+    for (const driver of this.#all) {
+      driver.usual = soundDriver;
+      driver.faults = soundDriver;
+      driver.stop(false);
+      driver.start();
+    }
+  }
+}
+
+/** The machine goes off: what was mounted is not any more. */
+export function loseMounts(machine: {
+  readonly foreignVolumes: ForeignVolumes;
+  readonly drivers: SimDrivers;
+  readonly mounts: SimMounts;
+}): void {
+  machine.foreignVolumes.powerOff();
+  machine.drivers.powerOff();
+  machine.mounts.clear();
+}

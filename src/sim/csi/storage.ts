@@ -1,0 +1,208 @@
+import { CsiNames, uniqueVolumeName } from "../../csi/names.ts";
+import type { Registry } from "../api-server/registry.ts";
+import type { SimApiServer } from "../api-server/server.ts";
+import type { Stored } from "../api-server/store.ts";
+import { type Fields, fieldsAt, listAt, type Value } from "../api-server/values.ts";
+import type { SimClock } from "../clock.ts";
+import { simHashing } from "../hashing.ts";
+import type { SimRandom } from "../random.ts";
+import { claimedVolumes, type ClaimedVolume, driverObjects } from "./claimed-volumes.ts";
+
+/** How often the attach-detach controller looks at the node, and how long attaching takes at most, ms. */
+const lookMs = 1000;
+const longestAttachMs = 3000;
+const slowestAttachMs = 200_000;
+
+const over: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
+
+export interface SimStorageParts {
+  readonly server: SimApiServer;
+  readonly clock: SimClock;
+  readonly random: SimRandom;
+  readonly nodeName: string;
+}
+
+/**
+ * The storage of a simulated cluster: claims that are bound early, late and anew, and the attach-detach controller, which attaches
+ * what pods claim, and detaches what no pod claims any more and the Node does not call in use.
+ */
+export class SimStorage {
+  /** Told just before a volume is detached. */
+  onDetach: (volume: ClaimedVolume) => void = () => {};
+  readonly #registry: Registry;
+  readonly #clock: SimClock;
+  readonly #random: SimRandom;
+  readonly #names: CsiNames;
+  readonly #nodeName: string;
+  /** Being attached. */
+  readonly #coming = new Set<ClaimedVolume>();
+  #claims = 0;
+  #isSlow = false;
+
+  constructor({ server, clock, random, nodeName }: SimStorageParts) {
+    this.#registry = server.registry;
+    this.#clock = clock;
+    this.#random = random;
+    this.#nodeName = nodeName;
+    this.#names = new CsiNames(simHashing, "/var/lib/kubelet", nodeName);
+    for (const driver of driverObjects) this.#registry.create("csidrivers", undefined, driver);
+    for (const volume of claimedVolumes) {
+      this.#registry.create("persistentvolumes", undefined, volumeObject(volume, ""));
+      this.claim(volume);
+      if (!volume.isLate) this.bind(volume);
+    }
+    this.#look();
+  }
+
+  /** Attaching takes minutes. */
+  slowDown(forMs: number): void {
+    this.#isSlow = true;
+    this.#clock.schedule("attaching to be quick again", forMs, () => void (this.#isSlow = false));
+  }
+
+  /** All claims are bound from now on, and nothing is slow. */
+  calm(): void {
+    this.#isSlow = false;
+    for (const volume of claimedVolumes) {
+      if (this.#claimOf(volume) === undefined) this.claim(volume);
+      this.bind(volume);
+    }
+  }
+
+  /** A claim comes, not bound yet. */
+  claim(volume: ClaimedVolume): void {
+    if (this.#claimOf(volume) !== undefined) return;
+    const metadata = { name: volume.claim, finalizers: ["kubernetes.io/pvc-protection"] };
+    const spec = { accessModes: ["ReadWriteMany"], volumeMode: "Filesystem" };
+    const object = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec, status: { phase: "Pending" } };
+    this.#registry.create("persistentvolumeclaims", "default", object, `claim-${++this.#claims}`);
+  }
+
+  bind(volume: ClaimedVolume): void {
+    const claim = this.#claimOf(volume);
+    if (claim === undefined) return;
+    const { store } = this.#registry;
+    const bound = volumeObject(volume, claim.value.metadata.uid) as unknown as Value;
+    const before = store.get("persistentvolumes", `/${volume.name}`);
+    if (before === undefined) return;
+    const persistent = { ...before.value, ...bound, metadata: before.value.metadata };
+    if (JSON.stringify(persistent) !== before.text) store.put("persistentvolumes", before.key, persistent);
+    const spec = { ...fieldsAt(claim.value, "spec"), volumeName: volume.name };
+    const claimed = { ...claim.value, spec, status: { phase: "Bound" } };
+    if (JSON.stringify(claimed) !== claim.text) store.put("persistentvolumeclaims", claim.key, claimed);
+  }
+
+  /** Somebody deletes the claim, and it is gone, whoever uses it; pods that have the volume keep it. */
+  deleteClaim(volume: ClaimedVolume): void {
+    const claim = this.#claimOf(volume);
+    if (claim !== undefined) this.#registry.store.remove("persistentvolumeclaims", claim.key);
+  }
+
+  /** Volumes that the Node calls in use. */
+  get inUse(): readonly string[] {
+    const [node] = this.#registry.store.list("nodes");
+    const { volumesInUse } = fieldsAt(node?.value ?? {}, "status");
+    return Array.isArray(volumesInUse) ? volumesInUse.map(String) : [];
+  }
+
+  isAttached({ driver, handle }: ClaimedVolume): boolean {
+    const name = uniqueVolumeName(driver, handle);
+    return this.#attached().some((each) => each["name"] === name);
+  }
+
+  #look(): void {
+    this.#clock.schedule("a look of the attach-detach controller", lookMs, () => this.#look());
+    const wanted = this.#wanted();
+    for (const volume of claimedVolumes.filter(({ isAttached }) => isAttached)) {
+      const isThere = this.isAttached(volume);
+      if (wanted.has(volume.claim)) {
+        if (!isThere) this.#attach(volume);
+      } else if (isThere && !this.inUse.includes(uniqueVolumeName(volume.driver, volume.handle))) {
+        this.#detach(volume);
+      }
+    }
+  }
+
+  /** Claims of pods that are not over. */
+  #wanted(): ReadonlySet<unknown> {
+    const pods = this.#registry.store.list("pods").filter(({ value }) => !over.has(fieldsAt(value, "status")["phase"]));
+    return new Set(
+      pods.flatMap(({ value }) =>
+        listAt(fieldsAt(value, "spec"), "volumes").map((each) => fieldsAt(each, "persistentVolumeClaim")["claimName"]),
+      ),
+    );
+  }
+
+  #attach(volume: ClaimedVolume): void {
+    if (this.#coming.has(volume) || this.#claimOf(volume)?.value["status"] === undefined) return;
+    const { store } = this.#registry;
+    if (
+      store.list("nodes").length === 0 ||
+      fieldsAt(this.#claimOf(volume)?.value ?? {}, "status")["phase"] !== "Bound"
+    ) {
+      return;
+    }
+    this.#coming.add(volume);
+    const name = this.#names.attachment(volume.driver, volume.handle);
+    if (store.get("volumeattachments", `/${name}`) === undefined) {
+      const spec = { attacher: volume.driver, nodeName: this.#nodeName, source: { persistentVolumeName: volume.name } };
+      const object = { apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name }, spec };
+      this.#registry.create("volumeattachments", undefined, object);
+    }
+    const longestMs = this.#isSlow ? slowestAttachMs : longestAttachMs;
+    this.#clock.schedule("a volume to be attached", this.#random.integer(50, longestMs), () => {
+      const attachment = store.get("volumeattachments", `/${name}`);
+      if (attachment === undefined) return void this.#coming.delete(volume);
+      store.put("volumeattachments", attachment.key, {
+        ...attachment.value,
+        status: { attached: true, attachmentMetadata: { disk: volume.handle } },
+      });
+      // The Node lists it a little later.
+      this.#clock.schedule("the Node to be told what is attached", this.#random.integer(0, 500), () => {
+        this.#coming.delete(volume);
+        const own = { name: uniqueVolumeName(volume.driver, volume.handle), devicePath: "" };
+        this.#tellNode([...this.#attached(), own]);
+      });
+    });
+  }
+
+  #detach(volume: ClaimedVolume): void {
+    this.onDetach(volume);
+    const name = uniqueVolumeName(volume.driver, volume.handle);
+    this.#tellNode(this.#attached().filter((each) => each["name"] !== name));
+    this.#registry.store.remove("volumeattachments", `/${this.#names.attachment(volume.driver, volume.handle)}`);
+  }
+
+  #attached(): readonly Fields[] {
+    const [node] = this.#registry.store.list("nodes");
+    return listAt(fieldsAt(node?.value ?? {}, "status"), "volumesAttached");
+  }
+
+  #tellNode(volumesAttached: readonly Fields[]): void {
+    const { store } = this.#registry;
+    const [node] = store.list("nodes");
+    if (node === undefined) return;
+    const status = { ...fieldsAt(node.value, "status"), volumesAttached };
+    store.put("nodes", node.key, { ...node.value, status });
+  }
+
+  #claimOf({ claim }: ClaimedVolume): Stored | undefined {
+    return this.#registry.store.get("persistentvolumeclaims", `default/${claim}`);
+  }
+}
+
+/** @param claimUid empty: no claim is bound to it */
+function volumeObject({ name, driver, handle, claim }: ClaimedVolume, claimUid: string): Fields {
+  const claimRef = { namespace: "default", name: claim, uid: claimUid };
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name },
+    spec: {
+      accessModes: ["ReadWriteMany"],
+      volumeMode: "Filesystem",
+      csi: { driver, volumeHandle: handle, fsType: "ext4" },
+      ...(claimUid !== "" && { claimRef }),
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import { RpcError } from "../../ports/rpc.ts";
+import type { MemoryFiles } from "../files.ts";
+import type { SimMounts } from "../machine.ts";
+import type { DriverKind } from "./driver-kind.ts";
+
+/** What a driver's call is about. */
+export interface CallAbout {
+  readonly method: "stage" | "unstage" | "publish" | "unpublish";
+  readonly volume: string;
+  /** Where it is staged or published. */
+  readonly target: string;
+  /** Of a publication: where it was staged; empty: nowhere. */
+  readonly staging: string;
+}
+
+type Request = Readonly<Record<string, unknown>>;
+
+/** Reports what a caller must not do. */
+export type Violation = (rule: string, detail: string) => void;
+
+/** What drivers have mounted on the simulated machine. */
+export class DriverVolumes {
+  readonly #files: MemoryFiles;
+  readonly #mounts: SimMounts;
+  /** Staging paths by volume. */
+  readonly #staged = new Map<string, string>();
+  /** Volumes by target. */
+  readonly #published = new Map<string, string>();
+  /** Told of calls that the specification forbids. */
+  onViolation: Violation = () => {};
+
+  constructor(files: MemoryFiles, mounts: SimMounts) {
+    this.#files = files;
+    this.#mounts = mounts;
+  }
+
+  /** Paths of volumes that are staged, by volume. */
+  get staged(): ReadonlyMap<string, string> {
+    return this.#staged;
+  }
+
+  /** Volumes that are published, by target. */
+  get published(): ReadonlyMap<string, string> {
+    return this.#published;
+  }
+
+  /** Every path on which a driver has mounted something. */
+  get targets(): readonly string[] {
+    return [...this.#staged.values(), ...this.#published.keys()];
+  }
+
+  /** Mounted anywhere. */
+  isMounted(volume: string): boolean {
+    return this.#staged.has(volume) || [...this.#published.values()].includes(volume);
+  }
+
+  /** A path whose content is gone though it is mounted; undefined: none. */
+  damaged(): string | undefined {
+    return [...this.#published.keys()].find((target) => this.#files.ownerOf(`${target}/data`) === undefined);
+  }
+
+  /** The machine goes off: nothing is mounted any more. */
+  powerOff(): void {
+    const targets = [...this.#published.keys()];
+    this.#staged.clear();
+    this.#published.clear();
+    // Directories on which something was mounted are empty.
+    for (const target of targets) {
+      void this.#mounts.unmount(target);
+      void this.#files.removeTree(target).then(() => this.#files.makeDirectory(target, 0o750));
+    }
+  }
+
+  /** Undefined: no method about a volume. */
+  operation(
+    kind: DriverKind,
+    method: string,
+    request: Request,
+  ): { readonly about: CallAbout; readonly work: () => object } | undefined {
+    const volume = volumeOf(request);
+    const staging = textOf(request, "stagingTargetPath");
+    const target = textOf(request, "targetPath");
+    switch (method) {
+      case "nodeStageVolume":
+        return {
+          about: { method: "stage", volume, target: staging, staging },
+          work: () => this.#stage(volume, staging),
+        };
+      case "nodeUnstageVolume":
+        return {
+          about: { method: "unstage", volume, target: staging, staging },
+          work: () => this.#unstage(volume, staging),
+        };
+      case "nodePublishVolume":
+        return {
+          about: { method: "publish", volume, target, staging },
+          work: () => this.#publish(kind, { volume, target, staging }),
+        };
+      case "nodeUnpublishVolume":
+        return {
+          about: { method: "unpublish", volume, target, staging: "" },
+          work: () => this.#unpublish(volume, target),
+        };
+      default:
+        return undefined;
+    }
+  }
+
+  #stage(volume: string, path: string): object {
+    const known = this.#staged.get(volume);
+    if (known !== undefined && known !== path) this.onViolation("volumes are staged once", `${volume} at ${path}`);
+    if (this.#files.ownerOf(path) === undefined) throw failed("FailedPrecondition", `${path} is not there`);
+    if (known === undefined) void this.#mounts.mount(mountOf(volume, path));
+    this.#staged.set(volume, path);
+    return {};
+  }
+
+  #unstage(volume: string, path: string): object {
+    const [target] = [...this.#published].find(([, one]) => one === volume) ?? [];
+    if (target !== undefined) {
+      this.onViolation("volumes are unstaged when nobody has them", `${volume} is published at ${target}`);
+    }
+    if (this.#staged.get(volume) === path) {
+      void this.#mounts.unmount(path);
+      this.#staged.delete(volume);
+    }
+    return {};
+  }
+
+  #publish(
+    { stages }: DriverKind,
+    { volume, target, staging }: { readonly volume: string; readonly target: string; readonly staging: string },
+  ): object {
+    if (stages && this.#staged.get(volume) !== staging) {
+      this.onViolation("volumes are published while they are staged", `${volume} at ${target}`);
+      throw failed("FailedPrecondition", `${volume} is not staged`);
+    }
+    if (this.#published.has(target)) return {};
+    // As many drivers do, it makes what is missing above, too.
+    void this.#files.makeDirectory(target, 0o750);
+    void this.#files.write(`${target}/data`, "precious", 0o600);
+    void this.#mounts.mount(mountOf(volume, target));
+    this.#published.set(target, volume);
+    return {};
+  }
+
+  #unpublish(volume: string, target: string): object {
+    if (this.#published.get(target) === volume) {
+      void this.#mounts.unmount(target);
+      void this.#files.removeTree(target);
+      this.#published.delete(target);
+    }
+    void this.#files.removeTree(target);
+    return {};
+  }
+}
+
+export function volumeOf(request: Request): string {
+  return textOf(request, "volumeId");
+}
+
+function textOf(request: Request, name: string): string {
+  const value = request[name];
+  return typeof value === "string" ? value : "";
+}
+
+function mountOf(source: string, target: string) {
+  return { source, target, fileSystem: "simulated", options: [] };
+}
+
+function failed(code: RpcError["code"], message: string): RpcError {
+  return new RpcError(code, message, { isStatus: true });
+}

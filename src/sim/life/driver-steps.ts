@@ -1,0 +1,157 @@
+import type { Volume } from "../../api/volume.ts";
+import { claimedVolumes, inlineDriver } from "../csi/claimed-volumes.ts";
+import type { SimDriver } from "../csi/driver.ts";
+import type { DriverFaults } from "../csi/driver-faults.ts";
+import type { SimRandom } from "../random.ts";
+import { simplePod } from "./simple-pod.ts";
+import type { Act, Stage } from "./stage.ts";
+
+/** What happens to CSI drivers, to what they have mounted, and to the objects that lead to it. */
+export const driverActs = {
+  /** Its process dies, and is back a while later. */
+  restartDriver: (stage, random) =>
+    onDriver(stage, random, (driver) => {
+      stage.strike("CSI driver ended");
+      driver.stop(random.chance(0.5));
+      const forMs = random.pick([random.integer(0, 2000), random.integer(2000, 200_000)]);
+      later(stage, "a CSI driver to be started again", forMs, () => driver.start());
+    }),
+  /** Its registration ends, for a while or a moment, and the driver goes on. */
+  deregisterDriver: (stage, random) =>
+    onDriver(stage, random, (driver) => {
+      stage.strike("CSI driver deregistered");
+      if (random.chance(0.7)) driver.unregister();
+      const forMs = random.pick([0, random.integer(0, 2000), random.integer(2000, 200_000)]);
+      later(stage, "a CSI driver to register again", forMs, () => driver.register());
+    }),
+  refusingDriver: (stage, random) => misbehave(stage, random, { refuses: random.pick([0.3, 1]) }),
+  /** A pod comes meanwhile, and goes before it has its volume. */
+  uncertainDriver: (stage, random) => {
+    const [doubts, lies] = [random.pick([0, 0.3]), random.pick([0.3, 0.7, 1])];
+    misbehave(stage, random, { doubts, lies });
+    const { clock, node, newPod, want, unwant } = stage;
+    const claimName = random.pick(["claim-1", "claim-2"]);
+    const volumes: Volume[] = [{ name: "data", persistentVolumeClaim: { claimName } }];
+    const pod = simplePod(newPod(random, `brief-${Math.trunc(clock.nowMs)}`), { volumes });
+    want(pod);
+    later(stage, "a pod to go before it has its volume", random.integer(2000, 10_000), () => {
+      if (node.desired.has(pod.metadata.uid)) unwant(pod.metadata.uid);
+    });
+  },
+  hangingDriver: (stage, random) => misbehave(stage, random, { hangs: random.pick([0.3, 1]) }),
+  slowDriver: (stage, random) => misbehave(stage, random, { longestMs: random.pick([5000, 100_000]), repeats: 0.3 }),
+  /** podwright is killed as a call begins, or as it ends. */
+  killNodeAtDriver: (stage, random) =>
+    onDriver(stage, random, (driver) => {
+      const { node, clock, faults } = stage;
+      const pauseMs = random.integer(0, 20_000);
+      let left = random.integer(1, 6);
+      const watch = driver.onCall(() => {
+        if (--left > 0) return;
+        watch[Symbol.dispose]();
+        if (faults.hasEnded || !node.isUp) return;
+        // At the same moment, and not within the call.
+        clock.schedule("podwright to be killed at a driver's call", 0, () => {
+          if (faults.hasEnded) return;
+          stage.strike("podwright killed at a driver's call");
+          node.kill();
+          clock.schedule("podwright to be started again", pauseMs, () => node.start());
+        });
+      });
+    }),
+  slowAttacher: ({ cluster, strike }, random) => {
+    strike("volumes attached late");
+    cluster?.storage?.slowDown(random.integer(5000, 200_000));
+  },
+  bindClaims: ({ cluster }) => {
+    for (const volume of claimedVolumes) cluster?.storage?.bind(volume);
+  },
+  /** It is gone for a while, then comes anew, and is bound later. */
+  replaceClaim: (stage, random) => {
+    const storage = stage.cluster?.storage;
+    const volume = random.pickFrom(claimedVolumes);
+    if (volume === undefined || storage === undefined) return;
+    stage.strike("claim deleted");
+    storage.deleteClaim(volume);
+    later(stage, "a claim to come anew", random.integer(0, 60_000), () => storage.claim(volume));
+    later(stage, "a claim to be bound", random.integer(0, 120_000), () => storage.bind(volume));
+  },
+  /**
+   * podwright is killed while two pods wait for a claim, one of them with a volume of a driver; they are gone when it is back, and
+   * the drivers do not answer.
+   */
+  leaveVolumes: (stage, random) => {
+    const { clock, node, cluster, newPod, want } = stage;
+    const storage = cluster?.storage;
+    const volume = claimedVolumes.at(-1);
+    if (storage === undefined || volume === undefined) return;
+    storage.deleteClaim(volume);
+    const missing: Volume = { name: "missing", persistentVolumeClaim: { claimName: volume.claim } };
+    const inline: Volume = { name: "inline", csi: { driver: inlineDriver.name } };
+    const pods = [
+      [inline, missing],
+      [{ name: "scratch", emptyDir: {} }, missing],
+    ].map((volumes, number) =>
+      simplePod(newPod(random, `left-${Math.trunc(clock.nowMs)}-${number}`, number), { volumes }),
+    );
+    for (const pod of random.chance(0.7) ? pods : pods.toReversed()) want(pod);
+    const hangsMs = random.integer(100_000, 300_000);
+    later(stage, "podwright to be killed beside waiting pods", random.integer(10_000, 60_000), () => {
+      stage.strike("podwright killed");
+      node.kill();
+      for (const { metadata } of pods) cluster?.delete(metadata.uid, 0);
+      for (const driver of node.drivers.all) driver.faults = { ...driver.usual, hangs: 1 };
+      clock.schedule("podwright to be started again", 1000, () => node.start());
+      later(stage, "drivers to answer again", hangsMs, () => {
+        for (const driver of node.drivers.all) driver.faults = driver.usual;
+      });
+      later(stage, "a claim to come anew", hangsMs, () => storage.claim(volume));
+    });
+  },
+  /** What was mounted is not any more, and files are still there. */
+  rebootNode: ({ node, strike }) => {
+    strike("power lost");
+    node.power.off("power lost");
+  },
+} satisfies Record<string, Act>;
+
+export type DriverStepKind = keyof typeof driverActs;
+
+/** How often each kind comes, compared with the others. */
+export const driverWeights: Readonly<Record<DriverStepKind, number>> = {
+  restartDriver: 4,
+  deregisterDriver: 3,
+  refusingDriver: 2,
+  uncertainDriver: 4,
+  hangingDriver: 3,
+  slowDriver: 2,
+  killNodeAtDriver: 6,
+  slowAttacher: 2,
+  bindClaims: 2,
+  replaceClaim: 2,
+  leaveVolumes: 3,
+  rebootNode: 1,
+};
+
+function onDriver({ node }: Stage, random: SimRandom, then: (driver: SimDriver) => void): void {
+  const driver = random.pickFrom(node.drivers.all);
+  if (driver !== undefined) then(driver);
+}
+
+function misbehave(stage: Stage, random: SimRandom, faults: Partial<DriverFaults>): void {
+  const forMs = random.integer(2000, 200_000);
+  onDriver(stage, random, (driver) => {
+    stage.strike("CSI driver misbehaves");
+    driver.faults = { ...driver.usual, ...faults };
+    later(stage, "a CSI driver to behave again", forMs, () => {
+      driver.faults = driver.usual;
+    });
+  });
+}
+
+/** Once the faults are over everything is well anyway. */
+function later({ clock, faults, node }: Stage, name: string, forMs: number, then: () => void): void {
+  clock.schedule(name, forMs, () => {
+    if (!faults.hasEnded && !node.power.isOff) then();
+  });
+}

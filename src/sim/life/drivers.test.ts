@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
+import { plainDriver, stagingDriver } from "../csi/claimed-volumes.ts";
+import { soundDriver } from "../csi/driver-faults.ts";
+
+const everything = ["claim-1", "claim-2", "claim-3", "inline"] as const;
+
+/** Two pods with the same volumes come and go. @param killAt podwright is killed at that call, 1 for the first */
+async function comeAndGo(killAt?: number): Promise<{ readonly scene: DriverScene; readonly moments: number }> {
+  const scene = new DriverScene();
+  let moments = 0;
+  for (const driver of scene.node.drivers.all) {
+    driver.onCall(() => {
+      if (++moments !== killAt) return;
+      scene.clock.schedule("podwright to be killed", 0, () => scene.node.kill());
+      scene.clock.schedule("podwright to be started again", 1000, () => scene.node.start());
+    });
+  }
+  scene.node.start();
+  for (const name of ["a", "b"]) scene.cluster.want(podWithVolumes(name, ...everything));
+  await scene.pass(40_000);
+  assert.ok(scene.runs("uid-a") && scene.runs("uid-b"), `both run after a kill at ${killAt}`);
+  scene.cluster.delete("uid-a");
+  await scene.pass(40_000);
+  assert.ok(scene.runs("uid-b"));
+  scene.cluster.delete("uid-b");
+  await scene.pass(40_000);
+  return { scene, moments };
+}
+
+describe("a node with CSI drivers", () => {
+  test("killed at any call of a driver, it goes on where it was, and leaves nothing mounted", async () => {
+    const { scene: calm, moments } = await comeAndGo();
+    assert.deepEqual(await calm.problems(), []);
+    // Each call as it begins and as it ends.
+    assert.ok(moments >= 40, `${moments} moments`);
+    for (let killAt = 1; killAt <= moments; killAt++) {
+      const { scene } = await comeAndGo(killAt);
+      assert.equal(scene.node.lives, 2, `killed at ${killAt}`);
+      assert.deepEqual(await scene.problems(), [], `killed at ${killAt}`);
+      assert.deepEqual(scene.node.drivers.volumes.targets, [], `killed at ${killAt}`);
+    }
+  });
+
+  test("stays ready over a restart, while CSINode is being looked up", async () => {
+    const scene = new DriverScene();
+    scene.node.start();
+    await scene.pass(30_000);
+    assert.equal(scene.nodeReady, "True");
+    const said: unknown[] = [];
+    scene.cluster.server.registry.store.onChange(({ resource }) => {
+      if (resource === "nodes") said.push(scene.nodeReady);
+    });
+    scene.node.kill();
+    scene.node.start();
+    await scene.pass(60_000);
+    assert.ok(said.length > 0);
+    assert.deepEqual(new Set(said), new Set(["True"]));
+  });
+
+  test("asked to end, it calls off what it does for volumes of running pods", async () => {
+    const scene = new DriverScene();
+    scene.node.start();
+    scene.cluster.want(podWithVolumes("a", "inline"));
+    await scene.pass(30_000);
+    for (const driver of scene.node.drivers.all) driver.faults = { ...soundDriver, refuses: 1 };
+    await scene.pass(300_000);
+    assert.ok(scene.runs("uid-a"), "a failure leaves the pod as it is");
+    assert.deepEqual(await scene.node.stop((forMs) => scene.pass(forMs)), []);
+  });
+
+  test("killed before it had written what it stages, it leaves no directory of that", async () => {
+    const scene = new DriverScene();
+    const directory = `/var/lib/kubelet/plugins/kubernetes.io/csi/${stagingDriver.name}/left`;
+    await scene.node.files.makeDirectory(`${directory}/globalmount`, 0o750);
+    scene.node.start();
+    await scene.pass(30_000);
+    assert.equal(await scene.node.files.stat(directory), undefined);
+  });
+
+  test("a full disk leaves no directory of what was not staged", async () => {
+    const scene = new DriverScene();
+    scene.node.start();
+    await scene.pass(30_000);
+    scene.cluster.want(podWithVolumes("a", "claim-1"));
+    scene.faults.begin({ diskFull: true }, 60_000);
+    await scene.pass(30_000);
+    scene.cluster.delete("uid-a");
+    await scene.pass(300_000);
+    assert.deepEqual(await scene.problems(), []);
+  });
+
+  test("after a reboot volumes are mounted anew before their containers start, and files are still there", async () => {
+    const scene = new DriverScene();
+    const { node, clock } = scene;
+    await node.power.boot();
+    scene.cluster.want(podWithVolumes("a", "claim-1", "inline"));
+    await scene.pass(60_000);
+    assert.ok(scene.runs("uid-a"));
+    node.power.off("power lost");
+    assert.deepEqual(node.drivers.volumes.targets, []);
+    node.power.bootAfter(5000);
+    for (const driver of node.drivers.all) clock.schedule("a driver to start", 20_000, () => driver.start());
+    await scene.pass(15_000);
+    assert.ok(!scene.runs("uid-a"), "its drivers are not there yet");
+    await scene.pass(180_000);
+    assert.ok(scene.runs("uid-a"));
+    assert.deepEqual(await scene.problems(), []);
+  });
+
+  test("a driver that does not answer holds up neither other pods nor their removal", async () => {
+    const scene = new DriverScene();
+    scene.node.start();
+    for (const name of ["a", "b"]) scene.cluster.want(podWithVolumes(name, "claim-3"));
+    await scene.pass(60_000);
+    const driver = scene.driver(plainDriver.name);
+    driver.faults = { ...soundDriver, hangs: 1 };
+    scene.cluster.delete("uid-a");
+    scene.cluster.want(podWithVolumes("late", "claim-3"));
+    scene.cluster.want(podWithVolumes("other", "claim-1"));
+    scene.cluster.want(podWithVolumes("plain"));
+    await scene.pass(30_000);
+    assert.ok(scene.runs("uid-other") && scene.runs("uid-plain"));
+    for (const name of ["other", "plain"]) scene.cluster.delete(`uid-${name}`);
+    await scene.pass(30_000);
+    assert.equal(scene.cluster.pod("uid-other"), undefined);
+    assert.equal(scene.cluster.pod("uid-plain"), undefined);
+    driver.faults = soundDriver;
+    driver.stop(false);
+    driver.start();
+    await scene.pass(300_000);
+    assert.ok(scene.runs("uid-late"));
+    assert.deepEqual(await scene.problems(), []);
+  });
+
+  test("calls whose outcome is unknown are taken back, whatever was done", async () => {
+    for (const faults of [{ lies: 1 }, { doubts: 1 }, { hangs: 1 }]) {
+      const scene = new DriverScene();
+      scene.node.start();
+      scene.cluster.want(podWithVolumes("b", "claim-2"));
+      await scene.pass(30_000);
+      const driver = scene.driver(stagingDriver.name);
+      driver.faults = { ...soundDriver, ...faults };
+      scene.cluster.want(podWithVolumes("a", "claim-1"));
+      await scene.pass(20_000);
+      assert.ok(!scene.runs("uid-a"));
+      scene.cluster.delete("uid-a");
+      await scene.pass(20_000);
+      driver.faults = soundDriver;
+      driver.stop(false);
+      driver.start();
+      await scene.pass(300_000);
+      assert.ok(scene.done("UnstageVolume").length > 0, JSON.stringify(faults));
+      assert.deepEqual(await scene.problems(), [], JSON.stringify(faults));
+    }
+  });
+});

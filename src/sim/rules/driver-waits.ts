@@ -1,0 +1,90 @@
+import type { Pod } from "../../api/pod.ts";
+import { isRejection, type EntryName } from "../../journal/vocabulary.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import { isExternal } from "../../volumes/volume-set-up.ts";
+import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
+
+const podsDirectory = "/var/lib/kubelet/pods";
+/** What a pod needs for its sandbox, and for its removal, all with slow calls. */
+const longestMs = 60_000;
+/** So long a start takes. */
+const startedMs = 20_000;
+/** Between two looks at what is left on the disk. */
+const lookMs = 10_000;
+
+/** What ends the wait of a pod for its sandbox, for whatever reason. */
+const ends: ReadonlySet<EntryName> = new Set<EntryName>([
+  ...(["RunPodSandbox", "AdmissionWaits", "PodWaits", "PodTerminating", "PodFinished", "PodRemoved"] as const),
+  "Preempting",
+]);
+
+/** While a driver does not answer, pods without volumes of drivers begin and end as ever. */
+export class DriverWaits implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** Pods that are to get their sandbox, since when. */
+  readonly #coming = new Map<string, number>();
+  /** Pods that are not wanted and have something on the disk, since when that was seen. */
+  readonly #left = new Map<string, number>();
+  #lookedMs = 0;
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  entry({ what, pod: ref, atMs }: SimEntry): void {
+    if (what === lifeStarted) for (const known of [this.#coming, this.#left]) known.clear();
+    if (this.#scene.node.drivers.all.length === 0) return;
+    const uid = ref?.uid ?? "";
+    const pod = this.#scene.pods.get(uid);
+    if (what === "PodAdded" && pod !== undefined && !needsOthers(pod)) this.#coming.set(uid, atMs);
+    if (ends.has(what) || isRejection(what)) this.#coming.delete(uid);
+    if (atMs < this.#lookedMs + lookMs) return;
+    this.#lookedMs = atMs;
+    this.#judge(atMs);
+  }
+
+  #judge(nowMs: number): void {
+    const { node, pods } = this.#scene;
+    for (const [uid, sinceMs] of this.#coming) {
+      if (!this.#isSound(sinceMs) || nowMs < sinceMs + longestMs) continue;
+      this.#coming.delete(uid);
+      this.#broken("nobody waits for another's driver", `${uid} has no sandbox ${nowMs - sinceMs} ms after it came`);
+    }
+    for (const uid of pods.keys()) {
+      const isLeft = !node.desired.has(uid) && !node.isEnding(uid) && this.#hasFiles(uid);
+      if (!isLeft || this.#hasFiles(uid, "/volumes/kubernetes.io~csi")) {
+        this.#left.delete(uid);
+        continue;
+      }
+      const sinceMs = this.#left.get(uid) ?? nowMs;
+      this.#left.set(uid, sinceMs);
+      if (!this.#isSound(sinceMs) || nowMs < sinceMs + longestMs) continue;
+      this.#left.delete(uid);
+      this.#broken("nobody waits for another's driver", `${uid} has left files for ${nowMs - sinceMs} ms`);
+    }
+  }
+
+  #hasFiles(uid: string, below = ""): boolean {
+    return this.#scene.node.files.ownerOf(`${podsDirectory}/${uid}${below}`) !== undefined;
+  }
+
+  /** Nothing but drivers has failed since long before. */
+  #isSound(sinceMs: number): boolean {
+    const { node, clock } = this.#scene;
+    const quietMs = node.callsAreTimely ? startedMs : recoveredMs;
+    const isWell = node.knowsAllPods && node.slowness === 1 && clock.nowMs > node.soundSinceMs + quietMs;
+    return isWell && sinceMs > Math.max(node.soundSinceMs + quietMs, node.apiTroubleMs + recoveredMs);
+  }
+}
+
+/** The pod has volumes of drivers, or waits for an object that may never come. */
+function needsOthers({ spec }: Pod): boolean {
+  const { volumes = [], containers, initContainers = [] } = spec;
+  const isLate = [...containers, ...initContainers].some(({ env = [] }) =>
+    env.some(({ valueFrom }) => valueFrom?.configMapKeyRef?.name === "late"),
+  );
+  return isLate || volumes.some((volume) => isExternal(volume) || volume.name === "late");
+}

@@ -1,0 +1,185 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
+import { uniqueVolumeName } from "../../csi/names.ts";
+import { claimedVolumes } from "../csi/claimed-volumes.ts";
+import type { DriverCall } from "../csi/driver.ts";
+import type { SimStorage } from "../csi/storage.ts";
+import { fieldsAt, listAt } from "../api-server/values.ts";
+import type { DriverVolumes } from "../csi/volumes.ts";
+import { mayRun, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
+
+const podsDirectory = "/var/lib/kubelet/pods";
+const stagedDirectory = "/var/lib/kubelet/plugins/kubernetes.io/csi";
+const dataFile = "vol_data.json";
+/** Two syncs, and a little. */
+const republishedWithinMs = 200_000;
+
+/** What CSI drivers may be asked for, and what the Node says of their volumes. */
+export const drivers: RuleMaker = (scene, broken): Rule => {
+  const { cluster } = scene.node;
+  return cluster?.storage === undefined ? {} : new DriverRules(scene, cluster.storage, broken);
+};
+
+/**
+ * Volumes of drivers are staged, published, unpublished and unstaged in that order, whatever is known of the calls; containers have
+ * theirs for as long as they run; what may be mounted has its record on the disk, and the Node says that it is in use.
+ */
+class DriverRules implements Rule {
+  readonly #scene: Scene;
+  readonly #storage: SimStorage;
+  readonly #volumes: DriverVolumes;
+  readonly #broken: Break;
+  /** When each target was published last, simulated ms. */
+  readonly #publishedMs = new Map<string, number>();
+  #isWatched = false;
+
+  constructor(scene: Scene, storage: SimStorage, broken: Break) {
+    this.#scene = scene;
+    this.#storage = storage;
+    this.#broken = broken;
+    this.#volumes = scene.node.drivers.volumes;
+    this.#volumes.onViolation = broken;
+    storage.onDetach = ({ handle }) => {
+      if (this.#isHere(handle)) this.#broken("what is in use is not detached", `${handle} is detached`);
+    };
+  }
+
+  change({ type, podUid: uid, container }: WorldChange): void {
+    if (type !== "started" || container === undefined) return;
+    for (const path of volumesOf(container)) {
+      const isThere = this.#volumes.published.has(path);
+      if (!isThere) this.#broken("nothing runs without its volumes", `${uid}/${nameOf(container)} lacks ${path}`);
+    }
+  }
+
+  entry(): void {
+    this.#watch();
+    this.#judgeRecords();
+  }
+
+  disagreements(): string[] {
+    const { desired } = this.#scene.node;
+    const staged = [...this.#volumes.staged].filter(
+      ([volume]) => ![...this.#volumes.published.values()].includes(volume),
+    );
+    const published = [...this.#volumes.published.keys()].filter((target) => !desired.has(uidOf(target)));
+    return [
+      ...staged.map(([volume]) => `${volume} is still staged, and no pod has it`),
+      ...published.map((target) => `${target} is still published`),
+      ...this.#inUseProblems(),
+      ...this.#unpublishedDrivers(),
+      ...this.#missing(),
+    ];
+  }
+
+  async atRest(): Promise<void> {
+    this.#judgeRepublished();
+    const { files } = this.#scene.node;
+    for (const { name: driver } of await files.list(stagedDirectory)) {
+      for (const { name } of await files.list(`${stagedDirectory}/${driver}`)) {
+        const path = `${stagedDirectory}/${driver}/${name}`;
+        const isStaged = [...this.#volumes.staged.values()].some((target) => target.startsWith(`${path}/`));
+        if (!isStaged) this.#broken("what is unstaged leaves nothing", path);
+      }
+    }
+  }
+
+  /** Drivers are installed after the rules are made. */
+  #watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    for (const driver of this.#scene.node.drivers.all) driver.onCall((call) => this.#called(call));
+  }
+
+  #called({ method, volume, target, when }: DriverCall): void {
+    this.#judgeRecords();
+    if (when !== "begins") return;
+    if (method === "publish") this.#publishedMs.set(target, this.#scene.clock.nowMs);
+    if (method === "stage" || method === "publish") this.#comes(volume);
+    if (method !== "unpublish") return;
+    const user = [...this.#scene.world.containers.values()].find((container) => {
+      return mayRun(container) && volumesOf(container).includes(target);
+    });
+    if (user === undefined) return;
+    this.#broken("volumes stay while in use", `${target}: taken from ${nameOf(user)}, which runs`);
+  }
+
+  /** Before a driver is asked for it, the volume is attached, and the Node says that it is in use. */
+  #comes(handle: string): void {
+    const volume = claimedVolumes.find((each) => each.handle === handle && each.isAttached);
+    if (volume === undefined) return;
+    if (!this.#storage.isAttached(volume)) this.#broken("what is mounted is attached", handle);
+    if (!this.#storage.inUse.includes(uniqueVolumeName(volume.driver, handle))) {
+      this.#broken("what is mounted is in use", handle);
+    }
+  }
+
+  /** Each path on which something is mounted has its record, by which it is found again. */
+  #judgeRecords(): void {
+    const { files } = this.#scene.node;
+    for (const target of this.#volumes.targets) {
+      const record = `${target.slice(0, target.lastIndexOf("/"))}/${dataFile}`;
+      if (files.ownerOf(record) === undefined) this.#broken("what may be mounted is on record", target);
+    }
+    const damaged = this.#volumes.damaged();
+    if (damaged !== undefined) this.#broken("nothing is removed that is mounted", damaged);
+  }
+
+  /** The Node lists what is mounted of attached volumes, and nothing else. */
+  #inUseProblems(): string[] {
+    return claimedVolumes.flatMap(({ isAttached, driver, handle }) => {
+      if (!isAttached) return [];
+      const isInUse = this.#storage.inUse.includes(uniqueVolumeName(driver, handle));
+      if (isInUse === this.#volumes.isMounted(handle)) return [];
+      return [isInUse ? `the Node still calls ${handle} in use` : `the Node does not call ${handle} in use`];
+    });
+  }
+
+  /** Drivers that registered and that the node's CSINode does not list. */
+  #unpublishedDrivers(): string[] {
+    const { cluster, drivers: own } = this.#scene.node;
+    const [csiNode] = cluster?.server.registry.store.list("csinodes") ?? [];
+    const listed = new Set(listAt(fieldsAt(csiNode?.value ?? {}, "spec"), "drivers").map(({ name }) => name));
+    return own.all.filter(({ kind }) => !listed.has(kind.name)).map(({ kind }) => `CSINode lacks ${kind.name}`);
+  }
+
+  /** What its driver wants published again is, for as long as its pod runs. */
+  #judgeRepublished(): void {
+    const { world, clock } = this.#scene;
+    const old = clock.nowMs - republishedWithinMs;
+    for (const container of world.containers.values()) {
+      if (container.state !== "running" || container.startedMs > old) continue;
+      const targets = volumesOf(container).filter((path) => path.endsWith("/inline/mount"));
+      const late = targets.find((target) => (this.#publishedMs.get(target) ?? 0) < old);
+      if (late !== undefined) this.#broken("volumes are published again", late);
+    }
+  }
+
+  /** Volumes of containers that run. */
+  #missing(): string[] {
+    const { world, node } = this.#scene;
+    return [...world.containers.values()].flatMap((container) => {
+      const pod = node.desired.get(container.config.labels["io.kubernetes.pod.uid"] ?? "");
+      if (container.state !== "running" || pod === undefined || isStaticPod(pod)) return [];
+      const missing = volumesOf(container).filter((path) => !this.#volumes.published.has(path));
+      return missing.map((path) => `${nameOf(container)} of ${pod.metadata.uid} runs without ${path}`);
+    });
+  }
+
+  /** Mounted, or perhaps soon. */
+  #isHere(handle: string): boolean {
+    return this.#volumes.isMounted(handle) || this.#scene.node.drivers.all.some((driver) => driver.isBusy(handle));
+  }
+}
+
+/** Paths of the drivers' volumes that a container has, without the parts below them. */
+function volumesOf({ config }: SimContainer): string[] {
+  return config.mounts.flatMap(({ hostPath }) => {
+    const found = new RegExp(`^${podsDirectory}/[^/]+/volumes/kubernetes.io~csi/[^/]+/mount`, "u").exec(hostPath);
+    return found === null ? [] : [found[0]];
+  });
+}
+
+function uidOf(target: string): string {
+  return target.slice(podsDirectory.length + 1).split("/")[0] ?? "";
+}

@@ -1,0 +1,72 @@
+import type { Pod } from "../../src/api/pod.ts";
+import { inlineDriver } from "../../src/sim/csi/claimed-volumes.ts";
+import type { SimDriver } from "../../src/sim/csi/driver.ts";
+import { driverRooms } from "../../src/sim/life/driver-rooms.ts";
+import { SimRandom } from "../../src/sim/random.ts";
+import { drivers } from "../../src/sim/rules/drivers.ts";
+import type { Rule } from "../../src/sim/rules/rule.ts";
+import { ClusterScene, clusterPod } from "./sim-cluster-scene.ts";
+
+/** A node of a cluster with CSI drivers and claims, and the rules for them. */
+export class DriverScene extends ClusterScene {
+  /** What was against the rules. */
+  readonly broken: string[] = [];
+  readonly #rule: Rule;
+  #judged = 0;
+
+  constructor() {
+    super((parts, node) => driverRooms(node, parts));
+    const { clock, runtime: world, node } = this;
+    this.cluster.addStorage(new SimRandom(3));
+    node.drivers.install(new SimRandom(4), true);
+    const scene = { clock, world, node, pods: new Map(), unwanted: new Map() };
+    this.#rule = drivers(scene, (rule, detail) => void this.broken.push(`${rule}: ${detail}`));
+    world.onChange((change) => this.#rule.change?.(change));
+    this.#rule.entry?.(noEntry);
+  }
+
+  override async pass(forMs: number): Promise<void> {
+    await super.pass(forMs);
+    for (const entry of this.node.entries.slice(this.#judged)) this.#rule.entry?.(entry);
+    this.#judged = this.node.entries.length;
+  }
+
+  /** What is not as it should be in the end. */
+  async problems(): Promise<readonly string[]> {
+    await this.#rule.atRest?.();
+    return [...this.broken, ...((await this.#rule.disagreements?.()) ?? [])];
+  }
+
+  driver(name: string): SimDriver {
+    const driver = this.node.drivers.named(name);
+    if (driver === undefined) throw new Error(`there is no driver ${name}`);
+    return driver;
+  }
+
+  /** What was done of that name, as its messages, in order. */
+  done(what: string): readonly string[] {
+    const actions = this.node.entries.filter((entry) => entry.kind === "action" && entry.what === what);
+    return actions.map(({ message }) => message ?? "");
+  }
+}
+
+const noEntry = { kind: "note", what: "PodwrightStarted", message: "", seq: 0, time: 0, atMs: 0 } as const;
+
+/** A pod with claims, by their names, or `inline` for a volume in its spec. */
+export function podWithVolumes(name: string, ...volumes: readonly string[]): Pod {
+  const pod = clusterPod(name);
+  const volumeMounts = volumes.map((volume) => ({ name: volume, mountPath: `/${volume}` }));
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      terminationGracePeriodSeconds: 1,
+      containers: pod.spec.containers.map((container) => ({ ...container, volumeMounts })),
+      volumes: volumes.map((volume) =>
+        volume === "inline"
+          ? { name: volume, csi: { driver: inlineDriver.name } }
+          : { name: volume, persistentVolumeClaim: { claimName: volume } },
+      ),
+    },
+  };
+}
