@@ -68,7 +68,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (kind === "blockDevice") throw new VolumeError(noFileSystem);
     if (kind !== "directory") throw new VolumeError("only directory and block device are supported");
     const directory = paths.volume(this.name, spec.name);
-    // Whether it is set up may have been asked in vain.
+    // The look before may have failed.
     if (await this.#isAt(directory)) return;
     const isShared = await this.#isMounted(paths, spec.name);
     const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
