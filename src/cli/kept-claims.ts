@@ -37,7 +37,7 @@ export async function keptClaims(context: Context): Promise<readonly ClaimView[]
 export async function removeKeptClaim(context: Context, namespace: string, name: string): Promise<ClaimRemoval> {
   const { files, layout } = context;
   await files.makeDirectory(layout.runDirectory, 0o755);
-  using lock = await systemLocks.tryLock(layout.lockFile);
+  using lock = await systemLocks.tryOwnLock(layout.lockFile);
   if (lock === undefined) {
     throw new PodwrightError(ExitCode.failed, `an engine is starting or ending for ${layout.stateDirectory}`, {
       remedy: "try again",
