@@ -102,6 +102,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     config: config.worker,
     reserve: admission.reserve,
     rivals: rivalsAmong(pleg, deps.owns),
+    phaseOf: (uid) => statuses.get(uid)?.phase,
     publish: publisher(deps, config, { statuses, probes }),
     measured: (pod, kind, step) => measureStep(observer, clock, pod, kind, step),
     recorder: deps.recorder,

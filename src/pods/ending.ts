@@ -23,10 +23,12 @@ export interface Ending {
   readonly graces?: readonly ContainerGrace[];
   /** Message of condition DisruptionTarget; undefined: no disruption. */
   readonly disruption?: string | undefined;
+  /** The phase that an earlier run reported of the pod's containers: counts once the runtime has none of them any more. */
+  readonly endedPhase?: "Succeeded" | "Failed" | undefined;
 }
 
 /** An ending that survives a restart of podwright. */
-export type LastingEnding = Pick<Ending, "cause" | "outcome" | "disruption" | "untilReboot">;
+export type LastingEnding = Pick<Ending, "cause" | "outcome" | "disruption" | "untilReboot" | "endedPhase">;
 
 /**
  * No source has the pod any more, the API server deletes it, or it had ended before: the status derives from the

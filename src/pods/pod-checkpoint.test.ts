@@ -8,7 +8,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { ActiveDeadline, overdue } from "./active-deadline.ts";
-import { unwanted } from "./ending.ts";
+import { completed, type LastingEnding, resumed, unwanted } from "./ending.ts";
 import { PodEndings } from "./pod-endings.ts";
 import { PodCheckpoint } from "./pod-checkpoint.ts";
 import { preempted, preemptionDisruption } from "./preemption.ts";
@@ -42,7 +42,7 @@ class Scene {
   }
 
   /** Why the pod is over, as a life that begins now knows it. */
-  async end(): Promise<unknown> {
+  async end(): Promise<LastingEnding | undefined> {
     const log = { warn: (message: string) => void this.warnings.push(message) };
     const endings = new PodEndings({ files: this.files, node, log });
     await endings.load();
@@ -163,6 +163,24 @@ test("a pod that the node ended stays ended in the next run, while it is desired
   assert.equal(second.deadline.startedAt, wallMs);
   await second.checkpoint.stopping(undefined, removed);
   assert.equal(await scene.end(), undefined);
+});
+
+test("the phase of a completed pod is kept, so that the next run needs none of its containers", async () => {
+  const scene = new Scene();
+  const { checkpoint } = await scene.life();
+  const cause = { code: "PodCompleted", message: "all containers have exited and none is restarted" } as const;
+  await checkpoint.stopping(undefined, completed(cause, 30));
+  checkpoint.stopped("Succeeded");
+  await checkpoint.save();
+  const kept = { cause, outcome: "asContainers", disruption: undefined, endedPhase: "Succeeded" };
+  assert.deepEqual(await scene.end(), kept);
+  const ending = await scene.end();
+  assert.ok(ending !== undefined);
+  const next = await scene.life();
+  await next.checkpoint.stopping(undefined, resumed(ending, removed.cause, 30));
+  next.checkpoint.stopped("Running");
+  await next.checkpoint.save();
+  assert.equal((await scene.end())?.endedPhase, "Succeeded");
 });
 
 test("an ending stored by an earlier version with only its reason keeps its meaning", async () => {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Pod } from "../api/pod.ts";
+import type { PodPhase } from "../api/status.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { formatTime } from "../base/time.ts";
@@ -32,6 +33,8 @@ const Content = z.object({
       /** Missing in records of earlier versions. */
       outcome: z.enum(["failed", "refused", "asContainers"]).optional(),
       disruption: z.string().optional(),
+      /** Of containers that have completed: they may be collected. */
+      phase: z.enum(["Succeeded", "Failed"]).optional(),
       /** The boot id of the machine while it lasts; missing: for good. */
       boot: z.string().optional(),
     })
@@ -137,13 +140,20 @@ export class PodCheckpoint {
    */
   async stopping(pod: Pod | undefined, ending: Ending | undefined): Promise<void> {
     this.#ends = true;
-    this.#end = ending?.lasts === true ? stored(ending) : undefined;
+    this.#end =
+      ending?.lasts === true ? { ...stored(ending), phase: this.#end?.phase ?? ending.endedPhase } : undefined;
     this.#untilReboot = ending?.untilReboot === true;
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
       log.warn("cannot delete the stored spec of a stopping pod", { uid: this.#uid, error: errorMessage(error) });
     });
+  }
+
+  /** The pod has stopped, with that phase; recorded by the next {@link save}. */
+  stopped(phase: PodPhase | undefined): void {
+    if (this.#end?.outcome !== "asContainers" || (phase !== "Succeeded" && phase !== "Failed")) return;
+    this.#end = { ...this.#end, phase };
   }
 
   /** The API server's pod as it is now, for a next run without an API server. */
@@ -211,13 +221,14 @@ export async function rememberedEnd(
   return end && restored(end);
 }
 
-function stored({ cause: { code, message }, outcome, disruption }: LastingEnding): StoredEnd {
+function stored({ cause: { code, message }, outcome, disruption }: LastingEnding): NonNullable<StoredEnd> {
   return { code, message, outcome, ...(disruption !== undefined && { disruption }) };
 }
 
-function restored({ code, message, outcome, disruption, boot }: NonNullable<StoredEnd>): LastingEnding {
+function restored({ code, message, outcome, disruption, boot, phase }: NonNullable<StoredEnd>): LastingEnding {
   const cause = { code: causeCodeOf(code), message };
-  if (outcome !== undefined) return { cause, outcome, disruption, ...(boot !== undefined && { untilReboot: true }) };
+  const more = { ...(phase && { endedPhase: phase }), ...(boot !== undefined && { untilReboot: true }) };
+  if (outcome !== undefined) return { cause, outcome, disruption, ...more };
   // Earlier versions stored only the reason: one of these two, or the node's own.
   const isOfContainers = code === "PodCompleted" || code === "InitContainerFailed";
   const isPreemption = code === preempting.reason;

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodPhase } from "../api/status.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import { wholeSeconds } from "../runtime/actions/grace.ts";
@@ -16,13 +17,15 @@ export interface TerminationDependencies {
   readonly runtime: Pick<PodRuntime, "killPod" | "release" | "removePod">;
   /** Whether a UID is desired again while its previous pod is not removed yet. */
   readonly comesBack: (uid: PodUid) => boolean;
+  /** The pod's phase as last reported. */
+  readonly phaseOf: (uid: PodUid) => PodPhase | undefined;
 }
 
 /** What else the pod's worker has. */
 interface WorkerParts {
   readonly operations: Pick<PodOperations, "calledOffUntil">;
   readonly observer: Pick<PodObserver, "acted" | "ending">;
-  readonly checkpoint: Pick<PodCheckpoint, "save" | "stopping">;
+  readonly checkpoint: Pick<PodCheckpoint, "save" | "stopped" | "stopping">;
 }
 
 /** A pod that stops, as its worker has it. */
@@ -91,6 +94,7 @@ export class PodTermination {
 
   /** Releases the holdings of a pod that stays listed. False: its end may not be recorded yet. */
   async release(ref: PodRef, { released }: Terminated, signal: AbortSignal): Promise<boolean> {
+    this.#worker.checkpoint.stopped(this.#deps.phaseOf(ref.uid));
     // The disk may be full.
     const isSaved = await this.#worker.checkpoint.save();
     const cause: Cause = { code: "PodTerminated", message: "the pod has ended and no longer needs its volumes" };

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { PodPhase } from "../api/status.ts";
 import type { ContainerId, PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observer, StepState } from "../journal/observer.ts";
@@ -72,6 +73,8 @@ export interface WorkerDependencies {
   readonly reserve: (pod: Pod, cause: Cause) => void;
   /** Other pods of the same full name in the runtime: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
+  /** The pod's phase as last reported. */
+  readonly phaseOf: (uid: PodUid) => PodPhase | undefined;
   /** Called after every step. */
   readonly publish: (view: WorkerView, cause: Cause) => void;
   /** Awaits a step, and measures it. */

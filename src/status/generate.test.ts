@@ -14,7 +14,7 @@ import type { PodCondition, PodStatus } from "../api/status.ts";
 import { containerId, sandboxId, podUid } from "../base/ids.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { CauseCode } from "../journal/vocabulary.ts";
-import type { Failure } from "./inputs.ts";
+import type { Failure, StatusInputs } from "./inputs.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
 
@@ -336,4 +336,12 @@ test("a pod keeps its address when its sandbox is gone", () => {
   const before = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, []) }));
   const podStatus = runtimeStatus(pod, [], [readySandbox({ ready: false, ips: [] })]);
   assert.equal(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: before })).podIP, "10.0.0.1");
+});
+
+test("a completed pod whose containers were collected keeps the phase that an earlier run reported", () => {
+  const phaseOf = (changed: Partial<StatusInputs>): string =>
+    generateAPIPodStatus(statusInputs(pod, { podIsTerminal: true, podStatus: runtimeStatus(pod, [], []), ...changed }))
+      .phase;
+  assert.equal(phaseOf({ endedPhase: "Succeeded" }), "Succeeded");
+  assert.notEqual(phaseOf({}), "Succeeded");
 });

@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import type { PodStatus } from "../api/status.ts";
+import type { PodPhase, PodStatus } from "../api/status.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Ending } from "../pods/ending.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
@@ -42,6 +42,8 @@ export interface StatusInputs {
   readonly mayRun?: boolean;
   /** Set when the node rejects or fails the pod: it is Failed, with code and message of the cause. */
   readonly failure?: Failure;
+  /** The phase that an earlier run reported of completed containers: counts when the runtime has none of them. */
+  readonly endedPhase?: PodPhase | undefined;
   /** Termination messages, by container ID. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** By container name. */

@@ -50,6 +50,7 @@ export function publishStatus(
     podIsTerminal: ending !== undefined,
     mayRun: state.kind === "syncing" || (state.kind === "terminating" && isUnderWay(view.status)),
     ...(ending !== undefined && ending.outcome !== "asContainers" && { failure: ending }),
+    endedPhase: ending?.endedPhase,
     terminationMessages: view.terminationMessages,
     probes: node.probes(pod, podStatus),
     recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
