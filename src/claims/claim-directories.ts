@@ -1,15 +1,26 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { FileError, type Files, removeEmpty } from "../ports/files.ts";
-import type { KeptClaim } from "./kept-claim.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import { localVolumeDirectory } from "../volumes/local-volume-plugin.ts";
+import { type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
 /** Where the data of claims is that no PersistentVolume was given for: `<root>/<namespace>/<claim>`. */
 export class ClaimDirectories {
   readonly #files: Files;
+  readonly #mounts: Pick<Mounts, "below">;
   readonly #root: string;
+  readonly #pods: string;
 
-  constructor(files: Files, root: string) {
+  /** @param pods the directory of the node's pods, where their claims are mounted */
+  constructor(
+    { files, mounts }: { readonly files: Files; readonly mounts: Pick<Mounts, "below"> },
+    root: string,
+    pods: string,
+  ) {
     this.#files = files;
+    this.#mounts = mounts;
     this.#root = root;
+    this.#pods = pods;
   }
 
   path({ metadata }: KeptClaim): string {
@@ -25,8 +36,9 @@ export class ClaimDirectories {
     await this.#files.makeDirectory(path, 0o777);
   }
 
-  /** @throws PodwrightError when something is mounted there; nothing is removed then */
+  /** @throws PodwrightError when it is mounted for a pod, or something is mounted there; nothing is removed then */
   async remove(claim: KeptClaim): Promise<void> {
+    await this.#refuseMounted(claim);
     const path = this.path(claim);
     try {
       await this.#files.removeTree(path);
@@ -38,5 +50,16 @@ export class ClaimDirectories {
       });
     }
     await removeEmpty(this.#files, `${this.#root}/${claim.metadata.namespace}`);
+  }
+
+  /** A pod may use it of which neither a manifest nor the runtime tells. */
+  async #refuseMounted(claim: KeptClaim): Promise<void> {
+    const { namespace, name } = claim.metadata;
+    const place = `/volumes/${localVolumeDirectory}/${claim.spec.volumeName ?? ownVolumeName(claim)}`;
+    const mounted = (await this.#mounts.below(this.#pods)).find(({ target }) => target.endsWith(place));
+    if (mounted === undefined) return;
+    throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is mounted at ${mounted.target}`, {
+      remedy: "let the pod of that directory end first: 'podwright ps' shows it while an engine runs",
+    });
   }
 }

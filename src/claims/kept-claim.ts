@@ -23,9 +23,18 @@ export interface StorageState {
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
-/** A new claim. What its document has from another cluster, such as a UID or a binding, means nothing here. */
-export function keptClaim(manifest: ClaimManifest, uid: string, createdAt: string): KeptClaim {
-  const { metadata, spec } = written(manifest);
+/**
+ * A new claim. What its document has from another cluster, such as a UID, a binding or an owner, means nothing here.
+ * @param owners the pod that it goes with
+ */
+export function keptClaim(
+  manifest: ClaimManifest,
+  uid: string,
+  createdAt: string,
+  owners?: ObjectMeta["ownerReferences"],
+): KeptClaim {
+  const { spec, ...rest } = written(manifest);
+  const metadata = { ...rest.metadata, ...(owners !== undefined && { ownerReferences: owners }) };
   const { name = "", namespace } = metadata;
   const named = { ...metadata, name, namespace: namespace || "default", uid, creationTimestamp: createdAt };
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: named, spec };
@@ -80,7 +89,7 @@ export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest): F
 /** The claim after a change by a document: it stays bound. */
 export function updatedClaim(kept: KeptClaim, manifest: ClaimManifest): KeptClaim {
   const { uid, creationTimestamp = "" } = kept.metadata;
-  const claim = keptClaim(manifest, uid, creationTimestamp);
+  const claim = keptClaim(manifest, uid, creationTimestamp, kept.metadata.ownerReferences);
   const { volumeName } = kept.spec;
   return isBound(kept) && volumeName !== undefined ? boundTo(claim, volumeName) : claim;
 }
@@ -90,7 +99,7 @@ function written({ metadata, spec }: ClaimManifest): {
   readonly metadata: ObjectMeta;
   readonly spec: ClaimManifest["spec"];
 } {
-  const { name, namespace, labels, annotations = {}, ownerReferences } = metadata;
+  const { name, namespace, labels, annotations = {} } = metadata;
   const { [bindCompleted]: _done, [boundByController]: byController, ...own } = annotations;
   const { volumeName, ...rest } = spec;
   return {
@@ -99,7 +108,6 @@ function written({ metadata, spec }: ClaimManifest): {
       namespace: namespace || "default",
       ...(labels !== undefined && { labels }),
       ...(Object.keys(own).length > 0 && { annotations: own }),
-      ...(ownerReferences !== undefined && { ownerReferences }),
     },
     spec: { ...rest, ...(volumeName !== undefined && byController !== "yes" && { volumeName }) },
   };

@@ -1,100 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
-import { podUid } from "../base/ids.ts";
-import type { CsiDriver } from "../api/csi-node.ts";
-import type { Pod } from "../api/pod.ts";
-import type { StorageManifest } from "../api/storage-manifest.ts";
-import type { Volume } from "../api/volume.ts";
+import {
+  asked,
+  dataClaim,
+  disk,
+  never,
+  pod,
+  RunClaimsScene,
+  size,
+  template,
+  using,
+} from "../../test/support/run-claims-scene.ts";
 import { PodwrightError } from "../base/errors.ts";
-import { MemoryFiles } from "../sim/files.ts";
-import { decodeManifests } from "../sources/decode.ts";
-import { prepareManifests } from "../sources/prepare.ts";
-import { RunStore } from "../sources/run-store.ts";
-import { RunClaims } from "./run-claims.ts";
-
-const never = AbortSignal.any([]);
-const asked = { code: "ClaimRemovalRequested", message: "asked" } as const;
-const size = "resources: {requests: {storage: 1Gi}}";
-const dataClaim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], ${size}}}`;
-const disk = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk},
-  spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, local: {path: /srv/disk}}}`;
-
-/** A state directory with its claims, over restarts. */
-class Fixture {
-  readonly clock = new ManualClock();
-  readonly files = new MemoryFiles(this.clock);
-  readonly journal = new MemoryRecorder();
-  readonly log = silentLog;
-  #drawn = 0;
-  readonly random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count).fill(++this.#drawn) };
-  present: Pod[] = [];
-  readonly pods = (): readonly Pod[] => this.present;
-  readonly told: string[] = [];
-  taken = 0;
-  readonly drivers = {
-    objects: {
-      set: (all: readonly CsiDriver[]) => void this.told.push(all.map(({ metadata }) => metadata.name).join()),
-    },
-    place: { take: async () => this.taken++ === 0 },
-  };
-  claims = this.#open();
-
-  #open(): RunClaims {
-    const { clock, files, journal, log, random, pods, drivers } = this;
-    const store = new RunStore(files, "/state/claims");
-    return new RunClaims(
-      { clock, files, journal, log, random, pods, drivers, store },
-      { directories: "/state/volumes", nodeLabels: { "kubernetes.io/hostname": "here" } },
-    );
-  }
-
-  /** A node that has just been started for the first time. */
-  static async started(): Promise<Fixture> {
-    const fixture = new Fixture();
-    assert.deepEqual(await fixture.claims.load(), []);
-    return fixture;
-  }
-
-  async restart(): Promise<readonly string[]> {
-    this.claims = this.#open();
-    return await this.claims.load();
-  }
-
-  checked(...texts: string[]): readonly { readonly manifest: StorageManifest; readonly origin: never }[] {
-    const { objects, errors } = decodeManifests(new TextEncoder().encode(texts.join("\n---\n")), "f");
-    const prepared = prepareManifests(objects);
-    assert.deepEqual([...errors, ...prepared.errors], []);
-    return prepared.storage as ReturnType<Fixture["checked"]>;
-  }
-
-  async take(...texts: string[]): Promise<void> {
-    const checked = this.checked(...texts);
-    assert.deepEqual(this.claims.problems(checked), []);
-    await this.claims.take(checked.map(({ manifest }) => manifest));
-  }
-
-  problems(...texts: string[]): string[] {
-    return this.claims.problems(this.checked(...texts)).map(({ message }) => message);
-  }
-
-  /** Where a bound claim's data is. */
-  async path(name: string): Promise<string | undefined> {
-    const { spec } = await this.claims.claim("default", name, never);
-    const volume = await this.claims.persistentVolume(spec.volumeName ?? "", never);
-    return (volume.spec.local ?? volume.spec.hostPath)?.path;
-  }
-}
-
-function pod(name: string, volume: Partial<Volume>, uid = `uid-${name}`): Pod {
-  const metadata = { name, namespace: "default", uid: podUid(uid) };
-  return { metadata, spec: { containers: [], volumes: [{ name: "scratch", ...volume }] } };
-}
-const using = (claimName: string): Pod => pod("web", { persistentVolumeClaim: { claimName } });
-const template = {
-  volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } } },
-};
 
 const rejection = (remedy: RegExp, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PodwrightError);
@@ -104,7 +21,7 @@ const rejection = (remedy: RegExp, message: RegExp) => (error: unknown) => {
 };
 
 test("a claim gets a directory that everybody in a pod may write to and only root on the machine reaches", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   assert.equal(await fixture.path("data"), "/state/volumes/default/data");
   assert.equal((await fixture.files.stat("/state/volumes/default/data"))?.mode, 0o777);
@@ -120,7 +37,7 @@ test("a claim gets a directory that everybody in a pod may write to and only roo
 });
 
 test("claims and their data are found again by name, also when the document comes again", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   await fixture.files.write("/state/volumes/default/data/file", "kept", 0o644);
   const before = await fixture.claims.claim("default", "data", never);
@@ -132,7 +49,7 @@ test("claims and their data are found again by name, also when the document come
 });
 
 test("what a claim says of another cluster means nothing here", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(`apiVersion: v1
 kind: PersistentVolumeClaim
 metadata:
@@ -150,7 +67,7 @@ status: {phase: Bound}`);
 });
 
 test("a claim that no document gives is not found, with upstream's words and what to do", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   fixture.present = [using("data")];
   await assert.rejects(fixture.claims.claim("default", "data", never), {
     message: `persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document to 'podwright run'`,
@@ -159,7 +76,7 @@ test("a claim that no document gives is not found, with upstream's words and wha
 });
 
 test("a claim waits for its PersistentVolume, and keeps it although a better one comes", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   const selecting = dataClaim.replace("spec: {", "spec: {selector: {matchLabels: {kind: disk}}, ");
   await fixture.take(selecting);
   const { status } = await fixture.claims.claim("default", "data", never);
@@ -175,7 +92,7 @@ test("a claim waits for its PersistentVolume, and keeps it although a better one
 });
 
 test("a bound claim and its volume stay as they are, but for the size that is wished", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(disk, dataClaim);
   assert.deepEqual(fixture.problems(dataClaim.replace("1Gi", "2Gi")), []);
   await fixture.take(dataClaim.replace("1Gi", "2Gi"));
@@ -192,7 +109,7 @@ test("a bound claim and its volume stay as they are, but for the size that is wi
 });
 
 test("removing a claim removes its data, and a claim of its name begins empty", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   await fixture.files.write("/state/volumes/default/data/file", "old", 0o644);
   assert.deepEqual(await fixture.claims.remove("default", "data", asked), {
@@ -207,7 +124,7 @@ test("removing a claim removes its data, and a claim of its name begins empty", 
 });
 
 test("a claim that a pod refers to is not removed, nor one that does not exist", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   fixture.present = [using("data")];
   const stop = rejection(/podwright stop default\/web/u, /claim default\/data is used by default\/web/u);
@@ -220,7 +137,7 @@ test("a claim that a pod refers to is not removed, nor one that does not exist",
 });
 
 test("while a claim's data is being removed, it is being deleted for pods, and nobody waits for that", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim, dataClaim.replace("name: data", "name: other"));
   const removal = Promise.withResolvers<void>();
   const removeTree = fixture.files.removeTree.bind(fixture.files);
@@ -241,7 +158,7 @@ test("while a claim's data is being removed, it is being deleted for pods, and n
 });
 
 test("nothing of a claim is removed while something is mounted in its directory", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   fixture.files.knowMounts((path) => (path === "/state/volumes/default/data" ? path : undefined));
   await fixture.take(dataClaim);
   await fixture.files.write("/state/volumes/default/data/file", "kept", 0o644);
@@ -252,7 +169,7 @@ test("nothing of a claim is removed while something is mounted in its directory"
 });
 
 test("what a PersistentVolume leads to stays when its claim is removed, and the volume has to be given again", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.files.makeDirectory("/srv/disk", 0o755);
   await fixture.files.write("/srv/disk/file", "kept", 0o644);
   await fixture.take(disk, dataClaim);
@@ -263,7 +180,7 @@ test("what a PersistentVolume leads to stays when its claim is removed, and the 
 });
 
 test("an ephemeral volume's claim is made for its pod and goes with it", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   const web = pod("web", { ephemeral: template });
   fixture.present = [web];
   const claim = await fixture.claims.claim("default", "web-scratch", never);
@@ -293,7 +210,7 @@ test("an ephemeral volume's claim is made for its pod and goes with it", async (
 });
 
 test("an ephemeral volume's claim whose pod went while podwright was away is removed, others stay", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   fixture.present = [pod("web", { ephemeral: template }), pod("db", { ephemeral: template })];
   await fixture.take(dataClaim);
   for (const name of ["web-scratch", "db-scratch"]) await fixture.claims.claim("default", name, never);
@@ -307,7 +224,7 @@ test("an ephemeral volume's claim whose pod went while podwright was away is rem
 });
 
 test("the claim of a pod's volume cannot be given by a document", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   fixture.present = [pod("web", { ephemeral: template })];
   await fixture.claims.claim("default", "web-scratch", never);
   const [problem = ""] = fixture.problems(dataClaim.replace("name: data", "name: web-scratch"));
@@ -315,7 +232,7 @@ test("the claim of a pod's volume cannot be given by a document", async () => {
 });
 
 test("volumes and classes that no claim needs are forgotten with the last pod", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   const storageClass =
     "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: kubernetes.io/no-provisioner}";
   await fixture.take(storageClass, disk, disk.replace("name: disk", "name: spare"), dataClaim);
@@ -325,7 +242,7 @@ test("volumes and classes that no claim needs are forgotten with the last pod", 
 });
 
 test("an unreadable document costs no other claim", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   await fixture.files.write("/state/claims/broken.json", "{", 0o600);
   assert.equal((await fixture.restart()).length, 1);
@@ -333,7 +250,7 @@ test("an unreadable document costs no other claim", async () => {
 });
 
 test("a preview tells what would be bound and what pods would wait for, and changes nothing", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   const pods = [
     using("data"),
     pod("db", { ephemeral: template }),
@@ -365,7 +282,7 @@ test("a preview tells what would be bound and what pods would wait for, and chan
 });
 
 test("CSI drivers get the place of a kubelet with the first pod or volume that needs one, and their objects", async () => {
-  const fixture = await Fixture.started();
+  const fixture = await RunClaimsScene.started();
   const inline = pod("inline", { csi: { driver: "d" } });
   const driver = pod("driver", { hostPath: { path: "/var/lib/kubelet/plugins_registry/" } });
   const mounting = pod("mounting", { hostPath: { path: "/var/lib/kubelet/pods" } });

@@ -22,6 +22,7 @@ import { type StorageLookup, StorageLookupError } from "../objects/storage-looku
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
+import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
 import type { Checked } from "../sources/prepare.ts";
@@ -43,6 +44,7 @@ export interface RunClaimsDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  readonly mounts: Pick<Mounts, "below">;
   readonly journal: Recorder;
   readonly log: Logger;
   /** Of claims and the objects behind them. */
@@ -64,6 +66,8 @@ export interface RunClaimsDrivers {
 export interface RunClaimsConfig {
   /** Where the data of claims without a PersistentVolume is kept, e.g. `<state>/volumes`. */
   readonly directories: string;
+  /** Of the node: `<root>/pods`, where the claims of its pods are mounted. */
+  readonly podsDirectory: string;
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
@@ -96,7 +100,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     this.#deps = deps;
     this.#wait = new WakeableWait(deps.clock, "pods of ephemeral volumes to go");
     this.#store = deps.store;
-    this.#directories = new ClaimDirectories(deps.files, config.directories);
+    this.#directories = new ClaimDirectories(deps, config.directories, config.podsDirectory);
     this.#nodeLabels = config.nodeLabels;
   }
 
@@ -276,12 +280,13 @@ export class RunClaims implements StorageLookup, RunStorage {
   /** They are from now on being removed. */
   async #orphans(): Promise<KeptClaim[]> {
     using _turn = await this.#turn.acquire();
-    const present = new Set(this.#deps.pods().map(({ metadata }) => String(metadata.uid)));
+    const pods = this.#deps.pods();
+    const present = new Set(pods.map(({ metadata }) => String(metadata.uid)));
     const orphans: KeptClaim[] = [];
     for (const [key, claim] of this.#claims) {
       const owner = ownerOf(claim);
       if (owner === undefined || present.has(owner)) continue;
-      if (this.#removing.has(key)) continue;
+      if (this.#removing.has(key) || podsUsing(claim, pods).length > 0) continue;
       this.#removing.add(key);
       orphans.push(claim);
     }
@@ -292,7 +297,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     const { journal, clock } = this.#deps;
     const { namespace, name } = claim.metadata;
     const volume = this.#volumes.get(claim.spec.volumeName ?? "");
-    const left = volume && placeOf(volume);
+    const left = isBound(claim) && volume !== undefined ? placeOf(volume) : undefined;
     const message = `remove claim ${namespace}/${name}${left === undefined ? "" : `, but not its data in ${left}`}`;
     await perform(journal, clock, { what: "RemoveClaim", message, cause }, async () => {
       // Data first: a claim of this name that comes later must not find any.
@@ -323,12 +328,12 @@ export class RunClaims implements StorageLookup, RunStorage {
       if (template === undefined) continue;
       const { labels, annotations } = template.metadata ?? {};
       const owner = { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid };
-      const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }];
-      const claim = this.#newClaim({
-        ...{ apiVersion: "v1", kind: "PersistentVolumeClaim" },
-        metadata: { name, namespace, labels, annotations, ownerReferences },
+      const given = {
+        ...({ apiVersion: "v1", kind: "PersistentVolumeClaim" } as const),
+        metadata: { name, namespace, labels, annotations },
         spec: ClaimSpec.parse(goValues(ClaimSpec, template.spec)),
-      });
+      };
+      const claim = this.#newClaim(given, [{ ...owner, controller: true, blockOwnerDeletion: true }]);
       await this.#store.save(claim);
       return this.#keep(claim);
     }
@@ -368,8 +373,8 @@ export class RunClaims implements StorageLookup, RunStorage {
     else this.#drivers.set(manifest.metadata.name ?? "", manifest);
   }
 
-  #newClaim(manifest: ClaimManifest): KeptClaim {
-    return keptClaim(manifest, randomUuid(this.#deps.random), this.#now());
+  #newClaim(manifest: ClaimManifest, owners?: KeptClaim["metadata"]["ownerReferences"]): KeptClaim {
+    return keptClaim(manifest, randomUuid(this.#deps.random), this.#now(), owners);
   }
 
   #now(): string {

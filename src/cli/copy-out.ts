@@ -42,7 +42,8 @@ export async function copyOut(
         remedy: `install ${program}`,
       });
     });
-  if (result.exitCode === 0) return;
+  // tar's 1: a file changed as it was read.
+  if (result.exitCode === 0 || (isArchive && result.exitCode === 1)) return;
   if (isArchive) await files.remove(destination);
   const why = result.stderr.trim().split("\n")[0] ?? "";
   throw new PodwrightError(ExitCode.failed, `cannot copy ${source} to ${destination}: ${why}`);

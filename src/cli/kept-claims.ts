@@ -8,20 +8,20 @@ import { createLogger } from "../linux/processes/log-sink.ts";
 import { systemRandom } from "../linux/processes/random.ts";
 import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
 import { RunStore } from "../sources/run-store.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 
-type Context = Pick<CommandContext, "clock" | "files" | "layout">;
+type Context = Pick<MachineContext, "clock" | "files" | "layout" | "mounts">;
 
 /** The claims of a state directory that no engine uses now. Nothing is written when nothing is kept there. */
 export async function openKeptClaims(context: Context): Promise<RunClaims> {
-  const { clock, files, layout } = context;
-  const pods = await keptPods(context);
+  const { clock, files, layout, mounts } = context;
+  const { pods } = await keptPods(context);
   const nodeLabels = { "kubernetes.io/hostname": hostname(), "kubernetes.io/os": "linux" };
   const store = new RunStore(files, layout.claims);
   const log = createLogger({ level: "warn" });
   const claims = new RunClaims(
-    { clock, files, log, store, random: systemRandom, journal: { record: () => 0 }, pods: () => pods },
-    { directories: layout.volumes, nodeLabels },
+    { clock, files, mounts, log, store, random: systemRandom, journal: { record: () => 0 }, pods: () => pods },
+    { directories: layout.volumes, podsDirectory: `${layout.kubeletRoot}/pods`, nodeLabels },
   );
   if ((await files.stat(layout.claims)) === undefined) return claims;
   const [problem] = await claims.load();
@@ -43,18 +43,28 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
       remedy: "try again",
     });
   }
+  const [unreadable] = (await keptPods(context)).problems;
+  if (unreadable !== undefined) {
+    throw new PodwrightError(ExitCode.failed, `a pod of an unreadable manifest may use the claim: ${unreadable}`, {
+      remedy: "correct or remove that file",
+    });
+  }
   const message = `a user removes claim ${namespace}/${name}`;
   return await (await openKeptClaims(context)).remove(namespace, name, { code: "ClaimRemovalRequested", message });
 }
 
-/** Pods that an engine would run: they may still be running. */
-async function keptPods({ files, layout }: Context): Promise<Pod[]> {
-  if ((await files.stat(layout.manifests)) === undefined) return [];
-  const { objects } = await new RunStore(files, layout.manifests).load();
-  return objects.flatMap((object) => {
+/** Pods that an engine would run, which may still be running, and manifests that cannot be read. */
+async function keptPods({
+  files,
+  layout,
+}: Context): Promise<{ readonly pods: readonly Pod[]; readonly problems: readonly string[] }> {
+  if ((await files.stat(layout.manifests)) === undefined) return { pods: [], problems: [] };
+  const { objects, problems } = await new RunStore(files, layout.manifests).load();
+  const pods = objects.flatMap((object): Pod[] => {
     if (object.kind !== "Pod") return [];
     const { metadata, spec } = object.manifest;
     const { name = "", namespace, uid = "" } = metadata;
     return [{ metadata: { ...metadata, name, namespace: namespace || "default", uid: podUid(uid) }, spec }];
   });
+  return { pods, problems };
 }

@@ -35,6 +35,18 @@ test("a stopping pod is not ready, and a failed one will never be", () => {
   assert.equal(waitResult(refs, [], "none").state, "reached");
 });
 
+test("a failed pod does not end the wait for the others", () => {
+  const [failed, starting] = both({ phase: "Failed", ready: false });
+  assert.ok(failed !== undefined && starting !== undefined);
+  assert.equal(waitResult(refs, [failed, { ...starting, phase: "Pending" }], "ready").state, "waiting");
+  const result = waitResult(refs, [failed, { ...starting, phase: "Running", ready: true }], "ready");
+  assert.equal(result.state, "failed");
+  assert.deepEqual(
+    result.missing.map(({ ref }) => ref.name),
+    [failed.name],
+  );
+});
+
 test("a run has ended once all its pods have, and well if all succeeded", () => {
   assert.equal(runEnd(refs, seen, both({})), undefined);
   assert.equal(runEnd(refs, seen, both({ phase: "Succeeded", state: "terminated" })), "well");

@@ -5,7 +5,7 @@ import { hasEnded } from "../server/pod-words.ts";
 export type WaitFor = "ready" | "running" | "none";
 
 export interface WaitResult {
-  /** failed: a pod will never reach it. */
+  /** failed: those that have not reached it never will. */
   readonly state: "reached" | "waiting" | "failed";
   /** The pods that have not reached it (view undefined: not listed). */
   readonly missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[];
@@ -16,7 +16,7 @@ export function waitResult(refs: readonly PodRef[], views: readonly PodView[], w
   const byUid = new Map(views.map((view) => [view.uid, view]));
   const all = refs.map((ref) => ({ ref, view: byUid.get(ref.uid) }));
   const missing = wait === "none" ? [] : all.filter(({ view }) => !isThere(view, wait));
-  const failed = missing.some(({ view }) => view?.phase === "Failed");
+  const failed = missing.every(({ view }) => view?.phase === "Failed");
   return { state: missing.length === 0 ? "reached" : failed ? "failed" : "waiting", missing };
 }
 

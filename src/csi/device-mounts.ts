@@ -137,7 +137,8 @@ export class DeviceMounts {
       staging.state = "staged";
     } catch (error) {
       if (isFinal(error) && before === "absent") {
-        await files.remove(volume);
+        // What the driver said counts, not what became of the directories.
+        await files.remove(volume).catch(() => false);
         staging.state = "absent";
       }
       throw error;

@@ -114,7 +114,7 @@ export class Node {
 
   constructor(deps: NodeDependencies, setup: NodeSetup) {
     const { ports, journal, log } = deps;
-    const { clock, files, random } = ports;
+    const { clock, files, mounts, random } = ports;
     const { config, runtime, sources } = setup;
     const { nodeName } = config.node;
     const names: SourceName[] = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
@@ -127,8 +127,12 @@ export class Node {
     if (sources.run !== undefined) {
       const store = new RunStore(files, sources.run.claims);
       const storage = new RunClaims(
-        { ...{ clock, random, files, journal, log, store }, drivers: sources.run.drivers, pods: () => this.#allPods() },
-        { directories: sources.run.volumes, nodeLabels },
+        {
+          ...{ clock, random, files, mounts, journal, log, store },
+          drivers: sources.run.drivers,
+          pods: () => this.#allPods(),
+        },
+        { directories: sources.run.volumes, podsDirectory: `${config.node.rootDirectory}/pods`, nodeLabels },
       );
       this.#claims = storage;
       this.#run = new RunSource({ ...toMux("run"), files, random, objectsChanged, storage }, sources.run);
@@ -304,7 +308,8 @@ export class Node {
 
   /** For a node that ends without pods: removes what they left, and its cgroups. */
   async tidyUp(): Promise<void> {
-    await this.#claims?.removeOrphans();
+    // The pod of an unreadable manifest may be running.
+    if (this.#run?.isComplete === true) await this.#claims?.removeOrphans();
     await this.#kubelet.tidyUp();
   }
 }

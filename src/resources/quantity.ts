@@ -9,7 +9,7 @@ export class QuantityError extends Error {
   }
 }
 
-const nanosPerUnit = 1_000_000_000n;
+export const nanosPerUnit = 1_000_000_000n;
 const maxInt64 = 2n ** 63n - 1n;
 /** Upstream has no limit; longer texts are hostile, and cost memory. */
 const maxTextLength = 128;

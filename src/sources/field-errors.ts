@@ -17,7 +17,8 @@ export function invalid(path: FieldPath, value: string | number | boolean, detai
 }
 
 export function notSupported(path: FieldPath, value: string, supported: readonly string[]): FieldError {
-  return { path, detail: `Unsupported value: ${quote(value)}: supported values: ${supported.map(quote).join(", ")}` };
+  const values = supported.map(quote).join(", ");
+  return { path, detail: `Unsupported value: ${quote(value)}: supported values: ${values}${placeholderHint(value)}` };
 }
 
 export function duplicate(path: FieldPath, value: string | number): FieldError {

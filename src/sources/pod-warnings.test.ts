@@ -25,7 +25,9 @@ test("memory of thousandths is warned of where it is written, and not where a de
   assert.deepEqual(warnings(withContainer('resources: {requests: {ephemeral-storage: "1.5"}}')), [
     'spec.containers[0].resources.requests.ephemeral-storage: fractional byte value "1500m" is invalid, must be an integer',
   ]);
-  assert.deepEqual(warnings(withContainer("resources: {limits: {memory: 1.5Gi}}")), []);
+  for (const whole of ["1.5Gi", "1E", "20000T"]) {
+    assert.deepEqual(warnings(withContainer(`resources: {limits: {memory: ${whole}}}`)), [], whole);
+  }
 });
 
 test("a variable that hides one of its name is warned of, one that builds on it is not", () => {

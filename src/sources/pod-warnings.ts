@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import type { PodManifest } from "../api/pod.ts";
-import { readQuantity } from "../resources/quantity.ts";
+import { nanosPerUnit, readQuantity } from "../resources/quantity.ts";
 import { plainCapability } from "../runtime/config/capabilities.ts";
 import type { FieldError } from "./field-errors.ts";
 import { isIpAddress } from "../base/formats.ts";
@@ -97,7 +97,7 @@ function fractionProblem(name: string, amount: string | number): string | undefi
   if (name !== "memory" && name !== "ephemeral-storage") return undefined;
   const quantity = readQuantity(amount);
   // Validation says of which there is none.
-  if (quantity === undefined || quantity.milliValue() % 1000n === 0n) return undefined;
+  if (quantity === undefined || quantity.nanos % nanosPerUnit === 0n) return undefined;
   const thousandths = /^(\d+)m$/u.exec(String(amount).trim())?.[1];
   const hint = thousandths === undefined ? "" : ` (m stands for thousandths; did you mean ${thousandths}Mi?)`;
   return `fractional byte value ${quote(quantity.toString())} is invalid, must be an integer${hint}`;

@@ -84,6 +84,11 @@ export class RunSource {
     this.#store = new RunStore(deps.files, config.directory);
   }
 
+  /** Whether every pod that was stored is known. */
+  get isComplete(): boolean {
+    return this.#complete;
+  }
+
   /** ConfigMaps and Secrets for the pods. */
   get objects(): RunObjects {
     return this.#objects;

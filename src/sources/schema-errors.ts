@@ -45,7 +45,7 @@ function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue
       if (value === undefined) return [{ path, detail: `Required value: one of ${allowed}` }];
       if (typeof value !== "string") return [{ path, detail: `expected one of ${allowed}, got ${typeName(value)}` }];
       const meant = didYouMean(value, issue.values.map(String));
-      const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
+      const hint = meant === undefined ? placeholderHint(value) : `; did you mean ${quote(meant)}?`;
       return [{ path, detail: `Unsupported value: ${quote(value)}: supported values: ${allowed}${hint}` }];
     }
     case "invalid_type":

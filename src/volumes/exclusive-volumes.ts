@@ -21,18 +21,27 @@ export class ExclusiveVolumes {
     const user = this.#users.get(volume);
     if (user !== undefined) return user === uid;
     this.#users.set(volume, uid);
-    const others = (await this.#files.list(`${root}/pods`)).filter(({ name }) => name !== uid);
-    for (const { name } of others) {
+    try {
+      if (!(await this.#isElsewhere(volume, uid, `${root}/pods`, plugin))) return true;
+    } catch (error) {
+      this.#users.delete(volume);
+      throw error;
+    }
+    this.#users.delete(volume);
+    return false;
+  }
+
+  async #isElsewhere(volume: string, uid: PodUid, pods: string, plugin: string): Promise<boolean> {
+    for (const { name } of await this.#files.list(pods)) {
+      if (name === uid) continue;
       for (const kind of ["volumes", "volumeDevices"]) {
-        const directory = `${root}/pods/${name}/${kind}/${plugin}`;
+        const directory = `${pods}/${name}/${kind}/${plugin}`;
         // The name in its parent: the volume itself may be a mount that does not answer.
         const entries = await this.#files.list(directory).catch(() => []);
-        if (!entries.some((entry) => entry.name === volume)) continue;
-        this.#users.delete(volume);
-        return false;
+        if (entries.some((entry) => entry.name === volume)) return true;
       }
     }
-    return true;
+    return false;
   }
 
   /** The pod's volumes are gone. */

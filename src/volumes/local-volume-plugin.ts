@@ -16,11 +16,13 @@ export interface LocalVolumeDependencies extends LocalBlockDependencies {
   readonly mounts: Mounts;
 }
 
+/** The plugin's directory in a pod's volumes. */
+export const localVolumeDirectory = "kubernetes.io~local-volume";
 const noFileSystem = "file systems on block devices are not mounted; use volumeMode Block";
 
 /** A PersistentVolume of kind `local`: a directory or device of the node, bound into the pods that use it, and never removed. */
 export class LocalVolumePlugin implements VolumePlugin {
-  readonly name = "kubernetes.io~local-volume";
+  readonly name = localVolumeDirectory;
   readonly followsObjects = false;
   readonly #deps: LocalVolumeDependencies;
 

@@ -38,3 +38,11 @@ test("a value with an unfilled placeholder is reported as such", () => {
 test("a text of a million open brackets is handled quickly", () => {
   for (const open of ["{{", "{%"]) assert.equal(placeholderHint(open.repeat(500_000)), "");
 });
+
+test("a value with an action of a chart is a Helm template", () => {
+  const hint = "; it is a Helm template: render it first (helm template)";
+  for (const text of ["{{ .Values.image }}", "{{- .Release.Name }}-x", '{{ include "app.name" . }}', "{{$x}}"]) {
+    assert.equal(placeholderHint(text), hint, text);
+  }
+  assert.equal(placeholderHint("{{ image }}"), "; it contains an unfilled placeholder");
+});

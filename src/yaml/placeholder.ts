@@ -1,7 +1,12 @@
 const variable = /\$\{[A-Za-z_][\w.:-]*\}|\$\([A-Z_][A-Z0-9_]*\)/u;
 
+const helmHint = "; it is a Helm template: render it first (helm template)";
+/** The beginning of an action that charts have: a value, or one of Helm's functions. */
+const helmAction = /\{\{-?\s*(?:[.$]|include\b|template\b|tpl\b|default\b|required\b|if\b|with\b|range\b)/u;
+
 /** A hint for text with a placeholder that a tool should have filled in; empty for any other. */
 export function placeholderHint(text: string): string {
+  if (holds(text, "{{", "}}") && helmAction.test(text)) return helmHint;
   const isPlaceholder = holds(text, "{{", "}}") || holds(text, "{%", "%}") || variable.test(text);
   return isPlaceholder ? "; it contains an unfilled placeholder" : "";
 }

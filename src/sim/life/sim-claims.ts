@@ -9,6 +9,7 @@ import type { Ports } from "../../ports/ports.ts";
 import { RunStore } from "../../sources/run-store.ts";
 import type { ClusterVolumes } from "../../volumes/volume-manager.ts";
 import { silentLog } from "../machine.ts";
+import { usualConfig } from "./node-config.ts";
 
 /** Where claims keep their data. */
 export const claimDirectories = "/var/lib/podwright/volumes";
@@ -31,14 +32,18 @@ export class SimClaims {
   readonly #clock: Clock;
 
   /** @param pods that are desired, and those that are still there */
-  constructor(ports: Pick<Ports, "clock" | "random" | "files">, journal: Recorder, pods: () => readonly Pod[]) {
-    const { clock, random, files } = ports;
+  constructor(
+    ports: Pick<Ports, "clock" | "random" | "files" | "mounts">,
+    journal: Recorder,
+    pods: () => readonly Pod[],
+  ) {
+    const { clock, random, files, mounts } = ports;
     const store = new RunStore(files, "/var/lib/podwright/claims");
     const nodeLabels = { "kubernetes.io/hostname": "node1" };
     this.#clock = clock;
     this.#claims = new RunClaims(
-      { ...{ clock, random, files, store, pods, journal }, log: silentLog },
-      { directories: claimDirectories, nodeLabels },
+      { ...{ clock, random, files, mounts, store, pods, journal }, log: silentLog },
+      { directories: claimDirectories, podsDirectory: `${usualConfig.node.rootDirectory}/pods`, nodeLabels },
     );
     this.volumes = {
       ...{ storage: this.#claims, node: new NodeVolumes(), byController: false },

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asked, dataClaim, never, pod, RunClaimsScene, template, using } from "../../test/support/run-claims-scene.ts";
+
+test("a document's owner is another cluster's: its claim goes with no pod", async () => {
+  const fixture = await RunClaimsScene.started();
+  const owner = "ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: uid-p, controller: true}]";
+  await fixture.take(dataClaim.replace("name: data", `name: data, ${owner}`));
+  await fixture.claims.removeOrphans();
+  assert.deepEqual(
+    fixture.claims.views().map((view) => [view.name, view.owner]),
+    [["data", undefined]],
+  );
+});
+
+test("an ephemeral volume's claim that another pod uses by its name stays until that pod is gone", async () => {
+  const fixture = await RunClaimsScene.started();
+  const other = using("web-scratch");
+  fixture.present = [pod("web", { ephemeral: template }), other];
+  await fixture.claims.claim("default", "web-scratch", never);
+  fixture.present = [other];
+  await fixture.claims.removeOrphans();
+  assert.equal(fixture.claims.views().length, 1);
+  fixture.present = [];
+  await fixture.claims.removeOrphans();
+  assert.deepEqual(fixture.claims.views(), []);
+});
+
+test("a claim that is mounted for a pod of which nobody tells is not removed", async () => {
+  const fixture = await RunClaimsScene.started();
+  await fixture.take(dataClaim);
+  const volume = await fixture.claims.claim("default", "data", never);
+  const target = `/state/kubelet/pods/u/volumes/kubernetes.io~local-volume/${volume.spec.volumeName}`;
+  await fixture.files.makeDirectory(target, 0o750);
+  await fixture.mounts.mount({ source: "/state/volumes/default/data", target, fileSystem: "", options: ["bind"] });
+  await assert.rejects(
+    fixture.claims.remove("default", "data", asked),
+    /claim default\/data is mounted at \/state\/kubelet/u,
+  );
+  assert.ok(await fixture.files.stat("/state/volumes/default/data"));
+  await fixture.mounts.unmount(target);
+  await fixture.claims.remove("default", "data", asked);
+  assert.deepEqual(fixture.claims.views(), []);
+});
