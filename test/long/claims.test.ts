@@ -53,7 +53,7 @@ async function deploy(member: Member, driver: string): Promise<void> {
   await member.rolledOut("statefulset/db");
 }
 
-/** When the Node last stopped listing volumes in use, in ms since the epoch. */
+/** When the Node last stopped listing volumes in use, in ms of performance.now(). */
 function watchUse({ kubectl }: Member): { emptied(): number | undefined; stop(): void } {
   const watch = kubectl.start("get", "node", "node1", "--watch", "--output=jsonpath={.status.volumesInUse}{'\\n'}");
   let emptiedAtMs: number | undefined;
@@ -61,7 +61,7 @@ function watchUse({ kubectl }: Member): { emptied(): number | undefined; stop():
   assert.ok(watch.stdout !== null);
   createInterface(watch.stdout).on("line", (line) => {
     const isUsed = line !== "" && line !== "[]";
-    if (inUse && !isUsed) emptiedAtMs = Date.now();
+    if (inUse && !isUsed) emptiedAtMs = performance.now();
     inUse = isUsed;
   });
   return { emptied: () => emptiedAtMs, stop: () => void watch.kill("SIGTERM") };
@@ -111,7 +111,7 @@ async function ends(member: Member, driver: CsiDriver): Promise<void> {
     await until("nothing to be in use", async () => use.emptied() !== undefined, limitMs);
     await member.shows(/No resources found/, "get", "volumeattachments");
     const unstaged = driver.callsOf("NodeUnstageVolume").at(-1)?.atMs ?? 0;
-    console.log(`NodeUnstageVolume to volumesInUse without it: ${(use.emptied() ?? 0) - unstaged} ms`);
+    console.log(`NodeUnstageVolume to volumesInUse without it: ${Math.round((use.emptied() ?? 0) - unstaged)} ms`);
     await kubectl.succeed("delete", "pvc", "--all", "--timeout=60s");
     await member.shows(/No resources found/, "get", "pv");
   } finally {
