@@ -48,7 +48,7 @@ export interface RoomServices {
   readonly pods: KnownPods;
   /** How much the kubelet knows since its start: at "allKnown" pods of earlier runs are among them. */
   readonly startUp: Pick<StartUp, "has" | "when">;
-  readonly workers: Pick<PodWorkers, "wake">;
+  readonly workers: Pick<PodWorkers, "wake" | "list" | "returning">;
   /** True once it is known which pods are wanted, and which the runtime has. */
   readonly ready: () => boolean;
   /** Who is about to use which image, and who pulled which. */

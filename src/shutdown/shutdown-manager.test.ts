@@ -122,6 +122,31 @@ describe("a shutdown of the node", () => {
     );
   });
 
+  test("that is cancelled restarts no static pod that was removed meanwhile, and one that came back", async () => {
+    const scene = new ShutdownScene(byThree);
+    await scene.boot();
+    for (const uid of ["gone", "back"]) {
+      scene.add(uid, { containers: [deaf("main")], terminationGracePeriodSeconds: 8 }, "file");
+    }
+    await scene.pass(20_000);
+    scene.login.announce();
+    await scene.pass(2000);
+    for (const uid of ["gone", "back"]) scene.node.remove(uid);
+    scene.add("back", { containers: [runs("main")] }, "file");
+    await scene.pass(1000);
+    const begunMs = scene.clock.nowMs;
+    scene.login.cancel();
+    await scene.pass(60_000);
+    assert.deepEqual(
+      scene.starts.flatMap(({ atMs, uid }) => (atMs > begunMs ? [uid] : [])),
+      ["back", "back"],
+    );
+    assert.deepEqual(scene.told("gone"), [undefined, undefined]);
+    assert.deepEqual([scene.told("back"), scene.runs("back")], [["Running", undefined], true]);
+    assert.equal(scene.node.desired.get("back")?.spec.containers[0]?.command?.includes("deaf"), false);
+    assert.equal([...scene.world.containers.values()].at(-1)?.config.command.includes("deaf"), false);
+  });
+
   test("continues after podwright was killed in the middle of it, and starts nothing", async () => {
     const scene = new ShutdownScene(byThree);
     await scene.boot();

@@ -8,6 +8,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
+import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { WorkerState } from "../pods/worker-state.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -32,6 +33,7 @@ export interface ShutdownDependencies extends InhibitorDependencies {
 /** The parts of the kubelet that a shutdown needs. */
 export interface ShutdownServices {
   readonly pods: { list(): readonly { readonly view: WorkerView }[]; get(uid: string): Pod | undefined };
+  readonly workers: Pick<PodWorkers, "list" | "returning">;
   /** At "allKnown" the pods include those of earlier runs. */
   readonly startUp: Pick<StartUp, "when">;
   readonly killer: Pick<PodKiller, "kill">;
@@ -252,11 +254,18 @@ function activePods({ pods }: ShutdownServices): Pod[] {
   });
 }
 
-/** Static pods that a shutdown has ended or rejected. */
+/** Static pods that a shutdown has ended or rejected, and that are still wanted. */
 function endedStatics(services: ShutdownServices | undefined): Pod[] {
-  return (services?.pods.list() ?? []).flatMap(({ view: { pod, state } }) => {
-    const ending = state.kind === "terminating" || state.kind === "terminated" ? state.ending.cause.code : undefined;
-    const isOurs = ending === terminated.reason || ending === refusal.reason;
+  if (services === undefined) return [];
+  const { workers } = services;
+  return workers.list().flatMap((worker) => {
+    const { state, uid, forgotten } = worker;
+    // Of one that was removed meanwhile only the pod that returns under its UID is wanted.
+    const back = forgotten ? workers.returning(uid) : undefined;
+    const pod = forgotten ? back?.pod : worker.pod;
+    const own = state.kind === "terminating" || state.kind === "terminated" ? state.ending : undefined;
+    const code = (forgotten ? back?.end : own)?.cause.code;
+    const isOurs = code === terminated.reason || code === refusal.reason;
     return pod !== undefined && isOurs && isStaticPod(pod) ? [pod] : [];
   });
 }

@@ -29,19 +29,20 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
   /** Pending operations of this run, by the entry of their request. */
   const asked = new Map<number, { readonly uid: string; readonly what: string }>();
   /**
-   * Desired pods that have ended for good, since when, in simulated ms. One that never started may be over before that
-   * is recorded.
+   * Desired pods that have ended for good, since when, in simulated ms, and in which run. One that never started may be
+   * over before that is recorded.
    */
-  const over = new Map<string, number>();
+  const over = new Map<string, { readonly sinceMs: number; readonly life: number }>();
 
   const sandboxOf = (uid: string): SimSandbox | undefined =>
     [...world.sandboxes.values()].find(({ config }) => config.metadata?.uid === uid);
 
   function begins(uid: string, what: string): void {
-    const sinceMs = over.get(uid);
-    if (sinceMs !== undefined && node.diskFaultMs < sinceMs - writtenMs) {
-      broken("what is over stays over", `${what} of ${uid}, which had ended`);
-    }
+    const { sinceMs, life } = over.get(uid) ?? {};
+    if (sinceMs === undefined) return;
+    if (node.diskFaultMs < sinceMs - writtenMs) broken("what is over stays over", `${what} of ${uid}, which had ended`);
+    // Its end was not recorded for this run: it runs again.
+    else if (life !== node.lives) over.delete(uid);
   }
 
   return {
@@ -75,7 +76,7 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
       const early = what === "PodTerminated" && [...asked.values()].find(({ uid }) => uid === pod.uid);
       if (unwanted.has(pod.uid)) over.delete(pod.uid);
       else if (what === "PodTerminated" && cause !== undefined && lasting.has(cause.code) && sandboxOf(pod.uid)) {
-        over.set(pod.uid, clock.nowMs);
+        over.set(pod.uid, { sinceMs: clock.nowMs, life: node.lives });
       }
       if (early) broken("what is over has come to its end", `${early.what} of ${pod.uid} is still on its way`);
       // It is worked on again: desired once more, or found in the runtime.

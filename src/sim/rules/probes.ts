@@ -16,6 +16,10 @@ interface Sent {
   readonly life: number;
 }
 
+/** The pod's worker may look at what the runtime told a moment later. */
+const lookMs = 500;
+/** The same while the disk is slow or fails: a step of the worker in progress waits for it. */
+const slowLookMs = 10_000;
 /** A stop at the same moment as the probe that caused it. */
 const sameMomentMs = 1;
 /** A container that has been healthy for this long must be ready, whatever its probes' times. */
@@ -30,8 +34,11 @@ export class ProbeRules implements Rule {
   readonly #history = new Map<string, Sent[]>();
   /** Instances that are being stopped: they are no longer probed. */
   readonly #stopping = new Set<string>();
-  /** Instances that podwright has seen: until then it probes the previous one, at their common address. */
-  readonly #seen = new Set<string>();
+  /**
+   * When podwright learned of instances, in simulated ms: until their pod's worker has seen that, the previous one is
+   * probed, at their common address.
+   */
+  readonly #toldMs = new Map<string, number>();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
 
@@ -44,12 +51,12 @@ export class ProbeRules implements Rule {
     if (type !== "probed" || container === undefined || probe === undefined) return;
     const spec = this.#containerOf(uid, nameOf(container));
     const { clock, node } = this.#scene;
-    if (spec === undefined || !this.#seen.has(container.id)) return;
+    if (spec === undefined || !this.#toldMs.has(container.id)) return;
     this.#sent(uid, container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
   }
 
   entry(entry: SimEntry): void {
-    if (entry.what === "ContainerStarted") this.#seen.add(idOf(entry));
+    if (entry.what === "ContainerStarted") this.#toldMs.set(idOf(entry), entry.atMs);
     const container = this.#containerOf(entry.pod?.uid ?? "", entry.container);
     if (container === undefined) return;
     if (entry.kind === "action" && (entry.what === "StopContainer" || entry.what === "PreStopHook")) {
@@ -75,6 +82,7 @@ export class ProbeRules implements Rule {
     if (spec === undefined) return this.#broken("probes as specified", `${id}: probed for ${probe.type}`);
     const needsStart = probe.type !== "startup" && container.startupProbe !== undefined && !isUnseen(this.#scene, uid);
     if (needsStart && !this.#started.has(id)) {
+      if (spec.exec === undefined && this.#isUnlooked(id)) return;
       this.#broken("startup first", `${id}: ${probe.type} was probed before it had started`);
     }
     if (probe.type === "startup" && probe.ok) this.#started.add(id);
@@ -86,6 +94,13 @@ export class ProbeRules implements Rule {
     if (gapMs < probeTimes(spec).periodMs - sameMomentMs) {
       this.#broken("probe period", `${id}: ${probe.type} again after ${gapMs} ms`);
     }
+  }
+
+  /** The pod's worker may not have seen this instance yet. */
+  #isUnlooked(id: string): boolean {
+    const { clock, node } = this.#scene;
+    const withinMs = node.diskFaultMs > clock.nowMs ? slowLookMs : lookMs * node.slowness;
+    return clock.nowMs <= (this.#toldMs.get(id) ?? 0) + withinMs;
   }
 
   /** Killing requires as many consecutive failures as the threshold, in one run. */

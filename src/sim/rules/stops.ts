@@ -77,9 +77,9 @@ export class Stops implements Rule {
     if (cause?.code !== "OrphanedPod" || !this.#isKept(uid) || diskFaultMs > atMs) return;
     // A shutdown gives it no more than its group has.
     if (power.login.isPreparing) return;
-    // It may have been deleted with less than its own, which an earlier run knew.
-    const { graceSeconds = this.#scene.pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 0 } =
-      this.#scene.unwanted.get(uid) ?? {};
+    // It may have been deleted with less than its own, which an earlier run knew. More is not recorded.
+    const ownSeconds = this.#scene.pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 0;
+    const graceSeconds = Math.min(ownSeconds, this.#scene.unwanted.get(uid)?.graceSeconds ?? ownSeconds);
     const graceMs = graceSeconds * 1000;
     if (endMs - atMs < graceMs - roundingMs) this.#broken("the whole grace", `orphan ${uid} gets ${endMs - atMs} ms`);
   }
