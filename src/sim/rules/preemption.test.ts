@@ -50,6 +50,18 @@ test("pods of a higher QoS class go only for what lower ones cannot provide", ()
   assert.deepEqual(problems(pod("critical", "600m", 2_000_000_000), others, a, c), []);
 });
 
+test("a pod whose resize is not granted has the QoS class of its allocation", () => {
+  const refused = pod("refused", "400m", 1000, true);
+  const part = { pod: refused, isSure: true, grants: [pod("refused", "300m", 1000)] };
+  const parts = [part, { pod: large, isSure: true, grants: [large] }];
+  const preemption = { pod: critical, grants: [critical], parts, victims: [refused] };
+  assert.deepEqual(preemptionProblems(preemption, { cpu: "1100m", memory: "512Mi" }), []);
+  const asWanted = { ...preemption, parts: parts.map((each) => ({ ...each, grants: [each.pod] })) };
+  assert.deepEqual(preemptionProblems(asWanted, { cpu: "1100m", memory: "512Mi" }), [
+    ["preemption makes enough room", "there is room without refused, which is Guaranteed"],
+  ]);
+});
+
 test("only for critical pods, and only pods of a lower priority", () => {
   const others = [pod("peer", "1", 2_000_000_000)];
   const [peer] = others;

@@ -4,7 +4,7 @@ import { isRejection } from "../../journal/vocabulary.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
-import { qosClass } from "../../resources/qos.ts";
+import { type QosClass, qosClass } from "../../resources/qos.ts";
 import type { SimEntry } from "../life/node.ts";
 import { dataText } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
@@ -20,7 +20,7 @@ interface Part {
   readonly pod: Pod;
   /** It runs, or will, and podwright has reported its status: it counts for certain. */
   readonly isSure: boolean;
-  /** All allocations that it may have. */
+  /** All allocations that it may have, what is shown of it first. */
   readonly grants: readonly Pod[];
 }
 
@@ -180,11 +180,12 @@ export function preemptionProblems(
   const lack = limited.find((name) => isMore(name, known, least));
   if (lack !== undefined) problems.push(["preemption makes enough room", `there is still too little ${lack}`]);
   const lower: Pod[] = [];
+  const classOf = (one: Pod): QosClass => grantedClass(one, parts);
   for (const own of classes) {
-    const open = parts.filter((part) => part.isSure && countsLess(part.pod, pod) && qosClass(part.pod) === own);
-    const higher = victims.filter((victim) => classes.indexOf(qosClass(victim)) > classes.indexOf(own));
-    const last = victims.findLast((victim) => qosClass(victim) === own);
-    const others = [...lower, ...higher, ...victims.filter((victim) => qosClass(victim) === own && victim !== last)];
+    const open = parts.filter((part) => part.isSure && countsLess(part.pod, pod) && classOf(part.pod) === own);
+    const higher = victims.filter((victim) => classes.indexOf(classOf(victim)) > classes.indexOf(own));
+    const last = victims.findLast((victim) => classOf(victim) === own);
+    const others = [...lower, ...higher, ...victims.filter((victim) => classOf(victim) === own && victim !== last)];
     const isEnough = !limited.some((name) => isMore(name, staying(others), most));
     if (last !== undefined && isEnough) {
       problems.push(["preemption makes enough room", `there is room without ${last.metadata.uid}, which is ${own}`]);
@@ -192,6 +193,12 @@ export function preemptionProblems(
     lower.push(...open.map((part) => part.pod));
   }
   return problems;
+}
+
+/** By its allocation: a resize that would change the class is never granted. */
+function grantedClass(pod: Pod, parts: readonly Part[]): QosClass {
+  const [grant = pod] = parts.find((part) => part.pod === pod)?.grants ?? [];
+  return qosClass(grant);
 }
 
 /** One of the amounts that may have been granted to a pod. */
