@@ -31,6 +31,8 @@ export class Evictions implements Rule {
   readonly #broken: Break;
   /** The last pod evicted for the node, and until when it is waited for. */
   #last: { readonly uid: string; readonly untilMs: number } | undefined;
+  /** The last evicted pod is gone, and another instance of it wanted. */
+  #isLastBack = false;
   /** Simulated ms at which podwright last observed a shortage, in this run. */
   readonly #shortMs = new Map<Pressure, number>();
   #held: readonly string[] = [];
@@ -52,8 +54,12 @@ export class Evictions implements Rule {
     if (what === "PodEvicted") this.#evicted(entry);
   }
 
+  reborn(uid: string): void {
+    if (uid === this.#last?.uid) this.#isLastBack = true;
+  }
+
   change({ type, podUid }: WorldChange): void {
-    if (type === "exited" && podUid === this.#last?.uid) this.#lastEndMs = this.#scene.clock.nowMs;
+    if (type === "exited" && podUid === this.#last?.uid && !this.#isLastBack) this.#lastEndMs = this.#scene.clock.nowMs;
   }
 
   atRest(): void {
@@ -123,13 +129,14 @@ export class Evictions implements Rule {
     const runs = [...world.containers.values()].some(
       ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === last?.uid,
     );
-    if (last !== undefined && runs && atMs < last.untilMs) {
+    if (last !== undefined && runs && !this.#isLastBack && atMs < last.untilMs) {
       this.#broken("one pod goes at a time", `${uid} goes while ${last.uid} is still there`);
     }
     if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
       this.#broken("who goes is decided by what is there", `${uid} goes by what was seen before ${last.uid} was gone`);
     }
     this.#last = { uid, untilMs: atMs + cleanupMs };
+    this.#isLastBack = false;
     const before = this.#before(pod, about);
     if (before !== undefined) this.#broken("the first in rank goes", `${uid} goes for ${about} before ${before}`);
   }
