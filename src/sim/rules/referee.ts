@@ -37,6 +37,10 @@ export class Referee {
   /** A pod is desired: a new one, or one that was desired before. */
   wanted(pod: Pod): void {
     const { uid } = pod.metadata;
+    const before = this.#pods.get(uid);
+    // A static pod may have changed while podwright was down.
+    const isOther = before !== undefined && JSON.stringify(before.spec) !== JSON.stringify(pod.spec);
+    if (isOther && !this.#unwanted.has(uid)) return this.changed(pod);
     this.#pods.set(uid, pod);
     if (!this.#unwanted.has(uid)) return;
     // podwright first removes what is in progress: it then reports that the pod is finished.
