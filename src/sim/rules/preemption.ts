@@ -78,7 +78,8 @@ export class Preemptions implements Rule {
     const preemption = this.#coming.get(uid);
     if (!isRejection(what) || preemption === undefined) return;
     this.#coming.delete(uid);
-    if (this.#scene.unwanted.has(uid) || this.#standsBack(preemption)) return;
+    // A node that shuts down has no room for anybody.
+    if (what === "NodeShutdown" || this.#scene.unwanted.has(uid) || this.#standsBack(preemption)) return;
     this.#broken("preemption makes enough room", `${uid} was refused (${what}) after others had to go for it`);
   }
 
