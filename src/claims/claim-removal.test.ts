@@ -26,6 +26,16 @@ test("an ephemeral volume's claim that another pod uses by its name stays until 
   assert.deepEqual(fixture.claims.views(), []);
 });
 
+test("an ephemeral volume's claim does not wait for the next pod of that name, which waits for it to go", async () => {
+  const scene = await RunClaimsScene.started();
+  const next = pod("web", { ephemeral: template }, "uid-next");
+  scene.present = [pod("web", { ephemeral: template }), next];
+  await scene.claims.claim("default", "web-scratch", never);
+  scene.present = [next];
+  await scene.claims.removeOrphans();
+  assert.deepEqual(scene.claims.views(), []);
+});
+
 test("a claim that is mounted for a pod of which nobody tells is not removed", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);

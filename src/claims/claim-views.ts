@@ -26,10 +26,13 @@ export function claimsOf(pod: Pod): UsedClaim[] {
   });
 }
 
-/** The pods that refer to a claim. Pure. */
+/** The pods that may use a claim. That of another pod's ephemeral volume cannot be used by its name. Pure. */
 export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
   const wanted = objectKey(claim.metadata);
-  const using = pods.filter((pod) => claimsOf(pod).some(({ key }) => key === wanted));
+  const owner = ownerOf(claim);
+  const using = pods.filter((pod) =>
+    claimsOf(pod).some(({ key, isEphemeral }) => key === wanted && (!isEphemeral || owner === pod.metadata.uid)),
+  );
   return [...new Map(using.map((pod) => [pod.metadata.uid, podRef(pod)])).values()];
 }
 
