@@ -26,7 +26,7 @@ export function claimsOf(pod: Pod): UsedClaim[] {
   });
 }
 
-/** The pods that may use a claim. That of another pod's ephemeral volume cannot be used by its name. Pure. */
+/** The pods that may use a claim: by its name, or as the owner of the ephemeral volume that it was made for. Pure. */
 export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
   const wanted = objectKey(claim.metadata);
   const owner = ownerOf(claim);
