@@ -50,20 +50,16 @@ const NodeSelectorTerm = z.strictObject({
   matchFields: z.array(NodeSelectorRequirement).optional(),
 });
 
-/** Sources of PersistentVolumes that no driver registers for, or that were removed. */
-export const foreignVolumeSources = [
+/** Sources whose drivers Kubernetes took out or turned into CSI drivers. */
+export const removedVolumeSources = [
   "awsElasticBlockStore",
   "azureDisk",
   "azureFile",
   "cephfs",
   "cinder",
-  "fc",
-  "flexVolume",
   "flocker",
   "gcePersistentDisk",
   "glusterfs",
-  "iscsi",
-  "nfs",
   "photonPersistentDisk",
   "portworxVolume",
   "quobyte",
@@ -72,6 +68,9 @@ export const foreignVolumeSources = [
   "storageos",
   "vsphereVolume",
 ] as const;
+
+/** Sources of PersistentVolumes that nobody mounts without a cluster. */
+export const foreignVolumeSources = [...removedVolumeSources, "fc", "flexVolume", "iscsi", "nfs"] as const;
 
 /** What a manifest may hold: corev1.PersistentVolume. A status is accepted and ignored. */
 export const VolumeManifest = z.strictObject({

@@ -14,8 +14,11 @@ type Context = Pick<MachineContext, "clock" | "files" | "layout" | "mounts">;
 
 /** The claims of a state directory that no engine uses now. Nothing is written when nothing is kept there. */
 export async function openKeptClaims(context: Context): Promise<RunClaims> {
+  return await openClaims(context, (await keptPods(context)).pods);
+}
+
+async function openClaims(context: Context, pods: readonly Pod[]): Promise<RunClaims> {
   const { clock, files, layout, mounts } = context;
-  const { pods } = await keptPods(context);
   const nodeLabels = { "kubernetes.io/hostname": hostname(), "kubernetes.io/os": "linux" };
   const store = new RunStore(files, layout.claims);
   const log = createLogger({ level: "warn" });
@@ -43,14 +46,15 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
       remedy: "try again",
     });
   }
-  const [unreadable] = (await keptPods(context)).problems;
+  const { pods, problems } = await keptPods(context);
+  const [unreadable] = problems;
   if (unreadable !== undefined) {
     throw new PodwrightError(ExitCode.failed, `a pod of an unreadable manifest may use the claim: ${unreadable}`, {
       remedy: "correct or remove that file",
     });
   }
   const message = `a user removes claim ${namespace}/${name}`;
-  return await (await openKeptClaims(context)).remove(namespace, name, { code: "ClaimRemovalRequested", message });
+  return await (await openClaims(context, pods)).remove(namespace, name, { code: "ClaimRemovalRequested", message });
 }
 
 /** Pods that an engine would run, which may still be running, and manifests that cannot be read. */

@@ -1,3 +1,4 @@
+import { removedVolumeSources } from "../api/storage-manifest.ts";
 import type { PodManifest } from "../api/pod.ts";
 import { isSupportedPodResource } from "../resources/pod-totals.ts";
 import type { FieldError } from "./field-errors.ts";
@@ -22,25 +23,6 @@ const startsWith =
   (prefix: string) =>
   (value: unknown): boolean =>
     String(value).startsWith(prefix);
-
-/** Drivers that Kubernetes took out or turned into CSI drivers. */
-const removedVolumeTypes = [
-  "awsElasticBlockStore",
-  "azureDisk",
-  "azureFile",
-  "cephfs",
-  "cinder",
-  "flocker",
-  "gcePersistentDisk",
-  "glusterfs",
-  "photonPersistentDisk",
-  "portworxVolume",
-  "quobyte",
-  "rbd",
-  "scaleIO",
-  "storageos",
-  "vsphereVolume",
-];
 
 const noDevices = "has no device plugins; in a cluster, extended resources can be added to the Node";
 const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
@@ -69,7 +51,7 @@ const unsupported: readonly UnsupportedField[] = [
     path: "spec.volumes.*.gitRepo",
     because: "rejects gitRepo volumes, as Kubernetes does; clone in an init container",
   },
-  ...removedVolumeTypes.map((type) => ({
+  ...removedVolumeSources.map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "has no in-tree drivers of storage vendors; use CSI",
   })),
