@@ -5,17 +5,11 @@ import { HalfHangingStorage, HangingStorage, noHangingStorage } from "../../../t
 import { systemClock } from "../processes/clock.ts";
 import { testDirectory } from "../processes/testing.ts";
 import { systemFiles } from "./files.ts";
+import { recentMountTable } from "./mountinfo.ts";
 import { answerLimitMs, isRemote, remoteMountOf, storageAnswers, usageOf } from "./remote-storage.ts";
 import { systemVolumeFiles } from "./volume-files.ts";
 
 const skip = noHangingStorage ?? false;
-
-/** Storage that podwright knows of: the table of mounts that it asks may be a second old. */
-async function hangingStorage(path: string): Promise<HangingStorage> {
-  const storage = new HangingStorage(path);
-  await systemClock.sleep("the table of mounts to be read anew", 1_100);
-  return storage;
-}
 
 test("a file system's figures are those of statfs", async () => {
   using directory = testDirectory();
@@ -55,7 +49,7 @@ test(
   { skip },
   async () => {
     using directory = testDirectory();
-    using hanging = await hangingStorage(directory.join("far"));
+    using hanging = new HangingStorage(directory.join("far"));
     symlinkSync(`${hanging.path}/x`, directory.join("link"));
     writeFileSync(directory.join("near"), "n");
     const timedOut = { code: "ETIMEDOUT", path: hanging.path };
@@ -81,7 +75,7 @@ test(
 
 test("storage whose server is dead has answered", { skip }, async () => {
   using directory = testDirectory();
-  using dead = await hangingStorage(directory.join("far"));
+  using dead = new HangingStorage(directory.join("far"));
   dead.end();
   await storageAnswers(dead.path);
   await assert.rejects(systemVolumeFiles.kind(`${dead.path}/x`), { code: "ENOTCONN" });
@@ -89,9 +83,21 @@ test("storage whose server is dead has answered", { skip }, async () => {
   assert.ok(readFileSync("/proc/self/mountinfo", "utf8").includes(dead.path));
 });
 
+test(
+  "storage that is mounted at this moment is known, also where its mount table was just read",
+  { skip },
+  async () => {
+    using directory = testDirectory();
+    assert.equal(remoteMountOf(directory.path), undefined);
+    recentMountTable();
+    using hanging = new HangingStorage(directory.join("far"));
+    assert.equal(remoteMountOf(`${hanging.path}/x`), hanging.path);
+  },
+);
+
 test("a wait for storage ends with its signal", { skip }, async () => {
   using directory = testDirectory();
-  using hanging = await hangingStorage(directory.join("far"));
+  using hanging = new HangingStorage(directory.join("far"));
   const controller = new AbortController();
   const asked = usageOf(hanging.path, controller.signal);
   controller.abort(new Error("enough"));
@@ -101,7 +107,6 @@ test("a wait for storage ends with its signal", { skip }, async () => {
 test("storage that hangs after its answer keeps one thread, and others are told", { skip }, async () => {
   using directory = testDirectory();
   using half = new HalfHangingStorage(directory.join("far"));
-  await systemClock.sleep("the table of mounts to be read anew", 1_100);
   const usage = { capacityBytes: 4_096_000, availableBytes: 2_048_000, usedBytes: 1_638_400 };
   assert.deepEqual(await systemVolumeFiles.usage(half.path), { ...usage, inodes: 50, inodesFree: 20 });
   const first = systemVolumeFiles.kind(`${half.path}/x`);

@@ -6,7 +6,7 @@ import { FileError } from "../../ports/files.ts";
 import type { FileSystemUsage } from "../../ports/stats-files.ts";
 import { errnoOf } from "../file-error.ts";
 import { systemClock } from "../processes/clock.ts";
-import { type MountInfo, parseMountInfo, recentMountTable } from "./mountinfo.ts";
+import { type MountInfo, parseMountInfo, readMountTable } from "./mountinfo.ts";
 
 /**
  * Storage behind a server or another process, which may never answer. The kernel then holds whoever asks; a thread cannot
@@ -40,7 +40,8 @@ const asked = new Map<string, Asked>();
 
 /** The mount points of this process's namespace with a server or another process behind them. */
 function remoteMounts(): ReadonlySet<string> {
-  const lines = recentMountTable().toString("latin1").match(remoteLine) ?? [];
+  // A thread that works in a mount of a moment ago may hang for good: an older table will not do.
+  const lines = readMountTable().toString("latin1").match(remoteLine) ?? [];
   return new Set(parseMountInfo(lines.join("\n")).map(({ target }: MountInfo) => target));
 }
 
