@@ -226,6 +226,28 @@ test("what a change does not concern is as it would be if all were chosen anew",
   );
 });
 
+test("a pod that another source wants when the first no longer does belongs to that source", () => {
+  const fixture = new Fixture();
+  fixture.set("run", sourced("c", "3", "x", "run"));
+  fixture.set("file", sourced("c", "1", "x", "first"), sourced("c", "3", "x", "second"));
+  assert.deepEqual(fixture.set("run"), ["remove 3", "add 1"], "its name goes to the first file");
+  assert.deepEqual(fixture.set("file", sourced("c", "3", "x", "second")), ["remove 1", "add 3"]);
+  fixture.set("run", sourced("c", "3", "x", "run"));
+  assert.deepEqual(fixture.set("file"), ["update 3"]);
+  assert.equal(fixture.updates[0]?.pod.metadata.annotations?.["kubernetes.io/config.source"], "run");
+  assert.deepEqual(
+    fixture.mux.pods().map(({ source, place }) => [source, place]),
+    [["run", "run"]],
+  );
+});
+
+test("a pod whose manifest moves to another file is that file's", () => {
+  const fixture = new Fixture();
+  fixture.set("file", sourced("c", "3", "x", "first"));
+  assert.deepEqual(fixture.set("file", sourced("c", "3", "x", "second")), []);
+  assert.equal(fixture.mux.pods()[0]?.place, "second");
+});
+
 test("a backup beside a manifest never gets its name for good", () => {
   const fixture = new Fixture();
   const own = sourced("etcd", "1", "i", "/m/etcd.yaml");

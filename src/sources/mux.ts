@@ -173,8 +173,9 @@ export class PodMux {
       const running = this.#running.get(uid);
       if (running === undefined) this.#add(candidate);
       else if (running.sourced === candidate.pod) continue;
+      else if (running.source !== candidate.source) updated.push(candidate);
       else if (contentOf(running.sourced) !== contentOf(candidate.pod)) updated.push(candidate);
-      else this.#keep({ ...running, sourced: candidate.pod });
+      else this.#keep({ ...running, place: candidate.place, sourced: candidate.pod });
     }
     for (const candidate of updated) this.#update(candidate);
     this.#rememberFiles(wanted);
@@ -193,14 +194,20 @@ export class PodMux {
       return running?.source === source && fullName(running.pod.metadata) === fullName(pod.metadata);
     };
     const { isListed } = this.#peer;
+    const running = candidates.filter(runs);
+    // A UID that runs is not taken from its pod for the sake of a name: the two would take it from each other in turn.
+    const uids = new Set(running.map(({ pod }) => pod.metadata.uid));
+    const names = new Map(running.map((candidate) => [fullName(candidate.pod.metadata), candidate]));
     const originals = new Set(candidates.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));
     const rank = (candidate: Candidate): number => {
       const name = fullName(candidate.pod.metadata);
       if (candidate.source === "file" && !isOriginal(candidate) && originals.has(name)) return 3;
       // A changed manifest has another UID and still belongs to the source that holds the name.
       const holder = this.#holders.get(name);
-      const lost = holder?.source === "file" && holder.place !== candidate.place;
-      if (lost && candidate.source === "file" && this.#firstFiles.get(name) === candidate.place) return -2;
+      const now = names.get(name);
+      const isToTake = now === undefined || (now.source === "file" && now.place !== candidate.place);
+      const isFirst = candidate.source === "file" && this.#firstFiles.get(name) === candidate.place;
+      if (isFirst && isToTake && !uids.has(candidate.pod.metadata.uid)) return -2;
       if (isTakingUp && isListed(candidate.pod.metadata.uid)) return -1;
       if (runs(candidate)) return 0;
       return holder?.source === candidate.source ? 1 : 2;
