@@ -15,7 +15,7 @@ const demo = "docker.io/library/busybox:latest";
 const annotation = "example.org/pull";
 
 function pod(name: string, image: string, serviceAccountName: string): Fields {
-  const container = { image, imagePullPolicy: "IfNotPresent", command: ["/content", "sleep", "3600"] };
+  const container = { image, imagePullPolicy: "IfNotPresent", command: ["/busybox", "sleep", "3600"] };
   return boundPod(name, container, { serviceAccountName });
 }
 
@@ -87,8 +87,8 @@ test(
   { skip },
   async () => {
     await using registry = await Registry.start("private");
-    const [team, own] = [await registry.push("team/app", "1", await readFile("/bin/busybox")), "node/app"];
-    const images = { team, node: await registry.push(own, "1", await readFile("/bin/busybox"), "0") };
+    const [team, own] = [await registry.pushProgram("team/app", "1"), "node/app"];
+    const images = { team, node: await registry.pushProgram(own, "1", "0") };
     await using server = await TestApiServer.start();
     // What no pod asks a token for, nodes may not either, unless a role lets them (ServiceAccountNodeAudienceRestriction).
     server.access.allow(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
@@ -11,7 +11,7 @@ import { dockerConfig, Registry, registryUser } from "../support/registry.ts";
 const skip = existsSync("/usr/bin/docker-registry") ? false : "docker-registry is not installed";
 const demo = "docker.io/library/busybox:latest";
 /** A program in an image of the private registry. */
-const command = ["/content", "sleep", "3600"];
+const command = ["/busybox", "sleep", "3600"];
 /** The password, by itself and as files have it. */
 const secrets = new RegExp(
   [registryUser.password, ...["", `${registryUser.name}:`].map((before) => base64(before + registryUser.password))]
@@ -32,10 +32,6 @@ function says(...texts: readonly string[]): (object: unknown) => boolean {
   return (object) => texts.every((text) => JSON.stringify(object ?? {}).includes(text));
 }
 
-async function busybox(): Promise<Buffer> {
-  return await readFile("/bin/busybox");
-}
-
 async function event(cluster: ClusterNode, reason: string, name: string): Promise<void> {
   const events = () => cluster.server.admin.list("events") as unknown as readonly Fields[];
   await until(`event ${reason} of pod ${name}`, async () =>
@@ -48,8 +44,8 @@ test(
   { skip },
   async () => {
     await using registry = await Registry.start("private");
-    const image = await registry.push("team/app", "1", await busybox());
-    const nodeImage = await registry.push("node/app", "1", await busybox(), "0");
+    const image = await registry.pushProgram("team/app", "1");
+    const nodeImage = await registry.pushProgram("node/app", "1", "0");
     await withClusterNode(async (cluster, kubelet) => {
       const { server, node } = cluster;
       await cluster.nodeReady();
@@ -105,7 +101,7 @@ test(
 
 test("podwright run pulls with Secrets that come with the manifest", { skip }, async () => {
   await using registry = await Registry.start("private");
-  const image = await registry.push("team/app", "1", await busybox());
+  const image = await registry.pushProgram("team/app", "1");
   const podwright = await Podwright.open();
   try {
     const stringData = { ".dockercfg": JSON.stringify(JSON.parse(dockerConfig(registry.address)).auths) };

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -80,7 +80,20 @@ export class Registry implements AsyncDisposable {
 
   /** Pushes an image of one layer with one file, `/content`; returns its full name. */
   async push(repository: string, tag: string, content: string | Buffer, user?: string): Promise<string> {
-    const layer = tar([{ path: "content", type: "file", mode: 0o755, data: Buffer.from(content) }]);
+    return await this.#pushFile(repository, tag, { path: "content", data: Buffer.from(content), user });
+  }
+
+  /** The same with the program `/busybox`, which finds out by that name what it is. */
+  async pushProgram(repository: string, tag: string, user?: string): Promise<string> {
+    return await this.#pushFile(repository, tag, { path: "busybox", data: await readFile("/bin/busybox"), user });
+  }
+
+  async #pushFile(
+    repository: string,
+    tag: string,
+    { path, data, user }: { readonly path: string; readonly data: Buffer; readonly user: string | undefined },
+  ): Promise<string> {
+    const layer = tar([{ path, type: "file", mode: 0o755, data }]);
     const config = {
       architecture: process.arch === "x64" ? "amd64" : process.arch,
       os: "linux",
