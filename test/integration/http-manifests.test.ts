@@ -58,7 +58,7 @@ test("run reads manifests from a URL; a failed fetch or parse is reported with t
   });
 });
 
-test("staticPodURL is polled with its headers; its pods stay while it fails and stop when it omits them", async () => {
+test("staticPodURL is polled with its headers; its pods stay while it fails and stop after an empty response", async () => {
   await withKubeletNode(async (node) => {
     await using server = new ManifestServer();
     const configuration = await readFile(node.podwright.path("kubelet.yaml"), "utf8");

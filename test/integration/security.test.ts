@@ -164,7 +164,7 @@ describe("a hostile pod cannot", { concurrency: 2 }, () => {
     });
   });
 
-  test("reach the node's loopback, even if a host port on 127.0.0.1 needs it (CVE-2020-8558)", async () => {
+  test("reach the node's loopback, even if a host port on 127.0.0.1 opens a way there (CVE-2020-8558)", async () => {
     await withServer(async (port) => {
       await withPodwright(async (podwright) => {
         const ports = [{ containerPort: 80, hostPort: 18_492, hostIP: "127.0.0.1" }];
