@@ -23,7 +23,7 @@ async function stateOf(version: string): Promise<{ readonly directory: string } 
 }
 
 for (const version of await readdir(fixtures)) {
-  test(`the pods of podwright ${version} are wanted again, with their UIDs, and what they were started with is known`, async () => {
+  test(`the pods of podwright ${version} are desired again, with their UIDs and their started specs`, async () => {
     await using state = await stateOf(version);
     await takeStateFormat(systemFiles, state.directory, "99.0.0");
     const harness = new SourceHarness();
@@ -44,7 +44,7 @@ for (const version of await readdir(fixtures)) {
     }
   });
 
-  test(`the journal of podwright ${version} is read, explained, and counted on from`, async () => {
+  test(`the journal of podwright ${version} is read, explained, and continued in its numbering`, async () => {
     await using state = await stateOf(version);
     const written = await readFile(join(state.directory, "journal/journal-1.jsonl"), "utf8");
     const last = Math.max(...[...written.matchAll(/"seq":(\d+)/gu)].map(([, seq]) => Number(seq)));

@@ -16,7 +16,7 @@ import { seedOfTest } from "./support/seed.ts";
 /** Of the server, in MiB: it holds some 110 when nobody asks for anything. */
 const memoryLimit = 400;
 
-test("clients that mean no good hurt nobody else, and the memory stays within its bounds", async (t) => {
+test("hostile clients affect no others, and memory stays within its bounds", async (t) => {
   const seed = seedOfTest();
   await using target = await Target.start();
   const dice = new Dice(seed);

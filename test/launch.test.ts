@@ -21,7 +21,7 @@ async function output(program: string, arguments_: readonly string[], path?: str
   return (await promisify(execFile)(program, arguments_, { env })).stdout;
 }
 
-test("called by the name kubelet, podwright is one, and tells the version as kubeadm reads it", async () => {
+test("called by the name kubelet, podwright is one, and prints the version in kubeadm's format", async () => {
   const directory = await mkdtemp(join(tmpdir(), "podwright-launch-"));
   try {
     // The sources as they are now, and no bundle of an earlier build.

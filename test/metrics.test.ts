@@ -100,7 +100,7 @@ const files: Readonly<Record<string, string>> = {
   "/metrics/probes": "metrics-probes-families.txt",
 };
 
-test("each family that the Go kubelet showed is served with its type, or listed with the reason why not", () => {
+test("each family that the Go kubelet showed is served with its type, or listed with the reason for its absence", () => {
   const [known, listed] = [served(), leftOut()];
   for (const [path, file] of Object.entries(files)) {
     const families = recorded(file);
@@ -151,7 +151,7 @@ test("each family passes promtool's rules, whether it has series yet or not", ()
   assert.ok(linted > 150, `${linted} families`);
 });
 
-test("docs/metrics.md lists nothing that no kubelet has", () => {
+test("docs/metrics.md lists only families of kubelets", () => {
   const names = [
     ...vectorJson<readonly RecordedFamily[]>("metrics.json").map(({ name }) => name),
     ...Object.values(files).flatMap((file) => recorded(file).map(({ name }) => name)),

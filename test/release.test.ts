@@ -24,7 +24,7 @@ const lock: LockFile = {
   },
 };
 
-test("the bill of materials names what is in the packages, whence it came, and what it hashes to", () => {
+test("the bill of materials names the contents of the packages, their origin and their hashes", () => {
   const bill = sbomOf({ version: "1.0.0", commit: "abc", epoch: 1_800_000_000, packages, lock }) as {
     readonly creationInfo: object;
     readonly packages: readonly Record<string, unknown>[];
@@ -66,7 +66,7 @@ test("the checksums are those that sha256sum checks, by name", () => {
   }
 });
 
-test("what is packed is dated with SOURCE_DATE_EPOCH, else with the commit", async () => {
+test("packed files are dated with SOURCE_DATE_EPOCH, else with the commit", async () => {
   const date = process.env["SOURCE_DATE_EPOCH"];
   try {
     process.env["SOURCE_DATE_EPOCH"] = "1800000000";
@@ -81,7 +81,7 @@ test("what is packed is dated with SOURCE_DATE_EPOCH, else with the commit", asy
   }
 });
 
-test("a section of the change log stands on top, once, above those that are there", () => {
+test("the change log's new section comes first, once, before the existing ones", () => {
   const before = "# Changes\n\n## 1.0.0, 2026-11-01\n\n- First\n";
   const once = withSection(before, "1.1.0", "2026-12-01", ["Say why", "Do more"]);
   assert.equal(once, "# Changes\n\n## 1.1.0, 2026-12-01\n\n- Say why\n- Do more\n\n## 1.0.0, 2026-11-01\n\n- First\n");
@@ -91,6 +91,6 @@ test("a section of the change log stands on top, once, above those that are ther
   );
 });
 
-test("the version stands in package.json, and CHANGELOG.md has its section", async () => {
+test("package.json has the version, and CHANGELOG.md its section", async () => {
   assert.match(await readFile(join(root, "CHANGELOG.md"), "utf8"), new RegExp(`^## ${version}, `, "mu"));
 });

@@ -18,7 +18,7 @@ function rows(columns: number): string[][] {
 }
 
 describe("docs/simulator.md", () => {
-  test("names a test for each bug that the simulator found, which is there", () => {
+  test("names an existing test for each bug that the simulator found", () => {
     const found = rows(3);
     assert.ok(found.length > 60);
     for (const [bug = "", , tests = ""] of found) {
@@ -31,7 +31,7 @@ describe("docs/simulator.md", () => {
     }
   });
 
-  test("tells of each mutant how many lives it takes", () => {
+  test("gives the number of lives for each mutant", () => {
     const told = rows(4).map(([name = ""]) => /`([^`]+)`/u.exec(name)?.[1]);
     assert.equal(told.length, mutants.length);
     assert.deepEqual(new Set(told), new Set(mutants.map(({ name }) => name)));

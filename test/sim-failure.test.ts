@@ -36,7 +36,7 @@ function assertWhole(text: string, rule: string): void {
   assert.match(text, /again: npm run sim -- --seed 2 --steps \d+(,\d+)*( --without [\w,]+)? --trace$/);
 }
 
-test("a life that is told goes as it goes untold", async () => {
+test("a reported life equals an unreported one", async () => {
   await using pool = new SimPool(1);
   const inCluster = 10;
   const { digest } = await pool.play(inCluster, {}, { onHappening: () => {} });
@@ -44,14 +44,14 @@ test("a life that is told goes as it goes untold", async () => {
 });
 
 describe("the report of a simulated life that failed", () => {
-  test("a rejection that nobody handles is told as any other broken rule", async () => {
+  test("an unhandled rejection is reported like any broken rule", async () => {
     const { text, rule } = await told({ from: wake, to: `${wake} void Promise.reject(new Error("nobody sees me"));` });
     assert.equal(rule, "no unhandled rejection");
     assertWhole(text, rule);
     assert.match(text, /nobody sees me\n\s+at .*step-schedule\.ts/);
   });
 
-  test("what is thrown in a timer is told with what happened before it", async () => {
+  test("an error thrown in a timer is reported with the events before it", async () => {
     const to = `${wake} this.#clock.timer("fault", 5, () => { throw new Error("thrown at the clock"); });`;
     const { text, rule } = await told({ from: wake, to });
     assert.equal(rule, "the simulation goes on");
@@ -59,7 +59,7 @@ describe("the report of a simulated life that failed", () => {
     assert.match(text, /thrown at the clock/);
   });
 
-  test("what ends the thread itself is told as well", async () => {
+  test("whatever ends the thread itself is reported as well", async () => {
     const to = `${wake} queueMicrotask(() => { throw new Error("thrown at nobody"); });`;
     const { text, rule } = await told({ from: wake, to });
     assert.equal(rule, "the simulation goes on");
@@ -67,7 +67,7 @@ describe("the report of a simulated life that failed", () => {
     assert.match(text, /thrown at nobody/);
   });
 
-  test("a timer that goes on without time is told with its name", async () => {
+  test("a timer that repeats without time passing is reported with its name", async () => {
     const to = `${wake} const again = () => void this.#clock.timer("a fault", 0, again); again();`;
     const { text, rule } = await told({ from: wake, to });
     assert.equal(rule, "the simulation goes on");
@@ -75,7 +75,7 @@ describe("the report of a simulated life that failed", () => {
     assert.match(text, /time stands still at \d+ ms: a fault/);
   });
 
-  test("a life that hangs is made smaller while there is time, and told up to its standstill", async () => {
+  test("a life that hangs is shrunk while there is time, and reported up to its standstill", async () => {
     const { text, rule } = await told({ from: wake, to: `${wake} while (this.#causes.length > 0);` }, hangLimits);
     assert.equal(rule, "a life comes to its end");
     assertWhole(text, rule);

@@ -5,7 +5,7 @@ import { queryObjects } from "node:v8";
 import { Kubelet } from "../src/kubelet/kubelet.ts";
 import { runLife } from "../src/sim/life/life.ts";
 
-test("lives that are over leave no node in memory, also none of those that were killed in them", async () => {
+test("ended lives leave no node in memory, not even those killed in them", async () => {
   let kills = 0;
   for (let seed = 29; seed <= 38; seed++) {
     const { coverage } = await runLife(seed);

@@ -9,7 +9,7 @@ import { mutantHelp, readMutantOptions } from "../scripts/mutants/options.ts";
 import { verdict } from "../scripts/mutants/verdict.ts";
 
 describe("mutants of the simulator", () => {
-  test("each changes one place of its file, and what comes of it can be read", () => {
+  test("each changes one place in its file, and the result can be parsed", () => {
     for (const mutant of mutants) {
       const { text, problem } = patched(mutant, readFileSync(new URL(`../${mutant.file}`, import.meta.url), "utf8"));
       assert.equal(problem, undefined, mutant.name);
@@ -17,7 +17,7 @@ describe("mutants of the simulator", () => {
     }
   });
 
-  test("there are 40 at least, ten of them chosen blind, each with a name of its own", () => {
+  test("there are at least 40, ten of them chosen blindly, each with a unique name", () => {
     assert.ok(mutants.length >= 40 && blindMutants.length >= 10);
     assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
   });
@@ -42,7 +42,7 @@ describe("mutants of the simulator", () => {
     assert.equal(verdict([hunt(undefined)], 1), `0 of 1 caught; ${text}`);
   });
 
-  test("the command refuses what it can't mean, and says what it takes", () => {
+  test("the command rejects invalid options, and lists the valid ones", () => {
     const refused = (...args: string[]): void =>
       assert.throws(() => readMutantOptions(args, mutants), UsageError, args.join(" "));
     refused("--bogus");

@@ -19,7 +19,7 @@ function refusal(line: string): string {
 }
 
 describe("the simulator's command line", () => {
-  test("without options the first thousand lives are played, with a seed that one", () => {
+  test("without options the first thousand lives are played, with a seed only its life", () => {
     const usual = { minutes: undefined, threads: undefined, isTraced: false, parts: {} };
     assert.deepEqual(readSimOptions([]), { first: 1, last: 1000, ...usual });
     assert.deepEqual(readSimOptions(["--seed", "7"]), { first: 7, last: 7, ...usual });
@@ -36,13 +36,13 @@ describe("the simulator's command line", () => {
     );
   });
 
-  test("of --seeds and --minutes that counts which comes first", () => {
+  test("of --seeds and --minutes, the first limit counts", () => {
     const both = readSimOptions(["--seeds", "2", "--minutes", "1"]);
     assert.deepEqual([both?.first, both?.last, both?.minutes], [1, 2, 1]);
     assert.equal(readSimOptions(["--minutes", "1"])?.last, 4294967295);
   });
 
-  test("steps have to be of the one life that is played", () => {
+  test("steps require a single life", () => {
     const last = drawPlan(2).at(-1)?.index ?? 0;
     assert.deepEqual(readSimOptions(["--seed", "2", "--steps", `0,${last}`])?.parts, { steps: [0, last] });
     for (const steps of ["abc", "900", "0,,1", "1.5", `${last + 1}`]) {
@@ -53,12 +53,12 @@ describe("the simulator's command line", () => {
     assert.equal(refusal("--seed 2 --steps --trace"), "--steps takes a value: --steps LIST");
   });
 
-  test("what pods go without has to be a feature of pods", () => {
+  test("excluded features must be features of pods", () => {
     assert.deepEqual(readSimOptions(["--without", "probes,hooks"])?.parts, { without: ["probes", "hooks"] });
     assert.match(refusal("--without nonsense"), /no feature "nonsense": --without takes some of init,hooks,/);
   });
 
-  test("what is no option is refused in words", () => {
+  test("unknown options are rejected with an explanation", () => {
     assert.equal(refusal("--bogus"), "there is no option --bogus");
     assert.equal(refusal("--toString"), "there is no option --toString");
     assert.equal(refusal("-x"), "there is no option -x");
@@ -83,7 +83,7 @@ describe("the simulator's command line", () => {
     assert.match(stderr, /from 1 to 4294967295, not "4294967301"\n/);
   });
 
-  test("the command ends without a word when nobody reads on", async () => {
+  test("the command ends silently when its reader closes the pipe", async () => {
     const cwd = dirname(import.meta.dirname);
     const child = spawn(process.execPath, ["scripts/sim.ts", "--seed", "7", "--steps", "0"], { cwd });
     child.stdout.destroy();

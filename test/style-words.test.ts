@@ -38,7 +38,7 @@ describe("the rule for log messages", () => {
 describe("the rule for plain words", () => {
   const inFile = (text: string): string[] => rulesOf(plainWords({ path: "src/pods/x.ts", text }));
 
-  it("catches what reads as translated, in texts and comments", () => {
+  it("catches translated phrases, in texts and comments", () => {
     assert.deepEqual(inFile('// It is made anew.\nthrow new Error("nobody tells of it");'), [
       "2: plain words: “nobody tells”",
       "1: plain words: “made anew”",

@@ -64,7 +64,7 @@ describe("the test runner", () => {
     assert.equal(lines.at(-1), "2 passed, 1 failed");
     assert.equal(code, 1);
   });
-  it("runs what failed once more where that is wanted, and says which passed only then", async () => {
+  it("repeats failed tests on request, and reports which passed only then", async () => {
     const mark = join(folder, "ran-before");
     const path = join(folder, "unsure.test.ts");
     const text = `import { existsSync, writeFileSync } from "node:fs"; import { test } from "node:test";

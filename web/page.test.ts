@@ -57,7 +57,7 @@ describe("the filter", () => {
     chosen(pods, { ...everything, ...filter }).map(({ name }) => name);
 
   test("shows all by namespace and name", () => assert.deepEqual(names({}), ["crash", "job", "web", "db"]));
-  test("wants every word, in whatever the pod is or is like", () => {
+  test("requires every word, in any field of the pod", () => {
     assert.deepEqual(names({ text: "tools/" }), ["db"]);
     assert.deepEqual(names({ text: " BackOff  CRASH" }), ["crash"]);
     assert.deepEqual(names({ text: "10.88.0.2 default" }), ["crash", "job", "web"]);
@@ -71,7 +71,7 @@ describe("the filter", () => {
 });
 
 describe("amounts", () => {
-  test("are told in two units, three digits or whole seconds", () => {
+  test("are shown in two units, with three digits or whole seconds", () => {
     assert.deepEqual([7, 2345, 125_000, 3_600_000, 90_061_000].map(format.duration), [
       "7 ms",
       "2.3 s",

@@ -96,7 +96,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("lists in pages where the server can't begin a watch with everything", async () => {
+  test("lists in pages if the server has no streaming lists", async () => {
     await withWorld(async (world) => {
       await (await world.kube.next()).json(status(422, "Invalid"), 422);
       await world.kube.clock.advance(2000);
@@ -151,7 +151,7 @@ describe("Reflector", () => {
     });
   });
 
-  test("a server that ends watches at once is no server to keep up with", async () => {
+  test("a server that ends watches at once counts as unreachable", async () => {
     await withWorld(async (world) => {
       await (await world.synced()).end();
       for (let round = 0; round < 3; round++) {

@@ -161,7 +161,7 @@ describe("CertificateManager", () => {
     );
   });
 
-  test("renews at its time with a new key, and notes how old the last one was", async () => {
+  test("renews at its time with a new key, and records the age of the last one", async () => {
     await using world = new World();
     await world.store.update(world.issue(10), world.clock.now());
     const manager = await world.started();
@@ -355,7 +355,7 @@ describe("CertificateManager", () => {
     );
   });
 
-  test("an issued certificate that is another's or over is refused, and the next request has another key", async () => {
+  test("an issued certificate that is invalid or for another node is rejected, and the next request has another key", async () => {
     await using world = new World();
     await world.started();
     const first = await world.creation();

@@ -30,7 +30,7 @@ class World {
 }
 
 describe("CertificateStore", () => {
-  test("lays certificates out as the Go kubelet does: both in one file of mode 0600, and a link to it", async () => {
+  test("stores certificates like the Go kubelet: both in one file of mode 0600, and a link to it", async () => {
     const { files, store, ...world } = new World();
     const text = World.prototype.text.bind({ files, store, ...world });
     const first = pair();
@@ -64,7 +64,7 @@ describe("CertificateStore", () => {
     assert.match(await restarted.pendingKey(), /BEGIN EC PRIVATE KEY/);
   });
 
-  test("an update that was killed before its last step is brought to its end", async () => {
+  test("an update that was killed before its last step is completed", async () => {
     const { files, store } = new World();
     const { certificate, key } = pair();
     await files.makeDirectory("/pki", 0o755);
@@ -74,7 +74,7 @@ describe("CertificateStore", () => {
     assert.equal(await files.readLink("/pki/kubelet-client-current.pem"), "/pki/kubelet-client-1.pem");
   });
 
-  test("without one of its own the configured files count, then kubelet-client.crt and .key", async () => {
+  test("without its own certificate the configured files are used, then kubelet-client.crt and .key", async () => {
     const { files } = new World();
     const configured = { certificate: "/etc/c", key: "/etc/k" };
     const store = new CertificateStore(

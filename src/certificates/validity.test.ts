@@ -13,7 +13,7 @@ test("a certificate is renewed after 70 to 90 % of its validity", () => {
   );
 });
 
-test("one whose time has come when it is issued is not renewed at once", () => {
+test("a certificate that is already due when issued is not renewed at once", () => {
   const storedMs = certificate.notAfterMs - 1000;
   assert.equal(renewalMs(certificate, 0, storedMs), storedMs + 5000);
 });
@@ -30,7 +30,7 @@ test("a chain is expired as soon as one certificate is, and the message has both
   );
 });
 
-test("a certificate is looked at when it expires, and now and then before and after", () => {
+test("a certificate is checked at its expiry, and periodically before and after", () => {
   const { notAfterMs } = certificate;
   const waits = [notAfterMs - year, notAfterMs - 5000, notAfterMs, notAfterMs + 1].map((nowMs) =>
     nextLookMs([certificate, { ...certificate, notAfterMs: notAfterMs + year }], nowMs, 600_000),
@@ -39,7 +39,7 @@ test("a certificate is looked at when it expires, and now and then before and af
   assert.equal(nextLookMs([], notAfterMs, 600_000), 600_000);
 });
 
-test("one of the future points at this machine's clock", () => {
+test("a certificate that is not valid yet suggests a wrong clock of this machine", () => {
   const nowMs = certificate.notBeforeMs - 3_600_000;
   assert.equal(stateOf([certificate], nowMs), "not yet valid");
   const problem = timeProblem([certificate], nowMs) ?? "";

@@ -52,12 +52,12 @@ function outcome(wanted: KeptClaim, known: StorageState): string {
   return binding.kind === "none" ? binding.why : "directory";
 }
 
-test("a claim that no volume fits gets a directory, whatever class it names", () => {
+test("a claim without a matching volume gets a directory, whatever its class", () => {
   assert.equal(outcome(claim(), state()), "directory");
   assert.equal(outcome(claim({ storageClassName: "standard" }), state([volume("classless")])), "directory");
 });
 
-test("the smallest volume that fits is taken, of those with the fewest access modes", () => {
+test("the smallest matching volume is chosen, among those with the fewest access modes", () => {
   const volumes = [
     volume("tiny", { capacity: { storage: "1Mi" } }),
     volume("large", { capacity: { storage: "5Gi" } }),
@@ -68,7 +68,7 @@ test("the smallest volume that fits is taken, of those with the fewest access mo
   assert.equal(outcome(claim({ accessModes: ["ReadWriteMany"] }), state(volumes)), "shared");
 });
 
-test("class, mode, labels and node have to match", () => {
+test("class, mode, labels and node must match", () => {
   const elsewhere = {
     required: {
       nodeSelectorTerms: [
@@ -93,7 +93,7 @@ test("class, mode, labels and node have to match", () => {
   assert.equal(selected({ matchExpressions: [{ key: "old", operator: "DoesNotExist" }] }), "red");
 });
 
-test("a claim that can only have a volume waits for one, with upstream's words", () => {
+test("a claim that cannot get a directory waits for a volume, with upstream's message", () => {
   const none = "no persistent volumes available for this claim and";
   assert.equal(outcome(claim({ storageClassName: "" }), state()), `${none} no storage class is set`);
   assert.equal(outcome(claim({ selector: { matchLabels: { a: "b" } } }), state()), `${none} a selector is set`);
@@ -104,7 +104,7 @@ test("a claim that can only have a volume waits for one, with upstream's words",
   );
 });
 
-test("the default class is the class of claims that name none", () => {
+test("claims without a class have the default class", () => {
   const isDefault = { "storageclass.kubernetes.io/is-default-class": "true" };
   const known = state(
     [volume("plain"), volume("disk", { storageClassName: "disks" })],
@@ -115,7 +115,7 @@ test("the default class is the class of claims that name none", () => {
   assert.equal(outcome(claim({ storageClassName: "" }), known), "plain");
 });
 
-test("a claim that names its volume gets that one or none", () => {
+test("a claim that names a volume gets that one or none", () => {
   const named = claim({ volumeName: "disk" });
   const because = (spec: Partial<VolumeManifest["spec"]>): string => outcome(named, state([volume("disk", spec)]));
   assert.equal(because({}), "disk");
@@ -129,7 +129,7 @@ test("a claim that names its volume gets that one or none", () => {
   assert.equal(outcome(named, state([volume("disk")], [taken])), 'volume "disk" already bound to a different claim.');
 });
 
-test("a volume that is kept for a claim goes to no other, and is taken before those that fit better", () => {
+test("a volume reserved for a claim is bound to no other, and preferred over better matches", () => {
   const kept = volume("kept", {
     capacity: { storage: "9Gi" },
     claimRef: { name: "data", namespace: "default", uid: "of another cluster" },
@@ -139,7 +139,7 @@ test("a volume that is kept for a claim goes to no other, and is taken before th
   assert.equal(outcome(claim({}, "other"), known), "fitting");
 });
 
-test("one volume is bound to one claim", () => {
+test("a volume is bound to one claim", () => {
   const first = boundTo(claim({}, "first"), "disk");
   assert.equal(outcome(claim(), state([volume("disk")], [first])), "directory");
 });

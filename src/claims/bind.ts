@@ -5,20 +5,20 @@ import { matchesTerm } from "../pods/node-affinity.ts";
 import { parseQuantity, type Quantity } from "../resources/quantity.ts";
 import { isBound, type KeptClaim, type StorageState } from "./kept-claim.ts";
 
-/** What a claim would be bound to. */
+/** What a claim is bound to. */
 export type Binding =
   | { readonly kind: "volume"; readonly name: string }
-  /** Of its own, below the state directory. */
+  /** Its own directory in the state directory. */
   | { readonly kind: "directory" }
-  /** Nothing yet. */
+  /** Not bound yet. */
   | { readonly kind: "none"; readonly why: string };
 
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class";
 
 /**
- * What a claim without a volume gets, as upstream's binder decides (persistentvolume controller, syncUnboundClaim): the
- * volume that it names or that is kept for it, or else the smallest that fits. Without a provisioner, a claim that
- * would be provisioned elsewhere gets a directory. Pure.
+ * Decides the binding of an unbound claim as upstream's binder does (persistentvolume controller, syncUnboundClaim):
+ * the volume that it names, or that is reserved for it, or else the smallest match. There is no provisioner: a claim
+ * that upstream would provision gets a directory. Pure.
  */
 export function bindClaim(claim: KeptClaim, state: StorageState): Binding {
   const { volumeName } = claim.spec;
@@ -30,7 +30,7 @@ export function bindClaim(claim: KeptClaim, state: StorageState): Binding {
   return { kind: "none", why: `no persistent volumes available for this claim and ${needed}` };
 }
 
-/** The unbound claims, in the order in which they get volumes: first those that name theirs. Pure. */
+/** The unbound claims in binding order: first those that name a volume. Pure. */
 export function unboundClaims(claims: Iterable<KeptClaim>): KeptClaim[] {
   const rank = ({ metadata, spec }: KeptClaim): string => {
     return `${spec.volumeName === undefined ? 1 : 0} ${metadata.creationTimestamp} ${metadata.namespace}/${metadata.name}`;
@@ -38,12 +38,12 @@ export function unboundClaims(claims: Iterable<KeptClaim>): KeptClaim[] {
   return [...claims].filter((claim) => !isBound(claim)).toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** Why a claim gets no directory; undefined: it does. */
+/** Why a claim gets no directory; undefined: it gets one. */
 function volumeNeeded(claim: KeptClaim, state: StorageState): string | undefined {
   if (claim.spec.selector !== undefined) return "a selector is set";
   if (claim.spec.storageClassName === "") return "no storage class is set";
   const name = className(claim, state);
-  // Classes without a provisioner are all that there are.
+  // There are only classes without a provisioner.
   return state.classes.has(name) ? `storage class "${name}" has no provisioner` : undefined;
 }
 
@@ -57,7 +57,7 @@ function bindToNamed(claim: KeptClaim, name: string, state: StorageState): Bindi
   return { kind: "volume", name };
 }
 
-/** Why a volume is not what the claim asks for (upstream: checkVolumeSatisfyClaim). */
+/** Why a volume does not match a claim (upstream: checkVolumeSatisfyClaim). */
 function mismatch(volume: VolumeManifest, claim: KeptClaim, state: StorageState): string | undefined {
   const { spec } = volume;
   if (size(volume).compare(requested(claim)) < 0) return "requested PV is too small";
@@ -82,14 +82,14 @@ function bestVolume(claim: KeptClaim, state: StorageState): VolumeManifest | und
   return fitting.toSorted(order)[0];
 }
 
-/** Bound to no other claim, and kept for none. */
+/** Neither bound to nor reserved for another claim. */
 function isFree(volume: VolumeManifest, claim: KeptClaim, { claims }: StorageState): boolean {
   const name = nameOf(volume);
   if ([...claims.values()].some((other) => isBound(other) && other.spec.volumeName === name)) return false;
   return volume.spec.claimRef === undefined || isKeptFor(volume, claim);
 }
 
-/** The UID in a volume's claimRef is that of another cluster's claim. */
+/** The UID in a volume's claimRef belongs to another cluster's claim, so only names are compared. */
 function isKeptFor({ spec: { claimRef } }: VolumeManifest, { metadata }: KeptClaim): boolean {
   return claimRef?.name === metadata.name && (claimRef.namespace ?? "default") === metadata.namespace;
 }
@@ -102,7 +102,7 @@ function isOnNode({ spec }: VolumeManifest, { nodeLabels }: StorageState): boole
   );
 }
 
-/** Whether labels match a selector; every volume matches none. */
+/** Whether labels match a selector; without one every volume matches. */
 function isSelected({ labels = {} }: ObjectMeta, selector: z.infer<typeof LabelSelector> | undefined): boolean {
   if (selector === undefined) return true;
   const equal = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => {
@@ -123,7 +123,7 @@ function isSelected({ labels = {} }: ObjectMeta, selector: z.infer<typeof LabelS
   });
 }
 
-/** A claim that names no class has the default one. */
+/** A claim without a class has the default one. */
 function className({ spec }: KeptClaim, { classes }: StorageState): string {
   if (spec.storageClassName !== undefined) return spec.storageClassName;
   const found = [...classes.values()].filter(({ metadata }) => metadata.annotations?.[isDefaultClass] === "true");

@@ -4,14 +4,14 @@ import type { Mounts } from "../ports/mounts.ts";
 import { localVolumeDirectory } from "../volumes/local-volume-plugin.ts";
 import { type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
-/** Where the data of claims is that no PersistentVolume was given for: `<root>/<namespace>/<claim>`. */
+/** The directories of claims without a PersistentVolume: `<root>/<namespace>/<claim>`. */
 export class ClaimDirectories {
   readonly #files: Files;
   readonly #mounts: Pick<Mounts, "below">;
   readonly #root: string;
   readonly #pods: string;
 
-  /** @param pods the directory of the node's pods, where their claims are mounted */
+  /** @param pods the directory of the node's pods, where claims are mounted */
   constructor(
     { files, mounts }: { readonly files: Files; readonly mounts: Pick<Mounts, "below"> },
     root: string,
@@ -27,7 +27,7 @@ export class ClaimDirectories {
     return `${this.#root}/${metadata.namespace}/${metadata.name}`;
   }
 
-  /** Whoever a pod runs as may write there; on the machine only root gets there. */
+  /** Any user in a pod may write there; on the machine only root can reach it. */
   async ensure(claim: KeptClaim): Promise<void> {
     const path = this.path(claim);
     if ((await this.#files.stat(path)) !== undefined) return;
@@ -36,7 +36,7 @@ export class ClaimDirectories {
     await this.#files.makeDirectory(path, 0o777);
   }
 
-  /** @throws PodwrightError when it is mounted for a pod, or something is mounted there; nothing is removed then */
+  /** @throws PodwrightError if it is mounted for a pod, or has a mount in it; nothing is removed then */
   async remove(claim: KeptClaim): Promise<void> {
     await this.#refuseMounted(claim);
     const path = this.path(claim);
@@ -52,7 +52,7 @@ export class ClaimDirectories {
     await removeEmpty(this.#files, `${this.#root}/${claim.metadata.namespace}`);
   }
 
-  /** A pod may use it of which neither a manifest nor the runtime tells. */
+  /** A pod that neither a manifest nor the runtime knows may still use it. */
   async #refuseMounted(claim: KeptClaim): Promise<void> {
     const { namespace, name } = claim.metadata;
     const place = `/volumes/${localVolumeDirectory}/${claim.spec.volumeName ?? ownVolumeName(claim)}`;

@@ -5,8 +5,8 @@ import { unboundCondition } from "../volumes/claims.ts";
 import { isBound, type KeptClaim, ownVolumeName } from "./kept-claim.ts";
 
 /**
- * A claim as an API server would have it.
- * @param why it is not bound
+ * A claim as the API server would show it.
+ * @param why the reason why it is not bound
  */
 export function claimObject(claim: KeptClaim, volume: PersistentVolume | undefined, why = ""): PersistentVolumeClaim {
   const { resources } = claim.spec;
@@ -17,12 +17,12 @@ export function claimObject(claim: KeptClaim, volume: PersistentVolume | undefin
   return { apiVersion: claim.apiVersion, kind: claim.kind, metadata: claim.metadata, spec, status };
 }
 
-/** The claim as it is while it is being deleted and no pod uses it. */
+/** The claim during its deletion, while no pod uses it. */
 export function deletedClaim(claim: PersistentVolumeClaim, deletionTimestamp: string): PersistentVolumeClaim {
   return { ...claim, metadata: { ...claim.metadata, deletionTimestamp } };
 }
 
-/** A document's volume, bound to the claim. */
+/** The PersistentVolume of a document, bound to the claim. */
 export function volumeObject(volume: VolumeManifest, claim: KeptClaim): PersistentVolume {
   const { apiVersion, kind, metadata, spec } = volume;
   const { capacity, volumeMode = "Filesystem", accessModes, mountOptions, nodeAffinity, storageClassName } = spec;
@@ -35,7 +35,7 @@ export function volumeObject(volume: VolumeManifest, claim: KeptClaim): Persiste
   };
 }
 
-/** The volume of a claim that no document's volume is for. */
+/** The PersistentVolume of a claim with its own directory. */
 export function directoryVolume(claim: KeptClaim, path: string): PersistentVolume {
   const { accessModes, resources } = claim.spec;
   const { namespace, name } = claim.metadata;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asked, dataClaim, never, pod, RunClaimsScene, template, using } from "../../test/support/run-claims-scene.ts";
 
-test("a document's owner is another cluster's: its claim goes with no pod", async () => {
+test("an owner in a document is from another cluster: the claim is not removed with a pod", async () => {
   const fixture = await RunClaimsScene.started();
   const owner = "ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: uid-p, controller: true}]";
   await fixture.take(dataClaim.replace("name: data", `name: data, ${owner}`));
@@ -13,7 +13,7 @@ test("a document's owner is another cluster's: its claim goes with no pod", asyn
   );
 });
 
-test("an ephemeral volume's claim that another pod uses by its name stays until that pod is gone", async () => {
+test("an ephemeral volume's claim that another pod uses by name stays until that pod is gone", async () => {
   const fixture = await RunClaimsScene.started();
   const other = using("web-scratch");
   fixture.present = [pod("web", { ephemeral: template }), other];
@@ -26,7 +26,7 @@ test("an ephemeral volume's claim that another pod uses by its name stays until 
   assert.deepEqual(fixture.claims.views(), []);
 });
 
-test("an ephemeral volume's claim does not wait for the next pod of that name, which waits for it to go", async () => {
+test("removal of an ephemeral volume's claim does not wait for the next pod of that name, which waits for it", async () => {
   const scene = await RunClaimsScene.started();
   const next = pod("web", { ephemeral: template }, "uid-next");
   scene.present = [pod("web", { ephemeral: template }), next];
@@ -36,7 +36,7 @@ test("an ephemeral volume's claim does not wait for the next pod of that name, w
   assert.deepEqual(scene.claims.views(), []);
 });
 
-test("a claim that is mounted for a pod of which nobody tells is not removed", async () => {
+test("a claim that is mounted for an unknown pod is not removed", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   const volume = await fixture.claims.claim("default", "data", never);

@@ -26,7 +26,7 @@ export function claimsOf(pod: Pod): UsedClaim[] {
   });
 }
 
-/** The pods that may use a claim: by its name, or as the owner of the ephemeral volume that it was made for. Pure. */
+/** The pods that may use a claim: by its name, or as owners of the ephemeral volume that it was created for. Pure. */
 export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
   const wanted = objectKey(claim.metadata);
   const owner = ownerOf(claim);
@@ -36,7 +36,7 @@ export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
   return [...new Map(using.map((pod) => [pod.metadata.uid, podRef(pod)])).values()];
 }
 
-/** Where a volume's data is, for people. Pure. */
+/** The location of a volume's data, for display. Pure. */
 export function placeOf({ spec: { local, hostPath, csi } }: Pick<VolumeManifest | PersistentVolume, "spec">): string {
   const directory = (local ?? hostPath)?.path;
   return directory ?? `volume ${csi?.volumeHandle ?? ""} of driver ${csi?.driver ?? ""}`;

@@ -6,12 +6,12 @@ import type { FieldError } from "../sources/field-errors.ts";
 const bindCompleted = "pv.kubernetes.io/bind-completed";
 const boundByController = "pv.kubernetes.io/bound-by-controller";
 
-/** A claim as it is on disk: with its UID and, once it is bound, with the marks that upstream's binder leaves. */
+/** A claim as stored: with its UID and, once bound, the annotations of upstream's binder. */
 export type KeptClaim = ClaimManifest & {
   readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string };
 };
 
-/** What claims are bound by. */
+/** The inputs of binding. */
 export interface StorageState {
   /** By `namespace/name`. */
   readonly claims: ReadonlyMap<string, KeptClaim>;
@@ -19,13 +19,13 @@ export interface StorageState {
   readonly volumes: ReadonlyMap<string, VolumeManifest>;
   readonly classes: ReadonlyMap<string, ClassManifest>;
   readonly drivers: ReadonlyMap<string, DriverManifest>;
-  /** Of this node. */
+  /** Those of this node. */
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
 /**
- * A new claim. What its document has from another cluster, such as a UID, a binding or an owner, means nothing here.
- * @param owners the pod that it goes with
+ * A new claim. A UID, a binding or an owner in its document belongs to another cluster and is dropped.
+ * @param owners the pod that it is removed with
  */
 export function keptClaim(
   manifest: ClaimManifest,
@@ -51,7 +51,7 @@ export function boundTo(claim: KeptClaim, volumeName: string): KeptClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations }, spec: { ...claim.spec, volumeName } };
 }
 
-/** The name of the volume that a claim without a PersistentVolume gets, as upstream's provisioners name theirs. */
+/** The volume name of a claim without a PersistentVolume, in the form of upstream's provisioners. */
 export function ownVolumeName({ metadata }: KeptClaim): string {
   return `pvc-${metadata.uid}`;
 }
@@ -60,12 +60,12 @@ export function hasOwnDirectory(claim: KeptClaim): boolean {
   return isBound(claim) && claim.spec.volumeName === ownVolumeName(claim);
 }
 
-/** The pod that an ephemeral volume's claim goes with; undefined: it outlives pods. */
+/** UID of the pod that an ephemeral volume's claim is removed with; undefined: it outlives pods. */
 export function ownerOf({ metadata }: KeptClaim): string | undefined {
   return metadata.ownerReferences?.find(({ kind, controller }) => kind === "Pod" && controller === true)?.uid;
 }
 
-/** Whether a document says what is kept already. */
+/** Whether a document equals the stored claim. */
 export function isSameClaim(kept: KeptClaim, manifest: ClaimManifest): boolean {
   return contentOf(kept) === contentOf(manifest);
 }
@@ -79,14 +79,14 @@ export function claimUpdateProblems(kept: KeptClaim, manifest: ClaimManifest): F
   const fixed = (claim: ClaimManifest): string => {
     return canonicalJson({ ...written(claim).spec, volumeName: undefined, resources: undefined });
   };
-  // It may name the volume that the claim got, or leave it to the binder.
+  // A document may name the volume that the claim got, or leave the choice to the binder.
   const { volumeName = kept.spec.volumeName } = written(manifest).spec;
   if (volumeName === kept.spec.volumeName && fixed(kept) === fixed(manifest)) return [];
   const detail = "Forbidden: spec is immutable after creation except resources.requests";
   return [{ path: ["spec"], detail: `${detail}; 'podwright volumes rm' removes the claim with its data` }];
 }
 
-/** The claim after a change by a document: it stays bound. */
+/** The claim after an update by a document: it stays bound. */
 export function updatedClaim(kept: KeptClaim, manifest: ClaimManifest): KeptClaim {
   const { uid, creationTimestamp = "" } = kept.metadata;
   const claim = keptClaim(manifest, uid, creationTimestamp, kept.metadata.ownerReferences);
@@ -94,7 +94,7 @@ export function updatedClaim(kept: KeptClaim, manifest: ClaimManifest): KeptClai
   return isBound(kept) && volumeName !== undefined ? boundTo(claim, volumeName) : claim;
 }
 
-/** A claim without what only the node, or another cluster's controllers, say of it. */
+/** A claim without the fields that only the node or another cluster's controllers set. */
 function written({ metadata, spec }: ClaimManifest): {
   readonly metadata: ObjectMeta;
   readonly spec: ClaimManifest["spec"];

@@ -5,10 +5,10 @@ import { objectKey } from "../sources/run-objects.ts";
 import { claimsOf } from "./claim-views.ts";
 import type { StorageState } from "./kept-claim.ts";
 
-/** Where drivers' manifests expect a kubelet. */
+/** Where drivers' manifests expect the kubelet. */
 const kubeletPlace = "/var/lib/kubelet";
 
-/** Whether pods are drivers, or use volumes of one. Pure. */
+/** Whether pods are drivers, or use CSI volumes. Pure. */
 export function needsDrivers(state: StorageState, objects: readonly StorageManifest[], pods: readonly Pod[]): boolean {
   if (objects.some((object) => object.kind === "PersistentVolume" && object.spec.csi !== undefined)) return true;
   if (pods.some((pod) => isDriver(pod) || pod.spec.volumes?.some(({ csi }) => csi !== undefined))) return true;
@@ -17,7 +17,10 @@ export function needsDrivers(state: StorageState, objects: readonly StorageManif
   });
 }
 
-/** Whether a pod registers with a kubelet or mounts volumes for it. One that only looks there is no driver. Pure. */
+/**
+ * Whether a pod registers with a kubelet or mounts volumes for it. A pod that only reads these paths is not a driver.
+ * Pure.
+ */
 function isDriver({ spec }: Pod): boolean {
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const mounts = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
@@ -42,7 +45,7 @@ export function driverObjects(manifests: Iterable<DriverManifest>): CsiDriver[] 
   }));
 }
 
-/** The Secrets that drivers get with volumes, as `namespace/name`. Pure. */
+/** The Secrets that volumes pass to drivers, as `namespace/name`. Pure. */
 export function driverSecrets(volumes: Iterable<VolumeManifest>): Set<string> {
   const references = [...volumes].flatMap(({ spec: { csi } }) => {
     return [csi?.nodeStageSecretRef, csi?.nodePublishSecretRef, csi?.nodeExpandSecretRef];

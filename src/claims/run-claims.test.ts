@@ -20,7 +20,7 @@ const rejection = (remedy: RegExp, message: RegExp) => (error: unknown) => {
   return true;
 };
 
-test("a claim gets a directory that everybody in a pod may write to and only root on the machine reaches", async () => {
+test("a claim gets a directory that any user in a pod may write to and only root on the machine reaches", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   assert.equal(await fixture.path("data"), "/state/volumes/default/data");
@@ -36,7 +36,7 @@ test("a claim gets a directory that everybody in a pod may write to and only roo
   ]);
 });
 
-test("claims and their data are found again by name, also when the document comes again", async () => {
+test("claims and their data are found again by name, also when the document is given again", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   await fixture.files.write("/state/volumes/default/data/file", "kept", 0o644);
@@ -48,7 +48,7 @@ test("claims and their data are found again by name, also when the document come
   assert.ok(await fixture.files.stat("/state/volumes/default/data/file"));
 });
 
-test("what a claim says of another cluster means nothing here", async () => {
+test("fields of a claim from another cluster are ignored", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(`apiVersion: v1
 kind: PersistentVolumeClaim
@@ -66,7 +66,7 @@ status: {phase: Bound}`);
   assert.equal(metadata.annotations?.["mine"], "1");
 });
 
-test("a claim that no document gives is not found, with upstream's words and what to do", async () => {
+test("a claim without a document is not found, with upstream's message and the remedy", async () => {
   const fixture = await RunClaimsScene.started();
   fixture.present = [using("data")];
   await assert.rejects(fixture.claims.claim("default", "data", never), {
@@ -75,7 +75,7 @@ test("a claim that no document gives is not found, with upstream's words and wha
   assert.deepEqual(fixture.claims.missing(), ["default/data"]);
 });
 
-test("a claim waits for its PersistentVolume, and keeps it although a better one comes", async () => {
+test("a claim waits for its PersistentVolume, and keeps it if a better one is added", async () => {
   const fixture = await RunClaimsScene.started();
   const selecting = dataClaim.replace("spec: {", "spec: {selector: {matchLabels: {kind: disk}}, ");
   await fixture.take(selecting);
@@ -91,7 +91,7 @@ test("a claim waits for its PersistentVolume, and keeps it although a better one
   assert.equal(await fixture.path("data"), "/srv/disk");
 });
 
-test("a bound claim and its volume stay as they are, but for the size that is wished", async () => {
+test("a bound claim and its volume are immutable, except for the requested size", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(disk, dataClaim);
   assert.deepEqual(fixture.problems(dataClaim.replace("1Gi", "2Gi")), []);
@@ -108,7 +108,7 @@ test("a bound claim and its volume stay as they are, but for the size that is wi
   );
 });
 
-test("removing a claim removes its data, and a claim of its name begins empty", async () => {
+test("removing a claim removes its data, and a new claim of its name starts empty", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   await fixture.files.write("/state/volumes/default/data/file", "old", 0o644);
@@ -123,7 +123,7 @@ test("removing a claim removes its data, and a claim of its name begins empty", 
   assert.deepEqual(await fixture.files.list("/state/volumes/default/data"), []);
 });
 
-test("a claim that a pod refers to is not removed, nor one that does not exist", async () => {
+test("a claim that a pod refers to is not removed, and an unknown one is an error", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   fixture.present = [using("data")];
@@ -136,7 +136,7 @@ test("a claim that a pod refers to is not removed, nor one that does not exist",
   await assert.rejects(fixture.claims.remove("default", "none", asked), rejection(/lists/u, /no claim default\/none/u));
 });
 
-test("while a claim's data is being removed, it is being deleted for pods, and nobody waits for that", async () => {
+test("while its data is removed, pods see a claim as terminating, and nothing waits for the removal", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim, dataClaim.replace("name: data", "name: other"));
   const removal = Promise.withResolvers<void>();
@@ -157,7 +157,7 @@ test("while a claim's data is being removed, it is being deleted for pods, and n
   assert.deepEqual(await fixture.files.list("/state/volumes/default/data"), []);
 });
 
-test("nothing of a claim is removed while something is mounted in its directory", async () => {
+test("nothing of a claim is removed while its directory has a mount", async () => {
   const fixture = await RunClaimsScene.started();
   fixture.files.knowMounts((path) => (path === "/state/volumes/default/data" ? path : undefined));
   await fixture.take(dataClaim);
@@ -168,7 +168,7 @@ test("nothing of a claim is removed while something is mounted in its directory"
   assert.ok(await fixture.files.stat("/state/volumes/default/data/file"));
 });
 
-test("what a PersistentVolume leads to stays when its claim is removed, and the volume has to be given again", async () => {
+test("a PersistentVolume's data remains when its claim is removed, and the volume must be given again", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.files.makeDirectory("/srv/disk", 0o755);
   await fixture.files.write("/srv/disk/file", "kept", 0o644);
@@ -179,7 +179,7 @@ test("what a PersistentVolume leads to stays when its claim is removed, and the 
   assert.equal(await fixture.path("data"), "/state/volumes/default/data");
 });
 
-test("an ephemeral volume's claim is made for its pod and goes with it", async () => {
+test("an ephemeral volume's claim is created for its pod and removed with it", async () => {
   const fixture = await RunClaimsScene.started();
   const web = pod("web", { ephemeral: template });
   fixture.present = [web];
@@ -209,7 +209,7 @@ test("an ephemeral volume's claim is made for its pod and goes with it", async (
   assert.equal(await fixture.files.stat("/state/volumes/default/web-scratch"), undefined);
 });
 
-test("an ephemeral volume's claim whose pod went while podwright was away is removed, others stay", async () => {
+test("an ephemeral volume's claim whose pod was removed while podwright was down is removed, others stay", async () => {
   const fixture = await RunClaimsScene.started();
   fixture.present = [pod("web", { ephemeral: template }), pod("db", { ephemeral: template })];
   await fixture.take(dataClaim);
@@ -223,7 +223,7 @@ test("an ephemeral volume's claim whose pod went while podwright was away is rem
   );
 });
 
-test("the claim of a pod's volume cannot be given by a document", async () => {
+test("a document cannot give the claim of a pod's ephemeral volume", async () => {
   const fixture = await RunClaimsScene.started();
   fixture.present = [pod("web", { ephemeral: template })];
   await fixture.claims.claim("default", "web-scratch", never);
@@ -231,7 +231,7 @@ test("the claim of a pod's volume cannot be given by a document", async () => {
   assert.match(problem, /belongs to a pod's volume/u);
 });
 
-test("volumes and classes that no claim needs are forgotten with the last pod", async () => {
+test("volumes and classes that no claim needs are removed with the last pod", async () => {
   const fixture = await RunClaimsScene.started();
   const storageClass =
     "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: kubernetes.io/no-provisioner}";
@@ -241,7 +241,7 @@ test("volumes and classes that no claim needs are forgotten with the last pod", 
   assert.deepEqual(kept.toSorted(), ["persistentvolume_default_disk.json", "persistentvolumeclaim_default_data.json"]);
 });
 
-test("an unreadable document costs no other claim", async () => {
+test("an unreadable document affects no other claim", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
   await fixture.files.write("/state/claims/broken.json", "{", 0o600);
@@ -249,7 +249,7 @@ test("an unreadable document costs no other claim", async () => {
   assert.equal(fixture.claims.views().length, 1);
 });
 
-test("a preview tells what would be bound and what pods would wait for, and changes nothing", async () => {
+test("a preview shows bindings and pods' waits, and changes nothing", async () => {
   const fixture = await RunClaimsScene.started();
   const pods = [
     using("data"),
@@ -281,7 +281,7 @@ test("a preview tells what would be bound and what pods would wait for, and chan
   ]);
 });
 
-test("CSI drivers get the place of a kubelet with the first pod or volume that needs one, and their objects", async () => {
+test("CSI drivers get a kubelet's paths with the first pod or volume that needs one, and their objects", async () => {
   const fixture = await RunClaimsScene.started();
   const inline = pod("inline", { csi: { driver: "d" } });
   const driver = pod("driver", { hostPath: { path: "/var/lib/kubelet/plugins_registry/" } });

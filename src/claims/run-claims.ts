@@ -47,53 +47,56 @@ export interface RunClaimsDependencies {
   readonly mounts: Pick<Mounts, "below">;
   readonly journal: Recorder;
   readonly log: Logger;
-  /** Of claims and the objects behind them. */
+  /** Stores claims, volumes, classes and drivers. */
   readonly store: Pick<RunStore, "load" | "save" | "remove">;
-  /** The pods that are wanted or still there. */
+  /** The desired pods, and those not removed yet. */
   readonly pods: () => readonly Pod[];
   /** Undefined: no CSI drivers. */
   readonly drivers?: RunClaimsDrivers | undefined;
 }
 
-/** What CSI drivers need of this node. */
+/** Required only with CSI drivers. */
 export interface RunClaimsDrivers {
-  /** Their objects, all of them at each change. */
+  /** Receives all of them at each change. */
   readonly objects: { set(all: readonly CsiDriver[]): void };
-  /** The place where they expect a kubelet; false: it was taken before. Throws a PodwrightError when another has it. */
+  /**
+   * The path where drivers expect a kubelet. Resolves to false if it was taken before. Throws a PodwrightError if
+   * another process uses it.
+   */
   readonly place: { take(): Promise<boolean> };
 }
 
 export interface RunClaimsConfig {
-  /** Where the data of claims without a PersistentVolume is kept, e.g. `<state>/volumes`. */
+  /** The directory of claims without a PersistentVolume, e.g. `<state>/volumes`. */
   readonly directories: string;
-  /** Of the node: `<root>/pods`, where the claims of its pods are mounted. */
+  /** The node's `<root>/pods`, where its pods' claims are mounted. */
   readonly podsDirectory: string;
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
-/** Without anything left to do. */
+/** The interval while nothing is pending. */
 const lookMs = 600_000;
 const retryMs = 30_000;
 
 /**
- * The claims of `podwright run`, with the volumes and classes that came with them. A claim and its data stay until they
- * are removed by name, those of a generic ephemeral volume until their pod is gone.
+ * The claims of `podwright run`, with the volumes and classes of their documents. A claim and its data stay until they
+ * are removed by name; the claim of a generic ephemeral volume is removed with its pod.
  */
 export class RunClaims implements StorageLookup, RunStorage {
   readonly #deps: RunClaimsDependencies;
   readonly #store: RunClaimsDependencies["store"];
   readonly #directories: ClaimDirectories;
   readonly #nodeLabels: RunClaimsConfig["nodeLabels"];
-  /** One change at a time. */
+  /** Serializes changes. */
   readonly #turn = new Semaphore(1);
   readonly #wait: WakeableWait;
-  /** Resolves when objects are taken next. */
+  /** Resolves at the next change of the stored objects. */
   #taken = Promise.withResolvers<void>();
   readonly #claims = new Map<string, KeptClaim>();
   readonly #volumes = new Map<string, VolumeManifest>();
   readonly #classes = new Map<string, ClassManifest>();
   readonly #drivers = new Map<string, DriverManifest>();
-  /** Claims whose data is being removed, which may take long: nobody else waits for that. */
+  /** Claims whose data is being removed. That may take long, so nothing waits for it. */
   readonly #removing = new Set<string>();
 
   constructor(deps: RunClaimsDependencies, config: RunClaimsConfig) {
@@ -186,22 +189,22 @@ export class RunClaims implements StorageLookup, RunStorage {
     if (claim === undefined || volume === undefined) {
       throw new StorageLookupError(`persistentvolumes "${name}" not found`, 0);
     }
-    // It may have been removed by hand.
+    // It may have been removed manually.
     if (hasOwnDirectory(claim)) await this.#directories.ensure(claim);
     return volume;
   }
 
-  /** Nothing is attached to a node without a cluster. */
+  /** Without a cluster nothing is attached. */
   async attachment(name: string): Promise<VolumeAttachment> {
     throw new StorageLookupError(`volumeattachments.storage.k8s.io "${name}" not found`, 0);
   }
 
-  /** Nothing expands a volume without a cluster: a claim is as large as its volume. */
+  /** Without a cluster nothing is expanded: a claim has the size of its volume. */
   async patchClaimStatus(namespace: string, name: string): Promise<PersistentVolumeClaim> {
     throw new StorageLookupError(`the claim ${namespace}/${name} of podwright run is not expanded`, 0);
   }
 
-  /** The claims by namespace and name. */
+  /** The claims, sorted by namespace and name. */
   views(): ClaimView[] {
     const pods = this.#deps.pods();
     return [...this.#claims.values()]
@@ -209,7 +212,7 @@ export class RunClaims implements StorageLookup, RunStorage {
       .map((claim) => claimView(claim, this.#objects(claim), pods));
   }
 
-  /** Claims that pods refer to and that nobody gave, as `namespace/name`. */
+  /** Claims that pods refer to and no document defines, as `namespace/name`. */
   missing(): string[] {
     const used = this.#deps.pods().flatMap((pod) => claimsOf(pod));
     return [...new Set(used.filter(({ isEphemeral }) => !isEphemeral).map(({ key }) => key))]
@@ -218,15 +221,15 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 
   /**
-   * Removes a claim, with its data if that is in the state directory. A document's PersistentVolume is forgotten with its
-   * claim, and what is in it stays.
-   * @throws PodwrightError while a pod refers to it, or when there is none
+   * Removes a claim, and its data if that is in the state directory. The PersistentVolume of a document is forgotten
+   * with its claim, but its data stays.
+   * @throws PodwrightError if a pod refers to the claim, or if there is none
    */
   async remove(namespace: string, name: string, cause: Cause): Promise<ClaimRemoval> {
     return await this.#remove(await this.#unusedClaim(namespace, name), cause);
   }
 
-  /** The claim is from now on being removed. */
+  /** Marks the claim as being removed. */
   async #unusedClaim(namespace: string, name: string): Promise<KeptClaim> {
     using _turn = await this.#turn.acquire();
     const key = objectKey({ namespace, name });
@@ -246,14 +249,14 @@ export class RunClaims implements StorageLookup, RunStorage {
     return claim;
   }
 
-  /** A pod is gone: so are the claims of its ephemeral volumes, once {@link run} has seen to it. */
+  /** A removed pod's ephemeral claims are removed by {@link run}. */
   podGone(): void {
     this.#wait.wake();
   }
 
   /**
-   * Removes claims of ephemeral volumes whose pods are gone, until the signal aborts. Never rejects.
-   * @param known resolves once all pods are: before, none counts as gone
+   * Removes the claims of removed pods' ephemeral volumes, until the signal aborts. Never rejects.
+   * @param known resolves once all pods are known: before, no pod counts as removed
    */
   async run(known: Promise<void>, signal: AbortSignal): Promise<void> {
     await orAborted(known, signal);
@@ -263,7 +266,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     }
   }
 
-  /** Removes claims of ephemeral volumes whose pods are gone; false: some could not be removed. Never rejects. */
+  /** Removes the claims of removed pods' ephemeral volumes; false: some could not be removed. Never rejects. */
   async removeOrphans(): Promise<boolean> {
     let isDone = true;
     for (const claim of await this.#orphans()) {
@@ -277,7 +280,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     return isDone;
   }
 
-  /** They are from now on being removed. */
+  /** Marks them as being removed. */
   async #orphans(): Promise<KeptClaim[]> {
     using _turn = await this.#turn.acquire();
     const pods = this.#deps.pods();
@@ -300,7 +303,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     const left = isBound(claim) && volume !== undefined ? placeOf(volume) : undefined;
     const message = `remove claim ${namespace}/${name}${left === undefined ? "" : `, but not its data in ${left}`}`;
     await perform(journal, clock, { what: "RemoveClaim", message, cause }, async () => {
-      // Data first: a claim of this name that comes later must not find any.
+      // Data first: a later claim of this name must not find any.
       if (volume === undefined) await this.#directories.remove(claim);
       using _turn = await this.#turn.acquire();
       await this.#store.remove("PersistentVolumeClaim", objectKey(claim.metadata));
@@ -317,7 +320,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     return { claims, volumes, classes, drivers, nodeLabels: this.#nodeLabels };
   }
 
-  /** The claim of a generic ephemeral volume, which upstream's controller makes for the pod. */
+  /** The claim of a generic ephemeral volume, which upstream's controller creates for the pod. */
   async #makeEphemeral(namespace: string, name: string): Promise<void> {
     for (const { metadata, spec } of this.#deps.pods()) {
       if (metadata.namespace !== namespace) continue;
@@ -382,7 +385,7 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 }
 
-/** What is on disk has a name, and a claim a namespace and a UID. */
+/** Stored objects have a name, and claims a namespace and a UID. */
 function isKept(manifest: RunObject): manifest is KeptObject {
   const { kind, metadata } = manifest;
   if (kind === "Pod" || kind === "ConfigMap" || kind === "Secret" || !metadata.name) return false;

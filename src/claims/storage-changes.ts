@@ -21,7 +21,7 @@ import {
 } from "./kept-claim.ts";
 
 /**
- * Why objects cannot be taken. Pure.
+ * Why objects cannot be accepted. Pure.
  * @param removing claims that are being removed
  */
 export function updateProblems(
@@ -56,18 +56,18 @@ function isSameSource({ spec: a }: VolumeManifest, { spec: b }: VolumeManifest):
   return isDeepStrictEqual([a.local, a.hostPath, a.csi], [b.local, b.hostPath, b.csi]);
 }
 
-/** What is kept on disk. */
+/** An object as stored. */
 export type KeptObject = KeptClaim | Exclude<StorageManifest, ClaimManifest>;
 
 export interface StorageChange {
   readonly state: StorageState;
-  /** What is to be written. */
+  /** The objects to write. */
   readonly changed: readonly KeptObject[];
-  /** In the order of the objects. */
+  /** In the order of the request's objects. */
   readonly changes: readonly ObjectPlan["change"][];
 }
 
-/** What objects change. Pure but for `newClaim`. */
+/** The changes that objects cause. Pure but for `newClaim`. */
 export function changedState(
   state: StorageState,
   objects: readonly StorageManifest[],
@@ -104,11 +104,11 @@ export interface PreviewInput {
   readonly objects: readonly StorageManifest[];
   readonly pods: readonly Pod[];
   readonly newClaim: (manifest: ClaimManifest) => KeptClaim;
-  /** A claim's directory. */
+  /** The path of a claim's directory. */
   readonly placeOf: (claim: KeptClaim) => string;
 }
 
-/** What would be bound, and what pods would wait for. Pure but for `newClaim`. */
+/** The bindings that would result, and what pods would wait for. Pure but for `newClaim`. */
 export function previewStorage(
   before: StorageState,
   { objects, pods, newClaim, placeOf }: PreviewInput,

@@ -60,7 +60,7 @@ async function isKnown(sync: CloudResourceSync): Promise<boolean> {
   return known;
 }
 
-test("a cloud is asked at once and then every period, and tells only what is new", async () => {
+test("a cloud is polled at once and then every period, and only changes are reported", async () => {
   await withSync(async (scene) => {
     assert.ok(await isKnown(scene.sync));
     assert.deepEqual(scene.sync.facts, {
@@ -81,7 +81,7 @@ test("a cloud is asked at once and then every period, and tells only what is new
   });
 });
 
-test("a cloud that fails is asked after a growing pause, logged once, and the last known metadata stays in use", async () => {
+test("a cloud that fails is polled with growing delays, logged once, and the last known metadata stays in use", async () => {
   await withSync(async (scene) => {
     await settle();
     scene.reply = new Error("status 500");
@@ -100,7 +100,7 @@ test("a cloud that fails is asked after a growing pause, logged once, and the la
   });
 });
 
-test("a node waits 30 s for its cloud to answer for the first time, and then goes on without it", async () => {
+test("a node waits 30 s for its cloud's first response, and then continues without it", async () => {
   const clock = new ManualClock();
   const provider = { name: "gce", instance: async () => await Promise.reject(new Error("nobody is there")) };
   const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
@@ -117,7 +117,7 @@ test("a node waits 30 s for its cloud to answer for the first time, and then goe
   await ended;
 });
 
-test("an address of --node-ip stands alone among those of its kind, and must be one of the cloud's", async () => {
+test("an address of --node-ip replaces the others of its family, and must be one of the cloud's", async () => {
   await withSync(
     async ({ sync }) => {
       assert.ok(await isKnown(sync));

@@ -36,7 +36,7 @@ function gceMachine(instance: unknown): MetadataServer["reply"] {
   };
 }
 
-test("EC2 tells of its machine to who asks with a token", async () => {
+test("EC2 describes its machine to requests with a token", async () => {
   assert.deepEqual(await asked(Ec2Metadata, ec2Machine()), {
     providerId: "aws:///eu-central-1b/i-0123456789abcdef0",
     instanceType: "m7g.large",
@@ -55,7 +55,7 @@ test("EC2 tells of its machine to who asks with a token", async () => {
   assert.deepEqual([older.region, older.addresses.length], ["eu-central-1", 3]);
 });
 
-test("EC2 tells of a machine with both kinds of addresses, with IPv6 alone, and not of one without any", async () => {
+test("EC2 supports machines with both address families, with IPv6 only, and without any", async () => {
   const internal = async (more: Parameters<typeof ec2Machine>[0]): Promise<string[]> => {
     const { addresses } = await asked(Ec2Metadata, ec2Machine(more));
     return addresses.flatMap(({ type, address }) => (type === "InternalIP" ? [address] : []));
@@ -66,7 +66,7 @@ test("EC2 tells of a machine with both kinds of addresses, with IPv6 alone, and 
   await assert.rejects(internal({ "local-ipv4": none }), /local-ipv4: not found at the metadata service/u);
 });
 
-test("GCE tells of its machine in one object, and proves that it is GCE", async () => {
+test("GCE describes its machine in one object, with proof that it is GCE", async () => {
   assert.deepEqual(await asked(GceMetadata, gceMachine(gceInstance)), {
     providerId: "gce://project-a/europe-west3-c/node-1",
     instanceType: "e2-medium",
@@ -83,7 +83,7 @@ test("GCE tells of its machine in one object, and proves that it is GCE", async 
   await assert.rejects(other, /is not from that cloud: it has no header Metadata-Flavor: Google/u);
 });
 
-test("Azure tells of its machine, with a fault domain where there are no zones", async () => {
+test("Azure describes its machine, with a fault domain if there are no zones", async () => {
   const resourceId =
     "/subscriptions/s-1/resourceGroups/my(group)/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/0";
   const compute = {
@@ -109,7 +109,7 @@ test("Azure tells of its machine, with a fault domain where there are no zones",
   assert.equal((await asked(AzureMetadata, machine({ zone: "" }))).zone, "1");
 });
 
-describe("a metadata service that is not what it should be", () => {
+describe("an invalid metadata service", () => {
   const hostile: readonly (readonly [what: string, reply: MetadataServer["reply"], message: RegExp])[] = [
     [
       "refuses",
@@ -150,12 +150,12 @@ describe("a metadata service that is not what it should be", () => {
     ],
   ];
   for (const [what, reply, message] of hostile) {
-    test(`is told of by name when it ${what}`, async () => {
+    test(`is reported by name when it ${what}`, async () => {
       await assert.rejects(asked(Ec2Metadata, reply), message);
     });
   }
 
-  test("is told of when it answers with something else than JSON, or with JSON of another shape", async () => {
+  test("is reported when its response is not JSON, or JSON of another shape", async () => {
     await assert.rejects(
       asked(GceMetadata, ({ url = "" }) => (url.endsWith("project-id") ? "p" : "<html>")),
       /the response is not JSON/u,
@@ -168,7 +168,7 @@ describe("a metadata service that is not what it should be", () => {
     await assert.rejects(nowhere, /the machine has no address/u);
   });
 
-  test("is waited for five seconds a question", async () => {
+  test("is waited for, five seconds per request", async () => {
     await using server = await startMetadataServer(() => undefined);
     const clock = new ManualClock();
     const metadata = new Metadata({ service: systemMetadataService, clock, url: server.url });
@@ -180,7 +180,7 @@ describe("a metadata service that is not what it should be", () => {
     await refused;
   });
 
-  test("is told of when nobody is there", async () => {
+  test("is reported when it is absent", async () => {
     const server = await startMetadataServer(() => undefined);
     await server[Symbol.asyncDispose]();
     const metadata = new Metadata({ service: systemMetadataService, clock: new ManualClock(), url: server.url });

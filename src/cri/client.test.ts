@@ -50,7 +50,7 @@ test("an endpoint may be a bare path and the images may live elsewhere", async (
   assert.equal(imageServer.connections, 1);
 });
 
-test("endpoints that are no Unix socket are refused with a remedy", () => {
+test("endpoints that are not Unix sockets are rejected with a remedy", () => {
   for (const endpoint of [
     "",
     "tcp://127.0.0.1:1",
@@ -137,7 +137,7 @@ test("a method that the runtime lacks is Unimplemented, unary or streaming", asy
   );
 });
 
-test("a string that is no UTF-8 is an Internal error and not a crash", async () => {
+test("a string that is not UTF-8 is an Internal error and not a crash", async () => {
   const answer = create(VersionResponseSchema);
   // An unknown field is written back as it came: here field 2, a string, with a byte that UTF-8 never has.
   answer.$unknown = [{ no: 2, wireType: WireType.LengthDelimited, data: new Uint8Array([1, 0xff]) }];
@@ -266,7 +266,7 @@ test("a stalled reader of events holds up no other call, and loses nothing", asy
   assert.equal(received, events);
 });
 
-test("codes of the client's own errors are never mistaken for the runtime's answers", async () => {
+test("the client's own error codes are distinguished from the runtime's", async () => {
   await using server = await startCriServer({});
   using cri = connectCri(server.endpoint, systemClock);
   const codes: RpcCode[] = [];

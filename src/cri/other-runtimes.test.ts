@@ -29,7 +29,7 @@ async function runSandbox({ runtime }: Cri): Promise<string> {
   return (await runtime.runPodSandbox({ config: sandboxConfig })).podSandboxId;
 }
 
-test("every call names gRPC's content type exactly, unary or streaming, and so is no stranger to a multiplexer", async () => {
+test("every call, unary or streaming, has exactly gRPC's content type, which multiplexers require", async () => {
   await using server = await startCriServer({}, crioWays);
   using cri = connectCri(server.endpoint, systemClock);
   type Calls = Record<string, (request: object) => Promise<unknown> & AsyncIterable<unknown>>;

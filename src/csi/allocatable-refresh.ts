@@ -19,7 +19,7 @@ interface Refresh {
 }
 
 /**
- * Asks drivers again and again how many volumes they can have here, as their CSIDriver objects want it
+ * Periodically queries drivers for their maximum number of volumes on this node, if their CSIDriver objects request it
  * (nodeAllocatableUpdatePeriodSeconds).
  */
 export class AllocatableRefresh {
@@ -37,7 +37,7 @@ export class AllocatableRefresh {
     this.sync();
   }
 
-  /** A driver was registered or is gone, or an object has changed. */
+  /** Call after a driver was registered or removed, or an object changed. */
   sync(): void {
     const { drivers, objects } = this.#deps;
     const wanted = new Map<string, number>();
@@ -55,13 +55,12 @@ export class AllocatableRefresh {
     for (const [name, periodMs] of wanted) if (!this.#refreshes.has(name)) this.#schedule(name, periodMs);
   }
 
-  /** Ends all. */
   close(): void {
     for (const { timer } of this.#refreshes.values()) timer[Symbol.dispose]();
     this.#refreshes.clear();
   }
 
-  /** Asks the driver now, as after an attachment that failed because the node is full. Never rejects. */
+  /** Queries the driver now, e.g. after an attachment failed because the node is full. Never rejects. */
   async ask(name: string): Promise<void> {
     const { drivers, install, log } = this.#deps;
     const signal = this.#signal ?? AbortSignal.abort(new Error("the node does not run"));

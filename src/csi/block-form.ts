@@ -15,7 +15,7 @@ const words: FormWords = {
   expand: "MapVolume.MarkVolumeAsMounted",
 };
 
-/** A device: the driver puts it below the plugin's directory, and the pod's has a link to it. */
+/** A device: the driver publishes it below the plugin's directory, and the pod has a link to it. */
 export function blockForm(parts: CsiVolumeParts, pod: Pod, { name }: CsiSource, paths: VolumePaths): VolumeForm {
   const { files, names, journal } = parts;
   const { uid } = pod.metadata;

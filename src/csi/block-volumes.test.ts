@@ -31,7 +31,7 @@ beforeEach(async () => {
   await scene.begin();
 });
 
-test("a block volume is staged once, published to each pod, bound, linked and held, and taken back without a trace", async () => {
+test("a block volume is staged once, published to each pod, bind-mounted, linked and held, and removed without a trace", async () => {
   const prepared = await scene.setUp(podOf("u1"), spec);
   await scene.setUp(podOf("u2"), spec);
   assert.equal(prepared.hostPath, link("u1"));
@@ -58,7 +58,7 @@ test("a block volume is staged once, published to each pod, bound, linked and he
   assert.deepEqual([...scene.loopDevices.held, ...scene.inUse], []);
 });
 
-test("after a restart a block volume is confirmed by calls, and taken down by what lies on the disk", async () => {
+test("after a restart a block volume is confirmed by calls, and torn down from the state on disk", async () => {
   await scene.setUp(podOf("u1"), spec);
   await scene.setUp(podOf("u2"), spec);
   scene.calls.length = 0;
@@ -74,7 +74,7 @@ test("after a restart a block volume is confirmed by calls, and taken down by wh
   assert.deepEqual(await left(), emptied);
 });
 
-test("a block volume that the Go kubelet has left is taken up and taken down", async () => {
+test("a block volume of the Go kubelet is adopted and torn down", async () => {
   const { files, mounts, loopDevices, names } = scene;
   const device = "/dev/loop0";
   await files.makeDirectory(own.staging, 0o750);
@@ -99,7 +99,7 @@ test("a block volume that the Go kubelet has left is taken up and taken down", a
   assert.deepEqual([await mounts.list(), ...loopDevices.held, ...scene.inUse], [[]]);
 });
 
-test("what was published without a link in its pod is found all the same, and unpublished before it is unstaged", async () => {
+test("a volume published without a link in its pod is still found, and unpublished before it is unstaged", async () => {
   await scene.setUp(podOf("u1"), spec);
   await scene.files.remove(link("u1"));
   scene.calls.length = 0;
@@ -109,7 +109,7 @@ test("what was published without a link in its pod is found all the same, and un
   assert.deepEqual(await left(), emptied);
 });
 
-test("a publish that failed for sure leaves nothing, one of unknown outcome is taken back", async () => {
+test("a publish that failed definitely leaves nothing, one with an unknown outcome is unpublished", async () => {
   scene.fail("nodePublishVolume", "Internal");
   const failed = /^MapVolume\.MapPodDevice failed for volume "pv" : rpc error: code = Internal desc = by command$/u;
   await assert.rejects(scene.setUp(podOf("u1"), spec), { message: failed });
@@ -125,7 +125,7 @@ test("a publish that failed for sure leaves nothing, one of unknown outcome is t
   assert.deepEqual(await left(), emptied);
 });
 
-test("a stage that fails says so in upstream's words", async () => {
+test("a stage that fails is reported in upstream's words", async () => {
   scene.fail("nodeStageVolume", "Internal");
   const message = 'MapVolume.SetUpDevice failed for volume "pv" : rpc error: code = Internal desc = by command';
   await assert.rejects(scene.setUp(podOf("u1"), spec), { message });
@@ -137,7 +137,7 @@ test("a stage that fails says so in upstream's words", async () => {
   });
 });
 
-test("a block volume of a driver that does not stage leaves nothing either", async () => {
+test("a block volume of a driver without staging also leaves nothing", async () => {
   scene.capabilities = [];
   await scene.setUp(podOf("u1"), spec);
   assert.deepEqual(scene.effects, ["nodePublishVolume"]);

@@ -1,6 +1,6 @@
 import type { RpcError } from "../ports/rpc.ts";
 
-/** Codes after which the driver may still be at work, as upstream has them (isFinalError). */
+/** Codes after which the driver may still be working, as upstream's isFinalError. */
 const uncertainCodes: ReadonlySet<string> = new Set([
   "Canceled",
   "DeadlineExceeded",
@@ -9,12 +9,12 @@ const uncertainCodes: ReadonlySet<string> = new Set([
   "Aborted",
 ]);
 
-/** A call of a CSI driver that failed; its message is that of gRPC for Go, as upstream shows it. */
+/** A failed call of a CSI driver. Its message has the form of Go's gRPC, as upstream shows it. */
 export class CsiCallError extends Error {
   readonly code: string;
   /**
-   * Whether the operation did not start, or has failed for sure. After any other error the driver may have done it, or may be
-   * doing it still.
+   * Whether the operation did not start or failed definitely. After any other error the driver may have completed it,
+   * or may still be working on it.
    */
   readonly isFinal: boolean;
 
@@ -29,12 +29,12 @@ export class CsiCallError extends Error {
     super(`rpc error: code = ${code} desc = ${words}`, { cause: error });
     this.name = "CsiCallError";
     this.code = code;
-    // What this side made of a broken answer says nothing about what the driver did.
+    // An error that this client made of an invalid response shows nothing about what the driver did.
     this.isFinal = isStatus && !uncertainCodes.has(code);
   }
 }
 
-/** Whether nothing of the operation that ended with this error is left, or under way. */
+/** Whether an operation that failed with this error left nothing behind and nothing in progress. */
 export function isFinal(error: unknown): boolean {
   return !(error instanceof CsiCallError) || error.isFinal;
 }

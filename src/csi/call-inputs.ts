@@ -6,32 +6,32 @@ import type { Json } from "../base/json.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import type { SecretPlace } from "./source.ts";
 
-/** A token of a pod's service account, and when it ends (RFC 3339). */
+/** A service account token and its expiry (RFC 3339). */
 export interface AccountToken {
   readonly token: string;
   readonly expirationTimestamp: string;
 }
 
-/** What drivers' calls need of the cluster. */
+/** The cluster objects that drivers' calls need. */
 export interface CallObjects {
-  /** A Secret's values; undefined: there is none. */
+  /** A Secret's values; undefined: it does not exist. */
   secret(place: SecretPlace, signal: AbortSignal): Promise<ReadonlyMap<string, Uint8Array> | undefined>;
-  /** @throws Error when the API server gives none */
+  /** @throws Error if the API server issues none */
   token(pod: Pod, request: TokenWish, signal: AbortSignal): Promise<AccountToken>;
 }
 
 export interface TokenWish {
-  /** Empty: the API server's own. */
+  /** Empty: the API server's default. */
   readonly audience: string;
-  /** Undefined: an hour. */
+  /** Undefined: one hour. */
   readonly expirationSeconds: number | undefined;
 }
 
 const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens";
 
 /**
- * A secret as a call carries it.
- * @param reference upstream's word: `NodePublishSecretRef`
+ * The values of a Secret for a call.
+ * @param reference upstream's term: `NodePublishSecretRef`
  * @throws VolumeError
  */
 export async function callSecrets(
@@ -60,14 +60,14 @@ export async function callSecrets(
     try {
       texts[key] = decoder.decode(value);
     } catch {
-      // gRPC carries text; the value itself is never shown.
+      // gRPC requires text; the value itself is never shown.
       throw failed(`the value of ${JSON.stringify(key)} is no UTF-8`);
     }
   }
   return texts;
 }
 
-/** Tokens of the pod's service account, for each audience that the driver wants. Secrets: never to be logged. */
+/** The pod's service account tokens, one for each audience that the driver requests. Secret: never log them. */
 export async function callTokens(
   objects: CallObjects,
   pod: Pod,

@@ -8,7 +8,10 @@ import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { AccountToken, CallObjects, TokenWish } from "./call-inputs.ts";
 import type { SecretPlace } from "./source.ts";
 
-/** From the API server: secrets of PVs are no pod's, so they are asked for when a call needs them, as upstream does. */
+/**
+ * Reads from the API server. Secrets of PersistentVolumes belong to no pod, so they are read at each call, as upstream
+ * does.
+ */
 export function clusterCallObjects(client: ApiClient, tokens: Pick<ServiceAccountTokens, "obtain">): CallObjects {
   return {
     async secret({ namespace, name }: SecretPlace, signal: AbortSignal) {
@@ -27,7 +30,7 @@ export function clusterCallObjects(client: ApiClient, tokens: Pick<ServiceAccoun
   };
 }
 
-/** Of a node without a cluster. */
+/** For a node without a cluster. */
 export function localCallObjects(objects: Pick<ObjectLookup, "secret">): CallObjects {
   return {
     secret: async ({ namespace, name }) => objects.secret(namespace, name)?.data,

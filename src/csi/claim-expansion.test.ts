@@ -42,13 +42,13 @@ for (const [what, status, way, spec = {}] of cases) {
   });
 }
 
-test("a shared claim whose driver wants nothing of nodes is done", () => {
+test("the resize of a shared claim is complete if its driver needs nothing on nodes", () => {
   const claim = { ...claimOf(expandedElsewhere), spec: shared };
   const annotations = { "volume.kubernetes.io/node-expansion-not-required": "true" };
   assert.equal(wayOf({ ...claim, metadata: { ...claim.metadata, annotations } }), "done 2Gi");
 });
 
-test("a claim's status says each step, and only that of the claim as it was read", () => {
+test("each step is written to a claim's status, and only if the claim is unchanged", () => {
   const pending = { type: "FileSystemResizePending", status: "True" };
   const claim = claimOf({ conditions: [other, pending] });
   const metadata = { resourceVersion: "7" };

@@ -3,24 +3,24 @@ import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import { type Quantity, readQuantity, zeroQuantity } from "../resources/quantity.ts";
 
 /**
- * How a claim is kept while its volume grows on this node. recorded: its status says each step, as resizers since KEP-1790 want it.
- * unrecorded: of an older resizer, only the end is said, if it is not yet. elsewhere: it is as large already, by another node's doing.
- * done: nothing is to be expanded on nodes.
+ * How the claim of a growing volume is updated. recorded: its status shows each step, as resizers since KEP-1790
+ * require. unrecorded: an older resizer's claim only gets the final state, if it lacks it. elsewhere: another node has
+ * already expanded the volume. done: nodes have nothing to expand.
  */
 export type ExpansionWay = "recorded" | "unrecorded" | "elsewhere" | "done";
 
-/** An expansion that a claim wants of this node, and to which size. */
+/** An expansion that a claim requests from this node, and the target size. */
 export interface WantedExpansion {
   readonly way: ExpansionWay;
   readonly size: Quantity;
 }
 
-/** On claims whose driver's controller does all of an expansion. */
+/** On claims whose driver's controller completes expansions alone. */
 const notOnNodes = "volume.kubernetes.io/node-expansion-not-required";
 
 type Condition = NonNullable<NonNullable<PersistentVolumeClaim["status"]>["conditions"]>[number];
 
-/** Conditions of a claim that is being resized; the last of them goes with the end. */
+/** Conditions of a resize; its completion removes all of them. */
 const resizeConditions: ReadonlySet<string> = new Set([
   "FileSystemResizePending",
   "Resizing",
@@ -33,12 +33,12 @@ export function volumeSize({ spec }: PersistentVolume): Quantity {
   return sizeOf(spec.capacity);
 }
 
-/** The size that a claim's users have by its status. Pure. */
+/** The usable size in a claim's status. Pure. */
 export function claimSize({ status }: PersistentVolumeClaim): Quantity {
   return sizeOf(status?.capacity);
 }
 
-/** What the claim's user wants. Pure. */
+/** The size that the claim's spec requests. Pure. */
 export function requestedSize({ spec }: PersistentVolumeClaim): Quantity {
   return sizeOf(spec.resources?.requests);
 }
@@ -47,20 +47,19 @@ function sizeOf(amounts: Readonly<Record<string, string>> | undefined): Quantity
   return readQuantity(amounts?.["storage"] ?? "") ?? zeroQuantity;
 }
 
-/** Pure. */
 export function isLess(a: Quantity, b: Quantity): boolean {
   return a.nanos < b.nanos;
 }
 
 /**
- * How the node is to expand the volume; undefined: its claim does not want that (any more). Pure.
+ * How the node should expand the volume; undefined: its claim does not request it, or no longer. Pure.
  * @param volume the size of its PersistentVolume
  */
 export function wantedExpansion(claim: PersistentVolumeClaim, volume: Quantity): WantedExpansion | undefined {
   const { allocatedResourceStatuses, allocatedResources } = claim.status ?? {};
   const status = allocatedResourceStatuses?.["storage"] ?? "";
   if (status === "" && allocatedResources === undefined) return { way: "unrecorded", size: volume };
-  // What the resizer has got for the claim; the PersistentVolume may be larger by an earlier wish.
+  // The size allocated by the resizer. The PersistentVolume may be larger because of an earlier request.
   const size = sizeOf(allocatedResources);
   if (status === "NodeResizePending" || status === "NodeResizeInProgress") return { way: "recorded", size };
   if (status !== "" || isLess(claimSize(claim), size)) return undefined;
@@ -68,7 +67,7 @@ export function wantedExpansion(claim: PersistentVolumeClaim, volume: Quantity):
   return { way: isShared && claim.metadata.annotations?.[notOnNodes] === undefined ? "elsewhere" : "done", size };
 }
 
-/** Patches of a claim's status, each only of the claim as it was read. Pure. */
+/** Patches of a claim's status, with the claim as it was read as a precondition. Pure. */
 export function inProgressPatch(claim: PersistentVolumeClaim): object {
   return patchOf(claim, { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } });
 }
@@ -83,7 +82,7 @@ export function finishedPatch(claim: PersistentVolumeClaim, size: Quantity): obj
 }
 
 /**
- * @param isInfeasible the driver will never do it: the resizer is to find another size
+ * @param isInfeasible the driver will never do it: the resizer should choose another size
  * @param time RFC 3339
  */
 export function failedPatch(

@@ -17,7 +17,7 @@ import type { DriverOnNode } from "./csi-node-object.ts";
 /** Upstream's, for each call. */
 export const callLimitMs = 120_000;
 
-/** What a driver's node service can do beyond publishing (NodeServiceCapability.RPC.Type, by number). */
+/** Optional features of a driver's node service (NodeServiceCapability.RPC.Type, by number). */
 export const capability = {
   stageUnstage: 1,
   volumeStats: 2,
@@ -27,7 +27,7 @@ export const capability = {
   volumeMountGroup: 6,
 } as const;
 
-/** A call that somebody is waiting for. */
+/** A call in progress. */
 export interface OutstandingCsiCall {
   readonly driver: string;
   readonly method: string;
@@ -41,20 +41,19 @@ export interface CsiClientParts {
   readonly name: string;
   readonly calls: RpcService<typeof Node> & Disposable;
   readonly accessModes: AccessModes;
-  /** Told of each call. @param code of gRPC, `OK` included */
+  /** Called after each call. @param code of gRPC, including `OK` */
   readonly called: (driver: string, method: string, code: string, durationMs: number, migrated: boolean) => void;
 }
 
-/** How a call is made. */
 export interface CsiCallOptions {
   readonly signal: AbortSignal;
-  /** The volume was translated from one of an in-tree driver. */
+  /** The volume was migrated from an in-tree plugin. */
   readonly migrated?: boolean;
 }
 
 /**
- * One registration of a CSI driver: its calls with their deadline and their times. Every call rejects with {@link CsiCallError}
- * and nothing else.
+ * One registration of a CSI driver: its calls, with deadlines and durations. Every call rejects with {@link
+ * CsiCallError} only.
  */
 export class CsiClient implements Disposable {
   readonly name: string;
@@ -62,7 +61,7 @@ export class CsiClient implements Disposable {
   readonly #parts: CsiClientParts;
   readonly #outstanding = new Set<OutstandingCsiCall>();
   readonly #closed = new AbortController();
-  /** Of the driver's node service; they hold for as long as it is registered. Asked for all who wait, whoever was first. */
+  /** Of the driver's node service, valid as long as it is registered. One request is shared by all callers. */
   #capabilities: Promise<ReadonlySet<number>> | undefined;
 
   constructor(parts: CsiClientParts) {
@@ -71,12 +70,12 @@ export class CsiClient implements Disposable {
     this.#parts = parts;
   }
 
-  /** Calls under way, the oldest first. */
+  /** Calls in progress, the oldest first. */
   get outstanding(): readonly OutstandingCsiCall[] {
     return [...this.#outstanding];
   }
 
-  /** Calls that are under way end as canceled. */
+  /** Cancels calls in progress. */
   [Symbol.dispose](): void {
     this.#closed.abort(new Error(`CSI driver ${this.name} is deregistered`));
     this.#parts.calls[Symbol.dispose]();

@@ -7,12 +7,12 @@ import type { Collection } from "../objects/collection.ts";
 import type { Clock } from "../ports/clock.ts";
 import { csiDrivers } from "./resources.ts";
 
-/** How long a volume waits for the list of CSIDriver objects before it is tried again. */
+/** How long a volume waits for the list of CSIDriver objects before its retry. */
 const knownLimitMs = 30_000;
 
 /**
- * The CSIDriver objects of the cluster. They are watched from the first moment that a driver or a volume needs them: a node
- * without either asks for nothing.
+ * The CSIDriver objects of the cluster. They are watched once a driver or a volume needs them: a node without either
+ * makes no requests.
  */
 export class CsiDriverObjects {
   readonly #clock: Clock;
@@ -23,40 +23,40 @@ export class CsiDriverObjects {
   #isWatched = false;
   #isNeeded = false;
 
-  /** @param objects an empty one */
+  /** @param objects an empty collection */
   constructor(clock: Clock, objects: Collection<CsiDriver>) {
     this.#clock = clock;
     this.#objects = objects;
   }
 
-  /** @param watch undefined: the node is in no cluster, and no driver has an object */
+  /** @param watch undefined: no cluster, so no driver has an object */
   connect(watch: Watcher | undefined): void {
     this.#watch = watch;
   }
 
-  /** Watches, once they are needed, until the signal aborts. */
+  /** Watches once needed, until the signal aborts. */
   start(signal: AbortSignal): void {
     this.#stop = signal;
     this.#begin();
   }
 
-  /** Told of each change. */
+  /** Calls the listener after each change. */
   onChange(listener: () => void): Disposable {
     return this.#changes.on(listener);
   }
 
-  /** From now on they are known, or soon. */
+  /** Starts the watch. */
   need(): void {
     this.#isNeeded = true;
     this.#begin();
   }
 
-  /** As it is known at this moment; undefined: there is none, or it is not known yet. */
+  /** The object as currently known; undefined: there is none, or it is not known yet. */
   peek(name: string): CsiDriver | undefined {
     return this.#objects.get(name);
   }
 
-  /** The driver's object; undefined: it has none. */
+  /** The driver's object; undefined: it has none. Waits for the first list. */
   async get(name: string, signal: AbortSignal): Promise<CsiDriver | undefined> {
     if (this.#watch === undefined) return undefined;
     this.need();

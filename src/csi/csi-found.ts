@@ -11,25 +11,25 @@ import type { CsiVolumeParts } from "./volume-parts.ts";
 
 const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used the volume has ended" };
 
-/** What is taken away from a pod, as it lies on the disk. */
+/** A volume of a pod to unpublish, as found on disk. */
 interface Unpublishing {
   readonly uid: string;
   readonly name: string;
   readonly data: VolumeData;
-  /** What the driver published to. */
+  /** The path that the driver published to. */
   readonly target: string;
-  /** Before the driver's call; undefined: nothing. */
+  /** Runs before the driver's call. */
   readonly before?: () => Promise<void>;
-  /** After it: false while something of it is still mounted. */
+  /** Runs after the driver's call. Resolves to false while something is still mounted. */
   readonly remove: () => Promise<boolean>;
 }
 
-/** A volume in a pod's directory, by its data file; undefined: it is not one of a CSI driver. */
+/** The volume in a pod's directory, from its data file; undefined: it is not a CSI volume. */
 export async function foundVolume(parts: CsiVolumeParts, found: FoundVolume): Promise<ReconstructedVolume | undefined> {
   return found.mode === "Filesystem" ? await foundMount(parts, found) : await foundBlock(parts, found);
 }
 
-/** By its link; its data lie with the devices of all pods. */
+/** Found by its link; its data file is with the devices of all pods. */
 async function foundBlock(
   parts: CsiVolumeParts,
   { paths, name }: FoundVolume,
@@ -72,7 +72,7 @@ function uidOf(podDirectory: string): string {
   return podDirectory.slice(podDirectory.lastIndexOf("/") + 1);
 }
 
-/** Until it is unpublished: a driver that is away is waited for. */
+/** Retries until it is unpublished, and waits for an absent driver. */
 async function unpublish(parts: CsiVolumeParts, volume: Unpublishing, signal: AbortSignal): Promise<void> {
   const { clock, devices, publications, log } = parts;
   const { uid, name, data } = volume;
@@ -103,7 +103,7 @@ async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal:
   using _turn = await publication.turn.acquire(signal);
   const client = drivers.get(data.driverName);
   await before?.();
-  // Whatever becomes of the call: what was known of it is so no longer.
+  // Whatever the call's outcome, the earlier state no longer holds.
   publication.state = "uncertain";
   const message = `unpublish volume ${name}`;
   const action = { what: "UnpublishVolume", message, cause: podHasEnded } as const;

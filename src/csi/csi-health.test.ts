@@ -10,7 +10,7 @@ function detailOf({ ok, warning, detail }: ReturnType<typeof csiHealth>[number])
   return `${warning === true ? "! " : ""}${detail}`;
 }
 
-test("a node without drivers says nothing of them, one with drivers names them", () => {
+test("a node without drivers reports none, one with drivers names them", () => {
   assert.deepEqual(details({}), []);
   const volumes = [{ name: "pv-1", driver: "a" }];
   const staged = [{ name: "pv-1", driver: "a", pods: 1 }];
@@ -19,7 +19,7 @@ test("a node without drivers says nothing of them, one with drivers names them",
   ]);
 });
 
-test("what is wrong with drivers, their calls and their volumes is named", () => {
+test("problems of drivers, their calls and their volumes are named", () => {
   const problem = "CSINode is not yet initialized";
   const call = { driver: "a", method: "NodePublishVolume", volume: "h" };
   const calls = [
@@ -38,7 +38,7 @@ test("what is wrong with drivers, their calls and their volumes is named", () =>
   ]);
 });
 
-test("many are counted, and each volume is named once", () => {
+test("many problems are counted, and each volume is named once", () => {
   const volumes = Array.from({ length: 8 }, (_, index) => ({ name: `v${index % 7}`, driver: "gone" }));
   assert.deepEqual(details({ volumes }), [
     "! waiting for drivers that are not registered: " +

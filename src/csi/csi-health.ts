@@ -1,23 +1,23 @@
 import type { SubsystemHealth } from "../status/health.ts";
 import type { OutstandingCsiCall } from "./csi-client.ts";
 
-/** What is known of the node's CSI drivers and their volumes. */
+/** The state of the node's CSI drivers and their volumes. */
 export interface CsiState {
-  /** Registered ones, by name. */
+  /** Names of registered drivers. */
   readonly drivers: readonly string[];
-  /** Why the CSINode is not as it should be; undefined: it is, or there is none. */
+  /** Why the CSINode is not up to date; undefined: it is, or there is none. */
   readonly problem: string | undefined;
-  /** Under way. */
+  /** In progress. */
   readonly calls: readonly OutstandingCsiCall[];
-  /** Of pods, and their drivers. */
+  /** Of pods, with their drivers. */
   readonly volumes: readonly { readonly name: string; readonly driver: string }[];
-  /** What is staged, and how many pods have it. */
+  /** Staged volumes, with the number of their pods. */
   readonly staged: readonly { readonly name: string; readonly driver: string; readonly pods: number }[];
 }
 
-/** A call that takes longer is named. */
+/** Longer calls are reported. */
 const longCallMs = 30_000;
-/** Further ones are only counted. */
+/** More are only counted. */
 const shown = 5;
 
 const remedies = {
@@ -27,7 +27,7 @@ const remedies = {
   staged: "see the driver's own log on this node: the volume cannot be detached before the driver has unstaged it",
 } as const;
 
-/** One line about drivers, and one for each kind of trouble. Pure. @param nowMs monotonic */
+/** One finding about drivers, and one for each kind of problem. Pure. @param nowMs monotonic */
 export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, staged }: CsiState): SubsystemHealth[] {
   const isKnown = (driver: string): boolean => drivers.includes(driver);
   const waiting = [...volumes, ...staged].filter(({ driver }) => !isKnown(driver));

@@ -36,7 +36,7 @@ const known = {
   allocatable: { count: 20 },
 };
 
-test("a CSINode that is missing is made with its owner and the migrated plugins", () => {
+test("a missing CSINode is created with its owner and the migrated plugins", () => {
   assert.deepEqual(csiNodeStep(undefined, wanted({ installed: [driver] })), {
     kind: "create",
     object: {
@@ -52,11 +52,11 @@ test("a CSINode that is missing is made with its owner and the migrated plugins"
   });
 });
 
-test("a CSINode of an earlier Node of the name is deleted first", () => {
+test("the CSINode of an earlier Node of the name is deleted first", () => {
   assert.deepEqual(csiNodeStep(csiNode([known], "old"), wanted()), { kind: "delete" });
 });
 
-test("drivers that nobody speaks of stay, removed ones go, and what is the same is not written", () => {
+test("unregistered drivers stay, removed ones are dropped, and equal objects are not written", () => {
   const other = { name: "other", nodeID: "x", topologyKeys: null };
   assert.deepEqual(csiNodeStep(csiNode([known, other]), wanted({ installed: [driver] })), { kind: "keep" });
   const step = csiNodeStep(csiNode([known, other]), wanted({ removed: new Set([driver.name]) }));
@@ -65,7 +65,7 @@ test("drivers that nobody speaks of stay, removed ones go, and what is the same 
   assert.equal("object" in step && (step.object as CsiNode).metadata.resourceVersion, "5");
 });
 
-test("a count that changes is written, and one beyond 32 bits is cut", () => {
+test("a changed count is written, and one beyond 32 bits is clamped", () => {
   for (const [maxVolumes, allocatable] of [
     [21n, { count: 21 }],
     [2n ** 40n, { count: 2 ** 31 - 1 }],
@@ -78,7 +78,7 @@ test("a count that changes is written, and one beyond 32 bits is cut", () => {
   }
 });
 
-test("the Node gets the ids of drivers beside those that it has, sorted, and the topology labels", () => {
+test("the Node gets the drivers' IDs in addition to existing ones, sorted, and the topology labels", () => {
   const node = { metadata: { name: "node1", annotations: { "csi.volume.kubernetes.io/nodeid": '{"zz":"1"}' } } };
   assert.deepEqual(nodePatch(node, wanted({ installed: [driver] })), {
     metadata: {
@@ -88,7 +88,7 @@ test("the Node gets the ids of drivers beside those that it has, sorted, and the
   });
 });
 
-test("the annotation goes with the last driver, and the labels stay", () => {
+test("the annotation is removed with the last driver, and the labels stay", () => {
   const labels = { "topology.hostpath.csi/node": "node1" };
   const annotations = { "csi.volume.kubernetes.io/nodeid": '{"hostpath.csi.k8s.io":"id1"}' };
   const node = { metadata: { name: "node1", labels, annotations } };
@@ -98,7 +98,7 @@ test("the annotation goes with the last driver, and the labels stay", () => {
   assert.equal(nodePatch(node, wanted({ installed: [driver] })), undefined);
 });
 
-test("a driver that contradicts a label is told so in upstream's words", () => {
+test("a driver with a conflicting label is rejected in upstream's words", () => {
   const node = { metadata: { name: "node1", labels: { "topology.hostpath.csi/node": "other" } } };
   assert.equal(
     topologyCollision(node, driver),

@@ -2,20 +2,20 @@ import type { CsiNode, CsiNodeDriver } from "../api/csi-node.ts";
 import type { NodeObject } from "../api/node.ts";
 import { goJson } from "../base/go-json.ts";
 
-/** What a driver says of itself on this node (NodeGetInfo). */
+/** A driver's response for this node (NodeGetInfo). */
 export interface DriverOnNode {
   readonly name: string;
   readonly nodeId: string;
-  /** Volumes that it can have attached here; 0: no limit. */
+  /** Maximum number of attached volumes; 0: no limit. */
   readonly maxVolumes: bigint;
-  /** Labels of the node, by which the scheduler finds volumes that can be reached from here. */
+  /** Node labels from which the scheduler determines the volumes that are accessible here. */
   readonly topology: Readonly<Record<string, string>>;
 }
 
-/** What a node says of its drivers. Those that are in neither list stay as they are said already. */
+/** The node's drivers. Entries of drivers in neither list stay unchanged. */
 export interface WantedDrivers {
   readonly nodeName: string;
-  /** Of the Node: a CSINode of an earlier one of its name is replaced. */
+  /** The Node's UID: the CSINode of an earlier Node of this name is replaced. */
   readonly nodeUid: string;
   readonly installed: readonly DriverOnNode[];
   readonly removed: ReadonlySet<string>;
@@ -30,7 +30,7 @@ const migratedKey = "storage.alpha.kubernetes.io/migrated-plugins";
 const nodeIdKey = "csi.volume.kubernetes.io/nodeid";
 const maxCount = 2 ** 31 - 1;
 
-/** In-tree drivers whose volumes are left to CSI drivers, sorted as upstream writes them. */
+/** In-tree plugins that are migrated to CSI drivers, sorted as upstream. */
 const migratedPlugins = [
   "kubernetes.io/aws-ebs",
   "kubernetes.io/azure-disk",
@@ -41,7 +41,7 @@ const migratedPlugins = [
   "kubernetes.io/vsphere-volume",
 ].join(",");
 
-/** What is to be done so that the CSINode says what is wanted. Pure. */
+/** The next write that brings the CSINode to the desired state. Pure. */
 export function csiNodeStep(found: CsiNode | undefined, wanted: WantedDrivers): CsiNodeStep {
   const { nodeName: name, nodeUid: uid } = wanted;
   if (found === undefined) {
@@ -83,7 +83,7 @@ function driverSpec({ name, nodeId, maxVolumes, topology }: DriverOnNode): CsiNo
   };
 }
 
-/** The one that is there when it says the same. */
+/** The existing entry if equal. */
 function updatedSpec(before: CsiNodeDriver, after: CsiNodeDriver | undefined): CsiNodeDriver {
   if (after === undefined) return before;
   const keys = (driver: CsiNodeDriver): string => (driver.topologyKeys ?? []).toSorted().join("\n");
@@ -94,9 +94,7 @@ function updatedSpec(before: CsiNodeDriver, after: CsiNodeDriver | undefined): C
   return isSame ? before : after;
 }
 
-/**
- * What a driver reports of the node that contradicts the Node's labels, in upstream's words; undefined: nothing. Pure.
- */
+/** A driver's topology that conflicts with the Node's labels, in upstream's words; undefined: none. Pure. */
 export function topologyCollision({ metadata }: NodeObject, { topology }: DriverOnNode): string | undefined {
   const labels = metadata.labels ?? {};
   for (const [key, value] of Object.entries(topology)) {
@@ -109,8 +107,8 @@ export function topologyCollision({ metadata }: NodeObject, { topology }: Driver
 }
 
 /**
- * The patch of the Node's node ids of drivers and its topology labels; undefined: it has them. Labels of drivers that are gone
- * stay, as upstream's. Pure.
+ * The patch of the Node's annotation with node IDs and of its topology labels; undefined: no change. Labels of removed
+ * drivers stay, as upstream.
  */
 export function nodePatch({ metadata }: NodeObject, { installed, removed }: WantedDrivers): object | undefined {
   const before = metadata.annotations?.[nodeIdKey];
@@ -132,7 +130,7 @@ export function nodePatch({ metadata }: NodeObject, { installed, removed }: Want
   };
 }
 
-/** What can't be read is replaced: nobody else writes it. */
+/** An invalid annotation is replaced: only the kubelet writes it. */
 function nodeIdsOf(text = "{}"): Readonly<Record<string, string>> {
   try {
     const value: unknown = JSON.parse(text);

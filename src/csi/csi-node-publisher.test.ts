@@ -33,7 +33,7 @@ function nodeThatIs(ready: "True" | "False"): NodeObject {
   return { metadata: { name: "node1", uid: "n", resourceVersion: "1" }, spec: {}, status: { conditions } };
 }
 
-test("an API server that asks to wait is not asked sooner, whatever registers meanwhile", async () => {
+test("a Retry-After of the API server is respected, whatever registers meanwhile", async () => {
   const world = new World();
   const { kube, publisher } = world;
   await world.run(async () => {
@@ -48,7 +48,7 @@ test("an API server that asks to wait is not asked sooner, whatever registers me
   });
 });
 
-test("a Node that was ready stays so until CSINode can't be published, another one is not before it is", () => {
+test("a Ready Node stays Ready until CSINode cannot be published, another becomes Ready only after it exists", () => {
   for (const [ready, problem] of [
     ["True", undefined],
     ["False", "CSINode is not yet initialized"],

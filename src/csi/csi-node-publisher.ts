@@ -25,19 +25,20 @@ export interface CsiNodePublisherDependencies {
 }
 
 const [firstRetryMs, longestRetryMs] = [30, 10_000];
-/** Upstream's kubelet exits when the CSINode is not there after so long. */
+/** Upstream's kubelet exits if the CSINode does not exist after this time. */
 const upstreamExitMs = 140_000;
-/** How long the registration of a driver waits for the API server. */
+/** How long a driver's registration waits for the API server. */
 const installLimitMs = 10_000;
-/** A CSINode is made, replaced or deleted and made: more at once is somebody else's doing. */
+/** Create, replace, or delete and create: if more writes are needed, somebody else is changing the object. */
 const maxSteps = 3;
 
-/** A driver whose word on the node can't be published. */
+/** A driver whose topology cannot be published. */
 class CollisionError extends Error {}
 
 /**
- * Publishes which drivers the node has: its CSINode, and the Node's annotation and topology labels. Level-triggered: what is wanted
- * is compared with what the API server has, until both agree. Until the CSINode is there the node is not ready.
+ * Publishes the node's drivers: its CSINode, and the Node's annotation and topology labels. Level-triggered: the
+ * desired state is compared with the API server's until both are equal. Until the CSINode exists, the node is not
+ * ready.
  */
 export class CsiNodePublisher implements NodeProblem {
   readonly #deps: CsiNodePublisherDependencies;
@@ -45,9 +46,9 @@ export class CsiNodePublisher implements NodeProblem {
   readonly #wait: WakeableWait;
   readonly #installed = new Map<string, DriverOnNode>();
   readonly #removed = new Set<string>();
-  /** Waiting for what is wanted to be published. */
+  /** Resolve once the desired state is published. */
   #waiting: PromiseWithResolvers<void>[] = [];
-  /** Why drivers were not taken. */
+  /** Why drivers were rejected. */
   readonly #collisions = new WeakMap<DriverOnNode, string>();
   readonly #node = Promise.withResolvers<NodeObject>();
   #problem: string | undefined = "CSINode is not yet initialized";
@@ -55,7 +56,7 @@ export class CsiNodePublisher implements NodeProblem {
   #isDirty = true;
   #failures = 0;
   #failingSinceMs: number | undefined;
-  /** Until then the API server is not to be asked again, whatever changes; monotonic ms. */
+  /** Earliest time of the next request, after a Retry-After; monotonic ms. */
   #pausedUntilMs = 0;
 
   constructor(deps: CsiNodePublisherDependencies) {
@@ -71,9 +72,9 @@ export class CsiNodePublisher implements NodeProblem {
     return this.#changes.on(listener);
   }
 
-  /** The Node is registered, or was found. */
+  /** Call after the Node was registered or found. */
   registered(node: NodeObject): void {
-    // An earlier life has published it, or the Node would not be ready: a restart leaves it so.
+    // An earlier run has published it, or the Node would not be Ready: a restart does not change that.
     if (node.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true) {
       this.#tell(undefined);
     }
@@ -81,9 +82,9 @@ export class CsiNodePublisher implements NodeProblem {
   }
 
   /**
-   * Says that the node has the driver, or what it says of itself now. Resolves once that is published, or goes on beside when the
-   * API server does not answer.
-   * @throws Error when the Node contradicts what the driver reports
+   * Adds the driver, or updates its data. Resolves once it is published; if the API server does not respond, it
+   * resolves earlier and publishing continues in the background.
+   * @throws Error if the driver's topology conflicts with the Node
    */
   async install(driver: DriverOnNode): Promise<void> {
     const { clock } = this.#deps;
@@ -98,14 +99,14 @@ export class CsiNodePublisher implements NodeProblem {
     throw new CollisionError(this.#collisions.get(driver) ?? `CSI driver ${driver.name} is gone again`);
   }
 
-  /** Says no longer that the node has the driver. */
+  /** Removes the driver. */
   uninstall(name: string): void {
     this.#installed.delete(name);
     this.#removed.add(name);
     this.#changed();
   }
 
-  /** Publishes until the signal aborts. Never rejects but for a defect. */
+  /** Publishes until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const stopped = Promise.withResolvers<undefined>();
     using _stop = onAbort(signal, () => stopped.resolve(undefined));
@@ -129,7 +130,7 @@ export class CsiNodePublisher implements NodeProblem {
     this.#wait.wake();
   }
 
-  /** The delay until the next try, ms; 0: once more, at once. */
+  /** The delay until the next attempt, ms; 0: immediately. */
   async #publish(node: NodeObject, signal: AbortSignal): Promise<number> {
     this.#isDirty = false;
     const waiting = this.#waiting;
@@ -187,7 +188,7 @@ export class CsiNodePublisher implements NodeProblem {
     return { nodeName: this.#deps.nodeName, nodeUid, installed, removed: new Set(this.#removed) };
   }
 
-  /** The Node's annotation and labels, where there is anything to say. */
+  /** The Node's annotation and labels, if they change. */
   async #publishNode(signal: AbortSignal): Promise<void> {
     const { client, nodeName: name } = this.#deps;
     if (this.#installed.size + this.#removed.size === 0) return;
@@ -195,7 +196,7 @@ export class CsiNodePublisher implements NodeProblem {
     for (const driver of this.#installed.values()) {
       const collision = topologyCollision(node, driver);
       if (collision === undefined) continue;
-      // The others are published all the same.
+      // The other drivers are published anyway.
       this.#installed.delete(driver.name);
       this.#collisions.set(driver, `error updating Node object with CSI driver node info: ${collision}`);
     }
@@ -214,7 +215,7 @@ export class CsiNodePublisher implements NodeProblem {
         else await this.#write(step.kind, step.object, signal);
         if (step.kind !== "delete") return;
       } catch (error) {
-        // Somebody else was faster.
+        // Another writer was faster.
         if (!isApiError(error, "Conflict", "AlreadyExists", "NotFound") || steps === maxSteps - 1) throw error;
       }
     }

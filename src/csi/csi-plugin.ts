@@ -15,7 +15,7 @@ import { csiDirectoryName, uniqueVolumeName } from "./names.ts";
 import { csiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** Volumes of CSI drivers: those of claims, and those in pods' specs. */
+/** Volumes of CSI drivers: PersistentVolumes and inline volumes. */
 export class CsiPlugin implements VolumePlugin {
   readonly name = csiDirectoryName;
   readonly followsObjects = false;
@@ -51,7 +51,7 @@ export class CsiPlugin implements VolumePlugin {
   }
 }
 
-/** Undefined: it is no claim's. */
+/** Undefined: it has no claim. */
 function claimedVolume(pod: Pod, { persistentVolume, claim, readOnly }: VolumeSpec): ClaimedVolume | undefined {
   const csi = persistentVolume?.spec.csi;
   if (persistentVolume === undefined || claim === undefined || csi === undefined) return undefined;

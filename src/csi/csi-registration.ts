@@ -6,16 +6,16 @@ import { isDriverName } from "./names.ts";
 
 export interface CsiRegistrationDependencies {
   readonly drivers: DriverStore;
-  /** Says that the node has the driver; undefined: the node is in no cluster. */
+  /** Adds the driver to CSINode; undefined: no cluster. */
   readonly install: ((driver: DriverOnNode) => Promise<void>) | undefined;
   readonly uninstall: (name: string) => void;
 }
 
-/** Takes up the CSI drivers whose registrars' sockets appear (upstream's RegistrationHandler). */
+/** Registers the CSI drivers whose registrars' sockets appear (upstream's RegistrationHandler). */
 export class CsiRegistration implements PluginHandler {
   readonly type = "CSIPlugin";
   readonly #deps: CsiRegistrationDependencies;
-  /** By driver: the endpoint of its registration. */
+  /** Driver name to the endpoint of its registration. */
   readonly #endpoints = new Map<string, string>();
 
   constructor(deps: CsiRegistrationDependencies) {
@@ -48,7 +48,7 @@ export class CsiRegistration implements PluginHandler {
   }
 
   deregister({ name, endpoint }: PluginInfo): void {
-    // Another registration of a higher version has taken its place.
+    // A registration with a higher version has replaced it.
     if (this.#endpoints.get(name) !== endpoint) return;
     this.#endpoints.delete(name);
     this.#deps.drivers.remove(name);

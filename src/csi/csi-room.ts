@@ -54,27 +54,27 @@ export interface CsiRoomDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly plugins: PluginClient;
-  /** Told of each call of a driver. */
+  /** Called after each call of a driver. */
   readonly called: CsiClientParts["called"];
-  /** Undefined: the node is in no cluster. */
+  /** Undefined: no cluster. */
   readonly client: ApiClient | undefined;
-  /** For CSIDriver objects: an empty one. */
+  /** For CSIDriver objects: an empty collection. */
   readonly driverObjects: Collection<CsiDriver>;
-  /** Without a cluster: where CSIDriver objects come from; undefined: there are none. */
+  /** Without a cluster: the source of CSIDriver objects; undefined: there are none. */
   readonly watch?: Watcher;
 }
 
 export interface CsiRoomConfig {
   readonly nodeName: string;
-  /** As it is configured. */
+  /** As configured. */
   readonly rootDirectory: string;
-  /** Where drivers see the root directory, if it is elsewhere. */
+  /** The path where drivers see the root directory, if different. */
   readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
   readonly asksVolumeHealth: boolean;
 }
 
-/** What the room asks of the kubelet. */
+/** The parts of the kubelet that the room uses. */
 export interface CsiServices {
   readonly startUp: Pick<StartUp, "when">;
   readonly objects: Pick<ObjectLookup, "secret">;
@@ -84,17 +84,17 @@ export interface CsiServices {
   readonly api: { readonly watch: Watcher; readonly tokens: Pick<ServiceAccountTokens, "obtain"> } | undefined;
 }
 
-/** Pods that start have so long to take up what an earlier life staged. */
+/** How long starting pods have to claim what an earlier run staged. */
 const takeUpMs = 10_000;
 
 /**
- * The CSI drivers of the node (upstream's csi plugin and nodeinfomanager): takes up those that register, publishes them in the node's
- * CSINode, and has their volumes.
+ * The CSI drivers of the node (upstream's csi plugin and nodeinfomanager): registers them, publishes them in the node's
+ * CSINode, and manages their volumes.
  */
 export class CsiRoom {
   readonly handler: PluginHandler;
   readonly volumePlugins: readonly VolumePlugin[];
-  /** Undefined without a cluster: there is nothing to be initialized. */
+  /** Undefined without a cluster: there is nothing to initialize. */
   readonly node: NodeProblem | undefined;
   readonly #deps: CsiRoomDependencies;
   readonly #drivers: DriverStore;
@@ -173,7 +173,7 @@ export class CsiRoom {
     this.#publisher?.registered(node);
   }
 
-  /** Takes up what an earlier life left on the disk. */
+  /** Finds the volumes that an earlier run left on disk. */
   async load(): Promise<void> {
     const { files, mounts } = this.#deps.ports;
     await files.makeDirectory(this.#root, 0o750);
@@ -187,7 +187,7 @@ export class CsiRoom {
     });
   }
 
-  /** Until the signal aborts. Never rejects but for a defect. */
+  /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     this.#objects.start(signal);
     this.#refresh.start(signal);
@@ -214,7 +214,7 @@ export class CsiRoom {
     });
   }
 
-  /** The pod holds nothing any more. */
+  /** The pod has released its resources. */
   released(uid: PodUid): void {
     this.#devices.releasePod(uid);
     this.#publications.removePod(uid);
@@ -243,7 +243,7 @@ export class CsiRoom {
     });
   }
 
-  /** What no pod has taken up by then, no pod wants. */
+  /** Volumes that no pod has claimed by then are orphaned. */
   async #tidy(signal: AbortSignal): Promise<void> {
     if (this.#services !== undefined) await orAborted(this.#services.startUp.when("allKnown"), signal);
     const wait = "pods to take up what an earlier run staged";

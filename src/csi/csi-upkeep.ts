@@ -7,19 +7,19 @@ import { untilDone } from "./patience.ts";
 import type { CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** How a volume of a running pod is kept. */
+/** The state of a running pod's volume. */
 export interface Keeping {
-  /** A call of this life has confirmed that it is published. */
+  /** A call of this run has confirmed that it is published. */
   readonly isConfirmed: () => boolean;
-  /** Its driver wants it published again by now. */
+  /** Its driver requires republishing, and the interval is over. */
   readonly isDue: () => boolean;
   readonly confirm: (signal: AbortSignal, attached: AttachedVolume | undefined) => Promise<void>;
   readonly republish: (signal: AbortSignal, attached: AttachedVolume | undefined) => Promise<void>;
 }
 
 /**
- * Calls the driver again for a volume that a running pod has: to confirm it after a restart, and to publish it anew. Tried with
- * back-off until it succeeds; each failure is an Event, and leaves pod and volume as they are.
+ * Publishes a running pod's volume again: to confirm it after a restart, and for drivers that require republishing.
+ * Retried with back-off; each failure is an Event, and does not affect pod and volume.
  */
 export function csiUpkeep(
   { clock, journal, drivers }: CsiVolumeParts,

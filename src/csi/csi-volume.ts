@@ -19,7 +19,7 @@ import type { VolumeForm } from "./volume-form.ts";
 import { csiMeter } from "./volume-meter.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** A volume of a CSI driver for one pod: staged once a node, where the driver stages, and published to the pod. */
+/** A CSI volume of one pod: staged once per node, if the driver supports it, and published to the pod. */
 export class CsiVolume implements PreparedVolume {
   readonly type = "csi";
   readonly name: string;
@@ -34,7 +34,7 @@ export class CsiVolume implements PreparedVolume {
   readonly #publication: Publication;
   readonly #claimed: ClaimedVolume | undefined;
 
-  /** @param claimed undefined: it is no claim's, and never grows */
+  /** @param claimed undefined: it has no claim, and is never expanded */
   constructor(
     parts: CsiVolumeParts,
     pod: Pod,
@@ -55,14 +55,14 @@ export class CsiVolume implements PreparedVolume {
     this.#publication = parts.publications.take(pod.metadata.uid, source.name, source);
   }
 
-  /** By a call of this life. */
+  /** True only after a call of this run confirmed it. */
   async isSetUp(): Promise<boolean> {
     return this.#publication.state === "published";
   }
 
   async setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void> {
     using _turn = await this.#publication.turn.acquire(signal);
-    // Confirmed meanwhile, beside the pod's steps.
+    // The upkeep has confirmed it meanwhile.
     if (await this.isSetUp()) return;
     const { stage, publish, complete } = this.#form.words;
     if (this.#source.lifecycle === "Persistent") {
@@ -112,7 +112,7 @@ export class CsiVolume implements PreparedVolume {
     });
   }
 
-  /** Publishes it once more while the pod uses it. A failure leaves it as it is. */
+  /** Publishes the volume again while the pod uses it. A failure does not change it. */
   async #republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void> {
     using _turn = await this.#publication.turn.acquire(signal);
     const { step, caller } = this.#form.words.publish;
@@ -132,7 +132,7 @@ export class CsiVolume implements PreparedVolume {
     }
   }
 
-  /** As upstream: file systems only. */
+  /** As upstream: only for file systems. */
   #checkLifecycle({ driver: object }: Caller): void {
     const { mode, driver, lifecycle } = this.#source;
     if (mode === "Block") return;
@@ -141,7 +141,7 @@ export class CsiVolume implements PreparedVolume {
     throw new VolumeError(`kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: ${problem}`);
   }
 
-  /** Makes it as large as its PersistentVolume is, before its pod uses it. */
+  /** Expands it to the size of its PersistentVolume before its pod uses it. */
   async #expand(caller: Caller): Promise<void> {
     const claimed = this.#claimed;
     const { client, signal } = caller;
@@ -174,19 +174,19 @@ export class CsiVolume implements PreparedVolume {
     return { target: this.#form.target, staging: isStaged ? this.#form.stagingPath : undefined };
   }
 
-  /** What the driver publishes has been staged before. */
+  /** A published volume was staged before. */
   async #isStaged(client: CsiClient, signal: AbortSignal): Promise<boolean> {
     return this.#source.lifecycle === "Persistent" && (await client.supports("stageUnstage", { signal }));
   }
 
   async #publish(caller: Caller): Promise<void> {
-    // An earlier life may have published it.
+    // An earlier run may have published it.
     const isKnown = this.#publication.state !== "absent" || (await this.#form.isThere());
     await this.#form.save();
     try {
       await this.#call(caller, () => (this.#publication.state = "uncertain"));
     } catch (error) {
-      // After an uncertain one it may be published all the same.
+      // After a call with an unknown outcome it may still be published.
       if (isFinal(error) && !isKnown) {
         this.#publication.state = "absent";
         await this.#form.discard();

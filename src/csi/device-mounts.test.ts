@@ -79,7 +79,7 @@ function failure(code: "Internal" | "DeadlineExceeded"): CsiCallError {
   return new CsiCallError(new RpcError(code, "by command", { isStatus: true }));
 }
 
-test("a volume is staged with its first pod and unstaged after its last, and is in use meanwhile", async () => {
+test("a volume is staged for its first pod and unstaged after its last, and is in use meanwhile", async () => {
   const scene = new Scene();
   await scene.register();
   await scene.stage("u1/pv");
@@ -95,7 +95,7 @@ test("a volume is staged with its first pod and unstaged after its last, and is 
   assert.deepEqual([scene.inUse.size, scene.isOnDisk, scene.devices.volumes.length], [0, false, 0]);
 });
 
-test("a stage that failed for sure leaves nothing to be taken back", async () => {
+test("a stage that failed definitely needs no unstage", async () => {
   const scene = new Scene();
   await scene.register();
   await assert.rejects(scene.stage("u1/pv", failure("Internal")), /code = Internal desc = by command/);
@@ -106,7 +106,7 @@ test("a stage that failed for sure leaves nothing to be taken back", async () =>
   assert.equal(scene.inUse.size, 0);
 });
 
-test("a stage of unknown outcome is taken back, even when a later one fails for sure", async () => {
+test("a stage with an unknown outcome is unstaged, even if a later one fails definitely", async () => {
   const scene = new Scene();
   await scene.register();
   await assert.rejects(scene.stage("u1/pv", failure("DeadlineExceeded")));
@@ -118,7 +118,7 @@ test("a stage of unknown outcome is taken back, even when a later one fails for 
   assert.equal(scene.isOnDisk, false);
 });
 
-test("what an earlier run staged is staged again by a call, and taken back when no pod wants it", async () => {
+test("a volume staged by an earlier run is staged again by a call, and unstaged if no pod needs it", async () => {
   const scene = new Scene();
   await scene.register();
   scene.devices.found(volume, scene.files);
@@ -138,7 +138,7 @@ test("what an earlier run staged is staged again by a call, and taken back when 
   assert.deepEqual(scene.calls, ["stage", "unstage", "unstage"]);
 });
 
-test("unstaging is retried with upstream's back-off, waits for the driver, and gives way to a new pod", async () => {
+test("unstaging is retried with upstream's back-off, waits for the driver, and yields to a new pod", async () => {
   const scene = new Scene();
   await scene.register();
   await scene.stage("u1/pv");

@@ -10,25 +10,25 @@ import type { DriverStore } from "./driver-store.ts";
 import { uniqueVolumeName } from "./names.ts";
 import { untilDone } from "./patience.ts";
 
-/** A volume of which a driver makes something ready for the whole node, before pods get it. */
+/** A volume that a driver stages on the node before it is published to pods. */
 export interface StageableVolume {
   readonly driver: string;
   readonly handle: string;
-  /** For people: the PV's name. */
+  /** The PV's name, for messages. */
   readonly name: string;
-  /** What the driver stages on. */
+  /** Where the driver stages it. */
   readonly stagingPath: string;
 }
 
-/** The volume as it lies on the disk. */
+/** The staged volume's files on disk. */
 export interface StagedFiles {
-  /** Before the driver is called. */
+  /** Before the driver's call. */
   save(volume: StageableVolume): Promise<void>;
-  /** After it has been taken back; false: something is mounted there still. */
+  /** After it was unstaged; false: something is still mounted there. */
   remove(volume: StageableVolume): Promise<boolean>;
 }
 
-/** Says on the Node that volumes are in use: they must not be detached. */
+/** Lists volumes in use on the Node: they must not be detached. */
 export interface UsedVolumes {
   use(volumeName: string, user: string): void;
   release(volumeName: string, user: string): void;
@@ -39,37 +39,37 @@ export interface DeviceMountsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly drivers: DriverStore;
-  /** Undefined without a cluster: nobody would detach them. */
+  /** Undefined without a cluster: nothing would detach them. */
   readonly inUse: () => UsedVolumes | undefined;
 }
 
 /**
- * absent: nothing is staged, for sure. uncertain: a call's outcome is unknown, or an earlier life left it. staged: a call of this life
- * has confirmed it.
+ * absent: nothing is staged. uncertain: a call's outcome is unknown, or an earlier run left it. staged: a call of this
+ * run confirmed it.
  */
 type StagingState = "absent" | "uncertain" | "staged";
 
 interface Staging {
   readonly volume: StageableVolume;
   readonly files: StagedFiles;
-  /** Calls about one volume come one after the other. */
+  /** Serializes calls for the volume. */
   readonly turn: Semaphore;
   /** Pods' volumes that are, or may be, published from it: `<uid>/<name>`. */
   readonly holders: Set<string>;
   state: StagingState;
-  /** The task that takes it back. */
+  /** The task that unstages it. */
   unstaging: Promise<void> | undefined;
 }
 
-/** Who holds what is staged while it is. */
+/** The holder of a staged volume in {@link UsedVolumes}. */
 const holderOfStaged = "staged";
-/** Holds what lies on the disk until pods that start may have taken it up. */
+/** Holds a volume found on disk until starting pods have had time to claim it. */
 const holderOfFound = "found on the disk";
 const nobodyHoldsIt: Cause = { code: "NoPodUsesVolume", message: "no pod on this node uses the volume any more" };
 
 /**
- * What is staged of volumes, once a node, with the volumes of pods that use it (upstream's device mounts). Staged with the first,
- * taken back after the last; a stage whose outcome is unknown is taken back as one that succeeded.
+ * The staged volumes of the node, with the pods' volumes that use them (upstream's device mounts). Staged for the first
+ * pod, unstaged after the last. A stage with an unknown outcome is unstaged too.
  */
 export class DeviceMounts {
   readonly #deps: DeviceMountsDependencies;
@@ -80,20 +80,20 @@ export class DeviceMounts {
     this.#deps = deps;
   }
 
-  /** Of volumes that are staged, or may be. */
+  /** Volumes that are or may be staged. */
   get volumes(): readonly (StageableVolume & { readonly state: StagingState; readonly pods: number })[] {
     return [...this.#stagings.values()].map(({ volume, state, holders }) => {
       return { ...volume, state, pods: holders.size };
     });
   }
 
-  /** Takes back until the signal aborts; what nobody holds by now is begun with. */
+  /** Unstages until the signal aborts, starting with volumes without holders. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
     for (const staging of this.#stagings.values()) this.#unstageIfUnheld(staging);
   }
 
-  /** Found on the disk: whether it is staged shows the next call. */
+  /** A volume found on disk: the next call shows whether it is staged. */
   found(volume: StageableVolume, files: StagedFiles): void {
     const staging = this.#stagingOf(volume, files);
     if (staging.state === "absent") staging.state = "uncertain";
@@ -101,14 +101,14 @@ export class DeviceMounts {
     this.#deps.inUse()?.use(uniqueVolumeName(volume.driver, volume.handle), holderOfStaged);
   }
 
-  /** A pod's volume lies on the disk that is, or may be, published from it. */
+  /** A pod's volume on disk is, or may be, published from it. */
   hold(driver: string, handle: string, holder: string): void {
     this.#stagings.get(uniqueVolumeName(driver, handle))?.holders.add(holder);
   }
 
   /**
-   * Stages the volume unless it is staged already; from now on the holder keeps it so. Rejects with the call's error, or the signal's
-   * reason.
+   * Stages the volume unless it is staged; from now on the holder keeps it staged. Rejects with the call's error, or
+   * the signal's reason.
    */
   async stage(
     volume: StageableVolume,
@@ -127,7 +127,7 @@ export class DeviceMounts {
     try {
       await files.save(volume);
     } catch (error) {
-      // What it made of the directories would be nobody's.
+      // Otherwise its directories would be orphaned.
       if (before === "absent") await files.remove(volume).catch(() => false);
       throw error;
     }
@@ -137,7 +137,7 @@ export class DeviceMounts {
       staging.state = "staged";
     } catch (error) {
       if (isFinal(error) && before === "absent") {
-        // What the driver said counts, not what became of the directories.
+        // The driver's error is reported, whatever happens to the directories.
         await files.remove(volume).catch(() => false);
         staging.state = "absent";
       }
@@ -145,13 +145,13 @@ export class DeviceMounts {
     }
   }
 
-  /** The holder's volume is unpublished for sure: after the last one the volume is taken back, beside everything else. */
+  /** The holder's volume is definitely unpublished. After the last holder the volume is unstaged in the background. */
   release(driver: string, handle: string, holder: string): void {
     const staging = this.#stagings.get(uniqueVolumeName(driver, handle));
     if (staging?.holders.delete(holder) === true) this.#released(staging);
   }
 
-  /** The pod holds nothing any more. */
+  /** The pod has released its resources. */
   releasePod(uid: string): void {
     for (const staging of this.#stagings.values()) {
       const own = [...staging.holders].filter((holder) => holder.startsWith(`${uid}/`));
@@ -160,14 +160,14 @@ export class DeviceMounts {
     }
   }
 
-  /** Pods that want what lies on the disk have had time to take it up. */
+  /** Starting pods have had time to claim volumes found on disk. */
   tidy(): void {
     for (const staging of this.#stagings.values()) {
       if (staging.holders.delete(holderOfFound)) this.#unstageIfUnheld(staging);
     }
   }
 
-  /** Resolves when no task is under way any more. */
+  /** Resolves when no task is running. */
   async ended(): Promise<void> {
     await Promise.all([...this.#stagings.values()].flatMap(({ unstaging = [] }) => unstaging));
   }
@@ -189,7 +189,7 @@ export class DeviceMounts {
   }
 
   #released(staging: Staging): void {
-    // Its last pod is gone: who else could want it?
+    // Its last pod is gone, so no other can claim it.
     if (staging.holders.size === 1) staging.holders.delete(holderOfFound);
     this.#unstageIfUnheld(staging);
   }
@@ -203,7 +203,7 @@ export class DeviceMounts {
       })
       .finally(() => {
         staging.unstaging = undefined;
-        // Somebody came and went while the last call was under way.
+        // It was staged and unstaged during the last call.
         if (this.#stagings.has(uniqueVolumeName(staging.volume.driver, staging.volume.handle))) {
           this.#unstageIfUnheld(staging);
         }
@@ -218,7 +218,7 @@ export class DeviceMounts {
       if (staging.holders.size > 0) return undefined;
       try {
         if (staging.state !== "absent") await this.#unstageNow(staging, signal);
-        // Somebody waits for his turn to stage it again.
+        // A pod is waiting to stage it again.
         if (staging.holders.size > 0) return undefined;
         const unique = uniqueVolumeName(driver, handle);
         this.#stagings.delete(unique);

@@ -15,14 +15,14 @@ interface RegisteredDriver {
   readonly version: string;
 }
 
-/** A driver that is not registered on this node (yet); upstream's words. */
+/** The driver is not registered on this node (yet); in upstream's words. */
 export class DriverMissingError extends VolumeError {}
 
-/** The CSI drivers that are registered on this node, by their names. */
+/** The CSI drivers registered on this node, by name. */
 export class DriverStore {
   readonly #deps: DriverStoreDependencies;
   readonly #drivers = new Map<string, RegisteredDriver>();
-  /** By driver: who waits for its registration. */
+  /** Driver name to its waiters for the registration. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(deps: DriverStoreDependencies) {
@@ -33,7 +33,7 @@ export class DriverStore {
     return [...this.#drivers.keys()];
   }
 
-  /** Calls under way. */
+  /** Calls in progress. */
   get outstanding(): readonly OutstandingCsiCall[] {
     return [...this.#drivers.values()].flatMap(({ client }) => client.outstanding);
   }
@@ -49,15 +49,15 @@ export class DriverStore {
     throw new DriverMissingError(`driver name ${name} not found in the list of registered CSI drivers`);
   }
 
-  /** The highest version that the driver's registration names. */
+  /** The highest version in the driver's registration. */
   versionOf(name: string): string | undefined {
     return this.#drivers.get(name)?.version;
   }
 
-  /** Takes a driver up in place of an earlier registration of its name. */
+  /** Adds a driver, replacing an earlier registration of its name. */
   async add(name: string, endpoint: string, version: string): Promise<CsiClient> {
     const { clock, plugins, called } = this.#deps;
-    // A node without a driver never loads it.
+    // Only a node with drivers loads it.
     const { Node, VolumeCapability_AccessMode_Mode: accessModes } = await import("../ports/gen/csi/v1/csi_pb.js");
     const calls = plugins.connect(Node, endpoint, `CSI driver ${name}`);
     const client = new CsiClient({ clock, name, calls, accessModes, called });
@@ -68,13 +68,13 @@ export class DriverStore {
     return client;
   }
 
-  /** Calls under way end as canceled, with an unknown outcome. */
+  /** Calls in progress end as canceled, with an unknown outcome. */
   remove(name: string): void {
     this.#drivers.get(name)?.client[Symbol.dispose]();
     this.#drivers.delete(name);
   }
 
-  /** Resolves once the driver is registered; it may be at once. */
+  /** Resolves once the driver is registered, immediately if it is. */
   async registered(name: string): Promise<void> {
     if (this.has(name)) return;
     const awaited = this.#awaited.get(name) ?? Promise.withResolvers<void>();
@@ -87,7 +87,7 @@ export class DriverStore {
   }
 }
 
-/** Why a driver can't be worked with, in upstream's words. */
+/** Why a driver cannot be used, in upstream's words. */
 export function clientProblem(operation: string, error: unknown): string {
   return `kubernetes.io/csi: ${operation} failed to get CSI client: ${errorMessage(error)}`;
 }

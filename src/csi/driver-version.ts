@@ -1,4 +1,4 @@
-/** Upstream's rule of a plugin's versions: the highest of them below 2, which must be of 1. Pure. */
+/** Upstream's rule for a plugin's versions: the highest below 2, which must have the major version 1. Pure. */
 export function highestVersion(
   versions: readonly string[],
 ): { readonly version: string } | { readonly problem: string } {
@@ -14,7 +14,7 @@ export function highestVersion(
   return { problem: `${listed}. err=highest supported version reported by plugin is ${highest.text}, must be v1.x` };
 }
 
-/** Below zero: the first one is lower. Pure. */
+/** Negative: the first one is lower. Pure. */
 export function compareVersions(a: string, b: string): number {
   return compareParts(partsOf(a) ?? [], partsOf(b) ?? []);
 }

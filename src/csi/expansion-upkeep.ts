@@ -4,13 +4,13 @@ import { untilDone } from "./patience.ts";
 import type { CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** A volume of a running pod that may grow. */
+/** A running pod's volume that may grow. */
 export interface GrowingVolume {
   readonly isPublished: () => boolean;
   readonly call: (bytes: bigint, signal: AbortSignal) => Promise<void>;
 }
 
-/** Expands the volume of a running pod when its PersistentVolume has grown, again and again until it succeeds. */
+/** Expands a running pod's volume after its PersistentVolume has grown, with retries until it succeeds. */
 export function expansionUpkeep(
   { clock, drivers, expansions }: CsiVolumeParts,
   claimed: ClaimedVolume,

@@ -75,7 +75,7 @@ beforeEach(async () => {
   sizes("1Gi", { phase: "Bound", capacity: { storage: "1Gi" } });
 });
 
-test("a volume that has grown is expanded once for all its running pods, and its claim says so", async () => {
+test("a volume that has grown is expanded once for all its running pods, and its claim shows it", async () => {
   const [a, b] = [await scene.setUp(podOf("a"), specNow()), await scene.setUp(podOf("b"), specNow())];
   await sync(a);
   assert.deepEqual(expansions(), []);
@@ -104,7 +104,7 @@ test("a volume that has grown is expanded once for all its running pods, and its
   assert.equal(expansions().length, 1);
 });
 
-test("a volume that grew while no pod used it is expanded with its next pod, before that may use it", async () => {
+test("a volume that grew while unused is expanded for its next pod, before that pod uses it", async () => {
   sizes("2Gi", waiting);
   const volume = await scene.setUp(podOf("a"), specNow());
   assert.deepEqual(scene.effects, ["nodeStageVolume", "nodePublishVolume", "nodeExpandVolume"]);
@@ -132,7 +132,7 @@ test("a volume is expanded without staging too, and a block volume at its device
   assert.equal(expansions().at(-1)?.["stagingTargetPath"], `${devices}/staging/pv`);
 });
 
-test("an expansion that fails leaves the running pod alone, is told, and is tried again with a back-off", async () => {
+test("a failed expansion does not affect the running pod, is reported, and is retried with a back-off", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", waiting);
   for (let times = 0; times < 2; times++) scene.fail("nodeExpandVolume", "Internal");
@@ -160,7 +160,7 @@ test("an expansion that fails leaves the running pod alone, is told, and is trie
   assert.equal(await volume.isSetUp(), true);
 });
 
-test("while one pod's try waits for the next one, no other pod's tries", async () => {
+test("while one pod's retry is pending, no other pod retries", async () => {
   const [a, b] = [await scene.setUp(podOf("a"), specNow()), await scene.setUp(podOf("b"), specNow())];
   sizes("2Gi", waiting);
   for (let times = 0; times < 7; times++) scene.fail("nodeExpandVolume", "Internal");
@@ -175,7 +175,7 @@ test("while one pod's try waits for the next one, no other pod's tries", async (
   assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
 });
 
-test("what its driver will never do is said in the claim, and not tried again until it wants another size", async () => {
+test("an expansion that the driver rejects for good is reported in the claim, and retried only for another size", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", waiting);
   scene.fail("nodeExpandVolume", "OutOfRange");
@@ -194,7 +194,7 @@ test("what its driver will never do is said in the claim, and not tried again un
   assert.deepEqual(claimStatus()?.capacity, { storage: "3Gi" });
 });
 
-test("a size that failed and is no longer wanted is said to be infeasible", async () => {
+test("a failed size that is no longer requested is reported as infeasible", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", waiting);
   for (let times = 0; times < 2; times++) scene.fail("nodeExpandVolume", "Internal");
@@ -207,7 +207,7 @@ test("a size that failed and is no longer wanted is said to be infeasible", asyn
   assert.deepEqual(claimStatus()?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
 });
 
-test("a call of unknown outcome says nothing in the claim", async () => {
+test("a call with an unknown outcome changes nothing in the claim", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", waiting);
   scene.fail("nodeExpandVolume", "DeadlineExceeded");
@@ -216,7 +216,7 @@ test("a call of unknown outcome says nothing in the claim", async () => {
   assert.deepEqual(claimStatus()?.conditions, [pending]);
 });
 
-test("a driver that does not expand what is in use is asked once, and keeps no pod from starting", async () => {
+test("a driver that does not expand volumes in use is called once, and delays no pod's start", async () => {
   sizes("2Gi", waiting);
   scene.fail("nodeExpandVolume", "FailedPrecondition");
   const volume = await scene.setUp(podOf("a"), specNow());
@@ -226,7 +226,7 @@ test("a driver that does not expand what is in use is asked once, and keeps no p
   assert.equal(await volume.isSetUp(), true);
 });
 
-test("a shared volume that another node has expanded is expanded here too, and its claim is left alone", async () => {
+test("a shared volume that another node has expanded is expanded here too, without changing its claim", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   const status = { phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } };
   sizes("2Gi", status);
@@ -246,7 +246,7 @@ test("a shared volume that another node has expanded is expanded here too, and i
   assert.deepEqual(scene.storage.patches, []);
 });
 
-test("what its resizer has got for the claim is its size, however large the volume is by an earlier wish", async () => {
+test("a claim's size is its allocated one, however large the volume was requested earlier", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("3Gi", waiting);
   await scene.clock.advance(10_000);
@@ -255,7 +255,7 @@ test("what its resizer has got for the claim is its size, however large the volu
   assert.deepEqual(claimStatus()?.capacity, { storage: "2Gi" });
 });
 
-test("an older resizer's claim says only the end", async () => {
+test("the claim of an older resizer only shows the final state", async () => {
   const volume = await scene.setUp(podOf("a"), specNow());
   sizes("2Gi", { phase: "Bound", capacity: { storage: "1Gi" }, conditions: [pending] });
   await scene.clock.advance(10_000);
@@ -265,7 +265,7 @@ test("an older resizer's claim says only the end", async () => {
   assert.deepEqual(claimStatus()?.conditions, []);
 });
 
-test("a read-only claim is not expanded, and a driver without EXPAND_VOLUME expands nothing", async () => {
+test("a read-only claim is not expanded, nor is any claim of a driver without EXPAND_VOLUME", async () => {
   sizes("2Gi", waiting);
   const volume = await scene.setUp(podOf("a"), { ...specNow(), readOnly: true });
   const told =
@@ -284,7 +284,7 @@ test("a read-only claim is not expanded, and a driver without EXPAND_VOLUME expa
   assert.deepEqual(scene.storage.patches, []);
 });
 
-test("an expansion that fails before the pod starts is told as a failed mount", async () => {
+test("an expansion that fails before the pod starts is reported as a failed mount", async () => {
   sizes("2Gi", waiting);
   scene.fail("nodeExpandVolume", "Internal");
   const why = "Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = by command";

@@ -34,9 +34,9 @@ export interface ExpansionsDependencies {
   readonly storage: () => StorageLookup | undefined;
 }
 
-/** A claim's volume that a pod uses. */
+/** A pod's volume with a claim. */
 export interface ClaimedVolume {
-  /** Of the node: two pods that use it have the same one. */
+  /** Unique on the node: equal for all pods that use it. */
   readonly unique: string;
   readonly pod: Pod;
   readonly persistentVolume: PersistentVolume;
@@ -44,19 +44,19 @@ export interface ClaimedVolume {
   readonly readOnly: boolean;
 }
 
-/** NodeExpandVolume, to so many bytes. */
+/** NodeExpandVolume, to this size. */
 export type ExpandCall = (bytes: bigint) => Promise<void>;
 
-/** What is known here of a volume's size. */
+/** What is known of a volume's size. */
 interface Known {
-  /** As large it is on this node, as far as is known. */
+  /** Its known size on this node. */
   size: Quantity;
-  /** An expansion failed for sure. */
+  /** An expansion failed definitely. */
   hasFailed: boolean;
-  /** Its driver does not expand it while it is in use: not asked again. */
+  /** Its driver does not expand volumes in use: not called again. */
   isRefused: boolean;
   lookedAtMs: number;
-  /** The upkeep of one of its pods is under way. */
+  /** The upkeep of one of its pods is running. */
   isKept: boolean;
   readonly users: Set<string>;
   readonly turn: Semaphore;
@@ -65,22 +65,22 @@ interface Known {
 /** An expansion that is due. */
 interface Growth {
   readonly volume: ClaimedVolume;
-  /** As the API server has it by now. */
+  /** As currently in the API server. */
   readonly claim: PersistentVolumeClaim;
-  /** As large the PersistentVolume is. */
+  /** The size of the PersistentVolume. */
   readonly size: Quantity;
   readonly known: Known;
   readonly call: ExpandCall;
 }
 
-/** How often the claim of a running pod is looked at, at most. */
+/** The minimum interval between reads of a running pod's claim. */
 const lookMs = 10_000;
-/** Codes that say it can never be done (upstream's isInfeasibleError). */
+/** Codes for expansions that can never succeed (upstream's isInfeasibleError). */
 const infeasibleCodes: ReadonlySet<string> = new Set(["InvalidArgument", "OutOfRange", "NotFound"]);
 
 /**
- * Expands volumes of claims on this node once their controller has (upstream's NodeExpander): before a pod starts, and while it runs.
- * One at a time for each volume, however many pods use it.
+ * Expands claims' volumes on this node after their controller has (upstream's NodeExpander): before a pod starts, and
+ * while it runs. One expansion per volume at a time, however many pods use it.
  */
 export class Expansions {
   readonly #deps: ExpansionsDependencies;
@@ -90,7 +90,7 @@ export class Expansions {
     this.#deps = deps;
   }
 
-  /** The pod uses nothing any more. */
+  /** The pod no longer uses any volume. */
   removePod(uid: string): void {
     for (const [unique, { users }] of this.#known) {
       if (users.delete(uid) && users.size === 0) this.#known.delete(unique);
@@ -98,8 +98,8 @@ export class Expansions {
   }
 
   /**
-   * Expands a volume that is being set up, if its claim waits for that.
-   * @throws VolumeError when it must be tried again first
+   * Expands a volume during its set-up, if its claim requires it.
+   * @throws VolumeError if it must be retried first
    */
   async duringSetUp(volume: ClaimedVolume, call: ExpandCall, signal: AbortSignal): Promise<void> {
     const wanted = volumeSize(volume.persistentVolume);
@@ -119,14 +119,14 @@ export class Expansions {
     if (isLess(claimSize(claim), wanted)) await this.#expand({ volume, claim, size: wanted, known, call }, signal);
   }
 
-  /** Whether it is time to look at the claim of a running pod's volume. */
+  /** Whether the claim of a running pod's volume should be checked. */
   isDue(volume: ClaimedVolume): boolean {
     if (volume.readOnly) return false;
     const { isRefused, lookedAtMs, isKept } = this.#knownOf(volume);
     return !isRefused && !isKept && this.#deps.clock.monotonic() - lookedAtMs >= lookMs;
   }
 
-  /** The upkeep of one of its pods begins, and ends with the result; meanwhile that of no other one is due. */
+  /** The upkeep of one of its pods starts, and ends with disposal; meanwhile no other pod's is due. */
   keep(volume: ClaimedVolume): Disposable {
     const known = this.#knownOf(volume);
     known.isKept = true;
@@ -138,7 +138,8 @@ export class Expansions {
   }
 
   /**
-   * Looks at the claim of a running pod's volume, and expands the volume if it has grown. Resolves with the reason to try again.
+   * Reads the claim of a running pod's volume, and expands the volume if it has grown. Resolves with the reason to
+   * retry.
    */
   async look(volume: ClaimedVolume, call: ExpandCall, signal: AbortSignal): Promise<VolumeError | undefined> {
     const known = this.#knownOf(volume);
@@ -162,7 +163,7 @@ export class Expansions {
     }
   }
 
-  /** Undefined: it cannot be looked at now, and is again with a later sync. */
+  /** Undefined: it cannot be read now; a later sync retries. */
   async #peek(name: string, signal: AbortSignal): Promise<PersistentVolume | undefined> {
     try {
       return await this.#deps.storage()?.persistentVolume(name, signal);
@@ -222,7 +223,7 @@ export class Expansions {
     } catch (error) {
       signal.throwIfAborted();
       await this.#failed(growth, way, error, signal);
-      // It is not expanded while it is in use, which is no reason not to use it.
+      // It is not expanded while in use, but it can still be used.
       if (!growth.known.isRefused) throw new VolumeError(expansionProblem(error), { cause: error });
     }
   }
@@ -244,11 +245,11 @@ export class Expansions {
     await perform(journal, clock, action, () => call(size.value()));
   }
 
-  /** Says in the claim what has failed for sure. What its driver may still be doing is not said. */
+  /** Records a definite failure in the claim. An expansion that may still be running is not recorded. */
   async #failed({ claim, size, known }: Growth, way: ExpansionWay, error: unknown, signal: AbortSignal): Promise<void> {
     if (error instanceof CsiCallError && error.code === "FailedPrecondition") known.isRefused = true;
     if (!(error instanceof CsiCallError) || !error.isFinal) return;
-    // The user wants another size by now, and this one is not to be had: the resizer should continue with that.
+    // Another size is requested by now, and this one is impossible: the resizer should continue with the new one.
     const isInfeasible = infeasibleCodes.has(error.code) || (known.hasFailed && !sameSize(requestedSize(claim), size));
     known.hasFailed = true;
     if (way !== "recorded") return;
@@ -293,7 +294,7 @@ export class Expansions {
     }
   }
 
-  /** To the pod and to its claim. */
+  /** Events for the pod and its claim. */
   #tell(
     { pod, persistentVolume, claim }: ClaimedVolume,
     what: "FileSystemResizeSuccessful" | "FileSystemResizeFailed",

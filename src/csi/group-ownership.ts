@@ -10,14 +10,14 @@ export interface GroupOwnershipParts {
   readonly volumeFiles: Pick<VolumeFiles, "giveToGroup">;
 }
 
-/** As upstream: it is said after 30 s that it takes long, and then each minute how far it is. */
+/** As upstream: progress is reported after 30 s, then every minute. */
 const [firstReportMs, reportMs] = [30_000, 60_000];
 const advice =
   "is taking longer than expected, consider using OnRootMismatch - https://kubernetes.io/docs/tasks/" +
   "configure-pod-container/security-context/" +
   "#configure-volume-permission-and-ownership-change-policy-for-pods";
 
-/** Gives a volume that outlives its pods to a pod's group, by the pod's fsGroupChangePolicy; tells how far it is. */
+/** Applies a pod's fsGroup to a volume that outlives its pods, following fsGroupChangePolicy; reports its progress. */
 export async function giveVolumeToGroup(
   { clock, journal, volumeFiles }: GroupOwnershipParts,
   pod: Pod,

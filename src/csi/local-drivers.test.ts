@@ -5,7 +5,7 @@ import { Collection } from "../objects/collection.ts";
 import { CsiDriverObjects } from "./csi-driver-objects.ts";
 import { LocalDrivers } from "./local-drivers.ts";
 
-test("drivers are known by the documents that were given, also later ones", async () => {
+test("drivers are known from their documents, also from later ones", async () => {
   const local = new LocalDrivers();
   const objects = new CsiDriverObjects(new ManualClock(), new Collection());
   objects.connect(local.watch);

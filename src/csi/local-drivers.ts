@@ -5,24 +5,24 @@ import { onAbort } from "../base/abort.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { Watcher } from "../objects/api-objects.ts";
 
-/** The CSIDriver objects of a node without a cluster: those that somebody gave it. */
+/** The CSIDriver objects of a node without a cluster, from documents. */
 export class LocalDrivers {
   #all: readonly CsiDriver[] = [];
   readonly #changes = new Emitter();
 
-  /** Takes all that there are now. */
+  /** Replaces all objects. */
   set(all: readonly CsiDriver[]): void {
     this.#all = all;
     this.#changes.emit();
   }
 
-  /** As if an API server were watched: the handler gets all of them at once, and again after each change. */
+  /** Works like a watch of the API server: the handler gets all objects at once, and again after each change. */
   readonly watch: Watcher = async <T extends ApiObject>(
     _target: unknown,
     handler: ReflectorHandler<T>,
     signal: AbortSignal,
   ): Promise<void> => {
-    // Nobody watches anything else here.
+    // Only CSIDriver objects are watched here.
     const tell = (): void => handler.replaced(this.#all as unknown as readonly T[], []);
     tell();
     using _changes = this.#changes.on(tell);

@@ -63,7 +63,7 @@ async function giveToGroup(
 ): Promise<void> {
   const gid = pod.spec.securityContext?.fsGroup;
   if (gid === undefined || (await client.supports("volumeMountGroup", { signal }))) return;
-  // A PV without access modes is nobody's to give, other than an inline volume.
+  // The group applies to inline volumes and PVs with access modes, not to PVs without any.
   const modes = lifecycle === "Ephemeral" ? undefined : (accessModes ?? []);
   if (!givesToGroup({ fsGroup: gid, readOnly, fsType, accessModes: modes }, groupPolicy(driver))) return;
   try {

@@ -5,7 +5,7 @@ import { CsiNames, isDriverName, uniqueVolumeName } from "./names.ts";
 
 const names = new CsiNames(systemHashing, "/var/lib/kubelet", "node1");
 
-test("handles, attachments and paths are named as upstream names them", () => {
+test("handles, attachments and paths have upstream's names", () => {
   const handle = "01446302-e91a-11f1-999b-423236085e7c";
   const driver = "hostpath.csi.k8s.io";
   assert.equal(
@@ -29,14 +29,14 @@ test("handles, attachments and paths are named as upstream names them", () => {
   assert.equal(names.blockData("pv1"), `${blocks}/pv1/data`);
 });
 
-test("drivers are told paths below the root directory as it is configured", () => {
+test("drivers get paths below the root directory as configured", () => {
   const linked = new CsiNames(systemHashing, "/var/lib/kubelet", "node1");
   linked.resolve("/data/kubelet");
   assert.equal(linked.toldToDrivers(`${linked.plugin}/x`), "/var/lib/kubelet/plugins/kubernetes.io/csi/x");
   assert.equal(linked.toldToDrivers("/elsewhere"), "/elsewhere");
 });
 
-test("a driver's name is a DNS subdomain, and leads nowhere else", () => {
+test("a driver's name is a DNS subdomain, and contains no path", () => {
   for (const name of ["a", "hostpath.csi.k8s.io", "A.b-c.D"]) assert.ok(isDriverName(name), name);
   for (const name of ["", ".", "..", "a/b", "../x", "a..b", "-a", "a_b", "a".repeat(64), "a\u0000"]) {
     assert.ok(!isDriverName(name), name);

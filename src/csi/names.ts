@@ -1,25 +1,25 @@
 import { dnsSubdomainProblem } from "../base/formats.ts";
 import type { Hashing } from "../ports/hashing.ts";
 
-/** Upstream's name of the plugin, in metrics and unique names of volumes. */
+/** Upstream's name of the plugin, in metrics and unique volume names. */
 export const csiPluginName = "kubernetes.io/csi";
-/** The same as a file name: the parent of the plugin's volumes of each pod. */
+/** Its form in paths: the parent directory of the plugin's volumes of each pod. */
 export const csiDirectoryName = "kubernetes.io~csi";
 
-/** A driver's name by the API's rules for CSIDriver: a DNS subdomain of at most 63 characters, in any case. */
+/** The API's rules for a CSIDriver name: a DNS subdomain of at most 63 characters, in any case. */
 export function isDriverName(name: string): boolean {
   return name.length <= 63 && dnsSubdomainProblem(name.toLowerCase()) === undefined;
 }
 
-/** How handles and paths are named, as upstream names them. */
+/** Handles and paths, with upstream's names. */
 export class CsiNames {
   readonly nodeName: string;
   readonly #hashing: Pick<Hashing, "sha256">;
-  /** As it is configured. */
+  /** As configured. */
   readonly #configuredRoot: string;
   #root: string;
 
-  /** @param rootDirectory the node's, as it is configured */
+  /** @param rootDirectory the node's, as configured */
   constructor(hashing: Pick<Hashing, "sha256">, rootDirectory: string, nodeName: string) {
     this.#hashing = hashing;
     this.#configuredRoot = rootDirectory;
@@ -31,14 +31,14 @@ export class CsiNames {
     return this.#configuredRoot;
   }
 
-  /** The root directory without links, as the mount table has it. */
+  /** Sets the root directory without links, as in the mount table. */
   resolve(realRoot: string): void {
     this.#root = realRoot;
   }
 
   /**
-   * A path below the root directory as drivers know it: theirs lead over the root directory as it is configured, which may be a link
-   * that a driver's container does not have.
+   * A path below the root directory for drivers: based on the configured root directory, because a driver's container
+   * may lack the target of a link in it.
    */
   toldToDrivers(path: string): string {
     return path.startsWith(`${this.#root}/`) ? `${this.#configuredRoot}${path.slice(this.#root.length)}` : path;
@@ -54,7 +54,7 @@ export class CsiNames {
     return `${this.#root}/plugins/${csiPluginName}`;
   }
 
-  /** The handle of an inline volume, which its driver makes for the pod. */
+  /** The handle of an inline volume, which its driver creates for the pod. */
   inlineHandle(podUid: string, volumeName: string): string {
     return `csi-${this.#hashing.sha256(`${podUid}${volumeName}`)}`;
   }
@@ -64,7 +64,7 @@ export class CsiNames {
     return `csi-${this.#hashing.sha256(`${handle}${driver}${this.nodeName}`)}`;
   }
 
-  /** The directory of what is staged of a volume: its data file, and `globalmount` below it. */
+  /** The directory of a staged volume: its data file, and `globalmount` below it. */
   staged(driver: string, handle: string): string {
     return `${this.plugin}/${driver}/${this.#hashing.sha256(handle)}`;
   }
@@ -85,7 +85,7 @@ export class CsiNames {
     return `${this.plugin}/volumeDevices/${volume}`;
   }
 
-  /** Where the devices of a block volume are bound, one a pod. */
+  /** Where a block volume's devices are bind-mounted, one per pod. */
   blockGlobalMap(volume: string): string {
     return `${this.plugin}/volumeDevices/${volume}/dev`;
   }
@@ -95,7 +95,7 @@ export class CsiNames {
   }
 }
 
-/** The unique name of a volume of a claim, as `status.volumesInUse` of the Node has it. */
+/** The unique name of a claim's volume, as in the Node's `status.volumesInUse`. */
 export function uniqueVolumeName(driver: string, handle: string): string {
   return `${csiPluginName}/${driver}^${handle}`;
 }

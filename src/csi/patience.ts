@@ -1,7 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import { pauseBeforeRetry } from "../volumes/retry-pause.ts";
 
-/** A try that failed, and what may let the next one succeed sooner. */
+/** A failed attempt, and what may allow an earlier retry. */
 export interface FailedTry {
   readonly error: unknown;
   /** Ends the wait early. */
@@ -9,9 +9,9 @@ export interface FailedTry {
 }
 
 /**
- * Does something until it succeeds or the signal aborts, with upstream's back-off between the tries.
- * @param wait what is waited for between tries, for diagnostics
- * @param tried what became of a try; undefined: it succeeded
+ * Repeats an operation until it succeeds or the signal aborts, with upstream's back-off.
+ * @param wait the name of the wait between attempts, for diagnostics
+ * @param tried receives the result of each attempt; undefined: it succeeded
  */
 export async function untilDone(
   clock: Clock,

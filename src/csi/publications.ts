@@ -1,27 +1,26 @@
 import { Semaphore } from "../base/semaphore.ts";
 
 /**
- * absent: not published, for sure. uncertain: a call's outcome is unknown, or an earlier life left it. published: a call of this life
- * has confirmed it.
+ * absent: not published. uncertain: a call's outcome is unknown, or an earlier run left it. published: a call of this
+ * run confirmed it.
  */
 export type PublishState = "absent" | "uncertain" | "published";
 
-/** One volume of one pod. */
 export interface Publication {
   state: PublishState;
-  /** When it was published last, monotonic ms. */
+  /** Time of the last publish, monotonic ms. */
   publishedAtMs: number;
-  /** Calls about one volume of a pod come one after the other. */
+  /** Serializes calls for this volume of the pod. */
   readonly turn: Semaphore;
   readonly driver: string;
   readonly handle: string;
 }
 
-/** Which volumes are published to which pods, as far as this life knows. */
+/** Which volumes are published to which pods, as far as this run knows. */
 export class Publications {
   readonly #byPod = new Map<string, Map<string, Publication>>();
 
-  /** The one that is known, or a new one that is absent. */
+  /** The known publication, or a new one with the state absent. */
   take(uid: string, name: string, { driver, handle }: Pick<Publication, "driver" | "handle">): Publication {
     const own = this.#byPod.get(uid) ?? new Map<string, Publication>();
     this.#byPod.set(uid, own);
@@ -43,7 +42,7 @@ export class Publications {
     this.#byPod.delete(uid);
   }
 
-  /** Published, or perhaps. */
+  /** Those that are published, or may be. */
   all(): { readonly uid: string; readonly name: string; readonly publication: Publication }[] {
     return [...this.#byPod].flatMap(([uid, own]) =>
       [...own].map(([name, publication]) => ({ uid, name, publication })),

@@ -8,12 +8,12 @@ export interface RemovalDependencies {
 }
 
 /**
- * Removes what the kubelet made for a volume: the directory on which its driver mounts, the data file beside it, and the directory
- * of both. Only empty directories go, and nothing on which something is mounted; it is not even looked at, as a dead server would
- * hold that up.
+ * Removes what the kubelet created for a volume: the driver's mount target, the data file next to it, and their
+ * directory. Only empty directories without mounts are removed. Mount points are not accessed, because a dead server
+ * would block the call.
  * @param directory of the data file
  * @param target in it
- * @returns false: something is still mounted there, and all of it stays
+ * @returns false: something is still mounted there, and everything stays
  */
 export async function removeVolumeDirectory(
   { files, mounts }: RemovalDependencies,
@@ -21,7 +21,7 @@ export async function removeVolumeDirectory(
   target: string,
 ): Promise<boolean> {
   if ((await mounts.below(directory)).length > 0) return false;
-  // What is in it is the driver's, or a pod's.
+  // Its content belongs to the driver, or to a pod.
   if (!(await removeEmpty(files, target))) return false;
   await files.remove(`${directory}/${dataFileName}`);
   await removeEmpty(files, directory);

@@ -16,7 +16,7 @@ function modeOf(accessMode: string, knowsSingleWriters: boolean): number | undef
   return volumeCapability({ ...use, accessMode }, knowsSingleWriters, modes).accessMode?.mode;
 }
 
-test("access modes are told as the driver knows them", () => {
+test("access modes follow the driver's capabilities", () => {
   const all = ["ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany", "Other"];
   assert.deepEqual(
     all.map((mode) => modeOf(mode, true)),
@@ -28,7 +28,7 @@ test("access modes are told as the driver knows them", () => {
   );
 });
 
-test("a file system is told with its flags, and with its group where the driver takes it", () => {
+test("a file system is sent with its flags, and with its group if the driver supports it", () => {
   assert.deepEqual(volumeCapability(use, true, modes).accessType, {
     case: "mount",
     value: { fsType: "ext4", mountFlags: ["noatime"] },
@@ -44,7 +44,7 @@ function driver(spec: CsiDriver["spec"]): Pick<CsiDriver, "spec"> {
   return { spec };
 }
 
-test("a driver has the volumes that its object says, and without one those of claims alone", () => {
+test("a driver supports the volume modes of its CSIDriver, and without one only claims", () => {
   assert.equal(lifecycleProblem("d", undefined, "Persistent"), undefined);
   assert.equal(
     lifecycleProblem("d", undefined, "Ephemeral"),
@@ -58,7 +58,7 @@ test("a driver has the volumes that its object says, and without one those of cl
   );
 });
 
-test("who gives a volume to the pod's group depends on the driver's policy", () => {
+test("the driver's policy decides who applies the pod's group to a volume", () => {
   const question = { fsGroup: 2000, readOnly: false, fsType: "ext4", accessModes: ["ReadWriteOnce"] };
   const standard = groupPolicy(undefined);
   assert.equal(standard, "ReadWriteOnceWithFSType");

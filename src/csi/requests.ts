@@ -5,22 +5,22 @@ import type { VolumeCapability_AccessMode_Mode, VolumeCapabilitySchema } from ".
 
 export type LifecycleMode = "Persistent" | "Ephemeral";
 
-/** VolumeCapability.AccessMode.Mode, from where it is loaded: with the first driver. */
+/** VolumeCapability.AccessMode.Mode; loaded with the first driver. */
 export type AccessModes = typeof VolumeCapability_AccessMode_Mode;
 
-/** What a pod may do with a volume, as its driver is told. */
+/** The use of a volume, as sent to its driver. */
 export interface VolumeUse {
   readonly mode: "Filesystem" | "Block";
-  /** The first access mode of the PV; of one without any, and of inline volumes, ReadWriteOnce. */
+  /** The first access mode of the PV; ReadWriteOnce for a PV without any, and for inline volumes. */
   readonly accessMode: string;
   readonly fsType: string;
   readonly mountOptions: readonly string[];
-  /** The pod's fsGroup, where the driver gives volumes to groups itself (VOLUME_MOUNT_GROUP). */
+  /** The pod's fsGroup, if the driver applies groups itself (VOLUME_MOUNT_GROUP). */
   readonly group: number | undefined;
 }
 
 /**
- * The capability of a call. Pure.
+ * The volume capability of a call. Pure.
  * @param knowsSingleWriters the driver's node service has SINGLE_NODE_MULTI_WRITER
  */
 export function volumeCapability(
@@ -75,7 +75,7 @@ export function podInfo({ metadata, spec }: Pod, lifecycle: LifecycleMode): Read
 }
 
 /**
- * Why the driver does not have volumes of that kind, in upstream's words; undefined: it has. Pure.
+ * Why the driver does not support this lifecycle mode, in upstream's words; undefined: it does. Pure.
  * @param driver undefined: it has no CSIDriver object
  */
 export function lifecycleProblem(
@@ -90,17 +90,17 @@ export function lifecycleProblem(
   return `${problem} (only supports [${modes.map((each) => JSON.stringify(each)).join(" ")}])`;
 }
 
-/** A volume for which it is decided who gives it to the pod's group. */
+/** The properties that decide who applies the pod's group to a volume. */
 export interface GroupQuestion {
   readonly fsGroup: number | undefined;
   readonly readOnly: boolean;
   readonly fsType: string;
-  /** Of the PV; undefined: an inline volume. */
+  /** Of the PV; undefined for an inline volume. */
   readonly accessModes: readonly string[] | undefined;
 }
 
 /**
- * Whether the kubelet gives the volume to the pod's group (upstream's supportsFSGroup), where its driver does not. Pure.
+ * Whether the kubelet applies the pod's group (upstream's supportsFSGroup); otherwise the driver does, or nobody. Pure.
  * @param policy CSIDriver's fsGroupPolicy
  */
 export function givesToGroup(
@@ -113,7 +113,7 @@ export function givesToGroup(
   return modes === undefined || modes.some((mode) => mode === "ReadWriteOnce" || mode === "ReadWriteOncePod");
 }
 
-/** As the API server fills it in; without an object, its default. Pure. */
+/** With the API server's default, also without an object. Pure. */
 export function groupPolicy(driver: Pick<CsiDriver, "spec"> | undefined): string {
   return driver?.spec.fsGroupPolicy || "ReadWriteOnceWithFSType";
 }

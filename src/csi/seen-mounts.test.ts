@@ -11,7 +11,7 @@ const hostPath = "/root/pods/u/volumes/kubernetes.io~csi/v/mount";
 const pod = { metadata: { name: "web", namespace: "default", uid: podUid("u") }, spec: { containers: [] } };
 const never = AbortSignal.any([]);
 
-test("what a driver publishes and nobody sees here is no volume, and propagation is named", async () => {
+test("a published volume that is not visible here fails, and the message names the propagation", async () => {
   const mounts = new SimMounts();
   let [published, propagates] = [false, false];
   const driver: VolumePlugin = {

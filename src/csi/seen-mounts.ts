@@ -6,14 +6,14 @@ import type { PreparedVolume, VolumePlugin } from "../volumes/volume-plugin.ts";
 import type { VolumeSpec } from "../volumes/volume-spec.ts";
 
 /**
- * The plugin, but a volume counts as set up only when its mount is seen here: what a driver mounts in its own container and that
- * does not propagate would leave the pod an empty directory, whose content is lost with it.
+ * Wraps the plugin: a volume only counts as set up when its mount is visible here. If a driver's mount does not
+ * propagate from its container, the pod would get an empty directory whose content is lost with it.
  */
 export function withSeenMounts(plugin: VolumePlugin, mounts: Pick<Mounts, "below">): VolumePlugin {
   const { name, followsObjects } = plugin;
   const prepare = (pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume => {
     const volume = plugin.prepare(pod, spec, paths);
-    // A block volume's device is looked for as it is bound.
+    // A block volume's device is checked when it is bind-mounted.
     return spec.mode === "Block" ? volume : seen(volume, mounts);
   };
   return {

@@ -4,13 +4,13 @@ import type { VolumeSpec } from "../volumes/volume-spec.ts";
 import { type CsiNames, isDriverName } from "./names.ts";
 import type { LifecycleMode } from "./requests.ts";
 
-/** A secret that a driver's calls carry. */
+/** A Secret for a driver's calls. */
 export interface SecretPlace {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** A volume of a CSI driver, from a PersistentVolume or from the pod's spec. */
+/** A CSI volume, from a PersistentVolume or from the pod's spec. */
 export interface CsiSource {
   readonly driver: string;
   readonly handle: string;
@@ -27,12 +27,12 @@ export interface CsiSource {
   readonly stageSecret: SecretPlace | undefined;
   readonly publishSecret: SecretPlace | undefined;
   readonly expandSecret: SecretPlace | undefined;
-  /** Translated from a volume of an in-tree driver. */
+  /** Migrated from an in-tree volume. */
   readonly isMigrated: boolean;
 }
 
 /**
- * What the driver's calls are made of. Pure.
+ * The inputs of the driver's calls. Pure.
  * @throws VolumeError for a name that leads out of the driver's directories
  */
 export function csiSource(spec: VolumeSpec, pod: Pod, names: Pick<CsiNames, "inlineHandle">): CsiSource {
@@ -94,7 +94,7 @@ function secretPlace(
   return reference && { namespace: reference.namespace ?? "", name: reference.name ?? "" };
 }
 
-/** The first access mode of the PV; ReadWriteOnce where it has none. */
+/** The first access mode of the PV; ReadWriteOnce if it has none. */
 export function accessModeOf({ accessModes }: CsiSource): string {
   return accessModes?.[0] ?? "ReadWriteOnce";
 }

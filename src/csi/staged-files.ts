@@ -11,7 +11,7 @@ export interface StagedFilesParts {
   readonly mounts: Pick<Mounts, "below">;
 }
 
-/** What lies on the disk of a file system that is staged: `vol_data.json` and `globalmount` in its directory. */
+/** The files of a staged file system: `vol_data.json` and `globalmount` in its directory. */
 export function stagedMountFiles(parts: StagedFilesParts, directory: string): StagedFiles {
   const { files } = parts;
   const target = `${directory}/globalmount`;
@@ -24,7 +24,7 @@ export function stagedMountFiles(parts: StagedFilesParts, directory: string): St
   };
 }
 
-/** The same of a block volume, whose data file lies with the devices of its pods. */
+/** The same for a block volume, whose data file is with the devices of its pods. */
 export function stagedBlockFiles({ files, mounts }: StagedFilesParts, names: CsiNames): StagedFiles {
   return {
     save: async (volume) => {
@@ -45,7 +45,7 @@ export function stagedBlockFiles({ files, mounts }: StagedFilesParts, names: Csi
   };
 }
 
-/** By which a block volume is taken down, staged or not. */
+/** Required to tear down a block volume, staged or not. */
 export async function saveBlockData(
   { files }: StagedFilesParts,
   names: CsiNames,

@@ -14,7 +14,7 @@ import { podInfo, volumeCapability, type VolumeUse } from "./requests.ts";
 import { accessModeOf, type CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** With what a volume's calls are made, known before the first of them. */
+/** The inputs of a volume's calls that are known before the first one. */
 export interface Caller {
   readonly client: CsiClient;
   /** Undefined: the driver has no CSIDriver object. */
@@ -23,14 +23,14 @@ export interface Caller {
   readonly signal: AbortSignal;
 }
 
-/** Where a driver publishes to, and from. */
+/** The paths of a publish. */
 export interface PublishPaths {
   readonly target: string;
   /** Undefined: nothing is staged. */
   readonly staging: string | undefined;
 }
 
-/** The calls of a driver for one volume of one pod. */
+/** A driver's calls for one volume of one pod. */
 export class VolumeCalls {
   readonly #parts: CsiVolumeParts;
   readonly #pod: Pod;
@@ -43,7 +43,7 @@ export class VolumeCalls {
   }
 
   /**
-   * @param operation upstream's word for who needs the driver: `mounter.SetUpAt`
+   * @param operation upstream's name of the caller: `mounter.SetUpAt`
    * @throws VolumeError while the driver is not registered
    */
   async caller(operation: string, attached: AttachedVolume | undefined, signal: AbortSignal): Promise<Caller> {
@@ -77,7 +77,7 @@ export class VolumeCalls {
     );
   }
 
-  /** @param calling called just before the driver is */
+  /** @param calling called immediately before the driver */
   async publish(
     { client, driver, attached, signal }: Caller,
     { target, staging }: PublishPaths,
@@ -86,7 +86,7 @@ export class VolumeCalls {
     const { calls, names } = this.#parts;
     const { handle: volumeId, name, lifecycle, publishSecret, readOnly, attributes, mode } = this.#source;
     const secrets = await callSecrets(calls, "NodePublishSecretRef", publishSecret, signal);
-    // As upstream: what gets tokens is a file system.
+    // As upstream: only file systems get tokens.
     const tokens = mode === "Block" ? {} : await this.#tokens(driver, signal);
     const inSecrets = driver?.spec.serviceAccountTokenInSecrets === true;
     const info = driver?.spec.podInfoOnMount === true ? podInfo(this.#pod, lifecycle) : {};
@@ -106,7 +106,7 @@ export class VolumeCalls {
     });
   }
 
-  /** @param bytes how large the volume is to be, at least */
+  /** @param bytes the minimum size of the volume */
   async expand({ client, signal }: Caller, { target, staging }: PublishPaths, bytes: bigint): Promise<void> {
     const { calls, names } = this.#parts;
     const { handle: volumeId, expandSecret, isMigrated } = this.#source;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseVolumeData, volumeDataText } from "./volume-data.ts";
 
-test("data files are upstream's, byte for byte, and end in a line end as Go's encoder writes it", () => {
+test("data files equal upstream's byte for byte, including the final line break of Go's encoder", () => {
   const claim = {
     driverName: "hostpath.csi.k8s.io",
     volumeHandle: "01446302-e91a-11f1-999b-423236085e7c",
@@ -24,7 +24,7 @@ test("data files are upstream's, byte for byte, and end in a line end as Go's en
   );
 });
 
-test("what is no data file is none", () => {
+test("an invalid data file is ignored", () => {
   for (const text of ["", "{", "[]", "null", '{"driverName":"d"}', '{"driverName":"d","volumeHandle":7}']) {
     assert.equal(parseVolumeData(text), undefined, text);
   }

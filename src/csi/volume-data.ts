@@ -1,7 +1,7 @@
 import { goJson } from "../base/go-json.ts";
 import { FileError, type Files } from "../ports/files.ts";
 
-/** What lies beside a volume on the disk, by which it is taken down, whatever its pod's spec says by then. */
+/** The data file of a volume: it suffices to tear the volume down, whatever its pod's spec is by then. */
 export interface VolumeData {
   readonly driverName: string;
   readonly volumeHandle: string;
@@ -13,10 +13,10 @@ export interface VolumeData {
 }
 
 export const dataFileName = "vol_data.json";
-/** Of one that upstream writes there are a few hundred bytes. */
+/** Upstream's files have a few hundred bytes. */
 const maxBytes = 64 * 1024;
 
-/** As upstream's kubelet writes it, byte for byte. */
+/** Equal to upstream's, byte for byte. */
 export function volumeDataText(data: VolumeData): string {
   const { attachmentId: attachmentID, driverName, nodeName, specVolumeId: specVolID, volumeHandle } = data;
   const fields = {
@@ -31,7 +31,7 @@ export function volumeDataText(data: VolumeData): string {
   return `${goJson(Object.fromEntries(present))}\n`;
 }
 
-/** @returns undefined for what is no such file */
+/** @returns undefined for an invalid file */
 export function parseVolumeData(text: string): VolumeData | undefined {
   let value: unknown;
   try {
@@ -64,7 +64,7 @@ export async function saveVolumeData(
   await files.writeAtomic(`${directory}/${dataFileName}`, volumeDataText(data), 0o644);
 }
 
-/** @returns undefined when there is none, or none that can be read */
+/** @returns undefined if the file is missing or invalid */
 export async function loadVolumeData(files: Pick<Files, "read">, directory: string): Promise<VolumeData | undefined> {
   try {
     const bytes = await files.read(`${directory}/${dataFileName}`, maxBytes);

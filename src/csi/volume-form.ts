@@ -1,36 +1,36 @@
 import type { StagedFiles } from "./device-mounts.ts";
 import type { Caller } from "./volume-calls.ts";
 
-/** Upstream's words for the steps of a set-up, by the mode of the volume. */
+/** Upstream's words for the steps of a set-up, depending on the volume's mode. */
 export interface FormWords {
-  /** The step that stages, and who needs the driver for it. */
+  /** The staging step, and upstream's name of its caller. */
   readonly stage: { readonly step: string; readonly caller: string };
   readonly publish: { readonly step: string; readonly caller: string };
   readonly complete: string;
-  /** The step in which it is expanded. */
+  /** The expansion step. */
   readonly expand: string;
 }
 
-/** How a volume lies on the disk, for its pod and for the node: as a file system or as a device. */
+/** A volume's representation on disk, for its pod and for the node: a file system or a device. */
 export interface VolumeForm {
   readonly words: FormWords;
-  /** What the pod's containers get. */
+  /** The path for the pod's containers. */
   readonly hostPath: string;
-  /** What its driver publishes to. */
+  /** The path that its driver publishes to. */
   readonly target: string;
-  /** What its driver measures. */
+  /** The path that its driver measures. */
   readonly measured: string;
-  /** What its driver stages on. */
+  /** The path that its driver stages to. */
   readonly stagingPath: string;
   readonly staged: StagedFiles;
-  /** It is taken back like a staged one when its driver does not stage: there is something to be removed. */
+  /** Unstaged even if its driver does not stage, because there are files to remove. */
   readonly isAlwaysStaged: boolean;
-  /** Whether an earlier life may have published it. */
+  /** Whether an earlier run may have published it. */
   isThere(): Promise<boolean>;
-  /** Before its driver is called: by this it is found, and taken down. */
+  /** Before the driver's call: the volume is found and torn down by this. */
   save(): Promise<void>;
-  /** After a call that has published nothing, for sure. */
+  /** After a call that definitely published nothing. */
   discard(): Promise<void>;
-  /** What is left to be done once it is published. */
+  /** The steps after its publish. */
   complete(caller: Caller): Promise<void>;
 }

@@ -27,14 +27,14 @@ function answer(usage: readonly (typeof bytes)[], condition?: typeof volumeCondi
   return create(NodeGetVolumeStatsResponseSchema, { usage: [...usage], ...said });
 }
 
-test("a driver's figures are its own, in whichever order, and what it leaves out is zero", () => {
+test("a driver's values are used in any order, and missing ones are zero", () => {
   assert.deepEqual(csiFigures(answer([inodes, bytes]), false), figures);
   assert.deepEqual(csiFigures(answer([bytes]), false), { ...figures, inodes: 0, inodesFree: 0, inodesUsed: 0 });
   assert.equal(csiFigures(answer([bytes, inodes, { ...bytes, total: 7n }]), false).capacityBytes, 7);
   assert.throws(() => csiFigures(answer([]), false), /failed to get usage from response. usage is nil/);
 });
 
-test("a volume's health is the driver's word, and healthy where it says nothing", () => {
+test("a volume's health comes from the driver, and defaults to healthy", () => {
   assert.deepEqual(csiFigures(answer([bytes, inodes], volumeCondition), true), { ...figures, ...worn });
   assert.deepEqual(csiFigures(answer([bytes]), true).condition, { abnormal: false, message: "" });
   assert.equal(csiFigures(answer([bytes], volumeCondition), false).condition, undefined);
@@ -50,7 +50,7 @@ async function read(
   return await csiMeter({ drivers: { get: () => client }, names, asksHealth }, source, "/p").read(signal);
 }
 
-test("a driver that cannot measure is not asked, and health is asked of one that knows it, with the gate", async () => {
+test("a driver that cannot measure is not called, and health is requested from one that supports it, with the gate", async () => {
   const asked: unknown[] = [];
   const stats = async (request: unknown): Promise<NodeGetVolumeStatsResponse> => {
     asked.push(request);
@@ -64,7 +64,7 @@ test("a driver that cannot measure is not asked, and health is asked of one that
   assert.deepEqual(await read(["volumeStats", "volumeCondition"], true, stats), { ...figures, ...worn });
 });
 
-test("a driver that does not answer in time is silent, one that fails is not", async () => {
+test("a driver without a timely response is silent, one that fails is not", async () => {
   const failing = async (code: "DeadlineExceeded" | "Internal"): Promise<VolumeFigures | undefined> =>
     await read(["volumeStats"], false, async () => {
       throw new CsiCallError(new RpcError(code, "x"));

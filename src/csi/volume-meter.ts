@@ -7,7 +7,7 @@ import type { CsiSource } from "./source.ts";
 export interface CsiMeterParts {
   readonly drivers: { get(name: string): Pick<CsiClient, "supports" | "stats"> };
   readonly names: Pick<CsiNames, "toldToDrivers">;
-  /** The feature gate CSIVolumeHealth. */
+  /** Feature gate CSIVolumeHealth. */
   readonly asksHealth: boolean;
 }
 
@@ -16,7 +16,7 @@ const unit = { bytes: 1, inodes: 2 } as const;
 
 type MeteredSource = Pick<CsiSource, "driver" | "handle" | "isMigrated">;
 
-/** Measures a volume by its driver, where that can. @param path what is published to the pod */
+/** Measures a volume through its driver, if supported. @param path where it is published to the pod */
 export function csiMeter(
   { drivers, names, asksHealth }: CsiMeterParts,
   source: MeteredSource,
@@ -37,15 +37,15 @@ export function csiMeter(
 }
 
 /**
- * What a driver says of a volume. Pure.
- * @throws Error when it says nothing
+ * A driver's statistics of a volume. Pure.
+ * @throws Error if the response has none
  */
 export function csiFigures(
   { usage, volumeCondition }: Pick<NodeGetVolumeStatsResponse, "usage" | "volumeCondition">,
   tellsHealth: boolean,
 ): VolumeFigures {
   if (usage.length === 0) throw new Error("failed to get usage from response. usage is nil");
-  // As upstream: of several with one unit the last counts.
+  // As upstream: the last entry of a unit counts.
   const byUnit = new Map<number, VolumeUsage>(usage.map((each) => [each.unit, each]));
   const [bytes, inodes] = [byUnit.get(unit.bytes), byUnit.get(unit.inodes)];
   const { abnormal = false, message = "" } = volumeCondition ?? {};

@@ -13,7 +13,7 @@ import type { Expansions } from "./expansions.ts";
 import type { CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
 
-/** What volumes of CSI drivers are set up and taken down with. */
+/** The dependencies of CSI volumes. */
 export interface CsiVolumeParts {
   readonly clock: Clock;
   readonly files: Files;
@@ -29,8 +29,8 @@ export interface CsiVolumeParts {
   readonly devices: DeviceMounts;
   readonly publications: Publications;
   readonly expansions: Expansions;
-  /** What its driver wants published again is so with the first sync of its pod after that. */
+  /** Interval after which a volume with requiresRepublish is due at its pod's next sync. */
   readonly republishMs: number;
-  /** Drivers are asked for the health of volumes (CSIVolumeHealth). */
+  /** Drivers are queried for the health of volumes (CSIVolumeHealth). */
   readonly asksHealth: boolean;
 }

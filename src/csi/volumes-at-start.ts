@@ -14,12 +14,12 @@ export interface StartParts {
   readonly publications: Publications;
 }
 
-/** Directories beside those of block volumes. */
+/** Subdirectories other than those of block volumes. */
 const notVolumes: ReadonlySet<string> = new Set(["staging", "publish"]);
 
 /**
- * What an earlier life left on the disk: it is staged and published, or perhaps it is. Nothing below a mount point is read: a dead
- * server would hold up the start.
+ * Finds the volumes that an earlier run left on disk: they are, or may be, staged and published. Nothing below a mount
+ * point is read, because a dead server would block the start.
  */
 export async function takeUpVolumes(parts: StartParts): Promise<void> {
   const { files, names, devices } = parts;
@@ -28,7 +28,7 @@ export async function takeUpVolumes(parts: StartParts): Promise<void> {
     if (driver === "volumeDevices") await takeUpBlocks(parts);
     else await takeUpStaged(parts, driver);
   }
-  // Inline volumes, which nothing is staged for, are found when their pods are looked at.
+  // Inline volumes are never staged; they are found when their pods are synced.
   if (devices.volumes.length === 0) return;
   for (const { name: uid } of await directoriesOf(files, names.pods)) await takeUpPod(parts, uid);
 }
@@ -42,7 +42,7 @@ async function takeUpStaged({ files, mounts, names, devices }: StartParts, drive
     const directory = `${names.plugin}/${driver}/${hash}`;
     const data = await loadVolumeData(files, directory);
     if (data === undefined) await removeUnfinished({ files, mounts }, directory);
-    // Only what lies where its data say is the volume's.
+    // A data file only counts in the directory that belongs to its content.
     if (data === undefined || names.staged(data.driverName, data.volumeHandle) !== directory) continue;
     const { driverName, volumeHandle } = data;
     const stagingPath = `${directory}/globalmount`;
@@ -51,7 +51,7 @@ async function takeUpStaged({ files, mounts, names, devices }: StartParts, drive
   }
 }
 
-/** A life that ended before it had written the data file has asked the driver for nothing. */
+/** A run that ended before it wrote the data file has not called the driver. */
 async function removeUnfinished(
   { files, mounts }: Pick<StartParts, "files" | "mounts">,
   directory: string,
@@ -69,7 +69,7 @@ async function takeUpBlocks({ files, mounts, names, devices }: StartParts): Prom
     const { driverName: driver, volumeHandle: handle } = data;
     const volume = { driver, handle, name, stagingPath: names.blockStaging(name) };
     devices.found(volume, stagedBlockFiles({ files, mounts }, names));
-    // What is published without a link in its pod would never be found there, and never taken down.
+    // A published volume without a link in its pod would never be found there, and never torn down.
     for (const { name: uid } of await files.list(names.blockPublishDirectory(name))) {
       const directory = `${names.pods}/${uid}/volumeDevices/${csiDirectoryName}`;
       if ((await files.stat(`${directory}/${name}`)) !== undefined) continue;

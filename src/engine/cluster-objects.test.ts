@@ -14,7 +14,7 @@ const volumes = [{ name: "own", configMap: { name: "settings" } }];
 const pod = { ...api, spec: { ...api.spec, volumes } };
 const cause = { code: "Resync", message: "a test" } as const;
 
-test("what a pod refers to is asked for with the pod, and not again when it is changed after its end", async () => {
+test("objects of a pod are fetched with the pod, and not again when it changes after its end", async () => {
   const kube = new ScriptedKube();
   const { clock } = kube;
   const objects = new ClusterObjects({

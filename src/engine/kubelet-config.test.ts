@@ -47,7 +47,7 @@ function configOf(
   );
 }
 
-test("the runtime's cgroup driver comes before the configured one, which is used when the runtime can't say", () => {
+test("the runtime's cgroup driver overrides the configured one, which is used if the runtime reports none", () => {
   for (const part of ["node", "cgroups"] as const) {
     const driverOf = (config: KubeletConfig): string =>
       part === "node" ? config.node.cgroupDriver : config.cgroups.driver;
@@ -56,18 +56,18 @@ test("the runtime's cgroup driver comes before the configured one, which is used
   }
 });
 
-test("processes of a container are killed one by one on cgroup v1, together on v2 unless told otherwise", () => {
+test("processes of a container are killed one by one on cgroup v1, together on v2 unless configured otherwise", () => {
   assert.equal(configOf({}, { cgroupVersion: 1 }).node.resources.singleProcessOomKill, true);
   assert.equal(configOf({}).node.resources.singleProcessOomKill, false);
   assert.equal(configOf({ singleProcessOOMKill: true }).node.resources.singleProcessOomKill, true);
 });
 
-test("a worker waits for a fresh look longer than a call of the runtime may take", () => {
+test("a worker waits longer for a fresh relist than a runtime call may take", () => {
   const config = configOf({ runtimeRequestTimeout: "10m" });
   assert.ok(config.worker.observeLimitMs > 600_000);
 });
 
-test("pods may ask for what is neither reserved nor kept free by hard eviction thresholds", () => {
+test("pods may request what is neither reserved nor kept free by hard eviction thresholds", () => {
   const given = {
     kubeReserved: { memory: "1Gi", "ephemeral-storage": "10Gi" },
     evictionHard: { "memory.available": "1Gi", "nodefs.available": "50%" },
@@ -86,7 +86,7 @@ test("pods may ask for what is neither reserved nor kept free by hard eviction t
   assert.deepEqual(allocatable({ localStorageCapacityIsolation: false }), { ...usual, memory: "6Gi" });
 });
 
-test("reserving more than the machine has, or a threshold that is none, keeps the kubelet from starting", () => {
+test("a reservation above the capacity, or an invalid threshold, prevents the kubelet's start", () => {
   assert.throws(() => configOf({ systemReserved: { memory: "9Gi" } }), {
     message:
       'invalid Node Allocatable configuration. Resource "memory" has a reservation of 9Gi but capacity of 8Gi. ' +

@@ -13,7 +13,7 @@ const table = `1: FLOCK  ADVISORY  WRITE 100 fe:00:4242 0 EOF
 3: FLOCK  ADVISORY  WRITE 104 fe:00:88 0 EOF
 `;
 
-test("who waits for a lock of the file is seen in /proc/locks", () => {
+test("/proc/locks shows who waits for a lock of the file", () => {
   const device = 0xfe00;
   assert.equal(hasWaiter(table, { device, inode: 4242 }), true);
   assert.equal(hasWaiter(table, { device: 0xfe01, inode: 4242 }), false, "a file of another file system");
@@ -24,7 +24,7 @@ test("who waits for a lock of the file is seen in /proc/locks", () => {
   assert.equal(hasWaiter(far, { device: 0x12310345, inode: 5 }), true, "minor numbers above 255");
 });
 
-test("the lock file is waited for", async () => {
+test("the start waits for the lock file", async () => {
   const clock = new ManualClock();
   let holders = 2;
   const locks: Locks = {
@@ -38,7 +38,7 @@ test("the lock file is waited for", async () => {
   assert.ok(await taking);
 });
 
-test("contention ends what holds the lock, and so does its signal", async () => {
+test("contention ends the holder of the lock, and so does its signal", async () => {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
   await files.makeDirectory("/proc", 0o755);

@@ -42,7 +42,7 @@ function machine(): Scene {
   return scene;
 }
 
-test("what is left is what the kernel and the disks say", async () => {
+test("available amounts come from the kernel and the disks", async () => {
   const { observations, fileSystems } = await machine().observations.look(all, never);
   assert.equal(fileSystems, "one");
   assert.deepEqual(
@@ -62,7 +62,7 @@ test("what is left is what the kernel and the disks say", async () => {
   );
 });
 
-test("the runtime is asked where images lie once a minute, only if anybody wants to know, and may fail", async () => {
+test("the runtime is queried for its image directory once a minute, only on demand, and may fail", async () => {
   const scene = machine();
   const look = async (wanted: ReadonlySet<Signal>): Promise<boolean> =>
     (await scene.observations.look(wanted, never)).observations.has("imagefs.available");
@@ -81,13 +81,13 @@ test("the runtime is asked where images lie once a minute, only if anybody wants
   assert.equal(scene.asked, 3);
 });
 
-test("where images and containers lie on file systems of their own is seen", async () => {
+test("separate file systems of images and containers are detected", async () => {
   const scene = machine();
   scene.files.numbers.set("/images", 2);
   assert.equal((await scene.observations.look(all, never)).fileSystems, "imagefs");
 });
 
-test("memory is the kernel's own figure where that is asked for", async () => {
+test("memory is the kernel's own figure if configured", async () => {
   const { clock, files } = machine();
   files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 400 kB\nMemAvailable: 700 kB\n");
   const cri = { images: { imageFsInfo: async () => ({ imageFilesystems: [] }) } } as unknown as Pick<Cri, "images">;

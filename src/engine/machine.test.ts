@@ -19,7 +19,7 @@ async function machineWith(more: Readonly<Record<string, string>>): ReturnType<t
   return await readMachineInfo(files, { version: 2 });
 }
 
-test("a machine tells its processors, memory, huge pages and kernel", async () => {
+test("a machine reports its processors, memory, huge pages and kernel", async () => {
   const machine = await machineWith({
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "3\n",
     "/proc/sys/kernel/pid_max": "4194304\n",
@@ -42,7 +42,7 @@ test("a machine tells its processors, memory, huge pages and kernel", async () =
   });
 });
 
-test("AppArmor and SELinux are known by what the kernel shows when they are on", async () => {
+test("AppArmor and SELinux are detected from what the kernel shows when they are on", async () => {
   const appArmor = "/sys/module/apparmor/parameters/enabled";
   assert.equal((await machineWith({ [appArmor]: "Y\n" })).appArmor, true);
   assert.equal((await machineWith({ [appArmor]: "N\n" })).appArmor, false);

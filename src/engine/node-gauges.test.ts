@@ -19,7 +19,7 @@ function recordedMachine(): RecordedStatsFiles {
   return files;
 }
 
-test("gauges show what the kernel's files say, of pods only when they are wanted", async () => {
+test("gauges show the kernel's values, for pods only on demand", async () => {
   const [clock, files] = [new ManualClock(), recordedMachine()];
   const pod = statsPod(testPod(), testStatus([testSandbox({})], [testContainer({})]), {
     cgroupRoot: "/",

@@ -37,12 +37,12 @@ function only(plan: Partial<WorkerPlan>): PodPlan {
 
 const another = (uid: string): Pod => ({ ...pod, metadata: { ...pod.metadata, uid: podUid(uid) } });
 
-test("a pod that runs as it should has nothing to do", () => {
+test("nothing is planned for a pod that runs as specified", () => {
   const none = { change: undefined, steps: [], waits: [], underWay: [], note: "" };
   assert.deepEqual(only({}), { ...ref, ...none });
 });
 
-test("a decision is told step by step with its whole chain of causes, and waits with their end", () => {
+test("a decision is shown step by step with its whole chain of causes, and waits with their end", () => {
   const container = pod.spec.containers[0];
   assert.ok(container);
   const observed = testContainer({ name: container.name });
@@ -68,7 +68,7 @@ test("a decision is told step by step with its whole chain of causes, and waits 
   );
 });
 
-test("what keeps a pod from being set up is the reason of the wait, not a guess", () => {
+test("a wait shows the actual reason that prevents a pod's setup", () => {
   const actions = { ...nothingToDo, sandboxWaitUntilMs: 700 };
   const because = (plan: Partial<WorkerPlan>): unknown => only({ actions, ...plan }).waits.map((wait) => wait.because);
   assert.deepEqual(because({ setUpFailure: 'ConfigMap "default/settings" not found' }), [
@@ -77,7 +77,7 @@ test("what keeps a pod from being set up is the reason of the wait, not a guess"
   assert.deepEqual(because({}), [["the last sandbox died soon after its creation"]]);
 });
 
-test("a resize that is not granted is told, with why", () => {
+test("a resize that is not granted is shown with its reason", () => {
   const message = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000";
   const waits = (reason: "Infeasible" | "Deferred"): unknown => only({ pendingResize: { reason, message } }).waits;
   const wait = { because: [message], until: undefined };
@@ -85,7 +85,7 @@ test("a resize that is not granted is told, with why", () => {
   assert.deepEqual(waits("Deferred"), [{ ...wait, text: "its resize is deferred" }]);
 });
 
-test("pods that are being stopped, have ended, are overdue or wait for their name say so", () => {
+test("pods that are terminating, ended, overdue or waiting for their name are shown as such", () => {
   const ending = unwanted(cause, 3);
   const stopping = only({ state: { kind: "terminating", ending, killAtMs: 3000 }, actions: undefined });
   const because = ["near", "far"];
@@ -101,7 +101,7 @@ test("pods that are being stopped, have ended, are overdue or wait for their nam
   assert.match(only({ stale: "no answer" }).note, /no answer/u);
 });
 
-test("an added pod starts anew; a replaced one goes first; an unchanged one stays", () => {
+test("an added pod starts; a replaced one is stopped first; an unchanged one stays", () => {
   const added = planPods([], { pods: [{ pod, change: "added", replaces: undefined, waits: [] }] }, [], 0);
   assert.deepEqual(
     added.map(({ change, steps }) => [
@@ -146,7 +146,7 @@ test("a manifest that names the UID of the running pod changes it in place", () 
   assert.match(plan?.note ?? "", /changes in place: cpu and memory are resized/u);
 });
 
-test("a pod whose name another source has does not run", () => {
+test("a pod whose name another source has taken does not run", () => {
   const wanted = [{ source: "file", pod: another("static"), place: "/etc/manifests/web.yaml" }] as const;
   const [plan] = planPods([], { pods: [{ pod, change: "added", replaces: undefined, waits: [] }] }, wanted, 0);
   assert.deepEqual(plan?.steps, []);

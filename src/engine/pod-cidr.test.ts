@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { silentLog } from "../../test/support/sources.ts";
 import { tellPodCidr } from "./pod-cidr.ts";
 
-test("the runtime of a node that stands alone is told podCIDR, and one that can't be told stops nothing", async () => {
+test("the runtime of a standalone node receives podCIDR, and its failure stops nothing", async () => {
   const told: unknown[] = [];
   const warned: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warned.push(message) };

@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { checkReservedProcessors } from "./reserved-processors.ts";
 
-test("processors that are reserved by number have to be there", async () => {
+test("processors that are reserved by number must exist", async () => {
   const files = new MemoryFiles(new ManualClock());
   await files.makeDirectory("/sys/devices/system/cpu", 0o755);
   await checkReservedProcessors(files, "0-99");

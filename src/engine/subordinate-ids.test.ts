@@ -23,25 +23,25 @@ const entry = { "getent passwd kubelet": "kubelet:x:999:999::/:/bin/false\n" };
 const given = (users: string | number, groups = users): Pick<Processes, "run"> =>
   printing({ ...entry, "getsubids kubelet": users, "getsubids -g kubelet": groups });
 
-test("without a user kubelet, or without getsubids, pods share all ids but the node's own", async () => {
+test("without a user kubelet, or without getsubids, pods share all IDs but the node's own", async () => {
   assert.deepEqual(await subordinateIds(printing({}), unit, 110), everything);
   assert.deepEqual(await subordinateIds(printing({ "getent passwd kubelet": 2 }), unit, 110), everything);
   assert.deepEqual(await subordinateIds(printing(entry), unit, 110), everything);
 });
 
-test("with more ids a pod, the first range begins after as many", async () => {
+test("with more IDs per pod, the first range starts after as many", async () => {
   const ids = await subordinateIds(printing({}), 3 * unit, 110);
   assert.equal(ids.first, 3 * unit);
   assert.equal(ids.length % (3 * unit), 0);
   assert.ok(ids.first + ids.length <= 2 ** 32);
 });
 
-test("the subordinate ids of the user kubelet are used", async () => {
+test("the subordinate IDs of the user kubelet are used", async () => {
   const ids = await subordinateIds(given(`0: kubelet ${unit} ${110 * unit}\n`), unit, 110);
   assert.deepEqual(ids, { first: unit, length: 110 * unit, perPod: unit });
 });
 
-test("subordinate ids that can't be used are refused with the reason", async () => {
+test("invalid subordinate IDs are rejected with the reason", async () => {
   for (const [machine, reason] of [
     [given(`0: kubelet 0 ${110 * unit}\n`), /assigned ID 0 must be greater or equal to 65536/],
     [given(`0: kubelet 100000 ${110 * unit}\n`), /assigned ID 100000 is not a multiple of 65536/],

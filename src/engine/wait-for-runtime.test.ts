@@ -33,14 +33,14 @@ function setUp(
 
 const { signal } = new AbortController();
 
-test("a runtime that answers is known at once, without a word", async () => {
+test("a runtime that responds is used at once, without a message", async () => {
   const { cri, log, messages } = setUp(1);
   const runtime = await waitForRuntime(cri, new ManualClock(), log, "unix:///x", signal);
   assert.equal(runtime.name, "fake");
   assert.deepEqual(messages, []);
 });
 
-test("a runtime that is away is asked again with longer and longer pauses, and said to be away once", async () => {
+test("an unavailable runtime is retried with growing delays, and reported once", async () => {
   const clock = new ManualClock();
   const { cri, log, messages, calls } = setUp(6);
   const waiting = waitForRuntime(cri, clock, log, "unix:///x", signal);
@@ -52,7 +52,7 @@ test("a runtime that is away is asked again with longer and longer pauses, and s
   assert.deepEqual(messages, ["container runtime does not answer; waiting for it", "container runtime answers"]);
 });
 
-test("while it stays away that is said again every five minutes, and the signal ends the wait", async () => {
+test("a lasting outage is reported every five minutes, and the signal ends the wait", async () => {
   const clock = new ManualClock();
   const { cri, log, messages } = setUp(Number.POSITIVE_INFINITY);
   const controller = new AbortController();
@@ -63,7 +63,7 @@ test("while it stays away that is said again every five minutes, and the signal 
   await assert.rejects(waiting, /told to end/);
 });
 
-test("a runtime of another kind is no use waiting for", async () => {
+test("a runtime of another kind is not waited for", async () => {
   const { cri, log } = setUp(1, "v1alpha2");
   await assert.rejects(waitForRuntime(cri, new ManualClock(), log, "unix:///x", signal), { exitCode: 3 });
 });

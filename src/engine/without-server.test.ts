@@ -36,7 +36,7 @@ class World {
   };
 }
 
-test("pods that run are wanted as they were last known when the server does not answer for ten seconds", async () => {
+test("running pods are managed from their last known specs when the server does not respond for ten seconds", async () => {
   await world(async ({ clock, delivered, journal }) => {
     await clock.advance(9999);
     assert.equal(delivered.length, 0);
@@ -51,7 +51,7 @@ test("pods that run are wanted as they were last known when the server does not 
   });
 });
 
-test("a server that has answered is believed alone", async () => {
+test("once the server has responded, only its pods count", async () => {
   await world(async (here) => {
     here.answered = true;
     await here.clock.advance(60_000);
@@ -59,7 +59,7 @@ test("a server that has answered is believed alone", async () => {
   });
 });
 
-test("a runtime that does not answer either is asked again", async () => {
+test("a runtime that does not respond either is retried", async () => {
   await world(async (here) => {
     here.fails = true;
     await here.clock.advance(12_000);

@@ -72,7 +72,7 @@ describe("EventRecorder", () => {
     });
   });
 
-  test("what concerns a claim too is told of the pod and of the claim", async () => {
+  test("an event that also concerns a claim is sent for the pod and for the claim", async () => {
     const message = 'MountVolume.NodeExpandVolume succeeded for volume "pv" node1';
     const claim = { namespace: "ns", name: "c", uid: "uid-c" };
     const expanded: JournalEntry = {

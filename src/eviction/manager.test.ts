@@ -197,7 +197,7 @@ test("for a soft threshold a pod gets its own grace period, at most the configur
   }
 });
 
-test("for a disk, garbage of the node goes first, and no pod when that is enough", async () => {
+test("for a disk, the node's garbage is removed first, and no pod is evicted if that suffices", async () => {
   const scene = new Scene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
   scene.add(podWith("web"), 1);
   await scene.play(async () => {

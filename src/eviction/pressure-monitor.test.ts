@@ -31,7 +31,7 @@ test("pressure is reported at its beginning and its end, with the missing amount
   );
 });
 
-test("nobody waits for the first observation once it is settled", async () => {
+test("nothing waits for the first observation once it is settled", async () => {
   const monitor = new PressureMonitor({ journal: new MemoryRecorder(), log: silentLog }, 1);
   const known = monitor.known(new AbortController().signal);
   monitor.settle();

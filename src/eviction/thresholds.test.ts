@@ -63,7 +63,7 @@ const wrong: readonly (readonly [given: Partial<ThresholdStatements>, message: R
 ];
 
 for (const [given, message] of wrong) {
-  test(`${JSON.stringify(given)} is no threshold`, () => {
+  test(`${JSON.stringify(given)} is an invalid threshold`, () => {
     assert.throws(() => parsed(given), { message });
   });
 }

@@ -218,7 +218,7 @@ const failures: readonly (readonly [what: string, set: (world: World) => void, m
 ];
 
 for (const [what, set, message] of failures) {
-  test(`a plugin that ${what} is told of, and gives nothing`, async () => {
+  test(`a plugin that ${what} is reported, and provides nothing`, async () => {
     const world = new World(ofAccounts);
     set(world);
     assert.deepEqual(await world.users("r.io/app", account), []);

@@ -50,7 +50,7 @@ test("a start between the survey and the removal keeps its image, with or withou
   assert.equal(await survey.remove(image, async () => {}), false);
 });
 
-test("a start that looked before a removal began looks again afterwards, and waits for no other removal", async () => {
+test("a start that checked before a removal started checks again afterwards, and waits for no other removal", async () => {
   const leases = new ImageLeases();
   using lease = leases.take();
   using survey = leases.survey();

@@ -51,7 +51,7 @@ describe("the proxy to the API server", () => {
     [", ,:443,10.0.0.0/33,10.0.0.0/x,.,*.", [], ["https://10.0.0.1", "https://api.example"]],
   ];
   for (const [noProxy, direct, proxied] of rules) {
-    test(`is left out where NO_PROXY is ${JSON.stringify(noProxy)} and says so`, () => {
+    test(`is not used if NO_PROXY is ${JSON.stringify(noProxy)}`, () => {
       for (const server of direct) {
         assert.equal(through(server, { HTTPS_PROXY: proxy, NO_PROXY: noProxy }), undefined, server);
         assert.equal(through(server, { HTTPS_PROXY: proxy, no_proxy: noProxy }), undefined, server);

@@ -221,7 +221,7 @@ describe("the transport", () => {
     await assert.rejects(ask(transportTo(`https://127.0.0.1:${none.port}`)), /accepts no requests on a new connection/);
   });
 
-  test("a request that the server did not look at is sent again, a few times", async () => {
+  test("a request that the server refused unprocessed is repeated, a few times", async () => {
     const server = createSecureServer(tls);
     let refusals = 0;
     let times = 2;

@@ -46,7 +46,7 @@ class Scene {
   }
 }
 
-test("a log that is removed before it is read is no empty log", async () => {
+test("a log that is removed before it is read is not an empty log", async () => {
   for (const tailLines of [undefined, 5]) {
     const scene = new Scene();
     await scene.write("0.log", raw("one"));
@@ -55,7 +55,7 @@ test("a log that is removed before it is read is no empty log", async () => {
   }
 });
 
-test("a log that is removed while it is read is no short one", async () => {
+test("a log that is removed while it is read is not a shorter log", async () => {
   const scene = new Scene();
   const lines = Array.from({ length: 20_000 }, (_, index) => raw(`line ${index}`));
   await scene.write("0.log", lines.join(""));

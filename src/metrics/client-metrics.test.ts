@@ -16,7 +16,7 @@ const server: KubeTransport = {
   }),
 };
 
-test("answers of the API server are weighed once they were read, watches never", async () => {
+test("sizes of the API server's responses are recorded after they were read, never for watches", async () => {
   const registry = new Registry();
   const client = new ClientMetrics(registry, new ManualClock());
   const transport = client.measured(server, "api:6443");

@@ -19,7 +19,7 @@ function counted(name: string, entries: readonly JournalInput[]): string[] {
   return family.samples.map(({ labels, value }) => `${labels.join(",")} ${value}`);
 }
 
-test("pods that make room for critical ones are counted by what there was too little of", () => {
+test("preempted pods are counted by the scarce resource", () => {
   const preempting = (resource: string): JournalInput => {
     const cause = { code: "CriticalPod", message: "" } as const;
     return { kind: "decision", what: "Preempting", message: "", cause, data: { resource } };
@@ -28,7 +28,7 @@ test("pods that make room for critical ones are counted by what there was too li
   assert.deepEqual(counted("kubelet_preemptions", entries), ["cpu 2", "pods 1"]);
 });
 
-test("refused pods are counted by upstream's reasons, others under a name of many", () => {
+test("rejected pods are counted by upstream's reasons, others under a common name", () => {
   const refused = (what: NameOf<"decision">): JournalInput => {
     return { kind: "decision", what, message: "", cause: { code: "PodAdded", message: "" } };
   };
@@ -48,7 +48,7 @@ test("refused pods are counted by upstream's reasons, others under a name of man
   ]);
 });
 
-test("runs of credential plugins are counted by plugin, and which of them failed", () => {
+test("runs of credential plugins, and their failures, are counted by plugin", () => {
   const asked = (provider: string, result: "done" | "failed"): JournalInput => {
     const outcome = { kind: "outcome", what: "AskCredentialProvider", message: "" } as const;
     return { ...outcome, result, durationMs: 20, data: { provider } };
@@ -58,7 +58,7 @@ test("runs of credential plugins are counted by plugin, and which of them failed
   assert.deepEqual(counted("kubelet_credential_provider_plugin_errors_total", entries), ["acr 1", "ecr 1"]);
 });
 
-test("evictions are counted by their signal, with the age of what was observed", () => {
+test("evictions are counted by their signal, with the age of the observation", () => {
   const evicted = (signal: string, ages: Record<string, number> = {}): JournalInput => {
     const cause = { code: "EvictionThresholdMet", message: "" } as const;
     return { kind: "decision", what: "PodEvicted", message: "", cause, data: { signal, ages } };
@@ -76,7 +76,7 @@ test("evictions are counted by their signal, with the age of what was observed",
   assert.deepEqual(counted("kubelet_admission_rejections_total", entries), []);
 });
 
-test("images that were collected are counted by why", () => {
+test("collected images are counted by reason", () => {
   const removed = (reason: string, result: "done" | "failed"): JournalInput => {
     return { kind: "outcome", what: "RemoveImage", message: "", result, data: { reason } };
   };

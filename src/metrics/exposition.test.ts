@@ -58,7 +58,7 @@ test("OpenMetrics gives counters their suffix, times in seconds, and an end", ()
   assert.match(expose([{ ...head, name: "a" }], "text"), /^a 3 1500$/mu);
 });
 
-test("the format is the one that the client likes best", () => {
+test("the format is the client's preferred one", () => {
   assert.equal(negotiate(undefined), "text");
   assert.equal(negotiate("*/*"), "text");
   const prometheus =
@@ -69,7 +69,7 @@ test("the format is the one that the client likes best", () => {
   assert.equal(negotiate("text/plain;q=nonsense, application/openmetrics-text"), "openmetrics");
 });
 
-test("series that are gone are forgotten", () => {
+test("removed series are forgotten", () => {
   const gauge = new Gauge(describe("a", ["pod"]));
   gauge.set(["x"], 1);
   gauge.set(["y"], 2);

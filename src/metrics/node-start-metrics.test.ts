@@ -37,7 +37,7 @@ async function started(
 const nothing = { pre_kubelet: 0, pre_registration: 0, registration: 0, post_registration: 0, total: 0 };
 const ready = note("NodeReady");
 
-test("a new node's start is told by its stages, from the boot until it is ready for the first time", async () => {
+test("a new node's start is reported by its stages, from the boot until it is first ready", async () => {
   const entries = [
     [5000, registered(2000)],
     [7500, ready],
@@ -50,7 +50,7 @@ test("a new node's start is told by its stages, from the boot until it is ready 
   assert.deepEqual(await started(entries, false), { ...stages, pre_kubelet: 0, total: 0 });
 });
 
-test("of a Node that was there already nothing is told", async () => {
+test("an existing Node has no start-up metrics", async () => {
   assert.deepEqual(
     await started([
       [5000, registered(2000, false)],

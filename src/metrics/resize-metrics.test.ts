@@ -39,7 +39,7 @@ function pod(resources: ResourceRequirements, sidecar: ResourceRequirements = {}
   );
 }
 
-test("what a changed pod asks for is counted by resource, requirement and direction", () => {
+test("requested resizes are counted by resource, requirement and direction", () => {
   const { metrics, shown } = setUp();
   metrics.podChanged(pod({ requests: { cpu: "9" } }));
   metrics.podAdded(pod({ requests: { cpu: "100m", memory: "1Gi" }, limits: { cpu: "1" } }));
@@ -56,7 +56,7 @@ test("what a changed pod asks for is counted by resource, requirement and direct
   ]);
 });
 
-test("resizes that had to wait are counted when they are granted, and how long what was granted took", async () => {
+test("deferred resizes are counted when they are granted, with the duration of granted ones", async () => {
   const { clock, shown, tell } = setUp();
   const started = (trigger?: string): void =>
     tell({ kind: "decision", what: "ResizeStarted", ...(trigger && { data: { trigger } }) });
@@ -75,7 +75,7 @@ test("resizes that had to wait are counted when they are granted, and how long w
   assert.deepEqual(shown("kubelet_pod_infeasible_resizes_total"), ["insufficient_node_allocatable 1"]);
 });
 
-test("hooks whose sleep was cut off and pods that nobody wanted are counted", () => {
+test("interrupted sleep hooks and orphaned pods are counted", () => {
   const { shown, tell } = setUp();
   const hook = (message: string, result: "done" | "failed"): void => {
     const about = { what: "PreStopHook", container: "c" } as const;

@@ -50,7 +50,7 @@ test("a token is reviewed once within the cache period, also when it is rejected
   assert.equal(await authenticate(request("a")), "invalid", "it was taken back meanwhile");
 });
 
-test("invalid reviews admit nobody", async () => {
+test("invalid reviews give no access", async () => {
   const fixture = new Fixture();
   const authenticate = byTokenReview(fixture, 1000);
   for (const [index, user] of [undefined, {}, { username: "" }, { username: 1 }, "bob"].entries()) {

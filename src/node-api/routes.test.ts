@@ -343,7 +343,7 @@ describe("the kubelet API", async () => {
   }
 });
 
-test("does not serve what upstream has removed", async () => {
+test("does not serve paths that upstream has removed", async () => {
   const handler = nodeApi(await nodeApiDeps());
   for (const path of ["/", "/spec/", "/cri/", "/getLogs", "/validate/podspec", "/podresources", "/exec", "/Pods"]) {
     assert.equal(await status(handler, nodeRequest("GET", path)), 404, path);

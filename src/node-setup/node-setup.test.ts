@@ -73,7 +73,7 @@ test("processes of the root cgroup except process 1 and kernel threads are moved
   await running;
 });
 
-test("a process that cannot be moved does not keep others from being moved", async () => {
+test("a process that cannot be moved does not affect others", async () => {
   const cgroups = new Processes();
   cgroups.root = [1, 666, 31];
   const { clock, setup, told, end } = await setUp({ systemCgroups: "/system" }, cgroups);
@@ -85,7 +85,7 @@ test("a process that cannot be moved does not keep others from being moved", asy
   await running;
 });
 
-test("a cgroup that can't be made is told once, of processes and of the kubelet", async () => {
+test("a cgroup that cannot be created is reported once, for processes and for the kubelet", async () => {
   const { clock, cgroups, setup, told, end } = await setUp({
     systemCgroups: "/forbidden",
     kubeletCgroups: "/forbidden",
@@ -112,7 +112,7 @@ test("the kubelet is moved into kubeletCgroups, unless it is already there", asy
   }
 });
 
-test("without either there is nothing to wait for", async () => {
+test("without both settings there is nothing to do", async () => {
   const { clock, setup, end } = await setUp({});
   await setup.run(end.signal);
   assert.deepEqual(clock.incarnation().pending(), []);

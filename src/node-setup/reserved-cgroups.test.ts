@@ -47,7 +47,7 @@ test("limits are set in order and reported in upstream's words, with either cgro
   assert.deepEqual(machine.applied.get("/kube.slice/kube-reserved.slice"), { cpuShares: 512 });
 });
 
-test("a missing cgroup or controller, an empty reservation and a refused limit prevent the start, with a remedy", async () => {
+test("a missing cgroup or controller, an empty reservation and a rejected limit prevent the start, with a remedy", async () => {
   const there = async (more: object): Promise<SimCgroups> => {
     const machine = new SimCgroups();
     await machine.apply("/system", {});
@@ -81,7 +81,7 @@ test("a missing cgroup or controller, an empty reservation and a refused limit p
   }
 });
 
-test("a limit below the usage is a warning before it is set, and may be refused", async () => {
+test("a limit below the usage causes a warning before it is set, and may be rejected", async () => {
   const machine = new SimCgroups();
   await machine.apply("/system", {});
   const { told } = await limit(machine, [{ ...system, reserved: { memory: "1Ki" } }]);

@@ -28,7 +28,7 @@ describe("the Node as the server had it last", () => {
     assert.ok(known.take(node("20", "new")));
   });
 
-  test("is gone when it was deleted, whatever late responses, until there is a new one", () => {
+  test("is gone after its deletion, despite late responses, until there is a new one", () => {
     const known = new KnownNode();
     known.take(node("3"));
     assert.ok(known.gone(node("5")));

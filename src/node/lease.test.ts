@@ -161,7 +161,7 @@ test("a lease with an older version reveals a restored store, once", async () =>
   });
 });
 
-test("a server that does not answer costs its time, and the next renewal comes when it is due", async () => {
+test("a server that does not respond uses up its timeout, and the next renewal is on time", async () => {
   await withLease(async (kube) => {
     await (await kube.next()).json(recorded);
     await (await kube.next()).json(recorded);

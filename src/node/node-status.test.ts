@@ -54,7 +54,7 @@ describe("the Ready condition", () => {
 describe("the patch of a node's status", () => {
   const status = nodeStatus(identity, well);
 
-  test("that only a heartbeat has passed is no news", () => {
+  test("that contains only a heartbeat is not a change", () => {
     const later = nodeStatus(identity, { ...well, now: recordedAt + 10_000 }, foundNode(status).status);
     const { patch, news } = nodeStatusPatch(foundNode(status), later, machine);
     assert.equal(news, false);
@@ -91,7 +91,7 @@ describe("the patch of a node's status", () => {
     });
   });
 
-  test("the hint for its cloud's controller is put right with it", () => {
+  test("the annotation for the cloud controller is corrected with it", () => {
     const hint = "alpha.kubernetes.io/provided-node-ip";
     const of = (annotations: Record<string, string>): NodeObject => {
       return { ...foundNode(status), metadata: { name: "node1", labels: machine.labels, annotations } };
@@ -143,7 +143,7 @@ describe("pressure", () => {
     return [status, reason, message];
   };
 
-  test("is told in upstream's words", () => {
+  test("is reported in upstream's words", () => {
     const said: readonly (readonly [type: "MemoryPressure" | "DiskPressure" | "PIDPressure", words: string[]])[] = [
       ["MemoryPressure", ["True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"]],
       ["DiskPressure", ["True", "KubeletHasDiskPressure", "kubelet has disk pressure"]],
@@ -155,7 +155,7 @@ describe("pressure", () => {
     }
   });
 
-  test("is an event when it begins and ends, and when the node is new", () => {
+  test("sends an Event when it starts and ends, and when the node is new", () => {
     const node = (pressures: NodeObservation["pressures"], problems: readonly string[] = []): NodeObject =>
       foundNode(nodeStatus(identity, { ...well, pressures, problems }));
     const free = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"];

@@ -129,7 +129,7 @@ test("a list from before the registration, without the Node, is not a deletion",
   });
 });
 
-test("how long it took to make the Node is noted, all tries together", async () => {
+test("the duration of the Node's creation is recorded, including all attempts", async () => {
   const world = new World();
   await world.run(async () => {
     await world.answer("POST /api/v1/nodes", failure("InternalError", 500), 500);
@@ -141,7 +141,7 @@ test("how long it took to make the Node is noted, all tries together", async () 
   });
 });
 
-test("a Node that others delete is noted", async () => {
+test("the deletion of a Node by others is recorded", async () => {
   await registered(async (sync, node, notes) => {
     sync.replaced([node]);
     sync.replaced([]);
@@ -150,7 +150,7 @@ test("a Node that others delete is noted", async () => {
   });
 });
 
-test("a registration that fails is tried again, after a pause that grows from 100 ms to 7 s", async () => {
+test("a failed registration is retried after 100 ms to 7 s", async () => {
   const world = new World();
   await world.run(async () => {
     for (const pauseMs of [100, 200, 400, 800, 1600, 3200, 6400, 7000, 7000]) {
@@ -284,7 +284,7 @@ test("a status is sent when it changes, else every five minutes", async () => {
   });
 });
 
-test("a status that fails in passing is sent again within its period, five times in all", async () => {
+test("a status that fails temporarily is sent again within its period, five times in all", async () => {
   await registered(async (_sync, node, _notes, world) => {
     const { clock } = world.kube;
     world.observed = { problems: ["the runtime is away"] };
@@ -305,7 +305,7 @@ test("a status that fails in passing is sent again within its period, five times
   });
 });
 
-test("a node of which others say that they have not heard answers at once", async () => {
+test("a node that others report as silent responds at once", async () => {
   await registered(async (sync, node, _notes, world) => {
     await world.kube.clock.advance(1);
     const conditions = node.status.conditions.map((condition) => ({ ...condition, status: "Unknown" as const }));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NodeVolumes } from "./node-volumes.ts";
 
-test("a volume that comes back into use while it is being written that it is not is to be written once more", () => {
+test("a volume that comes back into use while a status without it is being written is written again", () => {
   const volumes = new NodeVolumes();
   volumes.use("v", "a pod");
   volumes.seen({ volumesInUse: ["v"], volumesAttached: [{ name: "v" }] });
@@ -20,7 +20,7 @@ test("a volume that comes back into use while it is being written that it is not
   assert.equal(volumes.unsettled.size, 0);
 });
 
-test("a write that began before a volume came out of use again settles nothing", () => {
+test("a write that started before a volume left use again settles nothing", () => {
   const volumes = new NodeVolumes();
   volumes.use("v", "a pod");
   volumes.seen({ volumesInUse: ["v"] });

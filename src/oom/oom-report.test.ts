@@ -62,7 +62,7 @@ test("a process name cannot forge a report", () => {
   );
 });
 
-test("no other line is a report", () => {
+test("no other line counts as a report", () => {
   const lines = [
     "Killed process 5 (x) total-vm:1kB",
     "podw: Out of memory: Killed process 5 (x) total-vm:1kB",

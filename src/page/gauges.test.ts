@@ -7,7 +7,7 @@ function sample(cpuSeconds: number, pods: Readonly<Record<string, number>> = {})
   return { capacity: { cpuCores: 2 }, cpuSeconds, memoryBytes: 100, pods: new Map(ofPods) };
 }
 
-test("cores are processor time by time, and unknown before the second reading and after a counter began anew", () => {
+test("cores are the rate of processor time, and unknown before the second reading and after a counter reset", () => {
   const history = new GaugeHistory();
   history.add(sample(100, { a: 5 }), 0, 0, ["a"]);
   history.add(sample(105, { a: 6 }), 10_000, 10_000, ["a"]);
@@ -28,7 +28,7 @@ test("cores are processor time by time, and unknown before the second reading an
   ]);
 });
 
-test("an hour is kept, of pods that are there, thinned out for the page", () => {
+test("an hour of readings is kept, of existing pods, thinned out for the page", () => {
   const history = new GaugeHistory();
   for (let index = 0; index < 1000; index++) {
     history.add(
@@ -45,7 +45,7 @@ test("an hour is kept, of pods that are there, thinned out for the page", () => 
   assert.equal(pods["a"]?.length, 90);
 });
 
-test("a pod whose amounts were not asked for has a reading without values", () => {
+test("a pod whose amounts were not requested has a reading without values", () => {
   const history = new GaugeHistory();
   const { pods } = history.add(sample(1), 0, 0, ["a"]);
   assert.deepEqual(pods, { a: [null, null] });

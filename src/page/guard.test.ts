@@ -44,7 +44,7 @@ async function openSession(guard: PageGuard): Promise<string> {
   return (JSON.parse(answer.body as string) as { session: string }).session;
 }
 
-test("the code of the link opens one session, and only that one is told of the node", async () => {
+test("the code in the link opens one session, and only this session gets the node's data", async () => {
   const guard = guarded();
   assert.equal((await ask(guard, "/ui/")).body, "file");
   assert.equal((await ask(guard, "/ui/api/events")).status, 401);
@@ -60,7 +60,7 @@ test("the code of the link opens one session, and only that one is told of the n
   assert.equal((await ask(guard, "/ui/session", { method: "POST", body: session })).status, 401);
 });
 
-test("a name of somebody else that points here is refused, and so is another site's request for a session", async () => {
+test("a foreign host name is rejected, and so is another site's request for a session", async () => {
   const guard = guarded();
   for (const other of ["evil.example", "evil.example:4000", "127.0.0.1:4001", "127.0.0.1", ""]) {
     assert.equal((await ask(guard, "/ui/", { headers: { host: other } })).status, 421, other);
@@ -76,7 +76,7 @@ test("a name of somebody else that points here is refused, and so is another sit
   await openSession(guard);
 });
 
-test("every answer forbids the browser to run, load or frame anything else", async () => {
+test("every response forbids the browser to run, load or frame anything else", async () => {
   const guard = guarded();
   for (const path of ["/", "/ui/session", "/ui/api/events", "/elsewhere"]) {
     const { headers = {} } = await ask(guard, path);

@@ -55,7 +55,7 @@ class World {
   }
 }
 
-test("a page is told everything once, and then what has changed", async () => {
+test("a page receives everything once, and then only changes", async () => {
   const world = new World();
   world.engine.views.set("uid-web", podView({}));
   const events = world.page.events(world.signal);
@@ -84,7 +84,7 @@ test("a page is told everything once, and then what has changed", async () => {
   assert.equal((await events.next()).done, true);
 });
 
-test("a journal entry is told of after a moment, not at the next look", async () => {
+test("a journal entry is sent after a moment, not at the next poll", async () => {
   const world = new World();
   world.engine.views.set("uid-web", podView({}));
   const events = world.page.events(world.signal);
@@ -100,7 +100,7 @@ test("a journal entry is told of after a moment, not at the next look", async ()
   world.end();
 });
 
-test("the node's gauges are always collected, pods' only while a page is open and for a while after", async () => {
+test("the node's gauges are always collected, pods' only while a page is open and shortly afterwards", async () => {
   const world = new World();
   const running = world.page.run(world.signal);
   await world.clock.advance(25_000);
@@ -120,7 +120,7 @@ test("the node's gauges are always collected, pods' only while a page is open an
   await running;
 });
 
-test("more pages than there is room for are turned away, until one is closed", async () => {
+test("pages beyond the limit are rejected until one is closed", async () => {
   const world = new World();
   const route = pageRoutes(world.page, async () => new Map());
   const open: AsyncIterator<string>[] = [];
@@ -140,7 +140,7 @@ test("more pages than there is room for are turned away, until one is closed", a
   world.end();
 });
 
-test("a pod's life is told by its UID; other paths are not found", async () => {
+test("a pod's timeline is found by its UID; other paths are not found", async () => {
   const world = new World();
   const pod = { namespace: "default", name: "web", uid: podUid("uid-web") };
   world.engine.record({ kind: "input", what: "PodAdded", message: "a file asks for <b>web</b>\u202e", pod });
@@ -176,7 +176,7 @@ test("a pod's life is told by its UID; other paths are not found", async () => {
   world.end();
 });
 
-test("a page previews evictions and garbage collection, what goes before what stays, and passes on why there is none", async () => {
+test("a page previews evictions and garbage collection, removals first, and passes on why there is none", async () => {
   const world = new World();
   const routes = pageRoutes(world.page, async () => new Map());
   const ask = async (path: string): Promise<{ readonly status: number; readonly body: unknown }> => {

@@ -8,7 +8,7 @@ import { podDetail } from "./pod-detail.ts";
 
 const secrets = "s3cr3t";
 
-test("what may hold a secret is not among what the page is told", () => {
+test("possible secrets are not sent to the page", () => {
   const pod = podWith(
     {
       containers: [
@@ -43,7 +43,7 @@ test("what may hold a secret is not among what the page is told", () => {
   );
 });
 
-test("texts that a pod chose can't reorder or break what stands beside them, and are bounded", () => {
+test("a pod's texts cannot reorder or break the text around them, and are bounded", () => {
   const message = `a\u202Eb\u0007\n${"x".repeat(5000)}`;
   const view = podView({ message, containers: [containerView({ state: "waiting", reason: "Er\u2066r", message })] });
   const detail = podDetail(
@@ -56,7 +56,7 @@ test("texts that a pod chose can't reorder or break what stands beside them, and
   }
 });
 
-test("containers come with their ports, resources, and what their probes found last", () => {
+test("containers are shown with their ports, resources, and last probe results", () => {
   const probes = new ProbeResults();
   const id = containerId("c1");
   probes.begin(id, "liveness", "success");

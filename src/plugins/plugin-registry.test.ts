@@ -111,7 +111,7 @@ test("a socket that is moved over another one is registered again", async () => 
   ]);
 });
 
-test("a refused plugin receives the reason in upstream's words, and is retried", async () => {
+test("a rejected plugin receives the reason in upstream's words, and is retried", async () => {
   await using scene = new Scene();
   scene.refusal = "it is not wanted";
   await using driver = scene.driver();
@@ -162,7 +162,7 @@ test("sockets in subdirectories are found; files, dead sockets and names with a 
   await scene.sees("register d.example.org 1.0.0", "register e.example.org 1.0.0", "deregister e.example.org");
 });
 
-test("a hanging plugin does not keep others from registering", async () => {
+test("a plugin that hangs does not delay others", async () => {
   await using scene = new Scene();
   await using silent = scene.driver({ name: "silent.example.org" });
   using _hang = silent.hang("GetInfo");

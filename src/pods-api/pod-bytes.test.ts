@@ -4,7 +4,7 @@ import { vectorJson } from "../../test/support/vectors.ts";
 import { wireDifferences } from "../../test/support/wire.ts";
 import { podBytes } from "./pod-bytes.ts";
 
-test("pods are on the wire as Kubernetes' own types write them", () => {
+test("pods are encoded as by Kubernetes' own types", () => {
   const vectors = vectorJson<readonly { readonly pod: object; readonly bytes: string }[]>("pod-bytes.json");
   assert.ok(vectors.length >= 5);
   for (const { pod, bytes } of vectors) {

@@ -24,7 +24,7 @@ function observer() {
 const nothing: Partial<HandlerContext> = {};
 const context = nothing as HandlerContext;
 
-test("pods that have ended are listed only where that is asked for, and never got", async () => {
+test("ended pods are listed only on request, and Get never returns them", async () => {
   const pods = ["runs", "done"].map((name) => {
     return { pod: podWith({ containers: [{ name: "c" }] }, { name, uid: name }), ended: name === "done" };
   });
@@ -46,7 +46,7 @@ test("pods that have ended are listed only where that is asked for, and never go
   await assert.rejects(get("done"), /^RpcError: pod done in namespace ns not found$/);
 });
 
-test("calls are counted by their method, and those for a pod that is not there as failed", async () => {
+test("calls are counted by their method, and those for an unknown pod as failed", async () => {
   const { told, ...counts } = observer();
   const service = podResources(() => [], false, counts);
   await service.list(create(ListPodResourcesRequestSchema), context);

@@ -34,7 +34,7 @@ class World {
 
 const served = (uid: string): ServedPod => ({ pod: podWith({}, { name: uid, uid }), status: { phase: "Running" } });
 
-test("a watch begins with what there is, and goes on with each change", async () => {
+test("a watch starts with the existing pods, and continues with each change", async () => {
   const world = new World();
   world.pods.push(served("b"), served("a"));
   const events = world.watch();
@@ -54,7 +54,7 @@ test("a watch begins with what there is, and goes on with each change", async ()
   assert.equal(world.listeners.size, 0);
 });
 
-test("a watcher that does not keep up is dropped", async () => {
+test("a watcher that does not keep up is disconnected", async () => {
   const world = new World();
   const events = world.watch();
   await events.next();

@@ -146,7 +146,7 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["end a"], "something of it was made late");
   });
 
-  test("a pod that waits to be let in keeps what an earlier life made for it", async () => {
+  test("a pod that waits for admission keeps the volumes of an earlier run", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.passed.add(undefined);
@@ -157,7 +157,7 @@ describe("housekeeping", () => {
     assert.deepEqual(await fixture.look(), ["remove waits"]);
   });
 
-  test("leftovers that take long hold up neither those of others nor the next look, and are begun once", async () => {
+  test("slow removals of leftovers delay neither others nor the next check, and are started once", async () => {
     const fixture = new Fixture();
     fixture.startUp.reach("listed");
     fixture.passed.add(undefined);

@@ -36,7 +36,7 @@ class Scene {
   }
 }
 
-test("the caller of a kill learns that the pod has stopped, or is gone", async () => {
+test("the caller of a kill learns that the pod has stopped or is gone", async () => {
   for (const after of ["terminated", undefined]) {
     const scene = new Scene();
     const kill = scene.killer.kill(pod, ending(30));

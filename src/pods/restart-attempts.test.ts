@@ -21,7 +21,7 @@ function refusing(world: RuntimeWorld, call: "createContainer" | "runSandbox" | 
   return () => Object.assign(world, { [call]: own });
 }
 
-describe("a restart that is planned and comes to nothing before it is tried", () => {
+describe("a planned restart that is dropped before its attempt", () => {
   test("for a missing volume happens once that is available, and the next exit waits as after a first restart", async () => {
     const scene = new Scene();
     await scene.node.files.makeDirectory(directory, 0o755);
@@ -93,7 +93,7 @@ describe("a restart that is planned and comes to nothing before it is tried", ()
   });
 });
 
-describe("a restart that is tried and comes to nothing", () => {
+describe("an attempted restart that fails", () => {
   test("counts each time, as upstream: after a missing image, or a failed creation", async () => {
     for (const hinder of [
       (scene: Scene): void => scene.world.images.remove("busybox:latest"),

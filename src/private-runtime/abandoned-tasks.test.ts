@@ -27,13 +27,13 @@ function refusing(times: number, code: RpcCode, words: string, ctrFails = false)
 
 const running = "failed to delete containerd container: cannot delete running task c1: failed precondition";
 
-test("a container whose cut-off start left a task is removed after its task", async () => {
+test("a container whose interrupted start left a task is removed after its task", async () => {
   const { calls, cri } = refusing(1, "FailedPrecondition", running);
   await cri.runtime.removeContainer({ containerId: "c1" });
   assert.deepEqual(calls, ["remove", "ctr tasks rm --force c1", "remove"]);
 });
 
-test("no task is removed for any other reason, and none without need", async () => {
+test("no task is removed for any other reason, or without need", async () => {
   const other = refusing(1, "Unknown", "container is in starting state, can't be removed");
   await assert.rejects(other.cri.runtime.removeContainer({ containerId: "c1" }), CriError);
   const none = refusing(0, "Unknown", "");
@@ -41,7 +41,7 @@ test("no task is removed for any other reason, and none without need", async () 
   assert.deepEqual([other.calls, none.calls], [["remove"], ["remove"]]);
 });
 
-test("where the task can't be removed, the runtime's own refusal is told", async () => {
+test("if the task cannot be removed, the runtime's own error is reported", async () => {
   const { cri } = refusing(1, "FailedPrecondition", running, true);
   await assert.rejects(cri.runtime.removeContainer({ containerId: "c1" }), /cannot delete running task/);
 });

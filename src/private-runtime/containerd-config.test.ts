@@ -13,7 +13,7 @@ const settings: ContainerdSettings = {
   mayLowerOomScore: false,
 };
 
-test("containerd is kept to directories and sockets of this layout", () => {
+test("containerd uses only directories and sockets of this layout", () => {
   const config = containerdConfig(layout, settings);
   assert.match(config, /^version = 2$/m);
   assert.ok(config.includes('root = "/srv/odd \\"name\\"/containerd/root"\n'));
@@ -24,7 +24,7 @@ test("containerd is kept to directories and sockets of this layout", () => {
   }
 });
 
-test("OOM scores are restricted only where the capability to lower them is missing", () => {
+test("OOM scores are restricted only if the capability to lower them is missing", () => {
   assert.match(containerdConfig(layout, settings), /restrict_oom_score_adj = true/);
   assert.match(containerdConfig(layout, { ...settings, mayLowerOomScore: true }), /restrict_oom_score_adj = false/);
 });
@@ -41,7 +41,7 @@ test("the pods' network has its own bridge, subnet and address store", () => {
   assert.deepEqual(config.plugins[0].ipam.ranges, [[{ subnet: "10.88.3.0/24" }]]);
 });
 
-test("the firewall plugin is used where the host drops forwarded packets", () => {
+test("the firewall plugin is used if the host drops forwarded packets", () => {
   const config = JSON.parse(cniConfig(layout, { subnet: "10.88.3.0/24", openForwarding: true }));
   assert.deepEqual(
     config.plugins.map((plugin: { type: string }) => plugin.type),

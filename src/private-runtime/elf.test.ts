@@ -23,7 +23,7 @@ test("a program without an interpreter header is static", () => {
   assert.deepEqual(parseElf(head), { architecture: "arm64", static: true });
 });
 
-test("a script, an empty file and a cut program are no programs to put into an image", () => {
+test("a script, an empty file and a truncated program cannot be put into an image", () => {
   assert.equal(parseElf(Buffer.from("#!/bin/sh\nexec true\n".repeat(10))), undefined);
   assert.equal(parseElf(new Uint8Array()), undefined);
   assert.equal(parseElf(Uint8Array.from([0x7f, 0x45, 0x4c, 0x46])), undefined);

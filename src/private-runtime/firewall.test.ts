@@ -31,7 +31,7 @@ function fakeIptables(restoreExitCode = 0): { readonly told: string[]; readonly 
   return { told, run: run as () => Promise<CommandResult> };
 }
 
-test("rules and chains of a sandbox that is gone are removed, and those of others stay", async () => {
+test("rules and chains of a removed sandbox are deleted, and those of others stay", async () => {
   const iptables = fakeIptables();
   const deps = { processes: iptables, iptables: "/sbin/iptables", network: "podwright" };
   assert.deepEqual(await removeStaleRules(deps, (id) => id === "bb02"), ["bb02"]);
@@ -48,14 +48,14 @@ test("rules and chains of a sandbox that is gone are removed, and those of other
   ]);
 });
 
-test("where nothing is stale nothing is changed, and other networks' rules are never", async () => {
+test("without stale rules nothing is changed, and other networks' rules never are", async () => {
   const iptables = fakeIptables();
   const deps = { processes: iptables, iptables: "/sbin/iptables", network: "podwright" };
   assert.deepEqual(await removeStaleRules(deps, (id) => id === "cc03"), []);
   assert.deepEqual(iptables.told, []);
 });
 
-test("an iptables that refuses is told with its words", async () => {
+test("an iptables failure is reported with its message", async () => {
   const deps = { processes: fakeIptables(1), iptables: "/sbin/iptables", network: "podwright" };
   await assert.rejects(
     removeStaleRules(deps, () => true),
@@ -87,7 +87,7 @@ test("the loopback is closed to pods once, and opened again however often it was
   assert.equal(rules, 0);
 });
 
-test("an iptables that takes no such rule is told with a remedy", async () => {
+test("an iptables that rejects such a rule is reported with a remedy", async () => {
   const refused = { exitCode: 1, signal: undefined, stdout: "", stderr: "Couldn't load match `conntrack'" };
   const deps = { processes: { run: async () => refused }, iptables: "/sbin/iptables", network: "podwright" };
   await assert.rejects(closeLoopback(deps, "podwright0"), {

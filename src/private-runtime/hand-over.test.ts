@@ -17,7 +17,7 @@ function recorder(): { readonly log: Logger; readonly said: (LogFields | undefin
   return { log, said };
 }
 
-test("what is held for a moment is waited for, and said once", async () => {
+test("a briefly held resource is waited for, with one message", async () => {
   const clock = new ManualClock();
   const { log, said } = recorder();
   let tries = 0;
@@ -33,7 +33,7 @@ test("what is held for a moment is waited for, and said once", async () => {
   ]);
 });
 
-test("what stays held is refused after its time, and anything else at once", async () => {
+test("a resource that stays held is rejected after a timeout, and any other error at once", async () => {
   const clock = new ManualClock();
   const { log } = recorder();
   const refused = whenFree({ clock, log }, "the lock", () => Promise.reject(held()), AbortSignal.any([]));

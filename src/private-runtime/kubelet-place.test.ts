@@ -55,7 +55,7 @@ const kubelet = (pid: number, ...flags: string[]): ProcessInfo => {
   return { pid, name: "kubelet", arguments: ["/usr/bin/kubelet", ...flags] };
 };
 
-test("the engine's pods and plugins are shown where drivers expect a kubelet's, and taken away again", async () => {
+test("the engine's pods and plugins appear where drivers expect a kubelet's, and are removed again", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory(own, 0o750);
   assert.equal(await fixture.place.take(), true);
@@ -72,7 +72,7 @@ test("the engine's pods and plugins are shown where drivers expect a kubelet's, 
   assert.equal(fixture.released, 1);
 });
 
-test("while a kubelet or another engine is there, nothing is shown and who it is is said", async () => {
+test("while a kubelet or another engine uses the place, nothing is mounted and the user is named", async () => {
   const fixture = new Fixture();
   fixture.running.push(kubelet(7, "--root-dir=/var/lib/kubelet/"));
   assert.match(await fixture.refusal(), /belongs to another node agent \(pid 7: \/usr\/bin\/kubelet/u);
@@ -86,21 +86,21 @@ test("while a kubelet or another engine is there, nothing is shown and who it is
   assert.deepEqual(await other.shown(), []);
 });
 
-test("a kubelet in a container of this machine has a place of its own", async () => {
+test("a kubelet in a container of this machine has its own place", async () => {
   const fixture = new Fixture();
   fixture.running.push(kubelet(7));
   await fixture.files.makeDirectory("/proc/7/root/var/lib/kubelet", 0o755);
   assert.equal(await fixture.place.take(), true);
 });
 
-test("what a kubelet left there is not hidden", async () => {
+test("a kubelet's leftover files are not hidden", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/var/lib/kubelet/pods/uid-old", 0o750);
   assert.match(await fixture.refusal(), /\/var\/lib\/kubelet\/pods is not empty: a kubelet has left it/u);
   assert.deepEqual(await fixture.shown(), []);
 });
 
-test("where mounts would not propagate, that is the reason", async () => {
+test("missing mount propagation is reported as the reason", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory(own, 0o750);
   fixture.canShare = false;

@@ -38,7 +38,7 @@ test("a trailing slash names the same state directory", () => {
   assert.deepEqual(layout("/srv/podwright/"), layout("/srv/podwright"));
 });
 
-test("a state directory that can't work is refused with a reason", () => {
+test("an unusable state directory is rejected with a reason", () => {
   assert.throws(() => layout("relative"), /not an absolute path/);
   assert.throws(() => layout("/"), /is the root directory/);
   assert.throws(() => layout("/srv/../etc"), /not a plain path/);
@@ -46,7 +46,7 @@ test("a state directory that can't work is refused with a reason", () => {
   assert.throws(() => layout("/srv/a\nb"), /overlayfs cannot mount/);
 });
 
-test("a socket path that Linux can't bind is refused with its length", () => {
+test("a socket path that Linux cannot bind is rejected with its length", () => {
   const longest = `/${"s".repeat(106)}`;
   assert.equal(checkedSocketPath(longest), longest);
   assert.throws(() => checkedSocketPath(`${longest}é`), /has 109 bytes; Linux allows 107/);

@@ -6,7 +6,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { podsOfOthers, registerRoot, rootRegistration, unregisterRoot } from "./node-roots.ts";
 
-test("a pod is somebody else's when another node of the machine has a directory for it", async () => {
+test("a pod belongs to another node of the machine that has a directory for it", async () => {
   const files = new MemoryFiles(new ManualClock());
   const deps = { files, hashing: simHashing, log: silentLog };
   const roots = ["/srv/a/kubelet", "/srv/b/kubelet", "/srv/own", "/var/lib/podwright/kubelet", "/srv/old/kubelet"];
@@ -19,7 +19,7 @@ test("a pod is somebody else's when another node of the machine has a directory 
   assert.deepEqual(theirs, [true, true, false, true, true, false]);
 });
 
-test("a node that ends without pods is forgotten, and so is one whose root directory is gone, by the next that starts", async () => {
+test("a node that ends without pods is forgotten at once, one whose root directory is gone at the next start", async () => {
   const files = new MemoryFiles(new ManualClock());
   const deps = { files, hashing: simHashing, log: silentLog };
   const known = async (root: string): Promise<boolean> => {

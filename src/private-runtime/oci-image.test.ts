@@ -18,7 +18,7 @@ interface Descriptor {
 }
 const blobPath = ({ digest }: Descriptor): string => `blobs/${digest.replace(":", "/")}`;
 
-test("every blob of the layout has the size and digest that its descriptor names", () => {
+test("every blob of the layout has the size and digest in its descriptor", () => {
   const archive = ociArchive(demoImage(Buffer.from("program"), ["sh", "ls"], "amd64"), systemHashing);
   const [manifest] = document(archive, "index.json")["manifests"] as [Descriptor & { annotations: object }];
   assert.deepEqual(manifest.annotations, { "io.containerd.image.name": DEMO_IMAGE });
@@ -38,7 +38,7 @@ test("every blob of the layout has the size and digest that its descriptor names
   );
 });
 
-test("the demo image has a link for each applet and a /tmp for everybody", () => {
+test("the demo image has a link for each applet and a /tmp for all users", () => {
   const archive = ociArchive(demoImage(Buffer.from("program"), ["sh", "busybox", "ls"], "amd64"), systemHashing);
   const [manifest] = document(archive, "index.json")["manifests"] as [Descriptor];
   const { layers } = document(archive, blobPath(manifest)) as unknown as { layers: [Descriptor] };
@@ -50,7 +50,7 @@ test("the demo image has a link for each applet and a /tmp for everybody", () =>
   assert.match(listing, /^drwxrwxrwt .* tmp\/$/m);
 });
 
-test("equal programs give equal archives, in whatever order the applets come", () => {
+test("equal programs give equal archives, whatever the order of the applets", () => {
   const archive = (applets: string[]): Uint8Array =>
     ociArchive(demoImage(Buffer.from("p"), applets, "amd64"), systemHashing);
   assert.deepEqual(archive(["sh", "ls"]), archive(["ls", "sh"]));

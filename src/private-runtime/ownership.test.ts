@@ -20,7 +20,7 @@ function machine(
   };
 }
 
-test("a runtime without other users is claimed until the claim is given up", async () => {
+test("a runtime without other users is claimed until the claim is released", async () => {
   const deps = machine(processOf(3, "kubectl get pods"));
   {
     using _claim = await claimRuntime(deps, `unix://${socket}`);
@@ -29,7 +29,7 @@ test("a runtime without other users is claimed until the claim is given up", asy
   assert.equal(deps.locks.held.size, 0);
 });
 
-test("a runtime of a live kubelet is refused with its pid and command line, and the lock is given back", async () => {
+test("a live kubelet's runtime is rejected with the kubelet's PID and command line, and the lock is released", async () => {
   const deps = machine(processOf(42, "/usr/bin/kubelet --v=2"));
   await assert.rejects(claimRuntime(deps, `unix://${socket}`), (error) => {
     assert.ok(error instanceof PodwrightError);
@@ -41,7 +41,7 @@ test("a runtime of a live kubelet is refused with its pid and command line, and 
   assert.equal(deps.locks.held.size, 0);
 });
 
-test("a runtime that another podwright holds is refused with its pid", async () => {
+test("a runtime that another podwright holds is rejected with the PID", async () => {
   const deps = machine(processOf(43, "node podwright run a.yaml"));
   deps.locks.foreign.set("any", 43);
   await assert.rejects(
@@ -50,7 +50,7 @@ test("a runtime that another podwright holds is refused with its pid", async () 
   );
 });
 
-test("two names of one socket are one runtime", async () => {
+test("two paths of one socket are one runtime", async () => {
   const deps = machine(
     processOf(42, "kubelet --container-runtime-endpoint=unix:///var/run/containerd/containerd.sock"),
   );
@@ -62,24 +62,24 @@ test("two names of one socket are one runtime", async () => {
   await assert.rejects(claimRuntime(own, "unix:///var/run/containerd/containerd.sock"), /another podwright/);
 });
 
-test("a kubelet in a container that means another socket of the same path does not matter", async () => {
+test("a kubelet in a container that uses another socket with the same path does not matter", async () => {
   const deps = machine(processOf(42, "kubelet"));
   deps.files.put(`/proc/42/root${socket}`, "", { inode: 78 });
   using _claim = await claimRuntime(deps, `unix://${socket}`);
 });
 
-test("a kubelet in a container that sees our socket under another path is noticed", async () => {
+test("a kubelet in a container that sees our socket under another path is detected", async () => {
   const deps = machine(processOf(42, "kubelet --container-runtime-endpoint=unix:///host/containerd.sock"));
   deps.files.put("/proc/42/root/host/containerd.sock", "", { inode: 77 });
   await assert.rejects(claimRuntime(deps, `unix://${socket}`), /pid 42/);
 });
 
-test("a kubelet on another runtime does not matter, and a socket to come can be claimed", async () => {
+test("a kubelet on another runtime does not matter, and a future socket can be claimed", async () => {
   const deps = machine(processOf(42, "kubelet --container-runtime-endpoint=unix:///run/crio/crio.sock"));
   using _claim = await claimRuntime(deps, "unix:///run/podwright/containerd/containerd.sock");
 });
 
-test("podwright does not find itself", async () => {
+test("podwright does not detect itself", async () => {
   const deps = machine(processOf(1000, `node podwright run --runtime-endpoint unix://${socket} a.yaml`));
   using _claim = await claimRuntime(deps, `unix://${socket}`);
 });

@@ -26,7 +26,7 @@ function machine(...addresses: string[]): Machine {
 const layout = (path: string): RuntimeLayout => runtimeLayout(path, systemHashing);
 const standard = layout("/var/lib/podwright");
 
-test("the subnet is remembered and given again", async () => {
+test("the subnet is remembered and reused", async () => {
   const deps = machine("192.0.2.2");
   assert.equal(await claimSubnet(deps, standard), "10.88.0.0/24");
   assert.equal(deps.files.text("/var/lib/podwright/cni/subnet"), "10.88.0.0/24\n");
@@ -35,7 +35,7 @@ test("the subnet is remembered and given again", async () => {
   assert.equal(deps.locks.held.size, 0);
 });
 
-test("what routes, addresses and other state directories use is left alone", async () => {
+test("ranges used by routes, addresses and other state directories are not chosen", async () => {
   const deps = machine("10.88.1.7");
   deps.files
     .put("/proc/net/route", "Iface Destination\ncni0 0000580A 0 1 0 0 0 00FFFFFF 0 0 0\n")
@@ -44,14 +44,14 @@ test("what routes, addresses and other state directories use is left alone", asy
   assert.equal(await claimSubnet(deps, standard), "10.88.3.0/24");
 });
 
-test("a claim whose state directory is gone counts no longer", async () => {
+test("a claim whose state directory is gone is ignored", async () => {
   const deps = machine();
   deps.files.put("/run/podwright/subnets/aaaaaaaa", "10.88.0.0/24 /srv/gone\n");
   assert.equal(await claimSubnet(deps, standard), "10.88.0.0/24");
   assert.equal(deps.files.text("/run/podwright/subnets/aaaaaaaa"), undefined);
 });
 
-test("a remembered subnet that something else took meanwhile is replaced, but not under running pods", async () => {
+test("a remembered subnet that is used elsewhere by now is replaced, but not under running pods", async () => {
   const deps = machine();
   deps.files
     .put("/var/lib/podwright/cni/subnet", "10.88.0.0/24\n")
@@ -61,13 +61,13 @@ test("a remembered subnet that something else took meanwhile is replaced, but no
   assert.equal(await claimSubnet(deps, standard), "10.88.0.0/24");
 });
 
-test("a subnet file that makes no sense is replaced", async () => {
+test("an invalid subnet file is replaced", async () => {
   const deps = machine();
   deps.files.put("/var/lib/podwright/cni/subnet", "nonsense");
   assert.equal(await claimSubnet(deps, standard), "10.88.0.0/24");
 });
 
-test("a claim that is given back can be taken by another state directory", async () => {
+test("another state directory can take a released claim", async () => {
   const deps = machine();
   const [left, right] = [layout("/srv/left"), layout("/srv/right")];
   const subnet = await claimSubnet(deps, left);
@@ -77,7 +77,7 @@ test("a claim that is given back can be taken by another state directory", async
   assert.notEqual(await claimSubnet(deps, left), subnet);
 });
 
-test("waiting for another podwright's choice has an end, and names it", async () => {
+test("the wait for another podwright's choice has a deadline, and names it", async () => {
   const deps = machine();
   deps.locks.foreign.set("any", 43);
   const claim = assert.rejects(

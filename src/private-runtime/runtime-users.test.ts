@@ -12,7 +12,7 @@ async function endpointOf(commandLine: string | ProcessInfo, files = new FakeFil
 
 const containerd = "unix:///run/containerd/containerd.sock";
 
-test("a kubelet uses the runtime of its flag, in both spellings", async () => {
+test("a kubelet uses the runtime in its flag, in both spellings", async () => {
   assert.equal(
     await endpointOf("/usr/bin/kubelet --container-runtime-endpoint=unix:///a.sock --v=2"),
     "unix:///a.sock",
@@ -20,7 +20,7 @@ test("a kubelet uses the runtime of its flag, in both spellings", async () => {
   assert.equal(await endpointOf("kubelet --container-runtime-endpoint unix:///b.sock"), "unix:///b.sock");
 });
 
-test("a kubelet without the flag uses its configuration file's runtime, read below the process's own root", async () => {
+test("a kubelet without the flag uses its configuration file's runtime, read relative to the process's root", async () => {
   const files = new FakeFiles().put(
     "/proc/7/root/var/lib/kubelet/config.yaml",
     "kind: KubeletConfiguration\ncontainerRuntimeEndpoint: unix:///c.sock\n",
@@ -30,7 +30,7 @@ test("a kubelet without the flag uses its configuration file's runtime, read bel
   assert.equal(await endpointOf("kubelet --config relative.yaml", files), "unix:///d.sock");
 });
 
-test("of a kubelet's drop-in files the last in order wins, and other files do not count", async () => {
+test("the last of a kubelet's drop-in files overrides the others, and other files are ignored", async () => {
   const files = new FakeFiles()
     .put("/proc/7/root/etc/k.yaml", "containerRuntimeEndpoint: unix:///main.sock")
     .put("/proc/7/root/etc/k.d/20.conf", "containerRuntimeEndpoint: unix:///twenty.sock")
@@ -40,7 +40,7 @@ test("of a kubelet's drop-in files the last in order wins, and other files do no
   assert.equal(await endpointOf("kubelet --config=/etc/k.yaml --config-dir=/etc/k.d", files), "unix:///twenty.sock");
 });
 
-test("a kubelet whose configuration is silent, broken or gone uses containerd's usual socket", async () => {
+test("a kubelet with a missing, invalid or silent configuration uses containerd's usual socket", async () => {
   const files = new FakeFiles().put("/proc/7/root/silent.yaml", "maxPods: 10").put("/proc/7/root/broken.yaml", "{[");
   for (const path of ["/silent.yaml", "/broken.yaml", "/gone.yaml"]) {
     assert.equal(await endpointOf(`kubelet --config=${path}`, files), containerd);
@@ -48,7 +48,7 @@ test("a kubelet whose configuration is silent, broken or gone uses containerd's 
   assert.equal(await endpointOf("kubelet"), containerd);
 });
 
-test("the distributions that hold a kubelet inside are known, with their own runtimes", async () => {
+test("distributions with an embedded kubelet are recognized, with their own runtimes", async () => {
   const k3s = "unix:///run/k3s/containerd/containerd.sock";
   assert.equal(await endpointOf("/usr/local/bin/k3s server"), k3s);
   assert.equal(await endpointOf({ pid: 7, name: "k3s-server", arguments: ["/usr/local/bin/k3s server"] }), k3s);
@@ -58,7 +58,7 @@ test("the distributions that hold a kubelet inside are known, with their own run
   assert.equal(await endpointOf("microshift run"), "unix:///run/crio/crio.sock");
 });
 
-test("another podwright uses the runtime that it was given; its private one concerns nobody", async () => {
+test("another podwright uses the runtime given to it; its private one does not matter", async () => {
   assert.equal(
     await endpointOf("node /opt/podwright/dist/podwright.js engine --state-dir /x --runtime-endpoint unix:///g.sock"),
     "unix:///g.sock",
@@ -72,7 +72,7 @@ test("another podwright uses the runtime that it was given; its private one conc
   assert.equal(await endpointOf("podwright ps"), undefined);
 });
 
-test("what only looks like a node agent is none", async () => {
+test("programs that only look like a node agent are ignored", async () => {
   for (const commandLine of [
     "kubectl get pods",
     "k3s kubectl get pods",

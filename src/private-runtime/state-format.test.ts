@@ -15,7 +15,7 @@ async function textOf(files: MemoryFiles): Promise<string> {
   return Buffer.from(await files.read("/state/format.json", 4096)).toString();
 }
 
-test("state of an older version, and a new directory, become this version's", async () => {
+test("an older version's state, or a new directory, gets this version's format", async () => {
   for (const before of [undefined, '{"format":1,"podwright":"0.1.0"}', '{"format":1,"podwright":"9.0.0"}']) {
     const files = await directory(before);
     await takeStateFormat(files, "/state", "1.2.3");
@@ -23,7 +23,7 @@ test("state of an older version, and a new directory, become this version's", as
   }
 });
 
-test("state of a newer format is refused, with who wrote it, and stays as it is", async () => {
+test("state of a newer format is rejected, naming its writer, and stays unchanged", async () => {
   const text = '{"format":2,"podwright":"2.0.0"}';
   const files = await directory(text);
   await assert.rejects(takeStateFormat(files, "/state", "1.2.3"), {
@@ -33,7 +33,7 @@ test("state of a newer format is refused, with who wrote it, and stays as it is"
   assert.equal(await textOf(files), text);
 });
 
-test("a damaged mark is an error, not an old state", async () => {
+test("a damaged format file is an error, not an old state", async () => {
   for (const text of ["", "{", '{"format":"1"}', "null"]) {
     await assert.rejects(takeStateFormat(await directory(text), "/state", "1.2.3"), /format\.json is damaged/u);
   }

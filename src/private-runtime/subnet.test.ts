@@ -14,19 +14,19 @@ test("the default instance takes the first free /24", () => {
   assert.equal(chooseSubnet([network("10.88.0.0/24"), network("10.88.1.7")], undefined), "10.88.2.0/24");
 });
 
-test("a range that is in use as a whole is left for the next", () => {
+test("a range that is entirely in use is skipped", () => {
   assert.equal(chooseSubnet([network("10.88.0.0/16")], undefined), "10.89.0.0/24");
   assert.equal(chooseSubnet([network("10.0.0.0/8"), network("172.30.0.0/24")], undefined), "172.30.1.0/24");
   assert.equal(chooseSubnet([network("10.0.0.0/8"), network("172.16.0.0/12")], undefined), undefined);
 });
 
-test("other instances start elsewhere and never at the default's place", () => {
+test("other instances start elsewhere and never with the default's subnet", () => {
   assert.equal(chooseSubnet([], "00000000"), "10.88.1.0/24");
   assert.equal(chooseSubnet([], "000000fe"), "10.88.255.0/24");
   assert.notEqual(chooseSubnet([], "0a1fe263"), "10.88.0.0/24");
 });
 
-test("networks overlap when one holds the other", () => {
+test("networks overlap if one contains the other", () => {
   assert.ok(overlap(network("10.88.0.0/16"), network("10.88.255.0/24")));
   assert.ok(overlap(network("192.168.1.1"), network("0.0.0.0/0")));
   assert.ok(!overlap(network("10.88.0.0/24"), network("10.88.1.0/24")));
@@ -48,7 +48,7 @@ podwright0	0000580A	00000000	0001	0	0	0	00FFFFFF	0	0	0
   ]);
 });
 
-test("what is no IPv4 network is not taken for one", () => {
+test("texts that are not IPv4 networks are rejected", () => {
   for (const text of ["", "10.88.0", "10.88.0.256/24", "10.88.0.0/33", "fd00::/64", "10.88.0.0/24 10.1.1.1"]) {
     assert.equal(parseNetwork(text), undefined, text);
   }

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { tar } from "./tar.ts";
 
-test("tar(1) lists what the archive holds, with modes, owners, sizes and times", () => {
+test("tar(1) lists the archive's content, with modes, owners, sizes and times", () => {
   const archive = tar([
     { path: "tmp", type: "directory", mode: 0o1777 },
     { path: "bin/tool", type: "file", mode: 0o755, data: Buffer.from("x".repeat(513)) },
@@ -28,13 +28,13 @@ test("tar(1) lists what the archive holds, with modes, owners, sizes and times",
   );
 });
 
-test("tar(1) extracts a file's bytes as they were", () => {
+test("tar(1) extracts a file's bytes unchanged", () => {
   const data = Buffer.from(Array.from({ length: 1500 }, (_, index) => index % 256));
   const archive = tar([{ path: "data", type: "file", mode: 0o644, data }]);
   assert.equal(archive.length % 512, 0);
   assert.deepEqual(execFileSync("tar", ["-xO", "-f", "-", "data"], { input: archive }), data);
 });
 
-test("a path longer than a header holds is refused, not cut", () => {
+test("a path longer than a header permits is rejected, not truncated", () => {
   assert.throws(() => tar([{ path: "p".repeat(101), type: "file", mode: 0o644, data: new Uint8Array() }]), RangeError);
 });

@@ -7,7 +7,7 @@ import { SimClock } from "../sim/clock.ts";
 import { silentLog } from "../sim/machine.ts";
 import { watchPrivateRuntime } from "./watch.ts";
 
-test("a private runtime that stays away is started again, one that only blinks is left alone", async () => {
+test("a private runtime that stays down is started again, a brief outage is ignored", async () => {
   const clock = new SimClock(0);
   const end = new AbortController();
   let answers = true;

@@ -6,7 +6,7 @@ import { recordingsDirectory, replayFixture } from "../../test/support/recording
 import { replayText } from "./describe.ts";
 
 for (const name of readdirSync(recordingsDirectory)) {
-  test(`what a real node decided is decided the same today: ${name}`, () => {
+  test(`a real node's decisions are still decided the same: ${name}`, () => {
     const result = replayFixture(name);
     assert.ok(result.decisions > 0);
     assert.equal(result.different, 0, replayText(result, plainPaint).join("\n"));

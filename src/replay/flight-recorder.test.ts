@@ -72,7 +72,7 @@ class Scene {
 }
 
 describe("the flight recorder", () => {
-  test("writes decisions to a file for root only, and another life goes on with it", async () => {
+  test("writes decisions to a file that only root can read, and the next run continues it", async () => {
     const scene = new Scene();
     for (let life = 0; life < 2; life++) {
       const recorder = await scene.open();
@@ -101,7 +101,7 @@ describe("the flight recorder", () => {
     assert.deepEqual((await scene.files.list("/var")).length, 2);
   });
 
-  test("says once that the disk is full, goes on when it no longer is, and what was cut off meanwhile can be read", async () => {
+  test("reports a full disk once, continues when there is space, and truncated records remain readable", async () => {
     const scene = new Scene();
     const recorder = await scene.open();
     scene.diskFull = true;
@@ -119,7 +119,7 @@ describe("the flight recorder", () => {
     assert.ok(cutOff.length > 0);
   });
 
-  test("touches no file that is something else, and refuses a directory that is not there", async () => {
+  test("does not touch a file of another kind, and rejects a missing directory", async () => {
     const scene = new Scene();
     await scene.files.makeDirectory("/var", 0o755);
     await scene.files.write(path, "root:x:0:0\n", 0o644);

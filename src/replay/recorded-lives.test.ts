@@ -14,7 +14,7 @@ function kindsOf(decided: Decided): string[] {
   return named.map(([name]) => name);
 }
 
-test("every decision of simulated nodes is decided the same from its recording", async () => {
+test("every recorded decision of simulated nodes is decided the same", async () => {
   const kinds = new Set<string>();
   for (const seed of seeds) {
     const lines = [recordingHeader("test", 0)];

@@ -174,7 +174,7 @@ const [sample] = fc.sample(decisions, { numRuns: 1, seed: 4 });
 const line = sample === undefined ? "" : recordingLine(sample, 0);
 
 describe("a recording", () => {
-  test("decides the same as what it was made from, and holds nothing that a decision does not ask for", () => {
+  test("replays to equal decisions, and contains only the inputs of decisions", () => {
     fc.assert(
       fc.property(decisions, (decision) => {
         const text = header + recordingLine(decision, 1000);
@@ -187,7 +187,7 @@ describe("a recording", () => {
     );
   });
 
-  test("says of each decision that was changed in it what is decided today", () => {
+  test("with changed decisions shows the present decision for each", () => {
     fc.assert(
       fc.property(decisions, (decision) => {
         const recorded = JSON.parse(recordingLine(decision, 1000)) as { decided: object };
@@ -202,13 +202,13 @@ describe("a recording", () => {
     );
   });
 
-  test("is read one pod only by name, namespace and name, or UID", () => {
+  test("is filtered by a pod's name, namespace and name, or UID", () => {
     for (const selector of ["pod", "default/pod", "uid"]) assert.equal(replay(header + line, selector).decisions, 1);
     assert.equal(replay(header + line, "other").decisions, 0);
     assert.deepEqual(replayText(replay(header), plainPaint), ["nothing to compare: the recording holds no decision"]);
   });
 
-  test("is read to where it was cut off, at its end or where another life goes on", () => {
+  test("is read up to a truncation, at its end or before the next run's part", () => {
     const cut = line.slice(0, 50);
     assert.deepEqual(replay(header + line + cut).cutOff, [3]);
     const twoLives = replay(`${header}${line}${cut}\n${header}${line}`);
@@ -231,7 +231,7 @@ describe("a recording", () => {
     ["an unknown field", header + line.replace('"time":', '"more":1,"time":'), /^line 2: the line: Unrecognized key/],
   ];
   for (const [what, text, error] of broken) {
-    test(`is refused with its line: ${what}`, () => {
+    test(`is rejected with its line: ${what}`, () => {
       assert.throws(
         () => replay(text),
         (thrown) => thrown instanceof RecordingError && error.test(thrown.message),

@@ -83,7 +83,7 @@ test("each call gets the limit that the Go kubelet gives it", () => {
   assert.equal(limit("PullImage", {}), undefined);
 });
 
-test("a call is described by what it is about and never by its secrets", () => {
+test("a call is described by its subject and never by its secrets", () => {
   assert.equal(describeRequest({ containerId: "c1", timeout: 3n }), "c1");
   assert.equal(describeRequest({ podSandboxId: "s1" }), "s1");
   assert.equal(describeRequest({ podSandboxId: "s1", config: { metadata: { name: "app" } } }), "app in s1");
@@ -95,7 +95,7 @@ test("a call is described by what it is about and never by its secrets", () => {
   assert.equal(describeRequest({ filter: {} }), "");
 });
 
-test("a call that never settles ends at its deadline and aborts what is below it", async () => {
+test("a call that never settles ends at its deadline and aborts the calls below it", async () => {
   const clock = new ManualClock();
   const { cri, calls } = recordingCri();
   const tracked = withDeadlines(cri, clock, requestTimeoutMs);

@@ -36,7 +36,7 @@ function answering(answers: Answers): Cri {
   return { runtime, images: {} } as unknown as Cri;
 }
 
-test("a new runtime tells its cgroup driver, handlers and features", async () => {
+test("a new runtime reports its cgroup driver, handlers and features", async () => {
   const info = await discoverRuntime(
     answering({
       version,
@@ -92,7 +92,7 @@ test("handlers come by name, in whatever order the runtime lists them", () => {
   }
 });
 
-test("an old runtime without RuntimeConfig, handlers and features is no error", async () => {
+test("an old runtime without RuntimeConfig, handlers and features is not an error", async () => {
   const info = await discoverRuntime(answering({ version, status: {} }));
   assert.equal(info.cgroupDriver, undefined);
   assert.deepEqual(info.handlers, []);

@@ -22,7 +22,7 @@ test("an unknown name is answered with pods of that prefix, or with a similar sp
   assert.equal(remedy(""), "existing pods: db-0, tools/db-1, web-node1");
 });
 
-test("of many pods a few are named, and without pods that is said", () => {
+test("among many pods a few are named, and a node without pods is reported as such", () => {
   const many = Array.from({ length: 20 }, (_, index) => ({
     namespace: "default",
     name: `p-${index}`,

@@ -122,7 +122,7 @@ describe("a shutdown of the node", () => {
     );
   });
 
-  test("that is cancelled restarts no static pod that was removed meanwhile, and one that came back", async () => {
+  test("that is cancelled restarts a static pod that returned meanwhile, but not one that was removed", async () => {
     const scene = new ShutdownScene(byThree);
     await scene.boot();
     for (const uid of ["gone", "back"]) {

@@ -13,7 +13,7 @@ export class ForeignVolumes {
     this.#mounts = mounts;
   }
 
-  /** The driver mounts a volume in the pod's directory, below the node's root directory. */
+  /** The driver mounts a volume in the pod's directory. */
   mount(podDirectory: string): string {
     const volume = `${podDirectory}/volumes/kubernetes.io~csi/pvc-1`;
     if (this.#volumes.has(volume)) return volume;
@@ -32,7 +32,7 @@ export class ForeignVolumes {
     void this.#files.remove(`${volume}/mount/data`);
   }
 
-  /** The machine goes off: what they are for is not told to anybody any more. */
+  /** The machine is switched off, which ends the mounts. */
   powerOff(): void {
     for (const volume of [...this.#volumes]) this.unmount(volume);
   }

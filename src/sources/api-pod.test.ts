@@ -11,14 +11,14 @@ const running = {
 };
 
 describe("a pod of the API server", () => {
-  test("is read without the fields that this version does not know", () => {
+  test("is read without fields that this version does not know", () => {
     const pod = apiPods.decode({ metadata, spec: { ...spec, brandNew: { a: 1 } }, status: running });
     assert.equal(pod.metadata.uid, metadata.uid);
     assert.equal("brandNew" in pod.spec, false);
     assert.deepEqual(pod.status, running);
   });
 
-  test("is read anew when more than its status has changed, and otherwise keeps what was read", () => {
+  test("is read again if more than its status has changed, and otherwise keeps its object", () => {
     const before = apiPods.decode({ metadata: { ...metadata, resourceVersion: "1" }, spec });
     const managedFields = [{ manager: "kubelet" }];
     const changed = { metadata: { ...metadata, resourceVersion: "2", managedFields }, spec, status: running };
@@ -37,7 +37,7 @@ describe("a pod of the API server", () => {
     }
   });
 
-  test("is none when its name, namespace or UID could name anything but one directory", () => {
+  test("is invalid if its name, namespace or UID is not a single path component", () => {
     const bad = [
       { uid: "../../etc" },
       { uid: ".." },
@@ -52,7 +52,7 @@ describe("a pod of the API server", () => {
     }
   });
 
-  test("is refused when containers or volumes of it have such names", () => {
+  test("is rejected if its containers or volumes have such names", () => {
     const containers = [...spec.containers, { name: "../../x", image: "busybox" }];
     const { unsupported } = apiPods.decode({
       metadata,
@@ -64,7 +64,7 @@ describe("a pod of the API server", () => {
     );
   });
 
-  test("starts without a status when what is there is none", () => {
+  test("starts without a status if its status is invalid", () => {
     const broken = [
       5,
       {},

@@ -17,7 +17,7 @@ function object(
 }
 
 describe("a pod of the API server", () => {
-  test("is read with defaults and its status, without who set which field", () => {
+  test("is read with defaults and its status, without managedFields", () => {
     const pod = apiPods.decode(object("a", { metadata: { managedFields: [{}] }, status: { phase: "Running" } }));
     assert.equal(pod.metadata.managedFields, undefined);
     assert.equal(pod.spec.restartPolicy, "Always");
@@ -34,7 +34,7 @@ describe("a pod of the API server", () => {
     assert.ok(!JSON.stringify(pod).includes("new"));
   });
 
-  test("says what this version can't do with it; what only manifests can't have is well", () => {
+  test("reports what this version cannot do; restrictions of manifests do not apply", () => {
     const volumes = [
       { name: "c", persistentVolumeClaim: { claimName: "p" } },
       { name: "v", nfs: { server: "s", path: "/" } },
@@ -44,7 +44,7 @@ describe("a pod of the API server", () => {
     assert.match(pod.unsupported, /^spec\.volumes\.1\.nfs: not supported: podwright does not mount/);
   });
 
-  test("may have what Go's types take: null for nothing, and numbers that nobody can count to", () => {
+  test("may have what Go's types accept: null as unset, and extreme numbers", () => {
     const most = 9_223_372_036_854_775_807n;
     const text = JSON.stringify(
       object("a", {
@@ -64,7 +64,7 @@ describe("a pod of the API server", () => {
     assert.deepEqual(pod.spec.volumes, [{ name: "v", projected: { defaultMode: 420 } }]);
   });
 
-  test("of which a field can't be read says so, shows no value, and is what it is without it", () => {
+  test("with an unreadable field reports it without its value, and is read without it", () => {
     const containers = [{ name: "c", image: "i", imagePullPolicy: "Sometimes", stdin: "s3cret" }];
     const pod = apiPods.decode(object("a", { spec: { containers, restartPolicy: "Sometimes" } }));
     assert.equal(pod.spec.restartPolicy, "Always");
@@ -76,7 +76,7 @@ describe("a pod of the API server", () => {
     assert.doesNotMatch(pod.unsupported, /s3cret/);
   });
 
-  test("that is none is an error that names the field and shows no value", () => {
+  test("that is invalid is an error that names the field and shows no value", () => {
     assert.throws(
       () => apiPods.decode(object("a", { spec: { containers: "s3cret" } })),
       (error: Error) => {
@@ -115,7 +115,7 @@ describe("ApiSource", () => {
   }
   const pod = (name: string, more?: Parameters<typeof object>[1]) => apiPods.decode(object(name, more));
 
-  test("wants all pods but mirror pods, of which it tells", () => {
+  test("wants all pods but mirror pods, which it reports", () => {
     const world = new World();
     world.source.replaced([pod("a"), pod("m", { metadata: mirror })], []);
     assert.deepEqual(world.names(), ["a"]);
@@ -125,7 +125,7 @@ describe("ApiSource", () => {
     assert.deepEqual(world.names(), ["b"]);
   });
 
-  test("pods that can't be read are not unwanted", () => {
+  test("does not treat unreadable pods as orphaned", () => {
     const world = new World();
     const complete = (): boolean | undefined => world.delivered.at(-1)?.complete;
     world.source.replaced([pod("a")], [podUid("uid-b"), podUid("uid-c")]);
@@ -140,7 +140,7 @@ describe("ApiSource", () => {
     assert.equal(complete(), true);
   });
 
-  test("a pod that can be read in part only is wanted as it was before", () => {
+  test("keeps the last version of a pod that is now only partly readable", () => {
     const world = new World();
     const image = (): string | undefined => world.delivered.at(-1)?.pods[0]?.pod.spec.containers[0]?.image;
     world.source.replaced([pod("a")], []);
@@ -151,7 +151,7 @@ describe("ApiSource", () => {
     assert.ok(world.delivered.at(-1)?.pods[0]?.pod.metadata.deletionTimestamp);
   });
 
-  test("a change of the status alone is told, and changes nothing that is wanted", () => {
+  test("reports a change of the status alone, which changes no desired pod", () => {
     const world = new World();
     world.source.replaced([pod("a")], []);
     world.source.changed("MODIFIED", pod("a", { metadata: { resourceVersion: "2" }, status: { phase: "Running" } }));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isBackupName } from "./backup-name.ts";
 
-test("endings that editors, packages and people give to copies are known", () => {
+test("endings that editors, packages and people give to copies are recognized", () => {
   for (const ending of [
     ...[".bak", ".orig", "~", ".old", ".save", ".swp", ".rpmsave", ".rpmnew", ".dpkg-old", ".dpkg-dist", ".1", ".tmp"],
     ...["-2026-01-02-03-04-05", ".20260102", "_disabled", ".bak.2", " (copy)"],

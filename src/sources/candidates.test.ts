@@ -9,7 +9,7 @@ function texts(candidates: readonly Candidate[]): string[] {
   return candidates.map(({ place, source }) => `${source} ${place}`);
 }
 
-test("one change after the other leads to the same candidates as everything at once", () => {
+test("incremental changes lead to the same candidates as one full update", () => {
   for (let seed = 1; seed <= 50; seed++) {
     const random = SimRandom.named(seed, "candidates");
     const [whole, changed] = [new Candidates(["file", "api"]), new Candidates(["file", "api"])];

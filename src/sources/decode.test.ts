@@ -20,7 +20,7 @@ function onlyPod(text: string): Extract<DecodeResult["objects"][number], { kind:
   return object;
 }
 
-test("scalars mean what they mean to Kubernetes", () => {
+test("scalars have the same meaning as in Kubernetes", () => {
   const { manifest } = onlyPod(
     pod(`  hostNetwork: yes
   hostPID: off
@@ -64,7 +64,7 @@ test("numbers of JSON keep their digits in quantities, and an integer has neithe
 const caseText = (name: string): string =>
   readFileSync(new URL(`../../test/fixtures/cases/${name}.yaml`, import.meta.url), "utf8");
 
-test("texts that are nearly numbers stay texts, and keys are as they were written", () => {
+test("texts that resemble numbers stay texts, and keys stay as written", () => {
   const { objects, errors } = decode(caseText("text-like-a-number"));
   assert.deepEqual(errors, []);
   const [members, machine] = objects;
@@ -81,7 +81,7 @@ test("texts that are nearly numbers stay texts, and keys are as they were writte
   assert.deepEqual(keys.manifest.data, { e1: "first" });
 });
 
-test("YAML 1.2 is refused: its numbers and words mean other things", () => {
+test("YAML 1.2 is rejected, because its numbers and words differ", () => {
   assert.deepEqual(messages(caseText("yaml-1.2-directive")), [
     'pod.yaml:1:1: found incompatible YAML document: "%YAML 1.2"; Kubernetes reads 1.1: remove the line',
   ]);
@@ -103,7 +103,7 @@ ${container}`),
   assert.deepEqual(messages(pod("  containers: [null]\n")), ["pod.yaml:5:16: spec.containers[0].name: Required value"]);
 });
 
-test("numbers have to fit their field, and quantities keep all their digits", () => {
+test("numbers must fit their field, and quantities keep all their digits", () => {
   const { manifest } = onlyPod(
     pod(`  terminationGracePeriodSeconds: 9223372036854775807
   overhead: {memory: 9007199254740993, cpu: 1.50}
@@ -133,13 +133,13 @@ ${container}status: {count: 9223372036854775807}
   );
 });
 
-test("null is a field that is not there, and an empty text in a map of texts", () => {
+test("null is an unset field, and an empty text in a map of texts", () => {
   const { manifest } = onlyPod(pod(`  hostNetwork: null\n  volumes:\n${container}`, "{name: a, labels: {x: ~}}"));
   assert.ok(!("hostNetwork" in manifest.spec) && !("volumes" in manifest.spec));
   assert.deepEqual(manifest.metadata.labels, { x: "" });
 });
 
-test("anchors, aliases and merge keys are written out, and a field's own value wins over a merged one", () => {
+test("anchors, aliases and merge keys are expanded, and a field's own value overrides a merged one", () => {
   const { manifest } = onlyPod(
     pod(`  containers:
   - &base {name: one, image: busybox, env: &env [{name: A, value: b}]}
@@ -160,7 +160,7 @@ test("anchors, aliases and merge keys are written out, and a field's own value w
   );
 });
 
-test("several documents, Lists and JSON give their objects in order, and empty documents give none", () => {
+test("several documents, Lists and JSON give their objects in order; empty documents give none", () => {
   const text = `---
 # nothing
 ---
@@ -196,7 +196,7 @@ test("JSON with tabs and a byte order mark is read", () => {
   assert.deepEqual([objects.length, errors.length], [1, 0]);
 });
 
-test("an unknown field is refused with its line and a guess", () => {
+test("an unknown field is rejected with its line and a suggestion", () => {
   assert.deepEqual(messages(pod(`  restartpolicy: Never\n${container}`)), [
     'pod.yaml:5:3: spec.restartpolicy: unknown field "restartpolicy"; did you mean "restartPolicy"?',
   ]);
@@ -205,7 +205,7 @@ test("an unknown field is refused with its line and a guess", () => {
   ]);
 });
 
-test("every wrong type of a file is reported, in the order of its lines", () => {
+test("all wrong types in a file are reported, in the order of its lines", () => {
   const text = pod(`  restartPolicy: never
   containers:
   - name: 5
@@ -226,7 +226,7 @@ test("every wrong type of a file is reported, in the order of its lines", () => 
   ]);
 });
 
-test("what is missing is said where it should stand", () => {
+test("a missing field is reported at its place", () => {
   assert.deepEqual(messages("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n"), [
     "pod.yaml:4:1: spec.containers: Required value",
   ]);
@@ -234,7 +234,7 @@ test("what is missing is said where it should stand", () => {
   assert.deepEqual(messages("kind: Pod\n"), ['pod.yaml:1:1: apiVersion: Required value: "v1" for kind Pod']);
 });
 
-test("kinds and versions that podwright does not take are named", () => {
+test("unsupported kinds and versions are named", () => {
   assert.deepEqual(messages("apiVersion: apps/v1\nkind: Deployment\n"), [
     'pod.yaml:2:1: kind: Unsupported value: "Deployment": podwright runs pods; write its spec.template as a manifest of kind Pod',
   ]);
@@ -252,7 +252,7 @@ test("kinds and versions that podwright does not take are named", () => {
   ]);
 });
 
-test("broken YAML is reported with its place, and the other documents are read", () => {
+test("broken YAML is reported with its position, and the other documents are read", () => {
   const { objects, errors } = decode(`${pod(container)}---\na: b: c\n---\nx: "y\n`);
   assert.equal(objects.length, 1);
   assert.deepEqual(
@@ -272,7 +272,7 @@ test("a repeated key and an unknown alias are errors", () => {
   ]);
 });
 
-test("alias bombs, cycles and deep nesting end in an error soon", () => {
+test("alias bombs, cycles and deep nesting quickly end in an error", () => {
   const bomb = Array.from({ length: 30 }, (_, i) => `a${i}: &a${i} [${i === 0 ? "x" : `*a${i - 1}, *a${i - 1}`}]`);
   for (const text of [
     bomb.join("\n"),
@@ -288,7 +288,7 @@ test("alias bombs, cycles and deep nesting end in an error soon", () => {
   assert.match(messages("- a\n".repeat(400_000))[0] ?? "", /YAML tokens/);
 });
 
-test("what is no text, or too much of it, is refused", () => {
+test("binary or oversized input is rejected", () => {
   const of = (bytes: Uint8Array): string => decodeManifests(bytes, "f").errors[0]?.message ?? "";
   assert.equal(of(Uint8Array.of(0x61, 0x0a, 0xff, 0x61)), "f:2:1: is not UTF-8 text");
   assert.equal(of(Uint8Array.of(0xff, 0xfe, 0x61, 0x00)), "f:1:1: is UTF-16 text; save it as UTF-8");
@@ -296,7 +296,7 @@ test("what is no text, or too much of it, is refused", () => {
   assert.equal(of(new Uint8Array(maxManifestBytes + 1)), "f: is longer than 10 MiB: too big for a manifest");
 });
 
-test("an empty file holds nothing and is no error", () => {
+test("an empty file has no objects and is not an error", () => {
   for (const text of ["", "\n", "# only a comment\n", "---\n"]) {
     assert.deepEqual(decode(text), { objects: [], errors: [] });
   }
@@ -311,7 +311,7 @@ test("errors never show the values of a Secret", () => {
   }
 });
 
-test("names from a manifest can't drive a terminal, and none reaches the prototype", () => {
+test("names in a manifest cannot control a terminal or reach a prototype", () => {
   const [shown = ""] = messages(pod(`  "\\e[2J\\u202e": 1\n${container}`));
   assert.match(shown, /\\u001b\[2J\\u202e/);
   assert.match(
@@ -320,7 +320,7 @@ test("names from a manifest can't drive a terminal, and none reaches the prototy
   );
 });
 
-test("decoding any JSON value never throws and always explains itself", () => {
+test("decoding any JSON value never throws and always gives a reason", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: value });

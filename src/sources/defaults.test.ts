@@ -14,7 +14,7 @@ function decodePod(text: string): PodManifest {
 const defaulted = (spec: string): PodManifest["spec"] =>
   withDefaults(decodePod(`apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: ${spec}`)).spec;
 
-test("the image's tag decides the pull policy", () => {
+test("the image's tag determines the pull policy", () => {
   const policies: Record<string, string> = {
     busybox: "Always",
     "busybox:latest": "Always",
@@ -32,14 +32,14 @@ test("the image's tag decides the pull policy", () => {
   assert.equal(given.containers[0]?.imagePullPolicy, "Never");
 });
 
-test("requests take what limits give and they do not", () => {
+test("unset requests default to the limits", () => {
   const spec = defaulted(
     "{containers: [{name: c, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 100m}}}]}",
   );
   assert.deepEqual(spec.containers[0]?.resources?.requests, { cpu: "100m", memory: "1Gi" });
 });
 
-test("under hostNetwork a port is a host port", () => {
+test("with hostNetwork, a container port is also a host port", () => {
   const containers = "containers: [{name: c, ports: [{containerPort: 80}, {containerPort: 81, hostPort: 82}]}]";
   const host = defaulted(`{hostNetwork: true, ${containers}}`).containers[0]?.ports;
   assert.deepEqual(
@@ -84,7 +84,7 @@ test("probes, hooks, references and volumes get the API's defaults", () => {
   assert.equal(projected.sources[1]?.downwardAPI?.items?.[0]?.fieldRef?.apiVersion, "v1");
 });
 
-test("defaulting twice is defaulting once, and changes nothing that is given", () => {
+test("defaulting is idempotent, and changes no given value", () => {
   const spec = fc.record(
     {
       restartPolicy: fc.constantFrom("Always", "OnFailure", "Never"),
@@ -124,12 +124,12 @@ test("null is zero in a map of quantities", () => {
   });
 });
 
-test("a negative grace is the shortest", () => {
+test("a negative grace period becomes the minimum", () => {
   assert.equal(defaulted("{terminationGracePeriodSeconds: -1, containers: []}").terminationGracePeriodSeconds, 1);
   assert.equal(defaulted("{terminationGracePeriodSeconds: 0, containers: []}").terminationGracePeriodSeconds, 0);
 });
 
-test("amounts are as fine as the API has them: thousandths, rounded up", () => {
+test("amounts have the API's precision: thousandths, rounded up", () => {
   // Recorded from Kubernetes 1.36.2's own defaulting.
   const recorded = {
     "0.1m": "1m",

@@ -60,7 +60,7 @@ function read(pod: object): Reading {
 const placeOf = (path: Path): string =>
   path.reduce<string>((text, part) => (typeof part === "number" ? `${text}[${part}]` : `${text}.${part}`), "").slice(1);
 
-test("an empty text is not given, a value, or an error, as the type of its field in Kubernetes has it", () => {
+test("an empty text is unset, a value, or an error, depending on the field's type in Kubernetes", () => {
   assert.deepEqual(read(everyText).problems, []);
   for (const { path, means } of rows) {
     const place = placeOf(path);
@@ -98,7 +98,7 @@ const without = new Set([
   "resources.claims.*.request",
 ]);
 
-test("every text of a pod's schema has its row", () => {
+test("every text field of a pod's schema has its row", () => {
   const known = new Set(rows.map(({ path }) => path.map((part) => (typeof part === "number" ? "*" : part)).join(".")));
   const missing = [...textsOf(PodManifest)].filter((place) => {
     return !known.has(place) && ![...without].some((end) => place === end || place.endsWith(`.${end}`));
@@ -148,7 +148,7 @@ function unwrapped(schema: unknown): unknown {
   return schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform ? unwrapped(schema.out) : schema;
 }
 
-test("what Helm writes for nothing gets the defaults", () => {
+test("empty values that Helm writes get the defaults", () => {
   const text = readFileSync(new URL("../../test/fixtures/cases/empty-texts.yaml", import.meta.url));
   const { objects, errors } = decodeManifests(text, "empty-texts.yaml");
   const { pods, errors: problems } = prepareManifests(objects);

@@ -19,7 +19,7 @@ class Fixture extends SourceHarness {
   }
 }
 
-test("the files of a directory are read in order, without hidden ones and those of directories below", async () => {
+test("the files of a directory are read in order, without hidden files and subdirectories", async () => {
   const fixture = new Fixture();
   await fixture.write("b.yaml", podYaml("two"));
   await fixture.write("a.yaml", `${podYaml("one")}---\n${podYaml("more")}`);
@@ -40,7 +40,7 @@ test("the files of a directory are read in order, without hidden ones and those 
   ]);
 });
 
-test("one file is read too, and a path that does not exist yet means no pods", async () => {
+test("a single file is read too, and a path that does not exist yet means no pods", async () => {
   const fixture = new Fixture();
   const source = new FileSource(fixture, { path: `${directory}/a.yaml`, periodMs });
   await source.refresh();
@@ -51,7 +51,7 @@ test("one file is read too, and a path that does not exist yet means no pods", a
   assert.deepEqual(problemsOf(source), []);
 });
 
-test("a file that goes takes its pod along, and nothing is delivered while nothing changes", async () => {
+test("a removed file removes its pod, and without changes nothing is delivered", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", podYaml("one"));
   await fixture.source.refresh();
@@ -62,7 +62,7 @@ test("a file that goes takes its pod along, and nothing is delivered while nothi
   assert.deepEqual(fixture.pods, []);
 });
 
-test("of 100 manifests of which 5 are broken 95 run, and each of the 5 is reported once", async () => {
+test("of 100 manifests the 95 valid ones run, and each of the 5 broken ones is reported once", async () => {
   const fixture = new Fixture();
   for (let index = 0; index < 100; index++) {
     const name = `p${String(index).padStart(2, "0")}`;
@@ -76,7 +76,7 @@ test("of 100 manifests of which 5 are broken 95 run, and each of the 5 is report
   assert.match(messages[0] ?? "", /^\/etc\/manifests\/p07\.yaml:\d+:\d+: invalid YAML/u);
 });
 
-test("a file that turns bad keeps the pod it gave, and a good one again replaces it", async () => {
+test("a file that becomes invalid keeps its pod, and a valid version replaces it", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", podYaml("one"));
   await fixture.source.refresh();
@@ -93,7 +93,7 @@ test("a file that turns bad keeps the pod it gave, and a good one again replaces
   assert.deepEqual(fixture.journal.messages("ManifestMended"), [`${directory}/a.yaml is valid again`]);
 });
 
-test("a file that is empty for a moment keeps its pods", async () => {
+test("a briefly empty file keeps its pods", async () => {
   const fixture = new Fixture();
   const controller = new AbortController();
   await fixture.write("a.yaml", podYaml("one"));
@@ -118,7 +118,7 @@ test("a file that is empty for a moment keeps its pods", async () => {
   await running;
 });
 
-test("a file that keeps pods which it does not give any more is looked at again soon, whatever inotify sees", async () => {
+test("a file that keeps pods without defining them is soon reread, whatever inotify reports", async () => {
   const fixture = new Fixture();
   const controller = new AbortController();
   await fixture.files.makeDirectory(directory, 0o755);
@@ -136,14 +136,14 @@ test("a file that keeps pods which it does not give any more is looked at again 
   await running;
 });
 
-test("an empty file that never gave a pod says nothing", async () => {
+test("an empty file that never had a pod is not reported", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", "# later\n");
   await fixture.source.refresh();
   assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [[], []]);
 });
 
-test("what is wrong with a manifest is told with the name that it has, however wrong it is", async () => {
+test("problems of a manifest are reported with its name, whatever they are", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", podYaml("invalid").replace("image:", "imagePullPolicy: Sometimes\n    image:"));
   await fixture.write("b.yaml", `${podYaml("mistyped")}  hostNetwork: 7\n`);
@@ -166,7 +166,7 @@ test("what is wrong with a manifest is told with the name that it has, however w
   );
 });
 
-test("static manifests hold pods only, and none that needs the API", async () => {
+test("static manifests contain only pods, and none that needs the API", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");
   await fixture.write("b.yaml", `${podYaml("one")}  serviceAccountName: s\n`);
@@ -178,7 +178,7 @@ test("static manifests hold pods only, and none that needs the API", async () =>
   ]);
 });
 
-test("changes are seen at once through inotify, and periodically where it fails", async () => {
+test("changes are seen at once with inotify, and periodically if it fails", async () => {
   const fixture = new Fixture();
   const controller = new AbortController();
   const running = fixture.source.run(controller.signal);
@@ -198,7 +198,7 @@ test("changes are seen at once through inotify, and periodically where it fails"
   assert.deepEqual(fixture.clock.waits, []);
 });
 
-describe("a name that is taken away and comes back at once", () => {
+describe("a name that is removed and returns at once", () => {
   /** Two pods run, then something is done within one burst; what was delivered since. */
   async function delivered(deed: (fixture: Fixture) => Promise<void>): Promise<readonly (readonly string[])[]> {
     const fixture = new Fixture();
@@ -217,7 +217,7 @@ describe("a name that is taken away and comes back at once", () => {
   const [a, b] = ["one-node1", "two-node1"];
   const path = `${directory}/a.yaml`;
 
-  test("starts its pods anew: they are wanted no longer, and then again", async () => {
+  test("restarts its pods: they are removed, and added again", async () => {
     const rewritten = await delivered(async ({ files }) => {
       await files.remove(path);
       await files.write(path, podYaml("one"), 0o600);
@@ -230,7 +230,7 @@ describe("a name that is taken away and comes back at once", () => {
     assert.deepEqual(moved, [[b], [a, b]]);
   });
 
-  test("and goes again takes them along", async () => {
+  test("and is removed again removes its pods", async () => {
     const gone = await delivered(async ({ files }) => {
       await files.remove(path);
       await files.write(path, podYaml("one"), 0o600);
@@ -239,7 +239,7 @@ describe("a name that is taken away and comes back at once", () => {
     assert.deepEqual(gone, [[b]]);
   });
 
-  test("with something else starts that, and stops what was, however bad it is", async () => {
+  test("with other content starts that, and stops the old pods, even if it is invalid", async () => {
     const other = await delivered(async ({ files }) => {
       await files.remove(path);
       await files.write(path, podYaml("three"), 0o600);
@@ -252,7 +252,7 @@ describe("a name that is taken away and comes back at once", () => {
     assert.deepEqual(bad.at(-1), [b]);
   });
 
-  test("is told from one that another file is moved onto, written over, or hidden", async () => {
+  test("differs from one that another file is moved onto, overwritten, or hidden", async () => {
     const same = await delivered(async ({ files }) => {
       await files.write("/etc/new", podYaml("one"), 0o600);
       await files.rename("/etc/new", path);
@@ -268,7 +268,7 @@ describe("a name that is taken away and comes back at once", () => {
     assert.deepEqual(changed, [[a, b]]);
   });
 
-  test("counts for a path of one file, too, and for one that is a link", async () => {
+  test("is handled for a path of one file, too, and for a link", async () => {
     const fixture = new Fixture();
     const controller = new AbortController();
     await fixture.write("real.yaml", podYaml("one"));

@@ -25,7 +25,7 @@ class Fixture extends SourceHarness {
   }
 }
 
-test("a pod or a list of pods is taken, with the headers that are configured", async () => {
+test("a pod or a list of pods is accepted, with the configured headers", async () => {
   const fixture = new Fixture();
   fixture.answer = () => fixture.text(200, podYaml("one"));
   await fixture.source.refresh(fixture.signal);
@@ -41,7 +41,7 @@ test("a pod or a list of pods is taken, with the headers that are configured", a
   assert.equal(fixture.delivered[1]?.pods[0]?.pod.spec.tolerations, undefined);
 });
 
-test("while the URL fails or gives errors its pods stay; an empty answer ends them", async () => {
+test("while the URL fails or returns errors its pods stay; an empty response removes them", async () => {
   const fixture = new Fixture();
   fixture.answer = () => fixture.text(503, "");
   await fixture.source.refresh(fixture.signal);
@@ -60,7 +60,7 @@ test("while the URL fails or gives errors its pods stay; an empty answer ends th
   assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [[], []]);
 });
 
-test("a server that does not answer costs ten seconds, and is asked again after the period", async () => {
+test("a server that does not respond takes ten seconds, and is polled again after the period", async () => {
   const fixture = new Fixture();
   const controller = new AbortController();
   fixture.answer = () => new Promise(() => {});

@@ -29,7 +29,7 @@ async function load(paths: string[], contents: Readonly<Record<string, string>> 
 const names = (loaded: LoadedManifests): unknown[] => loaded.pods.map((pod) => pod.metadata.name);
 const messages = (loaded: LoadedManifests): string[] => loaded.errors.map((error) => error.message);
 
-test("files, directories, URLs and standard input are read, each in its place", async () => {
+test("files, directories, URLs and standard input are read, each with its origin", async () => {
   const contents = {
     "a.yaml": podYaml("one"),
     "d/z.yml": podYaml("two"),
@@ -47,7 +47,7 @@ test("an empty name is an error, not the working directory", async () => {
   assert.deepEqual(names(loaded), []);
 });
 
-test("of a directory of 100 manifests of which 5 are broken 95 are loaded, with 5 errors", async () => {
+test("of a directory of 100 manifests the 95 valid ones are loaded, with 5 errors", async () => {
   const contents = Object.fromEntries(
     Array.from({ length: 100 }, (_, index) => {
       const text = podYaml(`p${index}`);
@@ -63,7 +63,7 @@ test("of a directory of 100 manifests of which 5 are broken 95 are loaded, with 
   );
 });
 
-test("ConfigMaps and Secrets come along, and manifests are as they were written", async () => {
+test("ConfigMaps and Secrets are included, and manifests stay as written", async () => {
   const text = `${podYaml("one")}---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}
 ---
@@ -89,7 +89,7 @@ test("duplicate names are an error that names both places, and the first counts"
   assert.equal(loaded.pods[0]?.spec.containers[0]?.image, "busybox");
 });
 
-test("what can't be read is named as it was given", async () => {
+test("unreadable inputs are named as given", async () => {
   const loaded = await load(["none.yaml", "d", "http://u:p@h/bad", "empty.yaml", "a.yaml/x"], {
     "empty.yaml": "# nothing\n",
     "a.yaml": "",

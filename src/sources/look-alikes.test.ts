@@ -12,7 +12,7 @@ function errors(spec: string, rest = "metadata: {name: a}\n"): string[] {
 const inContainer = (fields: string): string => `{containers: [{name: c, image: i, ${fields}}]}`;
 const withVolume = (source: string): string => `{volumes: [{name: v, ${source}}], containers: [{name: c, image: i}]}`;
 
-test("a field that has another name elsewhere is told with its name here, once", () => {
+test("a field with another name elsewhere is reported once, with its name here", () => {
   for (const [spec, wanted] of [
     [
       withVolume("secret: {name: x}"),
@@ -71,7 +71,7 @@ test("a field that has another name elsewhere is told with its name here, once",
   }
 });
 
-test("a field in the wrong place is told with the right one", () => {
+test("a misplaced field is reported with its place", () => {
   for (const [spec, wanted] of [
     ["{replicas: 3, containers: []}", "a field of controllers such as Deployments, not of pods"],
     ["{env: [], containers: []}", "it goes into each container"],
@@ -93,7 +93,7 @@ test("a field in the wrong place is told with the right one", () => {
   ]);
 });
 
-test("names that every object has are no fields", () => {
+test("names that every object has are not fields", () => {
   assert.deepEqual(errors(inContainer("constructor: 1, toString: 2")), [
     'spec.containers[0].constructor: unknown field "constructor"',
     'spec.containers[0].toString: unknown field "toString"',

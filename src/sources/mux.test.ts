@@ -41,7 +41,7 @@ const sourced = (name: string, uid: string, image = "i", place = "place"): Sourc
   pod: { metadata: { name, namespace: "default", uid: podUid(uid) }, spec: { containers: [{ name: "c", image }] } },
 });
 
-test("changes come as additions, updates of the same UID and removals, with removals first", () => {
+test("changes are delivered as additions, updates of the same UID and removals, removals first", () => {
   const fixture = new Fixture();
   assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "2")), ["add 1", "add 2"]);
   assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "2")), []);
@@ -49,7 +49,7 @@ test("changes come as additions, updates of the same UID and removals, with remo
   assert.deepEqual(fixture.set("file"), ["remove 1", "remove 3"]);
 });
 
-test("pods are marked with source and time, which stays over an update", async () => {
+test("pods are marked with source and time, which an update keeps", async () => {
   const fixture = new Fixture();
   fixture.set("http", sourced("a", "1"));
   await fixture.clock.advance(60_000);
@@ -60,14 +60,14 @@ test("pods are marked with source and time, which stays over an update", async (
   });
 });
 
-test("every change points at its entry in the journal", () => {
+test("every change refers to its journal entry", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("a", "1", "i", "x.yaml"));
   assert.deepEqual(fixture.updates[0]?.cause, { code: "ManifestAdded", message: "pod added: x.yaml", entry: 1 });
   assert.deepEqual(fixture.journal.entries[0]?.what, "PodAdded");
 });
 
-test("of two pods with one name the first wins, the other is reported once and follows when the first goes", () => {
+test("of two pods with one name the first wins; the other is reported once and starts when the first is removed", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("a", "1", "i", "run"));
   assert.deepEqual(fixture.set("file", sourced("a", "2", "i", "a.yaml")), []);
@@ -88,7 +88,7 @@ test("of two pods with one name the first wins, the other is reported once and f
   assert.deepEqual(ignored(), []);
 });
 
-test("at a start the pod that runs keeps its name, whichever source speaks first, and whenever the runtime is listed", async () => {
+test("at a start the running pod keeps its name, whichever source reports first, and whenever the runtime is listed", async () => {
   for (const when of ["before", "between", "after"] as const) {
     const updates: string[] = [];
     const running = new Set<string>();
@@ -127,14 +127,14 @@ test("at a start the pod that runs keeps its name, whichever source speaks first
   }
 });
 
-test("two pods with one UID never run both", () => {
+test("two pods with one UID never both run", () => {
   const fixture = new Fixture();
   assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "1")), ["add 1"]);
   assert.match(fixture.journal.messages("FailedValidation")[0] ?? "", /has the same UID 1/u);
   assert.deepEqual(fixture.mux.ignored(), [], "one of that UID is not ignored");
 });
 
-test("the sources are seen when each has said all that it wants", () => {
+test("a source counts as seen once it has delivered everything", () => {
   const fixture = new Fixture();
   fixture.set("file");
   fixture.set("http");
@@ -150,7 +150,7 @@ test("the sources are seen when each has said all that it wants", () => {
   assert.equal(fixture.mux.allSourcesSeen(), true);
 });
 
-test("a removal carries the grace that the source asks for", () => {
+test("a removal carries the grace period that its source requests", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("a", "1"));
   fixture.updates.length = 0;
@@ -158,7 +158,7 @@ test("a removal carries the grace that the source asks for", () => {
   assert.equal(fixture.updates[0]?.graceSeconds, 0);
 });
 
-test("after any changes exactly one pod of every wanted name and UID runs, and nothing is added or removed twice", () => {
+test("after any changes exactly one pod of every desired name and UID runs, and nothing is added or removed twice", () => {
   const pods = fc.array(
     fc.tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom("1", "2", "3", "4"), fc.constantFrom("x", "z")),
     { maxLength: 4 },
@@ -191,7 +191,7 @@ test("after any changes exactly one pod of every wanted name and UID runs, and n
   );
 });
 
-test("what a change does not concern is as it would be if all were chosen anew", () => {
+test("pods unaffected by a change are as after a complete selection", () => {
   const pods = fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom("1", "2", "3", "4")), {
     maxLength: 4,
   });
@@ -248,7 +248,7 @@ test("a pod whose manifest moves to another file is that file's", () => {
   assert.equal(fixture.mux.pods()[0]?.place, "second");
 });
 
-test("a backup beside a manifest never gets its name for good", () => {
+test("a backup next to a manifest never keeps its name", () => {
   const fixture = new Fixture();
   const own = sourced("etcd", "1", "i", "/m/etcd.yaml");
   const backup = sourced("etcd", "2", "i", "/m/etcd.yaml.bak");
@@ -258,7 +258,7 @@ test("a backup beside a manifest never gets its name for good", () => {
   assert.deepEqual(fixture.set("file", own, backup), ["remove 2", "add 1"]);
 });
 
-test("of two files that ask for one pod the one that had the name first gets it back", () => {
+test("of two files with one pod, the one that had the name first gets it back", () => {
   const fixture = new Fixture();
   const first = sourced("a", "1", "i", "/m/z.yaml");
   const second = sourced("a", "2", "i", "/m/b.yaml");
@@ -271,7 +271,7 @@ test("of two files that ask for one pod the one that had the name first gets it 
   assert.deepEqual(fixture.set("file", second, first), []);
 });
 
-test("a file that comes back takes no name from another source", () => {
+test("a file that returns takes no name from another source", () => {
   const fixture = new Fixture();
   const own = sourced("a", "1", "i", "/m/a.yaml");
   fixture.set("file", own);
@@ -280,7 +280,7 @@ test("a file that comes back takes no name from another source", () => {
   assert.deepEqual(fixture.set("file", own), []);
 });
 
-test("a manifest that is ignored is told with the pod that runs, and in the log, for as long as it is there", () => {
+test("an ignored manifest is reported with the running pod, and in the log, as long as it exists", () => {
   const fixture = new Fixture();
   const own = sourced("etcd", "1", "i", "/m/etcd.yaml");
   const backup = sourced("etcd", "2", "i", "/m/etcd.yaml.bak");
@@ -298,7 +298,7 @@ test("a manifest that is ignored is told with the pod that runs, and in the log,
   assert.deepEqual(fixture.mux.contests(), []);
 });
 
-test("what is doubtful about a manifest is in the journal with its pod, anew when it changes", () => {
+test("warnings about a manifest are in the journal of its pod, again when it changes", () => {
   const fixture = new Fixture();
   fixture.set("file", { ...sourced("a", "1"), warnings: ["memory is small"] });
   fixture.set("file", { ...sourced("a", "1"), warnings: ["memory is small"] });

@@ -18,7 +18,7 @@ function warnings(spec: string, metadata = "{name: a}"): string[] {
 
 const withContainer = (fields: string, more = ""): string => `{containers: [{name: c, image: i, ${fields}}]${more}}`;
 
-test("memory of thousandths is warned of where it is written, and not where a default repeats it", () => {
+test("memory in thousandths is a warning where it is written, and not where a default repeats it", () => {
   assert.deepEqual(warnings(withContainer("resources: {limits: {memory: 128m, cpu: 100m}}")), [
     'spec.containers[0].resources.limits.memory: fractional byte value "128m" is invalid, must be an integer (m stands for thousandths; did you mean 128Mi?)',
   ]);
@@ -30,7 +30,7 @@ test("memory of thousandths is warned of where it is written, and not where a de
   }
 });
 
-test("a variable that hides one of its name is warned of, one that builds on it is not", () => {
+test("a variable that hides an earlier one is a warning, one that refers to it is not", () => {
   const env = (...values: string[]): string =>
     withContainer(`env: [${values.map((v) => `{name: A, value: "${v}"}`).join()}]`);
   const hides = 'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply';
@@ -39,7 +39,7 @@ test("a variable that hides one of its name is warned of, one that builds on it 
   assert.deepEqual(warnings(env("x", "$(A):y")), []);
 });
 
-test("ports that say the same, or what can't be told apart, are warned of", () => {
+test("duplicate or ambiguous ports are a warning", () => {
   const ports = (a: string, b: string): string =>
     `{containers: [{name: c, image: i, ports: [${a}]}, {name: d, image: i, ports: [${b}]}]}`;
   const at = "spec.containers[1].ports[0]: ";
@@ -57,7 +57,7 @@ test("ports that say the same, or what can't be told apart, are warned of", () =
   ]);
 });
 
-test("labels and annotations of earlier versions are warned of with what takes their place", () => {
+test("labels and annotations of earlier versions are a warning with their replacement", () => {
   const terms = "[{matchExpressions: [{key: beta.kubernetes.io/arch, operator: In, values: [amd64]}]}]";
   const required = `{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: ${terms}}}`;
   const spec = withContainer(
@@ -75,7 +75,7 @@ test("labels and annotations of earlier versions are warned of with what takes t
   ]);
 });
 
-test("files of one volume that lie in one another are warned of", () => {
+test("overlapping paths within one volume are a warning", () => {
   const volumes = (source: string): string => withContainer("", `, volumes: [{name: v, ${source}}]`);
   assert.deepEqual(warnings(volumes("configMap: {name: m, items: [{key: a, path: p}, {key: b, path: p/q}]}")), [
     'spec.volumes[0]: volume "v" (ConfigMap "m"): overlapping paths: "p/q" with "p"',
@@ -90,7 +90,7 @@ test("files of one volume that lie in one another are warned of", () => {
   ]);
 });
 
-test("names that are given twice, and addresses by another spelling, are warned of", () => {
+test("repeated names, and addresses in a non-canonical form, are a warning", () => {
   const aliases = "[{ip: 10.0.0.1}, {ip: 10.0.0.1}, {ip: 'fd00:0::1'}]";
   assert.deepEqual(warnings(withContainer("", `, hostAliases: ${aliases}, imagePullSecrets: [{name: s}, {name: s}]`)), [
     'spec.hostAliases[1].ip: duplicate ip "10.0.0.1"',
@@ -99,7 +99,7 @@ test("names that are given twice, and addresses by another spelling, are warned 
   ]);
 });
 
-test("a capability with CAP_ before it is warned of, as only podwright takes it for what is meant", () => {
+test("the prefix CAP_ of a capability is a warning, because only podwright accepts it", () => {
   assert.deepEqual(warnings(withContainer("securityContext: {capabilities: {add: [CAP_NET_ADMIN], drop: [ALL]}}")), [
     'spec.containers[0].securityContext.capabilities.add[0]: "CAP_NET_ADMIN" is called "NET_ADMIN" in Kubernetes; podwright accepts it, the Go kubelet does not',
   ]);

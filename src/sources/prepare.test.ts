@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { problems } from "../../test/support/manifest-problems.ts";
 
-test("what is wrong with a limit is not told again of the request that it is by default", () => {
+test("a problem of a limit is not repeated for the request that defaults to it", () => {
   for (const [limits, count] of [
     ['{cpu: "lots"}', 1],
     ["{memory: -1}", 1],

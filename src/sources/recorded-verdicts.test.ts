@@ -66,7 +66,7 @@ function problemsOf(manifest: string): { readonly field: string; readonly detail
   ];
 }
 
-test("a pod is refused when upstream refuses it, and else only where the documents say so", () => {
+test("a pod is rejected if upstream rejects it; other rejections are documented", () => {
   const used = new Set<string>();
   for (const { manifest, verdict, problems } of rows) {
     const listed = refusedHere.find(([fragment]) => manifest.includes(fragment));
@@ -80,7 +80,7 @@ test("a pod is refused when upstream refuses it, and else only where the documen
 /** Where upstream names another field of the same item than the one that is to be changed. */
 const otherFields = [/^spec\.tolerations\[\d+\]\.operator$/u, /fieldRef\.fieldPath$/u, /\.namespace$/u, /\.type$/u];
 
-test("what is wrong is told of the field that upstream names, or of one inside it", () => {
+test("an error refers to the field that upstream names, or to one inside it", () => {
   for (const { manifest, verdict, problems } of rows) {
     if (!verdict.includes(": ")) continue;
     if (problems.some(({ detail }) => detail.startsWith("not supported"))) continue;

@@ -59,7 +59,7 @@ async function started(): Promise<Fixture> {
   return fixture;
 }
 
-test("what a life before was writing when it was killed is removed", async () => {
+test("partially written files of a killed run are removed", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("web")] });
   await fixture.files.write(`${directory}/.0123456789abcdef01234567.tmp`, "{", 0o600);
@@ -71,7 +71,7 @@ test("what a life before was writing when it was killed is removed", async () =>
   assert.equal(fixture.uids?.length, 1);
 });
 
-test("pods keep their names, get a UID, defaults and the node's name, and are files that only root reads", async () => {
+test("pods keep their names, get a UID, defaults and the node's name, and are in files that only root reads", async () => {
   const fixture = await started();
   assert.deepEqual(fixture.pods, []);
   const applied = await fixture.source.apply({ ...nothing, pods: [pod("web")] });
@@ -86,7 +86,7 @@ test("pods keep their names, get a UID, defaults and the node's name, and are fi
   assert.equal((await fixture.files.stat(`${directory}/${entry?.name ?? ""}`))?.mode, 0o600);
 });
 
-test("the next life has the same pods under the same UIDs, and their ConfigMaps and Secrets", async () => {
+test("the next run has the same pods with the same UIDs, and their ConfigMaps and Secrets", async () => {
   const fixture = await started();
   await fixture.source.apply({ pods: [pod("a"), pod("b")], configMaps: [configMap], secrets: [secret] });
   const before = fixture.delivered.at(-1);
@@ -98,7 +98,7 @@ test("the next life has the same pods under the same UIDs, and their ConfigMaps 
   assert.deepEqual([decoder.decode(data?.get("a")), decoder.decode(data?.get("b"))], ["hunter2", "text"]);
 });
 
-test("a preview tells what an application would change, and changes nothing", async () => {
+test("a preview shows what an application would change, and changes nothing", async () => {
   const fixture = await started();
   await fixture.source.apply({ pods: [pod("a"), pod("b")], configMaps: [configMap], secrets: [secret] });
   const [kept = "", other = ""] = fixture.uids ?? [];
@@ -130,7 +130,7 @@ test("a preview tells what an application would change, and changes nothing", as
   assert.throws(() => fixture.source.preview({ ...nothing, pods: [pod("Bad_Name")] }), /metadata\.name/u);
 });
 
-test("the same content keeps its UID, other content gets another", async () => {
+test("equal content keeps its UID, other content gets another", async () => {
   const fixture = await started();
   const change = async (manifest: PodManifest): Promise<string[]> =>
     (await fixture.source.apply({ ...nothing, pods: [manifest] })).map((applied) => applied.change);
@@ -151,7 +151,7 @@ const debugged = (...names: readonly string[]): PodManifest => ({
   spec: { ...pod("web").spec, ephemeralContainers: names.map((name) => ({ name, image: "busybox" })) },
 });
 
-test("ephemeral containers are added to the pod that runs, under its UID", async () => {
+test("ephemeral containers are added to the running pod, under its UID", async () => {
   const fixture = await started();
   const apply = async (manifest: PodManifest): Promise<string | undefined> =>
     (await fixture.source.apply({ ...nothing, pods: [manifest] }))[0]?.change;
@@ -171,7 +171,7 @@ test("ephemeral containers are added to the pod that runs, under its UID", async
   assert.notDeepEqual(fixture.uids, uids);
 });
 
-test("an ephemeral container that was added is neither changed nor removed, and nothing else is taken then", async () => {
+test("an added ephemeral container is neither changed nor removed, and a request that tries has no effect", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [debugged("a")] });
   const other = { ...debugged("a"), spec: { ...debugged("a").spec, ephemeralContainers: [{ name: "a", image: "x" }] } };
@@ -194,7 +194,7 @@ test("a manifest that names the UID of its pod changes that pod", async () => {
   assert.deepEqual([applied?.uid, applied?.change], ["mine", "updated"]);
 });
 
-test("new and changed ConfigMaps and Secrets are told, those that stayed the same are not", async () => {
+test("new and changed ConfigMaps and Secrets are reported, unchanged ones are not", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, configMaps: [configMap], secrets: [secret] });
   assert.deepEqual(fixture.objectChanges, ["ConfigMap default/m", "Secret default/s"]);
@@ -206,7 +206,7 @@ test("new and changed ConfigMaps and Secrets are told, those that stayed the sam
   assert.deepEqual(fixture.objectChanges.slice(2), ["ConfigMap default/m"]);
 });
 
-test("a removed pod is gone for good, with the grace that was asked for and what only it referred to", async () => {
+test("a removed pod stays removed, with the requested grace period and the objects that only it referred to", async () => {
   const fixture = await started();
   const reference = { name: "A", valueFrom: { secretKeyRef: { name: "s", key: "a" } } };
   const both = { name: "B", valueFrom: { configMapKeyRef: { name: "m", key: "k" } } };
@@ -223,7 +223,7 @@ test("a removed pod is gone for good, with the grace that was asked for and what
   assert.equal((await fixture.files.list(directory)).length, 2);
 });
 
-test("a request with one error is refused whole, naming everything that is wrong", async () => {
+test("a request with one error is rejected as a whole, naming every problem", async () => {
   const fixture = await started();
   const elsewhere = pod("c");
   const bad = { ...elsewhere, spec: { ...elsewhere.spec, nodeName: "node2" } };
@@ -235,7 +235,7 @@ test("a request with one error is refused whole, naming everything that is wrong
   assert.equal(fixture.delivered.length, 1);
 });
 
-test("what is wrong with a request's objects is told by object and field, for who has their files", async () => {
+test("problems of a request's objects are reported by object and field, for callers that have the files", async () => {
   const fixture = await started();
   const bad = { ...pod("c"), spec: { ...pod("c").spec, nodeName: "node2" } };
   const detail = 'Invalid value: this node is "node1"; omit the field';
@@ -245,7 +245,7 @@ test("what is wrong with a request's objects is told by object and field, for wh
   });
 });
 
-test("what is doubtful about a pod is delivered with it", async () => {
+test("warnings about a pod are delivered with it", async () => {
   const fixture = await started();
   const { spec } = pod("a");
   const [container] = spec.containers;
@@ -261,7 +261,7 @@ test("what is doubtful about a pod is delivered with it", async () => {
   );
 });
 
-test("a file that can't be read costs no pod: the source does not claim to know all", async () => {
+test("an unreadable file affects no pod: the source does not claim to know all", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });
   await fixture.files.write(`${directory}/pod_x.json`, '{"apiVersion": "v1", "kind": "Po', 0o600);
@@ -270,7 +270,7 @@ test("a file that can't be read costs no pod: the source does not claim to know 
   assert.equal(fixture.journal.messages("ManifestRejected").length, 1);
 });
 
-test("a full disk refuses the pod and leaves the others", async () => {
+test("a full disk rejects the pod and keeps the others", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });
   fixture.files.writeAtomic = async (path) => {
@@ -280,7 +280,7 @@ test("a full disk refuses the pod and leaves the others", async () => {
   assert.deepEqual(fixture.pods, ["a busybox"]);
 });
 
-test("names as long as they may be have files too", async () => {
+test("names of the maximum length have files too", async () => {
   const fixture = await started();
   const name = "a".repeat(154);
   const long = { ...pod(name), metadata: { name, namespace: "n".repeat(63) } };
@@ -296,7 +296,7 @@ const claim: ClaimManifest = {
   spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
 };
 
-test("claims are kept before the pods that use them, and an impossible one costs the whole request", async () => {
+test("claims are stored before the pods that use them, and an invalid one rejects the whole request", async () => {
   const fixture = await started();
   const taken: string[] = [];
   const origin = { file: "f", locate: () => undefined };
@@ -331,7 +331,7 @@ test("an unreadable claim is reported, and the source still knows all its pods",
   assert.equal(fixture.delivered.at(-1)?.complete, true);
 });
 
-test("with the last pod goes what no claim needs", async () => {
+test("with the last pod, unneeded claims are removed", async () => {
   const fixture = await started();
   let forgotten = 0;
   fixture.storage = { ...noStorage, forgetUnused: async () => void forgotten++ };

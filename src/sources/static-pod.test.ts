@@ -18,7 +18,7 @@ function manifestOf(text: string): PodManifest {
 }
 
 for (const file of ["a.yaml", "b.yaml", "c.yaml", "d.json"]) {
-  test(`the static pod of ${file} is the one that a Go kubelet made of it, but for a UID that is not given`, () => {
+  test(`the static pod of ${file} equals the Go kubelet's, except for a UID that is not given`, () => {
     const pod = staticPod(manifestOf(vectorText(`manifests/${file}`)), "node1", { kind: "file", path: `/x/${file}` });
     const recorded = recordedPods().find((candidate) => candidate.metadata.name === pod.metadata.name);
     assert.ok(recorded);
@@ -38,7 +38,7 @@ for (const file of ["a.yaml", "b.yaml", "c.yaml", "d.json"]) {
   });
 }
 
-test("the UID depends on content, node and place, and on nothing else", () => {
+test("the UID depends only on content, node and path", () => {
   const manifest = (image: string): PodManifest =>
     manifestOf(`apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: ${image}}]}`);
   const uid = staticPodUid(manifest("x"), "n", place);
@@ -90,7 +90,7 @@ spec:
   ]);
 });
 
-test("a running pod can be adopted when its newest containers are those that are asked for", () => {
+test("a running pod can be adopted if its newest containers match the desired ones", () => {
   const wanted = { name: "c", image: "busybox" };
   const pod = podWith({ containers: [wanted] });
   const good = { name: "c", hash: containerHash(wanted) };

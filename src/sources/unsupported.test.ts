@@ -65,7 +65,7 @@ const manifest = (spec: Partial<PodSpec>, metadata: PodManifest["metadata"] = {}
 });
 
 for (const [field, spec, because] of refused) {
-  test(`${field} is refused`, () => {
+  test(`${field} is rejected`, () => {
     assert.deepEqual(findUnsupported(manifest(spec)), [
       {
         path: field.split(/\.(?!org)/u).map((part) => (/^\d+$/.test(part) ? Number(part) : part)),
@@ -75,7 +75,7 @@ for (const [field, spec, because] of refused) {
   });
 }
 
-test("what only the API server says is refused in a manifest", () => {
+test("a field that only the API server sets is rejected in a manifest", () => {
   const found = findUnsupported(manifest({}, { deletionTimestamp: "2026-11-20T14:00:00Z" }));
   assert.deepEqual(
     found.map(({ path, detail }) => `${path.join(".")}: ${detail}`),
@@ -85,7 +85,7 @@ test("what only the API server says is refused in a manifest", () => {
   );
 });
 
-test("storage on the node's disk may be asked for, and devices at an API server", () => {
+test("a manifest may request storage on the node's disk, and an API server's pod devices", () => {
   assert.deepEqual(
     findUnsupported(manifest(inContainer({ resources: { limits: { "ephemeral-storage": "1Gi" } } }))),
     [],

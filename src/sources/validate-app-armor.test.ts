@@ -16,7 +16,7 @@ test("an AppArmor annotation names a profile and a container of the pod", () => 
   ]);
 });
 
-test("an AppArmor annotation says what the field says", () => {
+test("an AppArmor annotation must match the field", () => {
   const field = (profile: string): string => `securityContext: {appArmorProfile: ${profile}}`;
   assert.deepEqual(annotated("localhost/mine", field("{type: Localhost, localhostProfile: mine}")), []);
   assert.deepEqual(annotated("runtime/default", field("{type: RuntimeDefault}")), []);

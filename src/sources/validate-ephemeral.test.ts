@@ -18,13 +18,13 @@ test("an ephemeral container may have a target, variables, mounts and a security
   );
 });
 
-test("an ephemeral container joins a container that the pod has", () => {
+test("an ephemeral container's target must be a container of the pod", () => {
   assert.deepEqual(withEphemeral("targetContainerName: d"), [
     'spec.ephemeralContainers[0].targetContainerName: Not found: "d"',
   ]);
 });
 
-test("an ephemeral container has nothing that a service would rest on", () => {
+test("an ephemeral container has no fields that only a service needs", () => {
   const forbidden = "Forbidden: cannot be set for an Ephemeral Container";
   const fields = {
     ports: "ports: [{containerPort: 1}]",
@@ -41,7 +41,7 @@ test("an ephemeral container has nothing that a service would rest on", () => {
   }
 });
 
-test("a field that is not supported is not supported in an ephemeral container either", () => {
+test("an unsupported field is also unsupported in an ephemeral container", () => {
   assert.match(withEphemeral("securityContext: {windowsOptions: {}}").join(), /not supported: podwright/u);
 });
 

@@ -8,7 +8,7 @@ import { validateHostUsers } from "./validate-host-users.ts";
 const problems = (spec: Partial<PodSpec>): string[] =>
   [...validateHostUsers(podWith(spec).spec, ["spec"])].map(({ path, detail }) => `${path.join(".")}: ${detail}`);
 
-test("a pod with users of its own shares none of the node's other namespaces", () => {
+test("a pod with a user namespace shares no other namespace of the node", () => {
   const shared = { hostNetwork: true, hostPID: true, hostIPC: true };
   assert.deepEqual(problems({ hostUsers: false, ...shared }), [
     "spec.hostNetwork: Forbidden: when `hostUsers` is false",
@@ -20,7 +20,7 @@ test("a pod with users of its own shares none of the node's other namespaces", (
   assert.deepEqual(problems({ hostUsers: false, hostNetwork: false }), []);
 });
 
-test("a pod with users of its own gets no block devices", () => {
+test("a pod with a user namespace gets no block devices", () => {
   const volumeDevices = [{ name: "disk", devicePath: "/dev/disk" }];
   const spec = {
     initContainers: [{ name: "i", volumeDevices }],
@@ -33,7 +33,7 @@ test("a pod with users of its own gets no block devices", () => {
   assert.deepEqual(problems(spec), []);
 });
 
-test("an unmasked /proc needs users of the pod's own", () => {
+test("an unmasked /proc requires a user namespace", () => {
   const container = "{name: c, image: b, securityContext: {procMount: Unmasked}}";
   assert.deepEqual(manifestProblems(`{hostUsers: false, containers: [${container}]}`), []);
   const needed = /procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`/u;

@@ -19,14 +19,14 @@ function container(resources: Container["resources"], more: Partial<Container> =
   return { name: "c", image: "busybox", ...(resources && { resources }), ...more };
 }
 
-test("a pod's own resources are supported, and cpu, memory and huge pages are all that they may name", () => {
+test("pod-level resources are supported, only for cpu, memory and huge pages", () => {
   assert.deepEqual(findUnsupported(manifest({ resources: { limits: { cpu: "1" } } })), []);
   assert.deepEqual(problems({ resources: { limits: { cpu: "1", memory: "1Gi" } } }), []);
   assert.match(problems({ resources: { limits: { "ephemeral-storage": "1Gi" } } }).join("\n"), /Unsupported value/u);
   assert.match(problems({ resources: { claims: [] } }).join("\n"), /claims may not be set/u);
 });
 
-test("a pod can't have less than its containers, nor a container more than its pod", () => {
+test("a pod cannot have less than its containers, nor a container more than its pod", () => {
   const containers = [container({ requests: { cpu: "2", memory: "1Mi" }, limits: { memory: "2Gi" } })];
   const resources = { requests: { cpu: "1" }, limits: { memory: "1Gi", cpu: "4" } };
   assert.deepEqual(problems({ containers, resources }), [
@@ -46,7 +46,7 @@ test("huge pages of a pod are at least those of its containers, and need cpu or 
   ]);
 });
 
-test("what a pod asks for as a whole is filled in from its containers, then from its limits", () => {
+test("pod-level requests default from the containers, then from the pod's limits", () => {
   const containers = [
     container({ requests: { cpu: "500m" }, limits: { memory: "1Gi", cpu: "1", "hugepages-2Mi": "4Mi" } }),
   ];
@@ -65,13 +65,13 @@ test("what a pod asks for as a whole is filled in from its containers, then from
   });
 });
 
-test("a quantity that is none is told once, and stops nothing else", () => {
+test("an invalid quantity is reported once, and affects no other check", () => {
   const found = problems({ resources: { limits: { cpu: "lots" } }, hostname: "Not A Name" });
   assert.equal(found.filter((problem) => problem.includes("spec.resources.limits.cpu")).length, 1);
   assert.ok(found.some((problem) => problem.startsWith("spec.hostname")));
 });
 
-test("a resizePolicy names cpu and memory once each, and restarts nothing that can't be restarted", () => {
+test("a resizePolicy names cpu and memory once each, and restarts nothing that cannot be restarted", () => {
   const policy = (...entries: [string, string][]): string[] =>
     problems({
       containers: [

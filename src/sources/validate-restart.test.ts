@@ -5,7 +5,7 @@ import { problems } from "../../test/support/manifest-problems.ts";
 const withRules = (rules: string, policy = "restartPolicy: Never,"): string[] =>
   problems(`{containers: [{name: c, image: b, ${policy} restartPolicyRules: ${rules}}]}`);
 
-test("restart rules name an action that there is, an operator and exit codes", () => {
+test("restart rules have a known action, an operator and exit codes", () => {
   assert.deepEqual(withRules("[{action: RestartAllContainers, exitCodes: {operator: NotIn, values: [0]}}]"), []);
   assert.deepEqual(withRules("[{action: Stop}, {action: Restart, exitCodes: {operator: Above, values: [1]}}]"), [
     'spec.containers[0].restartPolicyRules[0].action: Unsupported value: "Stop": supported values: "Restart", "RestartAllContainers"',
@@ -14,7 +14,7 @@ test("restart rules name an action that there is, an operator and exit codes", (
   ]);
 });
 
-test("restart rules stand beside a policy of the container's own, and there are 20 at most", () => {
+test("restart rules require the container's own policy, and there are at most 20", () => {
   const rule = "{action: Restart, exitCodes: {operator: In, values: [1]}}";
   assert.deepEqual(withRules(`[${rule}]`, ""), [
     "spec.containers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used",

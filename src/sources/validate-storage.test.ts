@@ -32,7 +32,7 @@ test("claims are checked as the API server does", () => {
   assert.match(claim(`${once}, ${size}`, "{name: a/b}")[0] ?? "", /metadata.name: Invalid value/u);
 });
 
-test("what a claim cannot have here is refused by name", () => {
+test("unsupported fields of a claim are rejected by name", () => {
   assert.deepEqual(claim(`${once}, ${size}, volumeMode: Block`), [
     "spec.volumeMode: not supported: podwright run has no block volumes behind claims",
   ]);
@@ -65,7 +65,7 @@ test("PersistentVolumes are directories of this machine, with one source", () =>
   assert.match(volume(`${rest}, local: {path: /srv}, persistentVolumeReclaimPolicy: Drop`)[0] ?? "", /"Drop"/u);
 });
 
-test("a StorageClass has no provisioner here, and the remedy is to leave it out", () => {
+test("a StorageClass has no provisioner here, and the remedy is to omit it", () => {
   const storageClass = (fields: string): string[] =>
     manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: c}, ${fields}}`);
   assert.deepEqual(storageClass("provisioner: kubernetes.io/no-provisioner, volumeBindingMode: Immediate"), []);
@@ -76,7 +76,7 @@ test("a StorageClass has no provisioner here, and the remedy is to leave it out"
   assert.match(storageClass("provisioner: kubernetes.io/no-provisioner, volumeBindingMode: Late")[0] ?? "", /"Late"/u);
 });
 
-test("a CSI driver's volumes are attached by nobody here", () => {
+test("volumes of a CSI driver cannot require attachment here", () => {
   const driver = (spec: string): string[] =>
     manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: d}, spec: ${spec}}`);
   assert.deepEqual(driver("{attachRequired: false, podInfoOnMount: true, fsGroupPolicy: File}"), []);
@@ -101,7 +101,7 @@ test("the templates of ephemeral volumes are checked like claims", () => {
   assert.match(pod(`{volumeClaimTemplate: {spec: {${once}, ${size}}}}`, long).join("\n"), /PVC name/u);
 });
 
-test("a claim has to be named", () => {
+test("a claim must be named", () => {
   const text = `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: i}],
     volumes: [{name: data, persistentVolumeClaim: {claimName: ""}}]}}`;
   assert.deepEqual(manifestProblems(text), ["spec.volumes[0].persistentVolumeClaim.claimName: Required value"]);

@@ -12,7 +12,7 @@ function problems(volumeDevices: Devices, volumeMounts: Container["volumeMounts"
   return [...found].map(({ path, detail }) => `${path.slice(2).join(".")}: ${detail}`);
 }
 
-test("block devices are claims, each once and at a path of its own", () => {
+test("block devices are claims, each once and at a unique path", () => {
   assert.deepEqual(
     problems([
       { name: "disk", devicePath: "/dev/a" },

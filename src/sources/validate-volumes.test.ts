@@ -10,7 +10,7 @@ function problemsOf(source: Omit<Volume, "name">): string[] {
   return [...validateVolumes(spec, ["volumes"])].map(({ path, detail }) => `${formatPath(path)}: ${detail}`);
 }
 
-test("an emptyDir has a medium that exists and a size that is one", () => {
+test("an emptyDir has a known medium and a valid size", () => {
   assert.deepEqual(problemsOf({ emptyDir: { medium: "Memory", sizeLimit: "64Mi" } }), []);
   assert.deepEqual(problemsOf({ emptyDir: { medium: "HugePages-2Mi" } }), []);
   assert.match(problemsOf({ emptyDir: { medium: "Disk" } })[0] ?? "", /^volumes\[0\]\.emptyDir\.medium: Unsupported/);
@@ -18,7 +18,7 @@ test("an emptyDir has a medium that exists and a size that is one", () => {
   assert.match(problemsOf({ emptyDir: { sizeLimit: "much" } })[0] ?? "", /sizeLimit: Invalid value/);
 });
 
-test("a hostPath is absolute, has no way back and a type that exists", () => {
+test("a hostPath is absolute, without `..`, and has a known type", () => {
   assert.deepEqual(problemsOf({ hostPath: { path: "/var/log", type: "DirectoryOrCreate" } }), []);
   assert.match(problemsOf({ hostPath: { path: "" } })[0] ?? "", /path: Required/);
   assert.match(problemsOf({ hostPath: { path: "/a/../b" } })[0] ?? "", /must not contain '\.\.'/);
@@ -47,7 +47,7 @@ test("files of objects have names, keys, paths in the volume and permissions", (
   ]);
 });
 
-test("a downward API file shows one of the fields that volumes offer", () => {
+test("a downward API file shows one of the fields available to volumes", () => {
   const item = (change: object): string[] => problemsOf({ downwardAPI: { items: [{ path: "f", ...change }] } });
   assert.deepEqual(item({ fieldRef: { fieldPath: "metadata.labels['a/b']" } }), []);
   assert.deepEqual(item({ resourceFieldRef: { containerName: "c", resource: "limits.cpu" } }), []);
@@ -60,7 +60,7 @@ test("a downward API file shows one of the fields that volumes offer", () => {
   );
 });
 
-test("the sources of a projected volume have one type each and no file in common", () => {
+test("the sources of a projected volume have one type each and no common file", () => {
   const items = [{ key: "k", path: "f" }];
   const found = problemsOf({
     projected: {

@@ -13,7 +13,7 @@ test("a plain pod has no problems", () => {
   assert.deepEqual(problems("{containers: [{name: c, image: busybox}]}"), []);
 });
 
-test("positions name the line and column of the field", () => {
+test("positions give the line and column of the field", () => {
   const text =
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: c\n    image: b\n    ports:\n    - containerPort: 99999\n";
   const { objects } = decodeManifests(new TextEncoder().encode(text), "pod.yaml");
@@ -39,7 +39,7 @@ test("names follow their syntax, and a UID can name a directory", () => {
   assert.match(annotation ?? "", /^metadata\.annotations\[x\/y\/z\]: Invalid value/u);
 });
 
-test("a pod's namespace, name and UID make one file name together", () => {
+test("a pod's namespace, name and UID together fit in a file name", () => {
   const named = (metadata: string): string[] => problems("{containers: [{name: c, image: b}]}", metadata);
   assert.deepEqual(named(`{name: ${"a".repeat(210)}}`), []);
   assert.match(
@@ -50,7 +50,7 @@ test("a pod's namespace, name and UID make one file name together", () => {
   assert.equal(named(`{name: ${"a".repeat(246)}, namespace: x, uid: abcdefg}`).length, 1);
 });
 
-test("containers need a name of their own and an image", () => {
+test("containers need a unique name and an image", () => {
   assert.deepEqual(problems("{containers: []}"), ["spec.containers: Required value"]);
   assert.deepEqual(
     problems('{containers: [{name: c, image: b}, {name: c}, {name: "", image: " b"}, {name: X, image: "b c"}]}'),
@@ -107,7 +107,7 @@ test("environment variables have one source each", () => {
   );
 });
 
-test("quantities can be read, and requests stay within limits", () => {
+test("quantities are valid, and requests stay within limits", () => {
   assert.deepEqual(ofContainer("resources: {requests: {cpu: 2, memory: 1Gx}, limits: {cpu: 1500m, memory: -1}}"), [
     "spec.containers[0].resources.limits.memory: Invalid value: -1: must be greater than or equal to 0",
     'spec.containers[0].resources.requests.memory: Invalid value: "1Gx": must be a quantity like 2, 500m or 64Mi',
@@ -116,7 +116,7 @@ test("quantities can be read, and requests stay within limits", () => {
   assert.match(ofContainer("resources: {limits: {gpu: 1}}").join("\n"), /must be a standard resource/u);
 });
 
-test("volumes have one source, and mounts a volume and a path of their own", () => {
+test("volumes have one source, and mounts a volume and a unique path", () => {
   const found = problems(`{volumes: [{name: v, emptyDir: {}, hostPath: {path: /}}, {name: v}],
     containers: [{name: c, image: b, volumeMounts: [{name: v, mountPath: /a}, {name: v, mountPath: /a, subPath: ../x}, {name: none, mountPath: /b}]}]}`);
   const wanted = [
@@ -129,7 +129,7 @@ test("volumes have one source, and mounts a volume and a path of their own", () 
   for (const message of wanted) assert.ok(found.includes(message), message);
 });
 
-test("what contradicts itself is refused", () => {
+test("contradictions are rejected", () => {
   const cases: Array<[string, RegExp]> = [
     ["hostPID: true, shareProcessNamespace: true,", /shareProcessNamespace and hostPID/u],
     ["hostnameOverride: a, hostNetwork: true,", /may not be specified when hostNetwork is true/u],
@@ -153,7 +153,7 @@ test("what contradicts itself is refused", () => {
   );
 });
 
-test("mounts propagate and are read-only as far as that can be", () => {
+test("mount propagation and recursive read-only are limited to possible combinations", () => {
   const ofMount = (options: string): string =>
     ofContainer(`volumeMounts: [{name: v, mountPath: /m, ${options}}]`, "volumes: [{name: v, emptyDir: {}}],").join(
       "\n",
@@ -173,7 +173,7 @@ test("mounts propagate and are read-only as far as that can be", () => {
   );
 });
 
-test("hooks do one thing that can be done", () => {
+test("hooks have one possible action", () => {
   const ofHook = (handler: string): string => ofContainer(`lifecycle: {preStop: ${handler}}`).join("\n");
   for (const good of [
     "{exec: {command: [a]}}",
@@ -199,7 +199,7 @@ test("hooks do one thing that can be done", () => {
   for (const [handler, expected] of bad) assert.match(ofHook(handler), expected);
 });
 
-test("probes ask one thing, as often as can be", () => {
+test("probes have one action and possible timing", () => {
   const ofProbe = (probe: string, type = "livenessProbe"): string => ofContainer(`${type}: ${probe}`).join("\n");
   const tcp = "tcpSocket: {port: 80}";
   const bad: Array<[string, RegExp]> = [
@@ -234,7 +234,7 @@ test("only containers that keep running are probed", () => {
   );
 });
 
-test("a stop signal is one of Linux's, in a pod that says that it is for Linux", () => {
+test("a stop signal is a Linux signal, in a pod for Linux", () => {
   const ofSignal = (signal: string, fields: string): string =>
     ofContainer(`lifecycle: {stopSignal: ${signal}}`, fields).join("\n");
   for (const signal of ["SIGUSR1", "SIGRTMIN", "SIGRTMIN+15", "SIGRTMAX-14"]) {
@@ -254,7 +254,7 @@ test("only init containers that keep running have hooks", () => {
   assert.doesNotMatch(ofInit("restartPolicy: Always,"), /lifecycle/u);
 });
 
-test("what podwright does not do is refused by name, and what it does is not", () => {
+test("unsupported features are rejected by name, and supported ones are not", () => {
   const done = `{hostNetwork: true, hostPID: true, hostIPC: true, hostname: h, subdomain: s, dnsPolicy: Default,
     hostUsers: true, setHostnameAsFQDN: true, os: {name: linux}, affinity: {nodeAffinity: {}},
     initContainers: [{name: i, image: b}, {name: side, image: b, restartPolicy: Always}],
@@ -304,7 +304,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
   }
 });
 
-test("ConfigMaps and Secrets have keys that can be files, and base64 where it is asked for", () => {
+test("ConfigMaps and Secrets have keys that are file names, and base64 where required", () => {
   const text = `apiVersion: v1
 kind: List
 items:
@@ -319,7 +319,7 @@ items:
   assert.equal(messages[2], "Invalid value: must be base64");
 });
 
-test("addresses are recognised", () => {
+test("addresses are recognized", () => {
   fc.assert(fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => isIpAddress(address)));
   for (const text of [
     "",
@@ -356,7 +356,7 @@ test("a variable from a file names an emptyDir volume, a path that stays in it, 
   ]);
 });
 
-test("an SELinux policy for volumes is one that there is", () => {
+test("an SELinux policy for volumes is a known one", () => {
   assert.deepEqual(ofContainer("", "securityContext: {seLinuxChangePolicy: Never},"), [
     'spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive"',
   ]);

@@ -141,7 +141,7 @@ test("a cgroup without limits has none, and values of a missing controller are o
   assert.equal(bare.tasks, undefined);
 });
 
-test("each file is read in its controller's hierarchy, and only what the depth requires", () => {
+test("each file is read in its controller's hierarchy, and only as deep as required", () => {
   const paths = cgroupFilePaths(hierarchies, "/kubepods/pod1", "resources").map(({ path }) => path);
   assert.deepEqual(paths, [
     "/c/cpuacct/kubepods/pod1/cpuacct.usage",

@@ -24,7 +24,7 @@ function withoutTimes(status: PodStatus): PodStatus {
 }
 
 for (const pod of recordedPods()) {
-  test(`the status of ${pod.metadata.name} is what the Go kubelet showed`, () => {
+  test(`the status of ${pod.metadata.name} equals the Go kubelet's`, () => {
     const recorded = pod.status;
     const generated = generateAPIPodStatus({
       ...inputsBehind(pod, recorded, undefined),

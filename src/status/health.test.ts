@@ -44,7 +44,7 @@ test("leftover volumes are a warning that names them and the remedy; without any
   assert.equal(check([left("a"), left("b"), left("c")])?.detail, `${volume}, and those of 2 other pods: left in place`);
 });
 
-test("volumes that do not answer are told by their drivers, the longest of each first", () => {
+test("volumes that do not respond are reported by their drivers, the longest of each first", () => {
   const wait = (pod: string, driver: string, sinceMonotonicMs: number): HealthInputs["silent"][number] => {
     const ref = { namespace: "ns", name: pod, uid: podUid(pod) };
     return { pod: ref, volume: `pv-${pod}`, driver, operation: "tear down", sinceMonotonicMs };

@@ -187,7 +187,7 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a part that the server never accepts is not sent again and again", async () => {
+  test("a part that the server never accepts is not sent repeatedly", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);

@@ -22,7 +22,7 @@ describe("the patch of a status", () => {
   });
 });
 
-describe("what the server answers to a status", () => {
+describe("the server's response to a status", () => {
   const metadata = { name: "a", namespace: "ns", uid: "u", resourceVersion: "7" };
 
   test("is its current status; the rest of the pod need not be decodable", () => {

@@ -44,7 +44,7 @@ class Fixture {
   }
 }
 
-test("files are seen through ..data in a directory named after the time, with their permissions", async () => {
+test("files are visible through ..data in a directory named after the time, with their permissions", async () => {
   const fixture = await Fixture.make();
   await fixture.writer().write(payload({ a: "1", "b/c": "2", "b/d/e": "3" }), nothing);
   const generation = await fixture.files.readLink("/v/..data");
@@ -69,7 +69,7 @@ test("an update replaces, adds and removes names, and leaves nothing of the old 
   assert.deepEqual(await fixture.leftovers(), []);
 });
 
-test("what is there is current only with the same names, contents and links", async () => {
+test("existing files are current only with equal names, contents and links", async () => {
   const fixture = await Fixture.make();
   const files = payload({ a: "1", "b/c": "2" });
   assert.equal(await fixture.writer().isCurrent(files), false, "an empty volume");
@@ -82,7 +82,7 @@ test("what is there is current only with the same names, contents and links", as
   assert.equal(await fixture.writer().isCurrent(files), false, "a name too few");
 });
 
-test("new files are given to whom they belong before anybody can see them", async () => {
+test("new files get their owner before they become visible", async () => {
   const fixture = await Fixture.make();
   await fixture.writer().write(payload({ a: "old" }), nothing);
   let seen = "";
@@ -93,7 +93,7 @@ test("new files are given to whom they belong before anybody can see them", asyn
   assert.equal(seen, "old");
 });
 
-test("a directory for a mount in the volume is no file of it", async () => {
+test("a directory for a mount in the volume is not one of its files", async () => {
   const fixture = await Fixture.make();
   await fixture.files.makeDirectory("/v/nested", 0o755);
   await fixture.writer().write(payload({ a: "1" }), nothing);
@@ -102,7 +102,7 @@ test("a directory for a mount in the volume is no file of it", async () => {
   assert.equal((await fixture.files.stat("/v/nested"))?.type, "directory");
 });
 
-test("a write that is cut off anywhere shows the old or the new files, and the next one mends it", async () => {
+test("an interrupted write shows the old or the new files, and the next one repairs it", async () => {
   const before = payload({ a: "old", gone: "old" });
   const after = payload({ a: "new", more: "new" });
   let completed = false;
@@ -130,7 +130,7 @@ test("a write that is cut off anywhere shows the old or the new files, and the n
   }
 });
 
-test("what took the writer's own names is removed and never followed", async () => {
+test("foreign files with the writer's names are removed and never followed", async () => {
   const outside = { "/etc/passwd": "root", "/etc/shadow/x": "secret" };
   for (const target of ["/etc", "../etc", "..data", "..2026_01_01_00_00_00.abc"]) {
     const fixture = await Fixture.make();
@@ -152,7 +152,7 @@ test("what took the writer's own names is removed and never followed", async () 
   }
 });
 
-test("paths that lead out of the volume or take the writer's names are refused before anything is written", async () => {
+test("paths that lead out of the volume or use the writer's names are rejected before anything is written", async () => {
   const fixture = await Fixture.make();
   const long = "x".repeat(256);
   for (const path of [
@@ -196,7 +196,7 @@ function failingAfter(files: MemoryFiles, changes: number): Files {
   });
 }
 
-test("a file that would take its user's rights breaks an invariant, before it is written", async () => {
+test("a file mode with more than permission bits breaks an invariant, before the file is written", async () => {
   const fixture = await Fixture.make();
   const files: Payload = new Map([["sh", { data: new Uint8Array(), mode: 0o4755 }]]);
   await assert.rejects(fixture.writer().write(files, nothing), /a projected file has permission bits only/);

@@ -10,11 +10,11 @@ import type { AttachedVolume, AttachmentRequest } from "./volume-plugin.ts";
 
 /** gRPC's RESOURCE_EXHAUSTED. */
 const resourceExhausted = 8;
-/** How often the VolumeAttachment is looked at while the Node does not list the volume. */
+/** Interval of checks of the VolumeAttachment while the Node does not list the volume. */
 const firstLookMs = 1000;
 const longestLookMs = 30_000;
 
-/** The node has as many of a driver's volumes as it can: the pod cannot run here. */
+/** The driver's volume limit on this node is reached: the pod cannot run here. */
 export class AttachLimitError extends VolumeError {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -39,8 +39,8 @@ export class Attachments {
   }
 
   /**
-   * Waits until the API server knows that the volume is in use here, and that it is attached.
-   * @param waiting told why it is not, each time that something else is known
+   * Waits until the API server lists the volume as in use here, and until it is attached.
+   * @param waiting receives the reason for the wait whenever it changes
    * @throws AttachLimitError, VolumeError, or the signal's reason
    */
   async attached(
@@ -101,7 +101,7 @@ export class Attachments {
   }
 }
 
-/** Why an attachment is not there yet; undefined: it is. Pure. */
+/** Why an attachment is not complete; undefined: it is. Pure. */
 function attachmentProblem({ metadata, status }: VolumeAttachment, volume: string): string | undefined {
   if (metadata.deletionTimestamp !== undefined) return "volume attachment is being deleted";
   if (status?.attached === true) return undefined;

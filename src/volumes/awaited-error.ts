@@ -1,8 +1,8 @@
 import { VolumeError } from "../runtime/volume-error.ts";
 
-/** A problem that ends with something that is known here, such as a driver's registration: the retry follows at once. */
+/** A problem whose end is observable, such as a driver's missing registration: the retry follows immediately. */
 export class AwaitedError extends VolumeError {
-  /** Resolves when it is worth another try. */
+  /** Resolves when a retry may succeed. */
   readonly until: Promise<void>;
 
   constructor(message: string, until: Promise<void>, options?: ErrorOptions) {

@@ -13,26 +13,26 @@ export interface BlockMapPorts {
   readonly loopDevices: LoopDevices;
 }
 
-/** Where the device of one pod's block volume is on the node. */
+/** The paths of a pod's block volume on the node. */
 export interface BlockPlace {
-  /** The directory in which the volume's devices are bound, one a pod, by its UID. */
+  /** The directory where the volume's devices are bind-mounted, one per pod, by its UID. */
   readonly globalMap: string;
   readonly uid: string;
-  /** In the pod's directory: what its containers get. */
+  /** The link in the pod's directory, which its containers get. */
   readonly link: string;
 }
 
-/** Binds the device for the pod, links it, and holds it so that no other one gets its name. Idempotent. */
+/** Bind-mounts the device for the pod, links it, and holds it so that its device name is not reused. Idempotent. */
 export async function mapDevice(ports: BlockMapPorts, device: string, place: BlockPlace): Promise<void> {
   const { mounts, loopDevices } = ports;
   const { globalMap, uid } = place;
   const bound = boundPath(place);
-  // First, so that whatever fails or ends halfway is found by it.
+  // First, so that the link leads to whatever remains after a failure.
   await linkDevice(ports, device, place);
   try {
     await ports.files.makeDirectory(globalMap, 0o750);
     if (!(await isMounted(mounts, bound))) {
-      // What a reboot left is an empty file.
+      // A reboot leaves an empty file.
       if ((await ports.files.stat(bound)) === undefined) await ports.files.write(bound, "", 0o640);
       await mounts.mount({ source: device, target: bound, fileSystem: "", options: ["bind"] });
     }
@@ -48,7 +48,7 @@ export async function mapDevice(ports: BlockMapPorts, device: string, place: Blo
   }
 }
 
-/** By the link the volume is found in the pod's directory, and taken down. */
+/** The link identifies the volume in the pod's directory for its teardown. */
 export async function linkDevice(
   { files }: Pick<BlockMapPorts, "files">,
   device: string,
@@ -61,14 +61,14 @@ export async function linkDevice(
   await files.symlink(device, link);
 }
 
-/** Whether nothing is missing of what {@link mapDevice} makes. */
+/** Whether everything that {@link mapDevice} creates exists. */
 export async function isMapped({ files, mounts, loopDevices }: BlockMapPorts, place: BlockPlace): Promise<boolean> {
   const bound = boundPath(place);
   if ((await files.stat(place.link))?.type !== "symlink") return false;
   return (await isMounted(mounts, bound)) && (await loopDevices.isHeld(bound));
 }
 
-/** Releases and unbinds the device. The link stays: what failed halfway is found by it. */
+/** Releases and unmounts the device. The link stays, so that an incomplete unmap is found. */
 export async function unmapDevice(ports: BlockMapPorts, place: BlockPlace): Promise<void> {
   const bound = boundPath(place);
   await ports.loopDevices.release(bound);
@@ -76,7 +76,7 @@ export async function unmapDevice(ports: BlockMapPorts, place: BlockPlace): Prom
   await ports.files.remove(bound);
 }
 
-/** Upstream's two Events of a block volume that its pod can use now. */
+/** Upstream's two Events for a block volume that is ready for its pod. */
 export function tellMapped(
   journal: Recorder,
   pod: Pod,

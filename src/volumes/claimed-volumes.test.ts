@@ -125,7 +125,7 @@ const missing = "Unable to attach or mount volumes: unmounted volumes=[data], un
 let fixture: Fixture;
 beforeEach(() => (fixture = new Fixture()));
 
-test("a claim of a local volume is bound into its pod, and given back without touching what is in it", async () => {
+test("a claim's local volume is bind-mounted for its pod, and released without touching its content", async () => {
   await fixture.bound("c");
   await fixture.files.write("/disks/c/precious", "", 0o644);
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
@@ -140,7 +140,7 @@ test("a claim of a local volume is bound into its pod, and given back without to
   assert.ok(await fixture.files.stat("/disks/c/precious"));
 });
 
-test("a local volume is not bound again when the look at its mount failed", async (t) => {
+test("a local volume is not mounted again after its mount could not be checked", async (t) => {
   await fixture.bound("c");
   await fixture.manager.mount(pod, needs, cause, signal);
   t.mock.method(fixture.mounts, "below", async () => assert.fail("a mount table that cannot be read"), { times: 1 });
@@ -148,7 +148,7 @@ test("a local volume is not bound again when the look at its mount failed", asyn
   assert.equal((await fixture.mounts.list()).length, 1);
 });
 
-test("a pod of another group than the one that uses a local volume is told so, and the volume keeps its group", async () => {
+test("a pod with another group than the current user of a local volume gets an Event, and the volume keeps its group", async () => {
   await fixture.bound("c");
   const of = (uid: string, fsGroup: number): Pod => {
     const sharing = podOfVolumes(pod.spec.volumes ?? [], { securityContext: { fsGroup } });
@@ -167,7 +167,7 @@ test("a pod of another group than the one that uses a local volume is told so, a
   assert.equal(fixture.files.ownerOf(target.replace("/u/", "/u3/"))?.gid, 0, "it is not given to the new group");
 });
 
-test("what is in a local volume's directory without a mount is somebody's, and stays", async () => {
+test("files in a local volume's directory without a mount are kept", async () => {
   await fixture.files.makeDirectory(target, 0o750);
   await fixture.files.write(`${target}/precious`, "", 0o644);
   await fixture.manager.release(podRef(pod), { cause }, signal);
@@ -186,7 +186,7 @@ test("a read-only claim with mount options and a group", async () => {
   assert.deepEqual((await fixture.mounts.list())[0]?.options, ["bind", "ro", "noexec"]);
 });
 
-test("a volume of a removed in-tree driver is attached and set up as one of its CSI driver", async () => {
+test("a volume of a removed in-tree plugin is attached and set up by its CSI driver", async () => {
   await fixture.bound("c", { local: undefined, awsElasticBlockStore: { volumeID: "aws://a/vol-1" } });
   const name = "kubernetes.io/csi/d^vol-1";
   fixture.node.seen({ volumesInUse: [name], volumesAttached: [{ name }] });
@@ -197,7 +197,7 @@ test("a volume of a removed in-tree driver is attached and set up as one of its 
   assert.deepEqual(fixture.driver.setUps, [{ attachmentName: "csi-vol-1", metadata: {} }]);
 });
 
-test("a claim of a host path is that path", async () => {
+test("a claim of a host path is mounted from that path", async () => {
   await fixture.bound("c", { local: undefined, hostPath: { path: "/data", type: "DirectoryOrCreate" } });
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
   assert.equal(mounted.get("data")?.hostPath, "/data");
@@ -239,7 +239,7 @@ const unusable: readonly (readonly [string, (fixture: Fixture) => void, string])
 ];
 
 for (const [what, change, problem] of unusable) {
-  test(`a claim that is ${what} is told at once and looked at again until it can be used`, async () => {
+  test(`a claim that is ${what} is reported at once and rechecked until it can be used`, async () => {
     await fixture.bound("c");
     change(fixture);
     const { mounted } = await fixture.begins(pod);
@@ -254,7 +254,7 @@ for (const [what, change, problem] of unusable) {
   });
 }
 
-test("after its time the wait ends with what is missing, and the next try tells again", async () => {
+test("the wait times out with the missing volumes, and the next attempt reports again", async () => {
   const { mounted } = await fixture.begins(pod);
   await fixture.clock.advance(123_000);
   const text = `error processing PVC ns/c: failed to fetch PVC from API server: persistentvolumeclaims "c" not found`;
@@ -276,7 +276,7 @@ test("a generic ephemeral volume's claim must have been created for the pod", as
   assert.equal((await mounted).size, 1);
 });
 
-test("a volume of other nodes is refused by its node affinity", async () => {
+test("a volume of other nodes is rejected by its node affinity", async () => {
   const key = "kubernetes.io/hostname";
   const matchExpressions = [{ key, operator: "In", values: ["n2"] }];
   await fixture.bound("c", { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } });
@@ -289,7 +289,7 @@ test("a volume of other nodes is refused by its node affinity", async () => {
   await mounted;
 });
 
-test("a second pod waits for a ReadWriteOncePod claim, also of a pod of an earlier life", async () => {
+test("a second pod waits for a ReadWriteOncePod claim, also if the first pod is from an earlier run", async () => {
   await fixture.bound("c", { accessModes: ["ReadWriteOncePod"] });
   await fixture.manager.mount(pod, needs, cause, signal);
   fixture.begin();
@@ -308,14 +308,14 @@ test("volumes that no container uses are neither set up nor waited for", async (
   assert.equal(fixture.storage.looks, 0);
 });
 
-test("kinds without a plugin are named", async () => {
+test("types without a plugin are named", async () => {
   await fixture.bound("c", { local: undefined, nfs: { server: "s", path: "/" } });
   await fixture.begins(pod);
   const failed = "volumes of type nfs are not supported";
   assert.deepEqual(fixture.failures, [`${missing}, failed to process volumes=[data]: ${failed}`]);
 });
 
-test("an attachable volume is in use before it is waited for, and set up with the attachment's metadata", async () => {
+test("an attachable volume is in use before the attachment is awaited, and set up with the attachment's metadata", async () => {
   await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
   const { node, storage, driver } = fixture;
   const name = "kubernetes.io/csi/d^h";
@@ -337,7 +337,7 @@ test("an attachable volume is in use before it is waited for, and set up with th
   assert.deepEqual(node.used, []);
 });
 
-test("a volume that waits for its driver is set up as soon as that is there", async () => {
+test("a volume that waits for its driver is set up as soon as the driver registers", async () => {
   await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
   const { node, storage, driver } = fixture;
   const name = "kubernetes.io/csi/d^h";
@@ -378,7 +378,7 @@ test("without the attach-detach controller nothing waits for it", async () => {
   await assert.rejects(mounted, (error: Error) => error.message.endsWith(reason));
 });
 
-test("a running pod's volume is looked after beside its steps, and no longer once its volumes go", async () => {
+test("a running pod's volume is managed in parallel to its steps, until its volumes are removed", async () => {
   await fixture.bound("c", { local: undefined, csi: { driver: "d", volumeHandle: "h" } });
   const { node, storage, driver } = fixture;
   const name = "kubernetes.io/csi/d^h";

@@ -6,7 +6,7 @@ import type { VolumeUse } from "./volume-use.ts";
 
 const protection = "kubernetes.io/pvc-protection";
 const gidAnnotation = "pv.beta.kubernetes.io/gid";
-/** Says why a claim without a binder's Events is not bound. */
+/** The condition with the reason for an unbound claim, if there is no binder to send Events. */
 export const unboundCondition = "podwright.io/Unbound";
 
 /** A pod's reference to a claim. */
@@ -17,7 +17,7 @@ export interface ClaimReference {
   readonly isEphemeral: boolean;
 }
 
-/** The claim that a pod's volume refers to; undefined: none. Pure. */
+/** The claim of a pod's volume; undefined: none. Pure. */
 export function claimReference(pod: Pod, volume: Volume): ClaimReference | undefined {
   const { persistentVolumeClaim: claim, ephemeral } = volume;
   if (claim !== undefined) {
@@ -39,7 +39,7 @@ export function claimProblem({ metadata, spec, status }: PersistentVolumeClaim):
   return undefined;
 }
 
-/** Why the claim of a generic ephemeral volume is not this pod's; undefined: it is. Pure. */
+/** Why the claim of a generic ephemeral volume belongs to another owner; undefined: it is this pod's. Pure. */
 export function ownerProblem({ metadata: claim }: PersistentVolumeClaim, { metadata: pod }: Pod): string | undefined {
   const owner = claim.ownerReferences?.find(({ controller }) => controller === true);
   if (claim.namespace === pod.namespace && owner?.uid === pod.uid) return undefined;
@@ -47,7 +47,7 @@ export function ownerProblem({ metadata: claim }: PersistentVolumeClaim, { metad
   return `${names} (pod is not owner)`;
 }
 
-/** Why a PersistentVolume is not the claim's; undefined: it is. Pure. */
+/** Why a PersistentVolume is not bound to the claim; undefined: it is. Pure. */
 export function bindingProblem(volume: PersistentVolume, claim: PersistentVolumeClaim): string | undefined {
   const { name } = volume.metadata;
   const { claimRef } = volume.spec;
@@ -59,7 +59,7 @@ export function bindingProblem(volume: PersistentVolume, claim: PersistentVolume
   return `found PV object ${name} but its pv.Spec.ClaimRef.UID ${bound} does not point to claim.UID ${wanted}`;
 }
 
-/** Why a volume cannot be used as the pod's containers do; undefined: it can. Pure. */
+/** Why a volume's mode does not fit its use by the pod's containers; undefined: it does. Pure. */
 export function modeProblem(volume: string, mode: VolumeMode, { mounted, mapped }: VolumeUse): string | undefined {
   const is = `volume ${volume} has volumeMode ${mode}, but is specified in`;
   if (mounted.has(volume) && mode !== "Filesystem") return `${is} volumeMounts`;

@@ -9,7 +9,7 @@ const limited = podWith({
   containers: [containerWith("a", undefined, { memory: "64Mi" }), containerWith("b", undefined, { memory: "64Mi" })],
 });
 
-test("a memory volume has the least of its limit, the pod's memory limit and node allocatable", () => {
+test("a memory volume has the minimum of its limit, the pod's memory limit and node allocatable", () => {
   const allocatable = { memory: "1Gi" };
   assert.equal(memoryVolumeBytes(unlimited, undefined, allocatable), 1024n * mebibyte);
   assert.equal(memoryVolumeBytes(unlimited, "4Mi", allocatable), 4n * mebibyte);
@@ -18,7 +18,7 @@ test("a memory volume has the least of its limit, the pod's memory limit and nod
   assert.equal(memoryVolumeBytes(limited, "200Mi", allocatable), 128n * mebibyte);
 });
 
-test("a limit of nothing is no limit, and one container without a limit leaves the pod without", () => {
+test("a limit of zero is no limit, and one container without a limit means that the pod has none", () => {
   assert.equal(memoryVolumeBytes(unlimited, "0", {}), 0n);
   const half = podWith({ containers: [...limited.spec.containers, containerWith("c", undefined)] });
   assert.equal(memoryVolumeBytes(half, undefined, { memory: "1Gi" }), 1024n * mebibyte);

@@ -36,7 +36,7 @@ export class ExclusiveVolumes {
       if (name === uid) continue;
       for (const kind of ["volumes", "volumeDevices"]) {
         const directory = `${pods}/${name}/${kind}/${plugin}`;
-        // The name in its parent: the volume itself may be a mount that does not answer.
+        // The entry in its parent directory: accessing the volume itself could hang on a dead mount.
         const entries = await this.#files.list(directory).catch(() => []);
         if (entries.some((entry) => entry.name === volume)) return true;
       }
@@ -44,7 +44,6 @@ export class ExclusiveVolumes {
     return false;
   }
 
-  /** The pod's volumes are gone. */
   releaseAll(uid: PodUid): void {
     for (const [volume, user] of this.#users) if (user === uid) this.#users.delete(volume);
   }

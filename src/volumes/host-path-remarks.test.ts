@@ -24,7 +24,7 @@ class Fixture {
   }
 }
 
-test("a socket that has vanished is told with its volume and path, once, until it is back", async () => {
+test("a vanished socket is reported once with its volume and path, until it is back", async () => {
   const fixture = new Fixture();
   const pod = podWith("/run/x");
   const gone =
@@ -37,7 +37,7 @@ test("a socket that has vanished is told with its volume and path, once, until i
   assert.deepEqual(await fixture.look(pod, "socket"), [`VolumeWarningOver: ${replaced}`]);
 });
 
-test("a path that is called a socket is expected to be one, any other may be missing at first", async () => {
+test("a path with the name of a socket must be one, any other may be missing at first", async () => {
   const named = new Fixture();
   assert.equal(
     (await named.look(podWith("/run/x.sock"), "directory")).length,
@@ -50,7 +50,7 @@ test("a path that is called a socket is expected to be one, any other may be mis
   assert.equal((await other.look(podWith("/srv/data"), undefined)).length, 1);
 });
 
-test("a path with a type is checked when the volume is set up, and one that can't be looked at is no finding", async () => {
+test("a path with a type is checked when the volume is set up, and an unreadable path is not reported", async () => {
   const fixture = new Fixture();
   assert.deepEqual(await fixture.look(podWith("/run/x.sock", "Socket"), undefined), []);
   assert.deepEqual(await fixture.look(podWith("/run/x.sock"), "other"), []);

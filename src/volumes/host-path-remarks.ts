@@ -20,8 +20,9 @@ interface Remembered {
 }
 
 /**
- * Reports untyped host paths that are not what pods mounted there before, or what their name suggests: a socket whose
- * program removed it. Runtimes create a directory for a missing path, and the container fails without an explanation.
+ * Reports untyped host paths that differ from what pods mounted there before, or from what their name suggests, e.g. a
+ * socket whose program removed it. Runtimes create a directory for a missing path, and the container fails without an
+ * explanation.
  */
 export class HostPathRemarks {
   readonly #deps: { readonly volumeFiles: Pick<VolumeFiles, "kind">; readonly journal: Recorder };
@@ -32,7 +33,7 @@ export class HostPathRemarks {
     this.#deps = deps;
   }
 
-  /** Checks what a pod's containers are about to mount. Never rejects: an unreadable path is no finding. */
+  /** Checks the paths that a pod's containers are about to mount. Never rejects: an unreadable path is not reported. */
   async look(pod: Pod, { name, hostPath }: Volume): Promise<void> {
     if (hostPath === undefined || (hostPath.type ?? "") !== "") return;
     const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);

@@ -2,7 +2,7 @@ import type { Files } from "../ports/files.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
-/** What a type requires, and upstream's name of it. */
+/** What a type requires, and upstream's term for it. */
 const wanted: Readonly<
   Record<string, { readonly kind: PathKind; readonly called: string; readonly create?: boolean }>
 > = {
@@ -21,8 +21,8 @@ export async function hostPathFits(volumeFiles: VolumeFiles, path: string, type:
 }
 
 /**
- * Creates what is missing if the type allows it: directories 0755, files 0644 in an existing directory.
- * @throws VolumeError when something else exists there, FileError
+ * Creates what is missing if the type permits it: directories 0755, files 0644 in an existing directory.
+ * @throws VolumeError if something else exists there, FileError
  */
 export async function setUpHostPath(
   { files, volumeFiles }: { readonly files: Files; readonly volumeFiles: VolumeFiles },

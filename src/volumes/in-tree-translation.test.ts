@@ -95,7 +95,7 @@ const sources: readonly (readonly [what: string, spec: object, csi: object, meta
   ],
 ];
 for (const [what, spec, csi, metadata] of sources) {
-  test(`${what} is one of its CSI driver`, () => {
+  test(`${what} is translated to its CSI driver`, () => {
     const volume = translated(spec, metadata);
     const given = Object.entries(volume?.spec.csi ?? {}).filter(([, value]) => value !== undefined);
     assert.deepEqual(Object.fromEntries(given), csi);
@@ -104,7 +104,7 @@ for (const [what, spec, csi, metadata] of sources) {
   });
 }
 
-test("a volume's zone is that of its driver, by its node affinity or else by its labels", () => {
+test("a volume's zone is that of its driver, from its node affinity or else from its labels", () => {
   const affinity = (key: string, ...values: string[]): object => ({
     required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values }] }] },
   });
@@ -134,7 +134,7 @@ test("a volume's zone is that of its driver, by its node affinity or else by its
   });
 });
 
-test("a GCE disk for many writers is one for one node, as its in-tree driver took it", () => {
+test("a GCE disk for many writers becomes one for one node, as with its in-tree plugin", () => {
   const modes = (...accessModes: string[]): unknown =>
     translated({ gcePersistentDisk: { pdName: "d" }, accessModes })?.spec.accessModes;
   assert.deepEqual(modes("ReadWriteMany"), ["ReadWriteOnce"]);
@@ -142,7 +142,7 @@ test("a GCE disk for many writers is one for one node, as its in-tree driver too
   assert.deepEqual(modes("ReadOnlyMany", "ReadWriteOnce"), ["ReadWriteOnce"]);
 });
 
-test("what cannot be translated says why, and other volumes are left alone", () => {
+test("a failed translation gives its reason, and other volumes are unaffected", () => {
   const why = (spec: object, metadata: Metadata = {}): string => {
     try {
       translated(spec, metadata);

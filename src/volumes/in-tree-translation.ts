@@ -6,7 +6,7 @@ type Spec = PersistentVolume["spec"];
 type CsiSource = NonNullable<Spec["csi"]>;
 type Translation = (volume: PersistentVolume) => PersistentVolume;
 
-/** By the sources of drivers that Kubernetes has moved out of itself: how each is one of the driver's CSI successor. */
+/** By the sources of plugins that were removed from Kubernetes: the translation to the CSI driver. */
 const translations = {
   awsElasticBlockStore: translateEbs,
   azureDisk: translateAzureDisk,
@@ -18,8 +18,8 @@ const translations = {
 } as const satisfies Partial<Record<keyof Spec, Translation>>;
 
 /**
- * The PersistentVolume of a CSI driver that one of a removed in-tree driver stands for (upstream's csi-translation-lib); undefined: it
- * is not such a volume. Pure.
+ * The CSI PersistentVolume for one of a removed in-tree plugin (upstream's csi-translation-lib); undefined: it is not
+ * such a volume. Pure.
  * @throws VolumeError
  */
 export function translatedVolume(volume: PersistentVolume): PersistentVolume | undefined {
@@ -50,7 +50,7 @@ function translateEbs(volume: PersistentVolume): PersistentVolume {
   return withCsi(withTopology(volume, { zone: "topology.ebs.csi.aws.com/zone" }), "awsElasticBlockStore", csi);
 }
 
-/** `aws://<zone>/vol-…`, `aws:///vol-…`, or the driver's own id. */
+/** `aws://<zone>/vol-…`, `aws:///vol-…`, or the driver's own ID. */
 function ebsVolume(id: string): string {
   if (!id.startsWith("aws://")) return id;
   const path = id.slice("aws://".length);
@@ -98,7 +98,7 @@ function gceRegion(zones: readonly string[]): string {
   );
 }
 
-/** The in-tree driver took ReadWriteMany for ReadWriteOnce. */
+/** The in-tree plugin treated ReadWriteMany as ReadWriteOnce. */
 function gceAccessModes(modes: readonly string[]): string[] {
   const isReadOnly = modes.length > 0 && modes.every((mode) => mode === "ReadOnlyMany");
   return [isReadOnly ? "ReadOnlyMany" : "ReadWriteOnce"];

@@ -65,7 +65,7 @@ beforeEach(async () => {
   fixture.storage.bind("c", { volumeMode: "Block", local: { path: "/dev/sdb" } });
 });
 
-test("a block device of the node is bound, linked and held for its pod, and let go without a trace", async () => {
+test("a block device of the node is bind-mounted, linked and held for its pod, and released without a trace", async () => {
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
   assert.deepEqual(mounted.get("disk"), { hostPath: link, readOnly: false, own: false });
   assert.equal(await fixture.files.readLink(link), "/dev/sdb");
@@ -88,7 +88,7 @@ test("a block device of the node is bound, linked and held for its pod, and let 
   assert.ok(await fixture.files.stat("/dev/sdb"));
 });
 
-test("what a reboot left of a block volume is made good", async () => {
+test("a block volume is repaired after a reboot", async () => {
   await fixture.manager.mount(pod, needs, cause, signal);
   await fixture.mounts.unmount(bound);
   fixture.loopDevices.held.clear();
@@ -98,7 +98,7 @@ test("what a reboot left of a block volume is made good", async () => {
   assert.deepEqual([...fixture.loopDevices.held], [bound]);
 });
 
-test("a device that cannot be held fails the map in upstream's words, and is tried again", async () => {
+test("a device that cannot be held fails the map in upstream's words, and is retried", async () => {
   fixture.loopDevices.problem = new Error("no free loop device");
   const mounting = fixture.manager.mount(pod, needs, cause, signal);
   mounting.catch(() => {});
@@ -132,7 +132,7 @@ for (const [what, path, why] of refused) {
   });
 }
 
-test("a file system on a block device of the node is not mounted, and says so", async () => {
+test("a file system on a block device of the node is not mounted, and the reason is reported", async () => {
   fixture.storage.bind("c", { local: { path: "/dev/sdb" } });
   const mounts = podOfVolumes([{ name: "disk", persistentVolumeClaim: { claimName: "c" } }]);
   const mounting = fixture.manager.mount(mounts, needs, cause, signal);
@@ -145,7 +145,7 @@ test("a file system on a block device of the node is not mounted, and says so", 
   await mounting;
 });
 
-test("a volume with a file system is not given as a device", async () => {
+test("a volume with a file system cannot be used as a device", async () => {
   fixture.storage.bind("c", { local: { path: "/dev/sdb" } });
   const mounting = fixture.manager.mount(pod, needs, cause, signal);
   mounting.catch(() => {});

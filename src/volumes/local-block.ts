@@ -18,7 +18,7 @@ export interface LocalBlockDependencies extends BlockMapPorts {
 
 const directoryName = "kubernetes.io~local-volume";
 
-/** A PersistentVolume of kind `local` with volumeMode Block: a block device of the node. */
+/** A local PersistentVolume with volumeMode Block: a block device of the node. */
 export function localBlock(
   deps: LocalBlockDependencies,
   pod: Pod,
@@ -41,7 +41,7 @@ export function localBlock(
   };
 }
 
-/** One that is found in a pod's directory. */
+/** A local block volume found in a pod's directory. */
 export function foundLocalBlock(deps: LocalBlockDependencies, paths: VolumePaths, name: string): ReconstructedVolume {
   const place = placeOf(paths, uidOf(paths), name);
   return {

@@ -35,7 +35,7 @@ const projectedTypes: readonly ProjectedType[] = [
   { type: "projected", name: "kubernetes.io~projected", inMemory: true },
 ];
 
-/** The plugins of volumes without a driver. */
+/** The plugins of volumes without a CSI driver. */
 export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
   const { clock, random, files, volumeFiles, mounts, loopDevices, journal, objects, node } = deps;
   const directories = new EmptyDirectories({

@@ -20,7 +20,10 @@ export interface LocalVolumeDependencies extends LocalBlockDependencies {
 export const localVolumeDirectory = "kubernetes.io~local-volume";
 const noFileSystem = "file systems on block devices are not mounted; use volumeMode Block";
 
-/** A PersistentVolume of kind `local`: a directory or device of the node, bound into the pods that use it, and never removed. */
+/**
+ * A local PersistentVolume: a directory or device of the node, bind-mounted for the pods that use it, and never
+ * removed.
+ */
 export class LocalVolumePlugin implements VolumePlugin {
   readonly name = localVolumeDirectory;
   readonly followsObjects = false;
@@ -50,7 +53,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (mode === "Block") return foundLocalBlock(this.#deps, paths, name);
     const { files, mounts: mounting } = this.#deps;
     const directory = paths.volume(this.name, name);
-    // What lies there without a mount is nothing of the volume's: it stays.
+    // Files here without a mount do not belong to the volume: they stay.
     if (mounts.length === 0 && (await files.list(directory)).length > 0) return undefined;
     return {
       async tearDown() {
@@ -70,7 +73,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (kind === "blockDevice") throw new VolumeError(noFileSystem);
     if (kind !== "directory") throw new VolumeError("only directory and block device are supported");
     const directory = paths.volume(this.name, spec.name);
-    // The look before may have failed.
+    // The earlier check may have failed.
     if (await this.#isAt(directory)) return;
     const isShared = await this.#isMounted(paths, spec.name);
     const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
@@ -85,13 +88,13 @@ export class LocalVolumePlugin implements VolumePlugin {
       await removeEmpty(files, directory);
       throw error;
     }
-    // Another pod uses it as it is.
+    // Another pod already uses it with its group.
     if (gid === undefined || spec.readOnly || isShared) return;
     const onlyOnRootMismatch = fsGroupChangePolicy === "OnRootMismatch";
     await volumeFiles.giveToGroup(directory, { gid, readOnly: false, onlyOnRootMismatch }, signal);
   }
 
-  /** Another pod's volume keeps its group. */
+  /** A volume that another pod uses keeps its group. */
   async #compareGroups(pod: Pod, name: string, path: string, gid: number): Promise<void> {
     const { volumeFiles, journal } = this.#deps;
     const found = await volumeFiles.groupOf(path);

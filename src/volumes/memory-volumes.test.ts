@@ -16,7 +16,7 @@ function scene(problem: (options: readonly string[]) => string | undefined) {
   return { tried, volumes: new MemoryVolumes(mounts) };
 }
 
-test("what is in one stays off the disk; without a limit it has no size", async () => {
+test("a memory volume's content stays off the disk; without a limit it has no size", async () => {
   const { tried, volumes } = scene(() => undefined);
   assert.deepEqual(await volumes.mount("/a", 4096n), { mayBeSwapped: false });
   assert.deepEqual(await volumes.mount("/b", 0n), { mayBeSwapped: false });
@@ -28,7 +28,7 @@ for (const words of [
   "cannot mount tmpfs on /a: mount: /a: fsconfig system call failed: tmpfs: Unknown parameter 'noswap'.",
   "cannot mount tmpfs on /a: fsconfig() failed: tmpfs: Turning off swap in unprivileged tmpfs mounts unsupported.",
 ]) {
-  test(`a kernel without noswap is asked for it once: ${words.slice(26)}`, async () => {
+  test(`a kernel without noswap is tried with it once: ${words.slice(26)}`, async () => {
     const { tried, volumes } = scene((options) => (options.includes("noswap") ? words : undefined));
     assert.deepEqual(await volumes.mount("/a", 1n), { mayBeSwapped: true });
     assert.deepEqual(await volumes.mount("/b", 2n), { mayBeSwapped: true });
@@ -36,7 +36,7 @@ for (const words of [
   });
 }
 
-test("another problem is no reason to do without from then on", async () => {
+test("another problem does not disable noswap", async () => {
   let failures = 1;
   const { tried, volumes } = scene(() => (failures-- > 0 ? "cannot mount tmpfs on /a: no memory" : undefined));
   assert.deepEqual(await volumes.mount("/a", 1n), { mayBeSwapped: true });
@@ -44,7 +44,7 @@ test("another problem is no reason to do without from then on", async () => {
   assert.deepEqual(tried, ["size=1,noswap", "size=1", "size=2,noswap"]);
 });
 
-test("what fails without it too is thrown, and tried with it again", async () => {
+test("an error without noswap is thrown, and noswap is tried again", async () => {
   const { tried, volumes } = scene(() => "cannot mount tmpfs on /a: wrong fs type, bad option");
   await assert.rejects(volumes.mount("/a", 1n), /bad option/);
   await assert.rejects(volumes.mount("/a", 1n), /bad option/);

@@ -5,7 +5,7 @@ import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
 
 const mount = { name: "v", mountPath: "/m" };
 
-test("mounts propagate as asked for, and by default not at all", () => {
+test("mounts propagate as requested, and by default not at all", () => {
   const of = (mode: string | undefined): MountPropagation =>
     mountPropagation(mode === undefined ? mount : { ...mount, mountPropagation: mode });
   assert.equal(of(undefined), MountPropagation.PROPAGATION_PRIVATE);
@@ -15,7 +15,7 @@ test("mounts propagate as asked for, and by default not at all", () => {
   assert.throws(() => of("Both"), /invalid MountPropagation mode: "Both"/);
 });
 
-test("recursive read-only is given where the runtime can, left out or refused by name where it can't", () => {
+test("recursive read-only is used if the runtime supports it, else omitted or rejected by name", () => {
   const readOnly = { ...mount, readOnly: true };
   assert.equal(isRecursivelyReadOnly(readOnly, true), false);
   assert.equal(isRecursivelyReadOnly({ ...readOnly, recursiveReadOnly: "IfPossible" }, true), true);

@@ -1,25 +1,25 @@
-/** What is missing of a pod's volumes while they are set up, by their names in the pod. */
+/** The missing volumes of a pod during their set-up, by their names in the pod. */
 export class MountProgress {
   readonly #missing: Set<string>;
-  /** Their claims cannot be used. */
+  /** Volumes whose claims cannot be used, with the reasons. */
   readonly #unprocessed = new Map<string, string>();
-  /** They are not attached to the node. */
+  /** Volumes that are not attached to the node. */
   readonly #unattached = new Set<string>();
-  /** Why their last try failed. */
+  /** Why their last attempts failed. */
   readonly #problems = new Map<string, string>();
 
   constructor(volumes: readonly string[]) {
     this.#missing = new Set(volumes);
   }
 
-  /** Returns whether the problem is news. */
+  /** Returns whether the problem is new. */
   unprocessed(volume: string, problem: string): boolean {
     const isNews = this.#unprocessed.get(volume) !== problem;
     this.#unprocessed.set(volume, problem);
     return isNews;
   }
 
-  /** Whatever becomes of it now, its claim can be used. */
+  /** The claim of the volume can be used from now on. */
   processed(volume: string): void {
     this.#unprocessed.delete(volume);
   }
@@ -45,7 +45,7 @@ export class MountProgress {
     return this.#missing.has(volume);
   }
 
-  /** Why volumes failed, in the order of their texts. */
+  /** Why volumes failed, sorted. */
   get problems(): readonly string[] {
     return [...this.#problems.values()].toSorted();
   }

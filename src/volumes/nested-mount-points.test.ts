@@ -13,11 +13,11 @@ test("a mount below the volume's own needs a directory in it", () => {
   assert.deepEqual(nested(["v", "/dir/"], ["w", "/dir//x/./y/"]), ["x/y"]);
 });
 
-test("what lies below another mount, beside the volume or above it needs none", () => {
+test("a mount below another mount, beside the volume or above it needs none", () => {
   assert.deepEqual(nested(["v", "/dir"], ["w", "/dir/nested"], ["x", "/dir/nested/double"]), ["nested"]);
   assert.deepEqual(nested(["v", "/dir"], ["w", "/dir2"], ["x", "/"], ["y", "/dir/nested-vol"]), ["nested-vol"]);
 });
 
-test("a path with a way back never leads out of the volume", () => {
+test("a path with `..` never leads out of the volume", () => {
   assert.deepEqual(nested(["v", "/dir"], ["w", "/dir/../etc"]), []);
 });

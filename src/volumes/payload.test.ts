@@ -29,13 +29,13 @@ function filesOf(volume: Omit<Volume, "name">): Record<string, string> {
   );
 }
 
-test("a ConfigMap's keys become files, its binary ones as well", () => {
+test("keys of a ConfigMap become files, including binary ones", () => {
   const blob = `644 \0\u00ff`;
   assert.deepEqual(filesOf({ configMap: { name: "settings" } }), { "log.level": "644 debug", blob });
   assert.deepEqual(filesOf({ configMap: { name: "settings", defaultMode: 0o400 } })["log.level"], "400 debug");
 });
 
-test("items choose keys, give them paths, and permissions of their own", () => {
+test("items select keys and set their paths and permissions", () => {
   const items = [
     { key: "log.level", path: "conf/level", mode: 0o440 },
     { key: "blob", path: "b" },
@@ -47,7 +47,7 @@ test("items choose keys, give them paths, and permissions of their own", () => {
   });
 });
 
-test("what is missing is named, unless it is optional; values never are", () => {
+test("missing objects and keys are named, unless optional; values never are", () => {
   assert.throws(() => filesOf({ configMap: { name: "none" } }), { message: 'configmap "none" not found' });
   assert.throws(() => filesOf({ secret: { secretName: "none" } }), { message: 'secret "none" not found' });
   const items = [{ key: "no", path: "p" }];
@@ -57,7 +57,7 @@ test("what is missing is named, unless it is optional; values never are", () => 
   assert.deepEqual(filesOf({ secret: { secretName: "token", items, optional: true } }), {});
 });
 
-test("the downward API shows metadata and resources, and nothing that changes behind a file's back", () => {
+test("the downward API shows metadata and resources, and no field that could change unnoticed", () => {
   const field = (fieldPath: string) => ({ fieldRef: { fieldPath } });
   const items = [
     { path: "labels", ...field("metadata.labels") },
@@ -74,7 +74,7 @@ test("the downward API shows metadata and resources, and nothing that changes be
   assert.throws(() => filesOf({ downwardAPI: { items: [{ path: "ip", ...field("status.podIP") }] } }), /not supported/);
 });
 
-test("projected sources share one volume, a later one wins, and tokens are refused by name", () => {
+test("projected sources share one volume, later ones override, and tokens are rejected by name", () => {
   const name = { fieldRef: { fieldPath: "metadata.name" } };
   const sources = [
     { configMap: { name: "settings", items: [{ key: "log.level", path: "x" }] } },
@@ -86,7 +86,7 @@ test("projected sources share one volume, a later one wins, and tokens are refus
   assert.throws(() => filesOf({ projected: { sources: tokens } }), /source serviceAccountToken is not supported/);
 });
 
-test("a token is its pod's user's alone when all containers run as one, and its group's when it has one", () => {
+test("a token belongs to the common user of the pod's containers, if there is one, and to its group", () => {
   const withTokens = { ...objects, serviceAccountToken: () => ({ token: "t" }) };
   const volume = { name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } };
   const owner = (spec: Partial<Pod["spec"]>): unknown => {
@@ -108,7 +108,7 @@ test("a token is its pod's user's alone when all containers run as one, and its 
   }
 });
 
-test("inputs stay the same as long as the pod and its objects do", () => {
+test("inputs are equal as long as the pod and its objects are", () => {
   const volume: Volume = { name: "v", projected: { sources: [{ configMap: { name: "settings" } }] } };
   const before = payloadInputs(volume, pod, inputs);
   assert.deepEqual(

@@ -90,7 +90,7 @@ function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, i
 }
 
 /**
- * As upstream: readable by the pod's user or group, and no others. With a user namespace it is the same user: mounts of
+ * As upstream: readable only by the pod's user or group. With a user namespace the user is the same, because mounts of
  * such pods are ID-mapped.
  */
 function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: PayloadInputs): Payload {
@@ -150,7 +150,7 @@ function downwardValue(
   inputs: DownwardApiInputs,
 ): string {
   if (fieldRef !== undefined) {
-    // Addresses and the node may change while files stay: only environments offer them.
+    // Addresses and the node may change without an update of the files, so only environment variables offer them.
     if (!fieldRef.fieldPath.startsWith("metadata.")) {
       throw new VolumeError(`field label not supported in a volume: ${fieldRef.fieldPath}`);
     }

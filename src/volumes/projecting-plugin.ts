@@ -106,7 +106,7 @@ class ProjectedVolume implements PreparedVolume {
   }
 
   async setUp(signal: AbortSignal): Promise<void> {
-    // First: a missing object leaves nothing behind.
+    // Read before anything is created: a missing object leaves nothing behind.
     const files = this.#payload();
     const { directories } = this.#deps;
     const bytes = this.#inMemory ? directories.memoryBytes(this.#pod) : undefined;
@@ -128,7 +128,7 @@ class ProjectedVolume implements PreparedVolume {
     try {
       files = this.#payload();
     } catch {
-      // Writing it reports what is wrong.
+      // The write will report the problem.
       return false;
     }
     return await this.#writer.isCurrent(files);

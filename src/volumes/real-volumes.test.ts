@@ -117,7 +117,7 @@ function fixedRandom(): { uniform: () => number; bytes: (count: number) => Uint8
   };
 }
 
-test("a memory volume is a tmpfs of its size limit, and a secret is not on the disk", options, async () => {
+test("a memory volume is a tmpfs with its size limit, and a secret is not on the disk", options, async () => {
   await withVolumes(async (volumes) => {
     volumes.objects.setSecret("s", { key: "hunter2" });
     const pod = podOfVolumes([
@@ -141,7 +141,7 @@ test("a memory volume is a tmpfs of its size limit, and a secret is not on the d
   });
 });
 
-test("fsGroup: a process of the group writes to emptyDirs and reads what comes from objects", options, async () => {
+test("fsGroup: a process of the group writes to emptyDirs and reads files of objects", options, async () => {
   await withVolumes(async (volumes) => {
     chmodSync(volumes.root.replace(/\/kubelet$/, ""), 0o755);
     volumes.objects.setSecret("s", { key: "hunter2" });
@@ -166,7 +166,7 @@ test("fsGroup: a process of the group writes to emptyDirs and reads what comes f
 });
 
 test(
-  "a subPath that is exchanged for a link to the node never shows the node, and a bind outlives no pod",
+  "a subPath replaced by a link to the node never shows the node, and no bind mount outlives its pod",
   options,
   async () => {
     await withVolumes(async (volumes) => {
@@ -206,7 +206,7 @@ const exchangeLoop = `while :; do
   mv dir dir.away; mv -T link dir; mv -T dir link; mv -T dir.away dir
 done 2>/dev/null`;
 
-test("what is bound stays what was opened: a later link in the pod's volume changes nothing", options, async () => {
+test("a bind mount keeps the opened file: a later link in the pod's volume changes nothing", options, async () => {
   await withVolumes(async (volumes) => {
     volumes.objects.setConfigMap("c", { key: "value" });
     const pod = podOfVolumes([
@@ -233,7 +233,7 @@ test("what is bound stays what was opened: a later link in the pod's volume chan
   });
 });
 
-test("a pod that mounted something in its volume loses the mount, not what is mounted", options, async () => {
+test("a pod that mounted something in its volume loses the mount, not the mounted data", options, async () => {
   await withVolumes(async (volumes) => {
     const pod = podOfVolumes([{ name: "v", emptyDir: {} }]);
     const volume = (await volumes.manager.mount(pod, needs, cause, signal)).get("v")?.hostPath ?? "";
@@ -249,7 +249,7 @@ test("a pod that mounted something in its volume loses the mount, not what is mo
   });
 });
 
-test("what another kubelet's driver mounted in a pod stays mounted, with all that is behind it", options, async () => {
+test("another kubelet's driver mount in a pod stays mounted, with all its data", options, async () => {
   await withVolumes(async (volumes) => {
     const pod = podOfVolumes([{ name: "v", emptyDir: {} }]);
     await volumes.manager.mount(pod, needs, cause, signal);
@@ -272,7 +272,7 @@ test("what another kubelet's driver mounted in a pod stays mounted, with all tha
   });
 });
 
-test("a token's file belongs to the user of its pod's containers, and to its group", options, async () => {
+test("a token file belongs to the user of its pod's containers, and to its group", options, async () => {
   await withVolumes(async (volumes) => {
     const objects = { ...noObjects, serviceAccountToken: () => ({ token: "t" }) };
     const manager = volumes.restart({ objects });

@@ -83,20 +83,24 @@ class Scene implements AsyncDisposable {
   }
 }
 
-test("what is mounted in an emptyDir, also stacked, on a file, and deep, is unmounted and kept", options, async () => {
-  await using scene = new Scene();
-  const volume = await scene.mounted();
-  scene.bind(`${volume}/a/b/c`);
-  scene.bind(`${volume}/a/b/c`, `${scene.precious}/below`);
-  scene.bind(`${volume}/a`, scene.precious);
-  writeFileSync(`${volume}/single`, "");
-  execFileSync("mount", ["--bind", `${scene.precious}/file`, `${volume}/single`]);
-  assert.equal(await scene.end(), undefined);
-  assert.deepEqual([scene.mounts(), existsSync(scene.pod)], [[], false]);
-  scene.isUntouched();
-});
+test(
+  "mounts in an emptyDir, also stacked, on a file, or deep, are unmounted and their data kept",
+  options,
+  async () => {
+    await using scene = new Scene();
+    const volume = await scene.mounted();
+    scene.bind(`${volume}/a/b/c`);
+    scene.bind(`${volume}/a/b/c`, `${scene.precious}/below`);
+    scene.bind(`${volume}/a`, scene.precious);
+    writeFileSync(`${volume}/single`, "");
+    execFileSync("mount", ["--bind", `${scene.precious}/file`, `${volume}/single`]);
+    assert.equal(await scene.end(), undefined);
+    assert.deepEqual([scene.mounts(), existsSync(scene.pod)], [[], false]);
+    scene.isUntouched();
+  },
+);
 
-test("a mount that nobody has seen, in a volume or on it, is neither entered nor removed", options, async () => {
+test("an unnoticed mount, in a volume or on it, is neither entered nor removed", options, async () => {
   for (const place of ["inside", ""]) {
     await using scene = new Scene();
     const volume = await scene.mounted();
@@ -114,7 +118,7 @@ test("a mount that nobody has seen, in a volume or on it, is neither entered nor
 });
 
 test(
-  "links lead to nothing that is removed: in a volume, for a volume, for a plugin, for all volumes",
+  "removal follows no links: in a volume, in place of a volume, of a plugin, or of all volumes",
   options,
   async () => {
     await using scene = new Scene();
@@ -142,7 +146,7 @@ test(
   },
 );
 
-test("what a plugin that nobody has left in a pod's directory stays, mounted or not", options, async () => {
+test("files of an unknown plugin in a pod's directory stay, mounted or not", options, async () => {
   await using scene = new Scene();
   await scene.mounted();
   const parent = `${scene.pod}/volumes/example.org~old`;
@@ -157,7 +161,7 @@ test("what a plugin that nobody has left in a pod's directory stays, mounted or 
 });
 
 test(
-  "a driver's volume that is still mounted keeps its directory, its data file and what is in it",
+  "a driver's volume that is still mounted keeps its directory, its data file and its content",
   options,
   async () => {
     await using scene = new Scene();
@@ -177,7 +181,7 @@ test(
   },
 );
 
-test("a mount that is in use stays with all that is in it, until it can be unmounted", options, async () => {
+test("a busy mount stays with its content until it can be unmounted", options, async () => {
   await using scene = new Scene();
   const volume = await scene.mounted();
   writeFileSync(`${volume}/own`, "the pod's");
@@ -194,7 +198,7 @@ test("a mount that is in use stays with all that is in it, until it can be unmou
 });
 
 test(
-  "a dead server's mount in a volume holds nobody up and is taken off",
+  "a dead server's mount in a volume delays nothing and is detached",
   { skip: noHangingStorage ?? false },
   async () => {
     for (const isDead of [true, false]) {

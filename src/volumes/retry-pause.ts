@@ -2,21 +2,21 @@ import { onAbort } from "../base/abort.ts";
 import { operationRetry } from "../base/operation-retry.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** A pause between two tries. */
+/** A pause between two attempts. */
 export interface RetryPause {
-  /** Failed tries before the last one. */
+  /** Number of failures before the last one. */
   readonly failures: number;
-  /** Shorter than upstream's longest. */
+  /** A maximum below upstream's. */
   readonly longestMs?: number | undefined;
-  /** What somebody asked for. */
+  /** A minimum, e.g. from a Retry-After. */
   readonly leastMs?: number | undefined;
-  /** Ends it early. */
+  /** Ends the pause early. */
   readonly until?: Promise<void> | undefined;
 }
 
 /**
- * Waits until the next try is due.
- * @param wait what is waited for, for diagnostics
+ * Waits until the next attempt is due.
+ * @param wait the name of the wait, for diagnostics
  * @throws the signal's reason
  */
 export async function pauseBeforeRetry(

@@ -77,7 +77,7 @@ beforeEach(() => {
   volumes.restart({}, [far]);
 });
 
-test("a driver that does not set a volume up is named, and holds up no other volume of the pod", async () => {
+test("a driver that does not set up a volume is named, and delays no other volume of the pod", async () => {
   const mounting = volumes.manager.mount(pod, needs, cause, signal);
   await clock.advance(30_000);
   assert.deepEqual([silent(), remarks()], [["far d.example.org set up"], ["VolumeSilent"]]);
@@ -88,7 +88,7 @@ test("a driver that does not set a volume up is named, and holds up no other vol
   assert.deepEqual([silent(), remarks()], [[], ["VolumeSilent", "VolumeSilenceOver"]]);
 });
 
-test("a driver that does not take a volume back is named until it does, and other volumes go", async () => {
+test("a driver that does not release a volume is named until it does, and other volumes are removed", async () => {
   far.answer.resolve();
   await volumes.manager.mount(pod, needs, cause, signal);
   far.answer = Promise.withResolvers<void>();
@@ -103,7 +103,7 @@ test("a driver that does not take a volume back is named until it does, and othe
   assert.equal(await files.stat(directory), undefined);
 });
 
-test("a pod that ends while its volume is set up is no longer waited for", async () => {
+test("the setup of a volume is no longer awaited once its pod terminates", async () => {
   const controller = new AbortController();
   const mounting = volumes.manager.mount(pod, needs, cause, controller.signal);
   mounting.catch(() => {});

@@ -30,7 +30,7 @@ test("work that ends in time is not named", async () => {
   assert.deepEqual([told(), waits.hanging, clock.waits], [[], [], []]);
 });
 
-test("work that does not end is named with its pod, and since when, until it ends", async () => {
+test("work that does not end is named with its pod and start time until it ends", async () => {
   const beganMs = clock.monotonic();
   const end = waits.begin(work);
   await clock.advance(namedAfterMs);
@@ -50,7 +50,7 @@ test("work that does not end is named with its pod, and since when, until it end
   assert.deepEqual(waits.hanging, []);
 });
 
-test("a silence lasts over tries, and tells of itself once", async () => {
+test("a silence lasts over retries, and is reported once", async () => {
   const beganMs = clock.monotonic();
   for (let tries = 0; tries < 3; tries++) {
     const end = waits.begin(work);
@@ -63,7 +63,7 @@ test("a silence lasts over tries, and tells of itself once", async () => {
   assert.deepEqual(waits.hanging, []);
 });
 
-test("a pod that is gone waits for nothing, others do, the longest first", async () => {
+test("waits of a removed pod are dropped, others stay, the longest first", async () => {
   waits.begin({ ...work, volume: "late" });
   await clock.advance(1);
   waits.begin({ ...work, operation: "measure" });

@@ -2,36 +2,36 @@ import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 
-/** Work on a volume that has to do with its storage. */
+/** Work on a volume that depends on its storage. */
 export interface StorageWork {
   readonly pod: PodRef;
-  /** The name of its directory: the PersistentVolume's, or the pod's for a source in its spec. */
+  /** The name of its directory: the PersistentVolume's, or the pod volume's for an inline volume. */
   readonly volume: string;
-  /** A driver's name, or that of a kind of volumes: `local`. */
+  /** A driver's name, or that of a volume type: `local`. */
   readonly driver: string;
   readonly operation: "set up" | "tear down" | "measure";
 }
 
-/** Work that has not ended for long. */
+/** Work that takes long. */
 export interface StorageWait extends StorageWork {
   readonly sinceMonotonicMs: number;
 }
 
-/** Work that has not ended after this long is named. */
+/** Work that takes longer is reported. */
 export const namedAfterMs = 30_000;
 
 interface Wait extends StorageWait {
-  /** When it is named. */
+  /** Fires when it is to be reported. */
   timer: Disposable | undefined;
   message: string;
 }
 
-/** Ends work. @param answered false: storage was silent, and the wait lasts until the next try answers */
+/** Ends work. @param answered false: storage did not respond, and the wait lasts until an attempt gets a response */
 export type EndOfWork = (answered: boolean) => void;
 
 /**
- * Names volumes whose storage or driver does not answer: in the journal of their pod, and to whoever asks. What nobody
- * names looks like a pod that hangs for no reason.
+ * Reports volumes whose storage or driver does not respond: in the journal of their pod, and on request. Otherwise such
+ * a pod seems to hang without a reason.
  */
 export class StorageWaits {
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class StorageWaits {
     this.#log = log;
   }
 
-  /** To be ended whatever comes of it. */
+  /** The caller must end it, whatever its outcome. */
   begin(work: StorageWork): EndOfWork {
     const key = keyOf(work);
     const wait = this.#waits.get(key) ?? this.#start(key, work);
@@ -54,20 +54,20 @@ export class StorageWaits {
     };
   }
 
-  /** The longest first. */
+  /** The longest wait first. */
   get hanging(): readonly StorageWait[] {
     const named = [...this.#waits.values()].filter(({ message }) => message !== "");
     return named.toSorted((a, b) => a.sinceMonotonicMs - b.sinceMonotonicMs);
   }
 
-  /** Nothing of the pod is waited for any more, other than that its volumes are torn down. */
+  /** Drops the pod's waits, except for the teardown of its volumes. */
   forget(uid: string, operations: readonly StorageWork["operation"][] = ["set up", "measure", "tear down"]): void {
     for (const [key, wait] of this.#waits) {
       if (wait.pod.uid === uid && operations.includes(wait.operation)) this.#end(key, wait);
     }
   }
 
-  /** Nobody works on volumes any more: nothing is named from here on. */
+  /** Work on volumes has ended: nothing is reported from here on. */
   close(): void {
     for (const { timer } of this.#waits.values()) timer?.[Symbol.dispose]();
     this.#waits.clear();

@@ -18,12 +18,12 @@ test("subPathExpr is expanded from the container's environment, subPath is not",
   assert.equal(subPathOf({ ...mount, subPathExpr: "a/$(POD)/$$(POD)" }, environment), "a/web-0/$(POD)");
 });
 
-test("a subPathExpr with a variable that is missing or empty is refused, as it would show another part", () => {
+test("a subPathExpr with a missing or empty variable is rejected, because it would show another path", () => {
   const expression = { ...mount, subPathExpr: "$(NONE)/$(EMPTY)" };
   assert.throws(() => subPathOf(expression, environment), { message: "missing value for EMPTY, NONE" });
 });
 
-test("a path that is absolute or goes back is refused, also once it is expanded", () => {
+test("a path that is absolute or contains `..` is rejected, also after expansion", () => {
   const hostile = [{ name: "UP", value: new TextEncoder().encode("../../etc") }];
   assert.throws(() => subPathOf({ ...mount, subPathExpr: "a/$(UP)" }, hostile), /must not contain '\.\.'/);
   assert.throws(() => subPathOf({ ...mount, subPath: "/etc" }, []), /must not be an absolute path/);
@@ -39,7 +39,7 @@ class Fixture {
   }
 }
 
-test("a part is bound to a place of its own; a directory to a directory, a file to a file", async () => {
+test("a subPath is bind-mounted at its own path; a directory on a directory, a file on a file", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/vol/a", 0o755);
   await fixture.files.write("/vol/f", "x", 0o644);
@@ -53,14 +53,14 @@ test("a part is bound to a place of its own; a directory to a directory, a file 
   assert.equal((await fixture.files.stat(target))?.type, "file");
 });
 
-test("a part that is missing is made with the permissions of its volume", async () => {
+test("a missing subPath is created with the permissions of its volume", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/vol", 0o2775);
   await fixture.bind("new/part");
   assert.equal((await fixture.files.stat("/vol/new/part"))?.mode, 0o2775);
 });
 
-test("the bind of an earlier start that shows another file is replaced", async () => {
+test("an earlier start's bind mount of another file is replaced", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/vol/a", 0o755);
   await fixture.bind("a");

@@ -3,15 +3,15 @@ import type { Logger } from "../ports/log.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { UnownedVolume } from "./volumes-on-disk.ts";
 
-/** Further ones are only counted. */
+/** More are only counted. */
 const shown = 10;
 
-/** Volumes that stay in the directory of a pod that is gone, or has ended for good. */
+/** Volumes that remain in the directory of a pod that is gone or has ended for good. */
 export interface VolumesLeft {
   readonly pod: PodRef;
   /** The pod's. */
   readonly directory: string;
-  /** `volumes/kubernetes.io~csi/pvc-1 (mounted)`, some of them and the count of the others. */
+  /** `volumes/kubernetes.io~csi/pvc-1 (mounted)`, some of them and the number of others. */
   readonly list: string;
 }
 
@@ -30,12 +30,12 @@ export class UnownedVolumes {
     this.#log = log;
   }
 
-  /** As they were found last. */
+  /** As of the last observation. */
   get left(): readonly VolumesLeft[] {
     return [...this.#left.values()];
   }
 
-  /** @param volumes all that stay of the pod; none: its directory goes */
+  /** @param volumes all that remain of the pod; none: its directory is removed */
   report(pod: PodRef, { pod: directory }: VolumePaths, volumes: readonly UnownedVolume[]): void {
     if (volumes.length === 0) {
       this.#left.delete(pod.uid);

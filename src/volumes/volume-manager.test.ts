@@ -60,7 +60,7 @@ function filled(): Fixture {
   return fixture;
 }
 
-test("every kind of volume is where upstream has it, with its modes", async () => {
+test("volumes of every type have upstream's paths and modes", async () => {
   const fixture = filled();
   const mounted = await fixture.manager.mount(podOfVolumes(everyKind), needs, cause, signal);
   const below = `${root}/pods/u/volumes/kubernetes.io~`;
@@ -106,7 +106,7 @@ test("secrets, downward API and memory volumes are on tmpfs that is not swapped,
   ]);
 });
 
-test("a kernel without noswap gets the volume all the same, and it is said", async () => {
+test("a kernel without noswap gets the volume anyway, and it is reported", async () => {
   const fixture = new Fixture();
   const mount = fixture.mounts.mount.bind(fixture.mounts);
   fixture.mounts.mount = async (point) => {
@@ -118,7 +118,7 @@ test("a kernel without noswap gets the volume all the same, and it is said", asy
   assert.ok(fixture.entries.some((entry) => entry.what === "PossibleMemoryBackedVolumesOnDisk"));
 });
 
-test("each volume is an action of the journal; what is there already is none, in the next life too", async () => {
+test("each volume is an action of the journal; an existing one is not, also in the next run", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   await fixture.manager.mount(pod, needs, cause, signal);
@@ -133,7 +133,7 @@ test("each volume is an action of the journal; what is there already is none, in
   assert.equal((await fixture.mounts.list()).length, 4, "nothing is mounted twice");
 });
 
-test("the content of an emptyDir outlives restarts of podwright; memory that a reboot emptied is mounted again", async () => {
+test("the content of an emptyDir survives restarts of podwright; a memory volume lost in a reboot is mounted again", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
@@ -145,7 +145,7 @@ test("the content of an emptyDir outlives restarts of podwright; memory that a r
   assert.equal((await fixture.mounts.list()).length, 4);
 });
 
-test("a volume that can't be had is named with its reason, the others are there, and no value is told", async () => {
+test("a failed volume is named with its reason, the others are set up, and no value is shown", async () => {
   const fixture = filled();
   fixture.objects.remove("settings");
   await assert.rejects(fixture.manager.mount(podOfVolumes(everyKind), needs, cause, signal), {
@@ -168,7 +168,7 @@ test("a volume that can't be had is named with its reason, the others are there,
   assert.ok(!JSON.stringify(fixture.entries).includes("hunter2"));
 });
 
-test("a hostPath of the wrong type is refused in upstream's words", async () => {
+test("a hostPath of the wrong type is rejected in upstream's words", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/dir", 0o755);
   const cases = {
@@ -192,7 +192,7 @@ test("a hostPath of the wrong type is refused in upstream's words", async () => 
   await fixture.manager.mount(podOfVolumes([{ name: "h", hostPath: { path: "/anything" } }]), needs, cause, signal);
 });
 
-test("fsGroup owns what the node makes for the pod, and no path of the node", async () => {
+test("fsGroup is applied to volumes that the node creates for the pod, not to host paths", async () => {
   const fixture = filled();
   const mounted = await fixture.manager.mount(
     podOfVolumes(everyKind, { securityContext: { fsGroup: 2000 } }),
@@ -207,7 +207,7 @@ test("fsGroup owns what the node makes for the pod, and no path of the node", as
   assert.equal(fixture.files.ownerOf(file)?.gid, 2000);
 });
 
-test("mounts of a container come in the order of its spec, and volumes of objects are read-only whatever it says", async () => {
+test("a container's mounts keep the order of its spec, and volumes of objects are always read-only", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   const container = {
@@ -233,7 +233,7 @@ test("mounts of a container come in the order of its spec, and volumes of object
   ]);
 });
 
-test("where SELinux is on, a volume is labelled for its pod, a path of the node is not", async () => {
+test("with SELinux, a volume is labelled for its pod, a host path is not", async () => {
   const fixture = filled();
   const pod = podOfVolumes([...everyKind, { name: "node", hostPath: { path: "/srv" } }]);
   const manager = fixture.restart({ node: { rootDirectory: root, seLinux: true } });
@@ -246,7 +246,7 @@ test("where SELinux is on, a volume is labelled for its pod, a path of the node 
   );
 });
 
-test("a part of a volume is mounted from where it is bound; what went wrong with it tells nothing of the node", async () => {
+test("a subPath is mounted from its bind mount, and its error shows nothing of the node", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
@@ -266,7 +266,7 @@ test("a part of a volume is mounted from where it is bound; what went wrong with
   });
 });
 
-test("a volume that the pod has not is an error of the container", async () => {
+test("an unknown volume is an error of the container", async () => {
   const { manager } = new Fixture();
   const container = { name: "app", volumeMounts: [{ name: "none", mountPath: "/n" }] };
   await assert.rejects(manager.mountsFor(podWith({}), container, [], new Map(), signal), {
@@ -274,7 +274,7 @@ test("a volume that the pod has not is an error of the container", async () => {
   });
 });
 
-test("a refresh brings changed objects and labels to the pod, and does nothing while they are the same", async () => {
+test("a refresh brings changed objects and labels to the pod, and does nothing without changes", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   await fixture.manager.mount(pod, needs, cause, signal);
@@ -292,7 +292,7 @@ test("a refresh brings changed objects and labels to the pod, and does nothing w
   );
 });
 
-test("a refresh keeps the old files when the object is gone, says so once, and leaves unmounted volumes alone", async () => {
+test("a refresh keeps the old files if the object is gone, reports it once, and skips unmounted volumes", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   await fixture.manager.refresh(pod, cause, signal);
@@ -311,7 +311,7 @@ test("a refresh keeps the old files when the object is gone, says so once, and l
   );
 });
 
-test("a change that came while podwright was down reaches the pod at the first look", async () => {
+test("a change made while podwright was down reaches the pod at the first sync", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   await fixture.manager.mount(pod, needs, cause, signal);
@@ -320,7 +320,7 @@ test("a change that came while podwright was down reaches the pod at the first l
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter3");
 });
 
-test("unmount takes away binds, memory and directories, leaves paths of the node, and may be called again", async () => {
+test("unmount removes bind mounts, memory and directories, keeps host paths, and may be repeated", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
   const mounted = await fixture.manager.mount(pod, needs, cause, signal);
@@ -340,7 +340,7 @@ test("unmount takes away binds, memory and directories, leaves paths of the node
   assert.equal(fixture.entries.length, before, "nothing there is nothing to be said");
 });
 
-test("a mount that hangs is given up with the names of the volumes, and the next try waits for its end", async () => {
+test("a mount that hangs times out with the names of the volumes, and the next attempt waits for its end", async () => {
   const fixture = new Fixture();
   const gate = Promise.withResolvers<void>();
   const mount = fixture.mounts.mount.bind(fixture.mounts);
@@ -366,7 +366,7 @@ test("a mount that hangs is given up with the names of the volumes, and the next
   assert.equal((await fixture.mounts.list()).length, 1, "one mount, not two");
 });
 
-test("after a start without an API server volumes hold what an earlier life wrote, and new ones wait", async () => {
+test("after a start without an API server volumes keep an earlier run's files, and new ones wait", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind.filter(({ secret, configMap, projected }) => secret ?? configMap ?? projected));
   await fixture.manager.mount(pod, needs, cause, signal);

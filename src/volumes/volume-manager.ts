@@ -62,11 +62,11 @@ export interface VolumeDependencies {
   readonly waits: Pick<StorageWaits, "begin" | "forget">;
 }
 
-/** What a cluster's node knows of volumes beyond its pods; `podwright run` has it from documents. */
+/** What a cluster node knows about volumes beyond its pods; `podwright run` takes it from documents. */
 export interface ClusterVolumes {
   readonly storage: StorageLookup;
   readonly node: NodeVolumes;
-  /** Of the Node; undefined: unknown yet. */
+  /** Of the Node; undefined: not known yet. */
   readonly labels: () => Readonly<Record<string, string>> | undefined;
   /** enableControllerAttachDetach. */
   readonly byController: boolean;
@@ -75,7 +75,7 @@ export interface ClusterVolumes {
 /** Time limit for a pod's volumes before the missing ones are reported. */
 const mountLimitMs = 123_000;
 
-/** For as long as a pod has volumes. */
+/** Exists as long as a pod has volumes. */
 interface PodMemory extends VolumeMemory {
   /** Work on a pod's volumes is serialized, also what continues after its deadline. */
   readonly turn: Semaphore;
@@ -153,7 +153,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     }
   }
 
-  /** @param reject ends a pod that the node cannot run after all */
+  /** @param reject terminates a pod that the node cannot run after all */
   connect(reject: (pod: Pod, rejection: Rejection, entry: number) => void): void {
     this.#reject = reject;
   }
@@ -202,7 +202,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
       try {
         await this.#refreshVolume(pod, this.#setUp.prepare(pod, inlineSpec(volume), paths), memory, cause);
       } catch (error) {
-        // The pod keeps what it has.
+        // The pod keeps its existing content.
         isFresh &&= awaitsObjects(error);
         this.#deps.log.warn("cannot refresh a volume", {
           ...podRef(pod),

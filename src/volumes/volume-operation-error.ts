@@ -1,12 +1,12 @@
 import { errorMessage } from "../base/errors.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
-/** A step of a volume's set-up that failed, in upstream's words. */
+/** A failed step of a volume's set-up, in upstream's words. */
 export class VolumeOperationError extends VolumeError {
   /**
    * @param operation upstream's: `MountVolume.SetUp`, `MountVolume.MountDevice`, `MapVolume.SetUpDevice`
    * @param volume the name of its directory
-   * @param meanwhile what was under way: ` while expanding volume`
+   * @param meanwhile the current activity: ` while expanding volume`
    */
   constructor(operation: string, volume: string, error: unknown, meanwhile = "") {
     super(`${operation} failed${meanwhile} for volume ${JSON.stringify(volume)} : ${errorMessage(error)}`, {

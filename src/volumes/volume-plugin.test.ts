@@ -86,7 +86,7 @@ class Fixture extends VolumesUnderTest {
 
 const volumes: readonly Volume[] = [{ name: "scratch", emptyDir: {} }, { name: "data" }];
 
-test("a plugin of its own kind makes its volumes, and the next life tears them down by what it finds", async () => {
+test("a plugin of its own kind creates its volumes, and the next run tears them down from the state on disk", async () => {
   const fixture = new Fixture();
   const pod = podOfVolumes(volumes);
   const mounted = await fixture.restart({}, [fixture.driver]).mount(pod, needs, cause, signal);
@@ -104,7 +104,7 @@ test("a plugin of its own kind makes its volumes, and the next life tears them d
   assert.deepEqual(last?.message.split(" ").slice(2).toSorted(), ["data", "scratch,"]);
 });
 
-test("a volume whose plugin is not there any more stays with its mount, and the pod's others go", async () => {
+test("a volume without its plugin stays with its mount, and the pod's others are removed", async () => {
   const fixture = new Fixture();
   const pod = podOfVolumes(volumes);
   await fixture.restart({}, [fixture.driver]).mount(pod, needs, cause, signal);
@@ -127,7 +127,7 @@ test("a volume whose plugin is not there any more stays with its mount, and the 
   );
 });
 
-test("what a plugin can't say to be its own stays, and is reported once until something else is left", async () => {
+test("files that belong to no plugin stay, and are reported once until they change", async () => {
   const fixture = new Fixture();
   const pod = podRef(podOfVolumes(volumes));
   const manager = fixture.restart({}, [fixture.driver]);
@@ -146,7 +146,7 @@ test("what a plugin can't say to be its own stays, and is reported once until so
   assert.equal((await fixture.names("volumeDevices/kubernetes.io~csi")).length, 1);
 });
 
-test("of an unknown plugin empty directories go, as soon as nothing is mounted there", async () => {
+test("empty directories of an unknown plugin are removed as soon as nothing is mounted there", async () => {
   const fixture = new Fixture();
   const pod = podRef(podOfVolumes([]));
   const target = `${root}/pods/u/volumes/kubernetes.io~csi/pvc-1/mount`;
@@ -166,7 +166,7 @@ test("of an unknown plugin empty directories go, as soon as nothing is mounted t
   assert.deepEqual(await fixture.names("volumes"), []);
 });
 
-test("what somebody mounted elsewhere in the pod's directory stays mounted, and is reported", async () => {
+test("foreign mounts in the pod's directory stay mounted, and are reported", async () => {
   const fixture = new Fixture();
   const target = `${root}/pods/u/containers/app/disk`;
   await fixture.mounts.mount({ source: "/dev/sdb", target, fileSystem: "ext4", options: [] });

@@ -6,7 +6,7 @@ import type { VolumeMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { VolumeSpec } from "./volume-spec.ts";
 
-/** One kind of volumes: how to set them up, and how to tear them down. */
+/** A volume type: its set-up and its teardown. */
 export interface VolumePlugin {
   /** Upstream's, as a file name: `kubernetes.io~empty-dir`, the parent of the plugin's volumes of each pod. */
   readonly name: string;
@@ -18,11 +18,11 @@ export interface VolumePlugin {
   /** What must be attached to the node before the volume is set up; undefined: nothing. */
   attachment?(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined>;
   /**
-   * Reconstructs a volume from its directory: whichever run set it up, and whatever the pod's spec says now, it is torn
-   * down by the same steps. Undefined: not the plugin's, left alone.
+   * Reconstructs a volume from its directory, so that it is torn down by the same steps whichever run set it up and
+   * whatever the pod's spec is now. Undefined: it is not this plugin's, and is left alone.
    */
   reconstruct(found: FoundVolume): Promise<ReconstructedVolume | undefined>;
-  /** The pod's volumes are gone: forget what is stored about them. */
+  /** Forgets what is stored about the pod's volumes, which are gone. */
   forget?(uid: PodUid): void;
 }
 
@@ -39,7 +39,7 @@ export interface AttachmentRequest {
 /** A volume that is attached to the node. */
 export interface AttachedVolume {
   readonly attachmentName: string;
-  /** VolumeAttachment's `status.attachmentMetadata`: what the driver's controller tells its node part. */
+  /** VolumeAttachment's `status.attachmentMetadata`: from the driver's controller to its node service. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -47,11 +47,11 @@ export interface AttachedVolume {
 export interface PreparedVolume {
   /** The name of its directory. */
   readonly name: string;
-  /** Its kind, as the spec's field name. */
+  /** Its type, as the spec's field name. */
   readonly type: string;
   /** Its path on the node; of a block volume, the device or the link to it. */
   readonly hostPath: string;
-  /** Read-only for containers, whatever their mounts say. */
+  /** Read-only for containers, whatever their mounts specify. */
   readonly readOnly: boolean;
   /** Whether it is created for the pod and not a host path, so it may be relabelled. */
   readonly own: boolean;
@@ -59,30 +59,30 @@ export interface PreparedVolume {
   isSetUp(): Promise<boolean>;
   /**
    * Sets it up from any state.
-   * @param attached what the plugin's `attachment` asked for
-   * @throws VolumeOperationError when something other than the set-up itself failed
+   * @param attached the result of the plugin's `attachment`
+   * @throws VolumeOperationError if something other than the set-up itself failed
    */
   setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void>;
   /** For volumes with content from objects. */
   readonly content?: VolumeContent;
-  /** The kinds of work that the volume needs while its pod runs. */
+  /** The kinds of upkeep that the volume needs while its pod runs. */
   readonly upkeeps?: readonly VolumeUpkeep[];
-  /** For volumes that lead to storage of their own. */
+  /** For volumes outside the pod. */
   readonly meter?: VolumeMeter;
 }
 
 /**
- * Work on a volume of a running pod, beside the pod's steps: confirming it after a restart, publishing it again, or expanding it.
- * It is made once for a pod, and must not depend on what may change in one.
+ * Work on a running pod's volume, in parallel to the pod's steps: confirming it after a restart, republishing it, or
+ * expanding it. Created once per pod, so it must not depend on mutable fields of the pod.
  */
 export interface VolumeUpkeep {
   /** Its kind: one of each at a time. */
   readonly name: string;
-  /** Whether there is something to do, from memory. */
+  /** Whether work is due; reads memory only. */
   isDue(): boolean;
   /**
-   * A failure leaves the volume as it is, and is reported by the plugin.
-   * @param attached waits for what the plugin's `attachment` asks for
+   * A failure does not change the volume, and is reported by the plugin.
+   * @param attached waits for the result of the plugin's `attachment`
    */
   run(signal: AbortSignal, attached: () => Promise<AttachedVolume | undefined>): Promise<void>;
 }
@@ -97,7 +97,7 @@ export interface VolumeContent {
   update(): Promise<void>;
 }
 
-/** What is in a plugin's directory of a pod. */
+/** An entry in a plugin's directory of a pod. */
 export interface FoundVolume {
   readonly paths: VolumePaths;
   readonly name: string;
@@ -109,9 +109,9 @@ export interface FoundVolume {
 
 /** A volume as found on the node. */
 export interface ReconstructedVolume {
-  /** Who tears it down, where that is not the plugin itself. */
+  /** Who tears it down, if not the plugin itself. */
   readonly driver?: string;
-  /** Unmounts it and removes its directory. What failed halfway is done by the next try. */
+  /** Unmounts it and removes its directory. A retry completes an interrupted teardown. */
   tearDown(signal: AbortSignal): Promise<void>;
 }
 

@@ -31,7 +31,7 @@ import type { StorageWaits } from "./storage-waits.ts";
 import type { VolumeStats } from "./volume-stats.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
-/** Nothing tells when a claim is bound. */
+/** No event reports that a claim was bound. */
 const longestLookMs = 10_000;
 
 export interface VolumeSetUpDependencies {
@@ -49,7 +49,6 @@ export interface VolumeSetUpDependencies {
   readonly waits: Pick<StorageWaits, "begin">;
 }
 
-/** A pod with volumes. */
 export interface KeptPod {
   readonly pod: Pod;
   readonly use: VolumeUse;
@@ -67,22 +66,22 @@ export interface MountingPod extends KeptPod {
 
 /** What is remembered of a pod's volumes, by their names in the pod. */
 export interface VolumeMemory {
-  /** What they led to when they were set up. */
+  /** Their resolved sources, from their set-up. */
   readonly specs: Map<string, VolumeSpec>;
-  /** What looks after those that lead to something outside. */
+  /** The upkeep of external volumes. */
   readonly upkeeps: Map<string, readonly VolumeUpkeep[]>;
-  /** The inputs of their last content. While those are the same, nothing is read. */
+  /** The inputs of their last content. Nothing is read until they change. */
   readonly contents: Map<string, readonly unknown[]>;
-  /** What they wait for, as it was said last. */
+  /** The last reported reason of their wait. */
   readonly remarks: Map<string, string>;
 }
 
-/** Whether a volume leads to something outside the pod and its node, and may take its time. */
+/** Whether a volume is outside the pod and its node, so that its set-up may take long. */
 export function isExternal({ persistentVolumeClaim, ephemeral, csi }: Volume): boolean {
   return persistentVolumeClaim !== undefined || ephemeral !== undefined || csi !== undefined;
 }
 
-/** Sets up single volumes of pods. */
+/** Sets up individual volumes of pods. */
 export class VolumeSetUp {
   readonly #deps: VolumeSetUpDependencies;
 
@@ -94,13 +93,13 @@ export class VolumeSetUp {
     return this.#deps.plugins.find((plugin) => plugin.owns(spec));
   }
 
-  /** @throws VolumeError for volumes that no plugin owns: sources reject most of those earlier */
+  /** @throws VolumeError for volumes that no plugin owns: sources reject most of them earlier */
   prepare(pod: Pod, spec: VolumeSpec, paths: VolumePaths): PreparedVolume {
     return this.#plugin(spec).prepare(pod, spec, paths);
   }
 
   /**
-   * Sets a volume up unless it is. What leads to something outside is tried again and again; other volumes fail at once.
+   * Sets a volume up unless it is set up. External volumes are retried; others fail at once.
    * @throws VolumeError, or the signal's reason
    */
   async setUp(mounting: MountingPod, volume: Volume, signal: AbortSignal): Promise<MountedVolume> {
@@ -121,7 +120,7 @@ export class VolumeSetUp {
   }
 
   /**
-   * What looks after a volume of a running pod: what it leads to is found out once.
+   * The upkeep of a running pod's volume. Its source is resolved once.
    * @throws VolumeError, or the signal's reason
    */
   async upkeepsOf(kept: KeptPod, volume: Volume, signal: AbortSignal): Promise<readonly VolumeUpkeep[]> {
@@ -137,7 +136,7 @@ export class VolumeSetUp {
   }
 
   /**
-   * Looks after a volume of a running pod.
+   * Runs one upkeep of a running pod's volume.
    * @throws VolumeError, or the signal's reason
    */
   async keepUp(kept: KeptPod, volume: Volume, upkeep: VolumeUpkeep, signal: AbortSignal): Promise<void> {
@@ -155,7 +154,7 @@ export class VolumeSetUp {
     return spec;
   }
 
-  /** Nobody else tries again while the pod waits for something outside. */
+  /** While the pod waits for an external volume, nothing else retries. */
   #mayWait({ used, progress }: MountingPod, volume: Volume): boolean {
     return isExternal(volume) || used.some((other) => isExternal(other) && progress.isMissing(other.name));
   }
@@ -166,9 +165,9 @@ export class VolumeSetUp {
     const { name } = volume;
     const spec = specs.get(name) ?? (await this.#specOf(mounting, volume, signal));
     const prepared = this.prepare(pod, spec, paths);
-    // The inputs as of now: a change during the write is not included.
+    // The present inputs: a change during the write is not included.
     const inputs = knownInputs(prepared);
-    // One that cannot be looked at is set up as well, which says what is wrong.
+    // A volume that cannot be checked is set up as well; the set-up reports the problem.
     const isSetUp = await prepared.isSetUp().catch(() => false);
     if (!isSetUp) await this.#perform(mounting, spec, prepared, signal);
     specs.set(name, spec);
@@ -283,7 +282,7 @@ export class VolumeSetUp {
     });
   }
 
-  /** What upstream checks again, although the scheduler has. @throws VolumeOperationError */
+  /** Upstream repeats these checks of the scheduler. @throws VolumeOperationError */
   async #mayBeUsed({ pod, paths }: MountingPod, spec: VolumeSpec): Promise<void> {
     const { persistentVolume, name } = spec;
     if (persistentVolume === undefined) return;
@@ -335,7 +334,7 @@ export class VolumeSetUp {
   }
 }
 
-/** Sources that a PersistentVolume may have and no plugin sets up. */
+/** Sources of PersistentVolumes that no plugin supports. */
 const unownedTypes = [
   "nfs",
   "iscsi",

@@ -13,7 +13,7 @@ import type { VolumeUse } from "./volume-use.ts";
 /** A claim that its pod cannot use yet, in upstream's words. */
 export class ClaimError extends VolumeError {}
 
-/** Finds what pods' volumes lead to: their claims, and what those are bound to. */
+/** Resolves pods' volumes to their claims and PersistentVolumes. */
 export class VolumeSpecs {
   readonly #storage: StorageLookup | undefined;
 
@@ -78,7 +78,7 @@ async function boundVolume(
   return volume;
 }
 
-/** @throws ClaimError when there is a problem */
+/** @throws ClaimError if there is a problem */
 function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new ClaimError(problem);
 }

@@ -79,7 +79,7 @@ test("a volume is measured soon after it is set up, then every one to two period
   assert.ok(durations.every((source) => source === "statfs"));
 });
 
-test("a volume that does not answer keeps nobody from another's figures, and is named; its own age", async () => {
+test("a volume that does not respond delays no other's statistics, and is named; its own become outdated", async () => {
   const [silent, well] = [new Meter(), new Meter()];
   stats.add(volume("silent", silent));
   stats.add(volume("well", well));
@@ -102,7 +102,7 @@ test("a volume that does not answer keeps nobody from another's figures, and is 
   assert.deepEqual([of(), waits.hanging], [["silent", "well"], []]);
 });
 
-test("a silence lasts over measurements that end by their deadline, other failures are none", async () => {
+test("a silence lasts over measurements that time out; other failures are not silences", async () => {
   const meter = new Meter();
   meter.answer = () => Promise.reject(new FileError("ETIMEDOUT", "/x", "ETIMEDOUT"));
   stats.add(volume("a", meter));
@@ -113,7 +113,7 @@ test("a silence lasts over measurements that end by their deadline, other failur
   assert.deepEqual([waits.hanging, stats.of(uid)], [[], []]);
 });
 
-test("volumes of a pod that ends are forgotten, also one that is being measured", async () => {
+test("volumes of a terminating pod are dropped, also while being measured", async () => {
   const meter = new Meter();
   const released = Promise.withResolvers<VolumeFigures>();
   meter.answer = () => released.promise;
@@ -127,7 +127,7 @@ test("volumes of a pod that ends are forgotten, also one that is being measured"
   assert.deepEqual([stats.of(uid), meter.reads.length, waits.hanging], [[], 1, []]);
 });
 
-test("an abnormal volume is an Event with each measurement, until it is well again", async () => {
+test("an abnormal volume is an Event with each measurement, until it is healthy again", async () => {
   const meter = new Meter();
   const isSo = (abnormal: boolean, message: string): void => {
     meter.answer = async () => ({ ...figures, condition: { abnormal, message } });
@@ -143,7 +143,7 @@ test("an abnormal volume is an Event with each measurement, until it is well aga
   assert.equal(rest.at(-1), "VolumeConditionOver Volume data: worn out");
 });
 
-test("what cannot be measured has no figures", async () => {
+test("a volume that cannot be measured has no statistics", async () => {
   const meter = new Meter();
   meter.answer = async () => undefined;
   stats.add(volume("a", meter));

@@ -18,30 +18,29 @@ export interface VolumeStatsDependencies {
   readonly measured?: ((source: string, durationMs: number) => void) | undefined;
 }
 
-/** A volume of a pod. */
 export interface MeteredVolume {
   readonly pod: PodRef;
   /** Its name in the pod. */
   readonly podVolume: string;
   /** The name of its directory. */
   readonly name: string;
-  /** A driver's name, or its kind. */
+  /** A driver's name, or its type. */
   readonly driver: string;
   /** Undefined: its source is in the pod's spec. */
   readonly claim: { readonly namespace: string; readonly name: string } | undefined;
   readonly meter: VolumeMeter;
 }
 
-/** What a volume held when it was measured last. */
+/** The last measurement of a volume. */
 export interface MeasuredVolume extends Pick<MeteredVolume, "podVolume" | "claim"> {
   /** Wall clock ms. */
   readonly timeMs: number;
   readonly figures: VolumeFigures;
 }
 
-/** Volumes that are set up at once are not measured at once. */
+/** Spreads the first measurements of volumes that are set up together. */
 const firstWithinMs = 2_000;
-/** Figures are shown for so many periods: then nothing is better than what was true once. */
+/** How long measurements are shown, in periods: outdated values are worse than none. */
 const shownPeriods = 5;
 const longestWaitMs = 3_600_000;
 
@@ -52,15 +51,15 @@ interface Entry {
   /** Monotonic ms. */
   measuredAtMs: number;
   measured: MeasuredVolume | undefined;
-  /** Why it cannot be measured. */
+  /** Why it cannot be measured; empty: it can. */
   problem: string;
-  /** What its driver finds wrong with it. */
+  /** The problem that its driver reports; empty: none. */
   abnormal: string;
 }
 
 /**
- * Measures volumes that lead outside their pod (upstream's volume stat calculators), each by itself: one that does not
- * answer keeps nobody from the figures of another. Every one to two periods, like upstream.
+ * Measures external volumes (upstream's volume stat calculators) independently: one that does not respond delays no
+ * other. Every one to two periods, as upstream.
  */
 export class VolumeStats {
   readonly #deps: VolumeStatsDependencies;
@@ -69,14 +68,14 @@ export class VolumeStats {
   /** By pod, then by the volume's name in it. */
   readonly #pods = new Map<PodUid, Map<string, Entry>>();
 
-  /** @param periodMs volumeStatsAggPeriod; 0 or less: nothing is measured */
+  /** @param periodMs volumeStatsAggPeriod; not positive: nothing is measured */
   constructor(deps: VolumeStatsDependencies, periodMs: number) {
     this.#deps = deps;
     this.#periodMs = periodMs;
     this.#wait = new WakeableWait(deps.clock, "a volume to be measured");
   }
 
-  /** The volume is set up; again and again. */
+  /** Call after the volume was set up; may be repeated. */
   add(volume: MeteredVolume): void {
     if (this.#periodMs <= 0) return;
     const { uid } = volume.pod;
@@ -100,20 +99,20 @@ export class VolumeStats {
     this.#wait.wake();
   }
 
-  /** The pod's volumes are about to go. */
+  /** Call before the pod's volumes are removed. */
   forget(uid: PodUid): void {
     this.#pods.delete(uid);
     this.#deps.waits.forget(uid, ["measure"]);
   }
 
-  /** Of the pod's volumes, those that were measured not long ago. */
+  /** The recent measurements of the pod's volumes. */
   of(uid: PodUid): readonly MeasuredVolume[] {
     const sinceMs = this.#deps.clock.monotonic() - shownPeriods * this.#periodMs;
     const entries = [...(this.#pods.get(uid)?.values() ?? [])];
     return entries.flatMap(({ measured = [], measuredAtMs }) => (measuredAtMs >= sinceMs ? measured : []));
   }
 
-  /** Until the signal aborts. Never rejects but for a defect. */
+  /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const running = new Set<Promise<void>>();
     while (!signal.aborted) {
@@ -147,7 +146,7 @@ export class VolumeStats {
       end(!isSilence(error));
       if (!signal.aborted) this.#failed(entry, errorMessage(error));
     } finally {
-      // Gone meanwhile: what was begun after that is nobody's.
+      // The volume is gone meanwhile, so the wait that was begun has no owner.
       if (!this.#isKnown(entry)) end(true);
       measured?.(meter.source, clock.monotonic() - beganMs);
       entry.isRunning = false;
@@ -170,7 +169,7 @@ export class VolumeStats {
     this.#judge(entry, figures);
   }
 
-  /** Upstream's Event comes with each measurement. */
+  /** As upstream, each measurement sends the Event. */
   #judge(entry: Entry, { condition }: VolumeFigures): void {
     const { journal } = this.#deps;
     const { pod, podVolume } = entry.volume;
@@ -183,7 +182,7 @@ export class VolumeStats {
     journal.record({ kind: "observation", what: "VolumeConditionAbnormal", message: entry.abnormal, pod });
   }
 
-  /** What is known of it is shown a while longer. */
+  /** Its last values are shown for a while longer. */
   #failed(entry: Entry, problem: string): void {
     if (problem === entry.problem || !this.#isKnown(entry)) return;
     entry.problem = problem;

@@ -3,7 +3,7 @@ import type { PersistentVolume } from "../api/persistent-volume.ts";
 type Required = NonNullable<NonNullable<PersistentVolume["spec"]["nodeAffinity"]>["required"]>;
 type Term = Required["nodeSelectorTerms"][number];
 
-/** A CSI driver's labels of nodes. */
+/** A CSI driver's node labels. */
 export interface TopologyKeys {
   readonly zone: string;
   /** Undefined: the driver has none. */
@@ -17,8 +17,8 @@ const beta = {
 };
 
 /**
- * The volume with its zone, and its region where the driver has one, as its CSI driver labels nodes: by its node affinity, or else by
- * its own labels. Pure.
+ * The volume with its zone, and its region if the driver has one, in its CSI driver's node labels: from its node
+ * affinity, or else from its own labels. Pure.
  */
 export function withTopology(volume: PersistentVolume, { zone, region }: TopologyKeys): PersistentVolume {
   const labels = volume.metadata.labels ?? {};
@@ -43,7 +43,7 @@ function has(terms: readonly Term[], key: string): boolean {
   return terms.some(({ matchExpressions = [] }) => matchExpressions.some((each) => each.key === key));
 }
 
-/** @param values what is added to each term where none speaks of it */
+/** @param values added to each term that does not contain the label */
 function moved(terms: Term[], from: string, to: string, values: readonly string[]): Term[] {
   if (has(terms, from)) return renamed(terms, from, to);
   const known = [...new Set(values.map((value) => value.trim()))].filter((value) => value !== "").toSorted();

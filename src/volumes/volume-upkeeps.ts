@@ -12,13 +12,13 @@ interface Running {
 }
 
 /**
- * Looks after the volumes of running pods that lead to something outside, beside the pods' steps: a driver that does not
- * answer holds up nothing but its own volume.
+ * Runs the upkeep of running pods' external volumes, in parallel to the pods' steps: a driver that does not respond
+ * delays only its own volume.
  */
 export class VolumeUpkeeps {
   readonly #log: Logger;
   readonly #setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">;
-  /** By pod, and by volume and kind of upkeep: what is under way. */
+  /** Upkeep in progress, by pod, then by volume and kind. */
   readonly #running = new Map<PodUid, Map<string, Running>>();
 
   constructor(log: Logger, setUp: Pick<VolumeSetUp, "upkeepsOf" | "keepUp">) {
@@ -27,8 +27,8 @@ export class VolumeUpkeeps {
   }
 
   /**
-   * Begins what is due; returns at once.
-   * @param volumes those that lead to something outside
+   * Starts upkeep that is due; returns at once.
+   * @param volumes the external ones
    */
   begin(kept: KeptPod, volumes: readonly Volume[]): void {
     for (const volume of volumes) {
@@ -41,14 +41,14 @@ export class VolumeUpkeeps {
     }
   }
 
-  /** The pod's volumes are about to go: calls off what is under way. Resolves when it has ended. */
+  /** Cancels the upkeep of the pod's volumes before they are removed. Resolves when it has ended. */
   async stop(uid: PodUid): Promise<void> {
     const running = [...(this.#running.get(uid)?.values() ?? [])];
     for (const { controller } of running) controller.abort(new Error("the pod's volumes are removed"));
     await Promise.all(running.map(({ ended }) => ended));
   }
 
-  /** Calls off all that is under way. Resolves when it has ended. */
+  /** Cancels all upkeep. Resolves when it has ended. */
   async close(): Promise<void> {
     await Promise.all([...this.#running.keys()].map((uid) => this.stop(uid)));
   }
@@ -85,7 +85,7 @@ export class VolumeUpkeeps {
       await work(signal);
     } catch (error) {
       if (signal.aborted) return;
-      // The pod keeps what it has, and the next sync looks again.
+      // The volume stays as it is, and the next sync retries.
       const about = { ...podRef(kept.pod), volume: volume.name, error: errorMessage(error) };
       this.#log.warn("cannot look after a volume", about);
     }

@@ -26,14 +26,14 @@ export interface UnownedVolume extends DiskVolume {
   readonly isEmpty: boolean;
 }
 
-/** A pod's volumes on the node, whoever made them. */
+/** A pod's volumes on the node, whichever kubelet created them. */
 export interface VolumesOfPod {
   readonly owned: readonly OwnedVolume[];
   readonly unowned: readonly UnownedVolume[];
   readonly subPaths: { readonly isThere: boolean; readonly mounts: readonly string[] };
   /** Plugin directories without remaining content. */
   readonly parents: readonly string[];
-  /** Directories of what plugins store. */
+  /** Directories of plugins' stored data. */
   readonly memories: readonly string[];
 }
 
@@ -41,7 +41,7 @@ interface PlacedEntry extends DirectoryEntry {
   readonly path: string;
 }
 
-/** The depth of the volume layout: the volume's directory, and what its driver mounts on. */
+/** The depth of the volume layout: the volume's directory, and its driver's mount target. */
 const deepestEmpty = 2;
 
 export interface VolumesOnDiskDependencies {
@@ -67,7 +67,7 @@ export class VolumesOnDisk {
 
   async find(paths: VolumePaths): Promise<VolumesOfPod> {
     const targets = (await this.#mounts.below(paths.pod)).map(({ target }) => target);
-    // Mount points are not accessed: the call would hang on a dead server. What is behind a link is not the pod's.
+    // Mount points are not accessed: the call would hang on a dead server. The target of a link is not the pod's.
     const isOwn = ({ path, type }: PlacedEntry): boolean => type === "directory" && !targets.includes(path);
     const top = new Set((await this.#entries(paths.pod)).filter(isOwn).map(({ path }) => path));
     const within = async (directory: string): Promise<PlacedEntry[]> =>
@@ -110,7 +110,7 @@ export class VolumesOnDisk {
     return (await this.#files.list(directory)).map((entry) => ({ ...entry, path: `${directory}/${entry.name}` }));
   }
 
-  /** Only directories are file systems of pods; devices are links. */
+  /** Only pods' file systems are directories; devices are links. */
   async #reconstruct(
     paths: VolumePaths,
     parent: string,
@@ -122,13 +122,13 @@ export class VolumesOnDisk {
     return await this.#pluginOf(parent)?.reconstruct({ paths, name, mode: isDevice ? "Block" : "Filesystem", mounts });
   }
 
-  /** Removes plugins' volumes, and empty directories of the rest. */
+  /** Removes plugins' volumes, and empty directories of unknown plugins. */
   async tearDown(pod: PodRef, paths: VolumePaths, found: VolumesOfPod, signal: AbortSignal): Promise<void> {
     const { owned, unowned, subPaths, parents, memories } = found;
     // subPaths are mounted after these, and later mounts may be on top of earlier ones.
     for (const target of subPaths.mounts.toReversed()) await this.#mounts.unmount(target);
     if (subPaths.isThere) await this.#files.removeTree(paths.subPaths, { isUnmounted: true });
-    // One whose driver is away holds up no other.
+    // A volume without its driver delays no other.
     await settleAll(
       "volumes",
       owned.map(async (one) => await this.#tearDownOne(pod, one, signal)),

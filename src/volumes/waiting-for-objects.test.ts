@@ -60,7 +60,7 @@ function volumesOf(objects: Objects) {
   return { volumes, files };
 }
 
-test("only volumes that hold nothing yet wait for objects and tokens; a container that is run again has all", async () => {
+test("only volumes without content wait for objects and tokens; a restarted container has all", async () => {
   const objects = new Objects();
   const { volumes } = volumesOf(objects);
   await volumes.manager.mount(pod, needs, cause, signal);
@@ -75,7 +75,7 @@ test("only volumes that hold nothing yet wait for objects and tokens; a containe
   assert.equal(objects.waits[3], "more; tokens of more");
 });
 
-test("a pod that gets a new sandbox waits for all that its volumes are made of, but for no token that it has", async () => {
+test("a pod with a new sandbox waits for all objects of its volumes, but for no token that it has", async () => {
   const objects = new Objects();
   const { volumes } = volumesOf(objects);
   await volumes.manager.mount(pod, needs, cause, signal);
@@ -83,7 +83,7 @@ test("a pod that gets a new sandbox waits for all that its volumes are made of, 
   assert.equal(objects.waits[1], "scratch,settings,account; tokens of ");
 });
 
-test("a look at a running pod asks for what is to be renewed, waits for nothing, and is silent about what is to come", async () => {
+test("a sync of a running pod requests renewals, waits for nothing, and reports no pending ones", async () => {
   const objects = new Objects();
   const { volumes, files } = volumesOf(objects);
   const mounted = await volumes.manager.mount(pod, needs, cause, signal);

@@ -12,8 +12,8 @@ const runs =
     names.every((name) => pods.some((pod) => pod.name === name && pod.ready));
 
 // Two at a time: most of the time they wait.
-describe("an engine that was killed or told to end", { concurrency: 2 }, () => {
-  test("told to end, it leaves its pods and their runtime; without pods the runtime ends with it", async () => {
+describe("an engine that is killed or stopped", { concurrency: 2 }, () => {
+  test("when stopped, it leaves its pods and their runtime running; without pods it stops the runtime too", async () => {
     await withPodwright(async (podwright) => {
       const engine = async (): Promise<RunningCommand> => {
         const started = podwright.start(["engine", "--stay", "--state-dir", podwright.layout.stateDirectory]);
@@ -40,7 +40,7 @@ describe("an engine that was killed or told to end", { concurrency: 2 }, () => {
     });
   });
 
-  test("after kill -9 of the engine the next one adopts the pods: the same containers, and nothing is started", async () => {
+  test("after kill -9 the next engine adopts the pods: it keeps the containers and starts nothing", async () => {
     await withPodwright(async (podwright) => {
       const paths = [
         await podwright.manifest("always.yaml", podManifest("always", politeSleep)),
@@ -70,7 +70,7 @@ describe("an engine that was killed or told to end", { concurrency: 2 }, () => {
     });
   });
 
-  test("a container that exited while no engine ran is restarted once, as its policy says, and the others are left alone", async () => {
+  test("a container that exited while no engine ran is restarted once, following its policy; the others are untouched", async () => {
     await withPodwright(async (podwright) => {
       const names = ["always", "onfailure", "never", "calm"];
       const policies = { always: "Always", onfailure: "OnFailure", never: "Never", calm: "Always" } as const;

@@ -26,8 +26,8 @@ const broken = {
 } as const;
 
 // Two at a time: most of the time they wait.
-describe("what can't run", { concurrency: 2 }, () => {
-  test("of 100 manifests of which 5 are broken each broken one is told with file, line and field, and the others run", async () => {
+describe("invalid input", { concurrency: 2 }, () => {
+  test("of 100 manifests the 5 broken ones are reported with file, line and field, and the others run", async () => {
     await withPodwright(async (podwright) => {
       const directory = podwright.path("hundred");
       await mkdir(directory);
@@ -59,7 +59,7 @@ describe("what can't run", { concurrency: 2 }, () => {
     });
   });
 
-  test("a missing image, an impossible command and a missing ConfigMap are told by ps and why, and the pod beside them runs", async () => {
+  test("ps and why report a missing image, an impossible command and a missing ConfigMap; another pod runs meanwhile", async () => {
     await withPodwright(async (podwright) => {
       const never = JSON.stringify(podObject("never", "", { image: "podwright.local/absent:1" })).replace(
         "IfNotPresent",
@@ -102,7 +102,7 @@ describe("what can't run", { concurrency: 2 }, () => {
     });
   });
 
-  test("of two pods that want one host port the second is rejected, and the first lives", async () => {
+  test("of two pods that need the same host port the second is rejected, and the first keeps running", async () => {
     await withPodwright(async (podwright) => {
       const [first, second] = await Promise.all(
         ["first", "second"].map((name) =>
@@ -129,7 +129,7 @@ describe("what can't run", { concurrency: 2 }, () => {
     });
   });
 
-  test("a manifest file that can't be read, and one without a pod, are told and nothing is started", async () => {
+  test("an unreadable manifest file and one without a pod are reported, and nothing starts", async () => {
     await withPodwright(async (podwright) => {
       const map = await podwright.manifest("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: alone }\n");
       const alone = await podwright.run(["run", "--detach", map]);

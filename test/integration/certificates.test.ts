@@ -179,7 +179,7 @@ test("a node joins with a bootstrap token once it is approved, and renews its ce
   });
 });
 
-test("an expired certificate, a wrong authority, a wrong clock and a denial are told with what to do", async () => {
+test("an expired certificate, a wrong authority, a wrong clock and a denial are reported with remedies", async () => {
   await withJoining({ approves: () => false }, async (joining) => {
     const { node, server } = joining;
     const hour = 3_600_000;
@@ -245,7 +245,7 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
 });
 
 test(
-  "the API is served with a certificate of the cluster's signer, and another one when addresses change",
+  "the API uses a certificate of the cluster's signer, and a new one when addresses change",
   { skip: noKubectl },
   async () => {
     const approves = (request: ApiObject): boolean => textAt(request, "spec.signerName").endsWith("client-kubelet");

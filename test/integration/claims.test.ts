@@ -27,7 +27,7 @@ function bind(server: TestApiServer, name: string, source: Fields): void {
   server.admin.patch("persistentvolumeclaims", `default/${name}`, bound, { subresource: "status" });
 }
 
-test("a pod waits for its claim, says so, writes to its volume, and leaves what it wrote", async () => {
+test("a pod waits for its claim, reports it, writes to its volume, and its data remains", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     const [disk, shared] = [node.podwright.path("disk"), node.podwright.path("shared")];

@@ -259,7 +259,7 @@ function doctorKnowsEngine(known: boolean): NonNullable<Row["check"]> {
   return (_world, { stdout }) => assert.equal((JSON.parse(stdout) as { engine: unknown }).engine !== null, known);
 }
 
-test("every option that --help or docs/cli.md shows is tried here", async () => {
+test("every option in --help or docs/cli.md is tested here", async () => {
   const tried = new Set(rows.map(({ shows }) => shows));
   const shown = [...shownOptions()].flatMap(([command, options]) => options.map((option) => `${command} ${option}`));
   assert.deepEqual(
@@ -350,7 +350,7 @@ async function inTime<T>(what: string, work: Promise<T>): Promise<T> {
   return await Promise.race([work, late]).finally(() => limit.abort());
 }
 
-test("every option does what it says, through the whole program", async () => {
+test("every option has its documented effect in the whole program", async () => {
   await using bench = await CommandBench.open();
   await using nowhere = await CommandBench.open();
   const { stateDirectory } = bench.layout;

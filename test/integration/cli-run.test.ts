@@ -7,7 +7,7 @@ import { webManifest, withEngine } from "../support/command.ts";
 import { FakeEngine } from "../support/fake-engine.ts";
 import { containerView, podView } from "../support/pod-views.ts";
 
-test("run --detach returns when the pod is ready and prints where it is", async () => {
+test("run --detach returns when the pod is ready and prints its address", async () => {
   await withEngine({}, async (bench, engine, path) => {
     const end = await bench.run(["run", "--detach", path]);
     assert.equal(end.exitCode, 0, end.stderr);
@@ -18,7 +18,7 @@ test("run --detach returns when the pod is ready and prints where it is", async 
   });
 });
 
-test("run --detach --json prints the pods for a program and nothing else", async () => {
+test("run --detach --json prints only the pods, for programs", async () => {
   await withEngine({}, async (bench, _engine, path) => {
     const end = await bench.run(["run", "--json", path]);
     assert.equal(end.exitCode, 0, end.stderr);
@@ -31,7 +31,7 @@ test("run --detach --json prints the pods for a program and nothing else", async
   });
 });
 
-test("run --detach that is not ready in time fails and says what why says", async () => {
+test("run --detach fails if the pod is not ready in time, with the explanation of why", async () => {
   await withEngine({ becomes: "stuck" }, async (bench, engine, path) => {
     const end = await bench.run(["run", "--detach", "--timeout", "500ms", path]);
     assert.equal(end.exitCode, 1);
@@ -41,7 +41,7 @@ test("run --detach that is not ready in time fails and says what why says", asyn
   });
 });
 
-test("run --detach fails at once when the pod has failed", async () => {
+test("run --detach fails immediately when the pod has failed", async () => {
   await withEngine({ becomes: "failed" }, async (bench, _engine, path) => {
     const end = await bench.run(["run", "--detach", path]);
     assert.equal(end.exitCode, 1);
@@ -118,7 +118,7 @@ test("run ends quietly when another command stops its pod", async () => {
   });
 });
 
-test("run tells of restarts, with the cause, and of a pod that is no longer ready", async () => {
+test("run reports restarts with their cause, and pods that become unready", async () => {
   await withEngine({}, async (bench, engine, path) => {
     const command = bench.start(["run", path]);
     await command.prints(/Ctrl-C stops them/);
@@ -165,7 +165,7 @@ test("run tells of restarts, with the cause, and of a pod that is no longer read
   });
 });
 
-test("broken manifests are told with file, line and field, and the others run", async () => {
+test("broken manifests are reported with file, line and field, and the others run", async () => {
   await withEngine({}, async (bench, engine, path) => {
     const broken = join(bench.layout.stateDirectory, "broken.yaml");
     await writeFile(broken, webManifest.replace("containers:", "container:"));
@@ -187,7 +187,7 @@ test("run reads standard input", async () => {
   });
 });
 
-test("run without a file takes up the stored pods, or says that there are none", async () => {
+test("run without a file starts the stored pods, or reports that there are none", async () => {
   await withEngine({}, async (bench, engine) => {
     const none = await bench.run(["run", "--detach"]);
     assert.equal(none.exitCode, 2);
@@ -199,7 +199,7 @@ test("run without a file takes up the stored pods, or says that there are none",
   });
 });
 
-test("a job that ran before runs anew", async () => {
+test("a job that ran before runs again", async () => {
   await withEngine({ becomes: "succeeded" }, async (bench, engine, path) => {
     assert.equal((await bench.run(["run", "--detach", path])).exitCode, 0);
     assert.equal((await bench.run(["run", "--detach", path])).exitCode, 0);
@@ -208,7 +208,7 @@ test("a job that ran before runs anew", async () => {
   });
 });
 
-test("a runtime endpoint other than the running engine's is refused", async () => {
+test("a runtime endpoint other than the running engine's is rejected", async () => {
   await withEngine({}, async (bench, _engine, path) => {
     const end = await bench.run(["run", "--detach", "--runtime-endpoint", "unix:///run/other.sock", path]);
     assert.equal(end.exitCode, 2);
@@ -216,7 +216,7 @@ test("a runtime endpoint other than the running engine's is refused", async () =
   });
 });
 
-test("an engine that dies while it is followed is told, and the next one is followed", async () => {
+test("run reports the death of its engine and follows the next one", async () => {
   await withEngine({}, async (bench, _engine, path) => {
     const command = bench.start(["run", path]);
     await command.prints(/Ctrl-C stops them/);

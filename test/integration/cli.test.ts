@@ -22,7 +22,7 @@ test("ps lists pods as a table and as JSON", async () => {
   });
 });
 
-test("why and timeline answer for a pod, as text and as JSON", async () => {
+test("why and timeline explain a pod, as text and as JSON", async () => {
   await withEngine({}, async (bench, _engine, path) => {
     await bench.run(["run", "--detach", path]);
     const why = await bench.run(["why", "web"]);
@@ -40,7 +40,7 @@ test("why and timeline answer for a pod, as text and as JSON", async () => {
   });
 });
 
-test("blame tells what a start-up is spent on, as text and as JSON, also without an engine", async () => {
+test("blame shows where the time of a start-up goes, as text and as JSON, also without an engine", async () => {
   await withEngine({}, async (bench, engine, path) => {
     await bench.run(["run", "--detach", path]);
     const blame = await bench.run(["blame", "web"]);
@@ -71,7 +71,7 @@ test("blame tells what a start-up is spent on, as text and as JSON, also without
   assert.match(recorded.stderr, /no engine runs/);
 });
 
-test("plan tells what would be done, with manifests also what they would change, and does nothing", async () => {
+test("plan shows what would be done, with manifests also what they would change, and does nothing", async () => {
   await withEngine({}, async (bench, engine, path) => {
     assert.match((await bench.run(["plan"])).stderr, /no pods/);
     engine.views.set("uid-db", podView({ name: "db" }));
@@ -96,7 +96,7 @@ test("plan tells what would be done, with manifests also what they would change,
   });
 });
 
-test("stop stops what it can and tells of the rest", async () => {
+test("stop stops the pods it can and reports the others", async () => {
   await withEngine({}, async (bench, engine) => {
     engine.views.set("uid-web", podView({}));
     const end = await bench.run(["stop", "--grace", "3", "--json", "nobody", "web"]);
@@ -110,7 +110,7 @@ test("stop stops what it can and tells of the rest", async () => {
 /** Of a time long ago. */
 const line = (text: string, stream = "stdout"): string => `2025-11-20T14:00:00.000000001Z ${stream} F ${text}\n`;
 
-test("logs prints both streams apart, from the end, with times", async () => {
+test("logs prints both streams separately, the tail, and timestamps", async () => {
   await withEngine({}, async (bench, engine) => {
     const logPath = join(bench.layout.stateDirectory, "0.log");
     await writeFile(logPath, line("one") + line("two", "stderr") + line("three"));
@@ -154,7 +154,7 @@ test("logs -f follows over rotation and ends with the pod", async () => {
   });
 });
 
-test("debug waits for a container that its pod does not show yet, and tells an end only of a pod that has ended", async () => {
+test("debug waits for a container that its pod does not show yet, and reports an end only for a pod that has ended", async () => {
   await withEngine({}, async (bench, engine, path) => {
     await bench.run(["run", "--detach", path]);
     const { uid } = engine.pod("web");
@@ -173,7 +173,7 @@ test("debug waits for a container that its pod does not show yet, and tells an e
   });
 });
 
-test("logs -f goes on while an engine that was started again may list less than runs", async () => {
+test("logs -f continues while a restarted engine may list fewer pods than are running", async () => {
   await withEngine({}, async (bench, engine) => {
     const logPath = join(bench.layout.stateDirectory, "0.log");
     await writeFile(logPath, line("one"));
@@ -190,7 +190,7 @@ test("logs -f goes on while an engine that was started again may list less than 
   });
 });
 
-test("doctor judges the runtime that is named, else that of the engine", async () => {
+test("doctor checks the named runtime, or else the engine's", async () => {
   const version = { runtimeName: "cri-o", runtimeVersion: "1.37.0", runtimeApiVersion: "v1" };
   const conditions = [
     { type: "RuntimeReady", status: true },
@@ -232,7 +232,7 @@ test("logs are found on disk when no engine runs", async () => {
   }
 });
 
-test("without an engine commands say so and how to start one", async () => {
+test("without an engine, commands report it and how to start one", async () => {
   await using bench = await CommandBench.open();
   for (const arguments_ of [["ps"], ["stop", "web"]]) {
     const end = await bench.run(arguments_);
@@ -258,7 +258,7 @@ test("why and ps read the journal that the last engine left", async () => {
   assert.match(ps.stdout, /default +web +\d+s ago +pod web was added/);
 });
 
-test("usage errors have exit code 2, and a mistyped command is guessed", async () => {
+test("usage errors have exit code 2, and mistyped commands get a suggestion", async () => {
   await using bench = await CommandBench.open();
   const mistyped = await bench.run(["tmeline", "web"]);
   assert.equal(mistyped.exitCode, 2);
@@ -276,7 +276,7 @@ test("usage errors have exit code 2, and a mistyped command is guessed", async (
   assert.ok("version" in (JSON.parse(version.stdout) as object));
 });
 
-test("every command has help with its exit code 0", async () => {
+test("every command has help with exit code 0", async () => {
   await using bench = await CommandBench.open();
   for (const command of ["run", "ps", "logs", "stop", "why", "timeline", "doctor", "kubelet", "version"]) {
     const end = await bench.run([command, "--help"]);
@@ -285,7 +285,7 @@ test("every command has help with its exit code 0", async () => {
   }
 });
 
-test("a reader that goes away ends a command quietly", async () => {
+test("a command ends quietly when its reader closes the pipe", async () => {
   await withEngine({}, async (bench, engine) => {
     const logPath = join(bench.layout.stateDirectory, "0.log");
     await writeFile(logPath, line("x".repeat(1000)).repeat(2000));

@@ -15,7 +15,7 @@ async function event(cluster: ClusterNode, ...texts: readonly string[]): Promise
   );
 }
 
-test("a node is what its cloud's metadata service says, and goes on while that fails", async () => {
+test("a node takes its properties from the cloud's metadata service, and keeps running while that fails", async () => {
   await using metadata = await startMetadataServer(ec2Machine());
   const work = async (cluster: ClusterNode): Promise<void> => {
     await cluster.nodeReady();
@@ -40,7 +40,7 @@ test("a node is what its cloud's metadata service says, and goes on while that f
   await withClusterNode(work, "busybox:1", "nodeStatusUpdateFrequency: 1s\n", flags);
 });
 
-test("a node of an external cloud is tainted until its controller has seen it, whose addresses stay", async () => {
+test("a node of an external cloud is tainted until its controller has initialized it, and keeps the controller's addresses", async () => {
   const flags = ["--cloud-provider=external", "--node-ip=127.0.0.1"];
   const work = async (cluster: ClusterNode): Promise<void> => {
     await cluster.nodeReady();

@@ -18,7 +18,7 @@ spec:
   containers: [{ name: c, image: "${image}", imagePullPolicy: Never, command: [sleep, "3600"] }]
 `;
 
-test("a node registers, runs what is bound to it, tells how it is, and lets go of what is deleted", async () => {
+test("a node registers, runs the pods bound to it, reports their status, and releases deleted ones", async () => {
   await withClusterNode(async (cluster) => {
     const { server } = cluster;
     await cluster.nodeReady();
@@ -63,7 +63,7 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
   }, image);
 });
 
-test("a readiness gate that is opened at the API server makes the pod ready", async () => {
+test("a readiness gate that is set at the API server makes the pod ready", async () => {
   await withClusterNode(async (cluster) => {
     const { server } = cluster;
     server.admin.create(boundPod("gated", {}, { readinessGates: [{ conditionType: "example.org/gate" }] }));
@@ -75,7 +75,7 @@ test("a readiness gate that is opened at the API server makes the pod ready", as
   }, image);
 });
 
-test("a static pod has a mirror pod that is made anew when it is deleted, shows its status, and goes with it", async () => {
+test("a static pod has a mirror pod that is recreated after a deletion, shows its status, and is removed with it", async () => {
   await withClusterNode(async ({ server, node }) => {
     await node.write("static.yaml", staticManifest);
     const key = "default/static-node1";
@@ -99,7 +99,7 @@ test("a static pod has a mirror pod that is made anew when it is deleted, shows 
   }, image);
 });
 
-test("without the API server pods run on, static ones start, and what was decided meanwhile is done on its return", async () => {
+test("without the API server pods keep running, static ones start, and decisions are carried out on its return", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     server.admin.create(boundPod("stays"));
@@ -135,7 +135,7 @@ test("without the API server pods run on, static ones start, and what was decide
   }, image);
 });
 
-test("a node whose API server is away runs its static pods, and registers when it comes", async () => {
+test("a node without its API server runs its static pods, and registers once the server is available", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     await cluster.nodeReady();
@@ -156,7 +156,7 @@ test("a node whose API server is away runs its static pods, and registers when i
   }, image);
 });
 
-test("a restart changes no status, and starts nothing anew", async () => {
+test("a restart changes no status and restarts nothing", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     server.admin.create(boundPod("web"));
@@ -181,7 +181,7 @@ test("a restart changes no status, and starts nothing anew", async () => {
   }, image);
 });
 
-test("containers get ConfigMaps, Secrets, their account's token and services, and see what changes", async () => {
+test("containers get ConfigMaps, Secrets, their account's token and services, and receive changes", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     const metadata = { name: "settings", namespace: "default" };
@@ -245,7 +245,7 @@ test("containers get ConfigMaps, Secrets, their account's token and services, an
   }, image);
 });
 
-test("a pod runs with the handler of its runtime class, and one with what podwright can't do is refused by name", async () => {
+test("a pod runs with the handler of its runtime class; one with unsupported features is rejected by name", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     server.admin.create({
@@ -269,7 +269,7 @@ test("a pod runs with the handler of its runtime class, and one with what podwri
   }, image);
 });
 
-test("connections that are half dead, watches that are cut and a server that refuses delay pods, and no more", async () => {
+test("half-dead connections, interrupted watches and a server that rejects requests only delay pods", async () => {
   await withClusterNode(async (cluster) => {
     const { server } = cluster;
     await cluster.nodeReady();
@@ -291,7 +291,7 @@ test("connections that are half dead, watches that are cut and a server that ref
   }, image);
 });
 
-test("pods that don't fit are refused with reasons, those for which room is being made wait, critical ones make room", async () => {
+test("pods that do not fit are rejected with reasons, those that can fit soon wait, critical ones preempt others", async () => {
   await withClusterNode(async (cluster) => {
     const { server } = cluster;
     await cluster.nodeReady();
@@ -335,7 +335,7 @@ test("pods that don't fit are refused with reasons, those for which room is bein
   }, image);
 });
 
-test("after a restart without the API server pods that ran are looked after, and on its return what it wants is done", async () => {
+test("after a restart without the API server running pods are managed, and its changes are applied on its return", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     await cluster.nodeReady();

@@ -42,7 +42,7 @@ async function rotateUntilAborted(podwright: Podwright, log: RunningLog, signal:
   await rotation.run(signal);
 }
 
-test("logs -f follows a fast writer over many rotations, and every line is there once, also in packed files", async () => {
+test("logs -f follows a fast writer over many rotations, and every line appears once, also in compressed files", async () => {
   await withPodwright(async (podwright) => {
     const manifest = podManifest("writer", `sleep 2; ${writer}`, { restartPolicy: "Never", grace: 0 });
     await podwright.succeed("run", "--detach", await podwright.manifest("writer.yaml", manifest));
@@ -76,7 +76,7 @@ test("logs -f follows a fast writer over many rotations, and every line is there
   });
 });
 
-test("what a container leaves as its last message is told, however hostile it is", async () => {
+test("termination messages are reported, however hostile they are", async () => {
   await withPodwright(async (podwright) => {
     const hostile = `rm -f /dev/termination-log; ln -sf /etc/shadow /dev/termination-log
       head -c 100000 /dev/zero | tr '\\0' x > /dev/termination-log

@@ -83,7 +83,7 @@ async function exercise(cluster: ClusterNode, address: string, images: { node: s
 }
 
 test(
-  "plugins give credentials, as the node or as the pod's account; one that fails is told of and passed over",
+  "plugins provide credentials for the node or the pod's account; a failing one is reported and skipped",
   { skip },
   async () => {
     await using registry = await Registry.start("private");
@@ -138,7 +138,7 @@ test(
   },
 );
 
-test("a kubelet whose plugins are missing or wrongly configured does not start", async () => {
+test("a kubelet does not start with missing or misconfigured plugins", async () => {
   const node = await KubeletNode.open();
   try {
     const { flags } = await setUp(node, "r.io");

@@ -96,7 +96,7 @@ async function eventStream(cri: Cri): Promise<"open" | "unsupported"> {
 }
 
 test(
-  "the client speaks with a real containerd, and again after it was killed",
+  "the client works with a real containerd, and reconnects after it was killed",
   { skip, timeout: 90_000 },
   async (t) => {
     using directory = testDirectory();

@@ -70,7 +70,7 @@ function volumesInUse({ server }: ClusterNode): unknown {
   return (server.admin.get("nodes", "node1") as { status?: { volumesInUse?: unknown } }).status?.volumesInUse;
 }
 
-test("a claim's volume is staged once for all its pods, survives restarts, and is taken back after the last", async () => {
+test("a claim's volume is staged once for all its pods, survives restarts, and is unstaged after the last pod", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     await cluster.nodeReady();
@@ -166,7 +166,7 @@ function withoutLoopDevices(directory: string): Disposable {
   };
 }
 
-test("a block volume is a device in its containers, survives a restart, and is taken back", async () => {
+test("a block volume is a device in its containers, survives a restart, and is unpublished", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     await cluster.nodeReady();

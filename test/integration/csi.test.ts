@@ -56,7 +56,7 @@ function eventsOf({ server }: ClusterNode, pod: string, reason: string): string[
   });
 }
 
-test("a driver registers, is published, and its inline volumes come and go with their pods", async () => {
+test("a driver registers, appears in CSINode, and its inline volumes are created and removed with their pods", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     await cluster.nodeReady();
@@ -135,7 +135,7 @@ test("a driver registers, is published, and its inline volumes come and go with 
   }, DEMO_IMAGE);
 });
 
-test("a volume waits for its driver, and for nothing that another volume waits for", async () => {
+test("a volume waits only for its own driver", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     await cluster.nodeReady();

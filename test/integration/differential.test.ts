@@ -3,6 +3,6 @@ import { compareWorlds } from "../support/differential.ts";
 import { seedOfTest } from "../support/seed.ts";
 import { withEngine } from "../support/engine.ts";
 
-test("12 random pods come to the same on a real containerd as in the simulator", async () => {
+test("12 random pods have the same results on a real containerd as in the simulator", async () => {
   await withEngine(async (podwright) => compareWorlds(podwright, seedOfTest(), 12));
 });

@@ -104,7 +104,7 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test("where systemd is not process 1 nothing is changed, and one line says what to run instead", async () => {
+test("without systemd as process 1 nothing changes, and one line says what to run instead", async () => {
   const web = await file("web.yaml", manifest("web"));
   await assert.rejects(enableCommand(context, [web], places), {
     message: "systemd is not process 1 here, so nothing starts a service at boot",
@@ -114,7 +114,7 @@ test("where systemd is not process 1 nothing is changed, and one line says what 
   await mkdir(places.booted);
 });
 
-test("an invalid manifest, and what can't be there at boot, change nothing", async () => {
+test("an invalid manifest, or one that cannot exist at boot, changes nothing", async () => {
   const bad = await file("bad.yaml", manifest("web").replace("image:", "imag:"));
   assert.equal(await enableCommand(context, [bad], places), 2);
   assert.match(printed, /bad\.yaml:\d+/u);
@@ -134,7 +134,7 @@ test("an invalid manifest, and what can't be there at boot, change nothing", asy
   assert.deepEqual(await readdir(places.units), []);
 });
 
-test("a unit that podwright did not write is left alone", async () => {
+test("a unit that podwright did not write is not changed", async () => {
   const unit = join(places.units, engineService);
   await writeFile(unit, "[Service]\nExecStart=/bin/true\n");
   await assert.rejects(enableCommand(context, [join(directory, "web.yaml")], places), /was not written by podwright/u);
@@ -142,7 +142,7 @@ test("a unit that podwright did not write is left alone", async () => {
   await rm(unit);
 });
 
-test("a foreground run beside it goes on under the service's engine, and starts none of its own", async () => {
+test("a foreground run uses the service's engine and starts none of its own", async () => {
   const side = await file("side.yaml", manifest("side"));
   const [program = "", ...words] = ownProgram;
   const run = spawn(program, [...words, "run", "--keep", "--state-dir", context.layout.stateDirectory, side], {
@@ -170,7 +170,7 @@ test("a foreground run beside it goes on under the service's engine, and starts 
   await waitUntilGone(context, session, left, { quiet: true, signal });
 });
 
-test("enabled pods run, outlive restarts of the service, and are joined by others", async () => {
+test("enabled pods run, survive restarts of the service, and others can be added", async () => {
   assert.equal(await enableCommand(context, [join(directory, "web.yaml")], places), 0, printed);
   assert.match(printed, /enabled: web runs now and after each boot\n {2}podwright ps\n {2}podwright why web\n/u);
   assert.ok(systemd.isEnabled(engineService));
@@ -193,14 +193,14 @@ test("enabled pods run, outlive restarts of the service, and are joined by other
   assert.ok(began < at && at < monotonic(), "when the reload began, by CLOCK_MONOTONIC in microseconds");
 });
 
-test("a file that is put there or taken away counts at once", async () => {
+test("a file that is added or removed takes effect immediately", async () => {
   await writeFile(join(places.manifests, "extra.yaml"), manifest("extra"));
   await running("extra");
   await rm(join(places.manifests, "extra.yaml"));
   await until("extra is gone", async () => !(await views()).some(({ name }) => name === "extra"));
 });
 
-test("disabling while the service is stopped stops the pods of the manifest, and leaves the others and no engine", async () => {
+test("disabling while the service is stopped stops the manifest's pods, keeps the others, and leaves no engine", async () => {
   await writeFile(join(places.manifests, "extra.yaml"), manifest("extra"));
   await running("extra");
   const id = await running("web");
@@ -215,7 +215,7 @@ test("disabling while the service is stopped stops the pods of the manifest, and
   assert.ok(!(await views()).some(({ name }) => name === "extra"));
 });
 
-test("a pod whose manifest has become invalid ends with it, and the error is told", async () => {
+test("a pod is removed with its invalid manifest, and the error is reported", async () => {
   await writeFile(join(places.manifests, "extra.yaml"), manifest("extra"));
   await running("extra");
   await writeFile(join(places.manifests, "extra.yaml"), "kind: Pod\n");
@@ -225,7 +225,7 @@ test("a pod whose manifest has become invalid ends with it, and the error is tol
   assert.ok(!(await views()).some(({ name }) => name === "extra"));
 });
 
-test("disabling stops the pods of a manifest, and with the last one the service goes without a trace", async () => {
+test("disabling stops a manifest's pods, and the last one removes the service completely", async () => {
   assert.equal(await disableCommand(context, ["db.yaml", join(places.manifests, "db.yaml")], places), 0, printed);
   assert.deepEqual(
     (await views()).map(({ name }) => name),
@@ -250,7 +250,7 @@ test("disabling stops the pods of a manifest, and with the last one the service 
   );
 });
 
-test("a disable that was interrupted is completed by the next one, which waits for stops in progress", async () => {
+test("an interrupted disable is completed by the next one, which waits for stops in progress", async () => {
   const slow = manifest("slow").replace("trap 'exit 0' TERM", "trap '' TERM").replace("Seconds: 1", "Seconds: 4");
   assert.equal(await enableCommand(context, [await file("slow.yaml", slow)], places), 0, printed);
   await running("slow");

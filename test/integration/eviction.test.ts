@@ -42,7 +42,7 @@ async function left(podwright: Podwright, signal: string): Promise<string> {
 
 // Two at a time: most of the time they wait.
 describe("evictions", { concurrency: 2 }, () => {
-  test("podwright run holds pods to their own storage limits, and says why", async () => {
+  test("podwright run enforces pods' own storage limits, and gives the reason", async () => {
     await withPodwright(async (podwright) => {
       const writer = (name: string, volume: object, limits: object): string => {
         const { spec, ...pod } = podObject(name, "") as { spec: { containers: [object] } };
@@ -88,7 +88,7 @@ describe("evictions", { concurrency: 2 }, () => {
     });
   });
 
-  test("a node that runs out of disk evicts who fills it, and says so", async () => {
+  test("a node that runs out of disk evicts the pod that fills it, and reports it", async () => {
     await using server = await TestApiServer.start();
     const node = await KubeletNode.open();
     using _disk = new SmallDisk(node.podwright.layout.kubeletRoot, 96);
@@ -131,7 +131,7 @@ describe("evictions", { concurrency: 2 }, () => {
     }
   });
 
-  test("for memory and processes those go that use most, and the others stay", async () => {
+  test("for memory and processes the pods with the most usage are evicted, and the others stay", async () => {
     await withClusterNode(async (cluster, kubelet) => {
       const { admin } = cluster.server;
       const { podwright } = cluster.node;

@@ -101,7 +101,7 @@ const shows: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> =
   },
 };
 
-test("each example shows what it is there for", { concurrency: true }, async (context) => {
+test("each example demonstrates its feature", { concurrency: true }, async (context) => {
   await withPodwright(async (podwright) => {
     const names = Object.keys(shows);
     await podwright.succeed("run", "--detach", "--evict", "--wait", "none", ...names.map(example));

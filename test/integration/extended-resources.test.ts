@@ -4,7 +4,7 @@ import type { NodeObject } from "../../src/api/node.ts";
 import { withClusterNode } from "../support/cluster-node.ts";
 import { until } from "../support/podwright.ts";
 
-test("extended resources that somebody gave a node are still there after a restart, which is told at once", async () => {
+test("extended resources that others gave a node survive a restart and are reported at once", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { admin } = cluster.server;
     const node = (): NodeObject => admin.get("nodes", "node1");

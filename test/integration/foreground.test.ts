@@ -7,7 +7,7 @@ import { withPodwright } from "../support/podwright.ts";
 
 // Two at a time: most of the time they wait.
 describe("podwright run in the foreground", { concurrency: 2 }, () => {
-  test("run in the foreground tells each step, and Ctrl-C stops the pod within its grace period", async () => {
+  test("run in the foreground reports each step, and Ctrl-C stops the pod within its grace period", async () => {
     await withPodwright(async (podwright) => {
       const path = await podwright.manifest(
         "web.yaml",
@@ -47,7 +47,7 @@ describe("podwright run in the foreground", { concurrency: 2 }, () => {
     });
   });
 
-  test("run --keep leaves the pod running on Ctrl-C, and run without a file takes it up again", async () => {
+  test("run --keep leaves the pod running on Ctrl-C, and run without a file manages it again", async () => {
     await withPodwright(async (podwright) => {
       const path = await podwright.manifest("kept.yaml", podManifest("kept", "sleep 60"));
       const command = podwright.start(["run", "--keep", path]);
@@ -65,7 +65,7 @@ describe("podwright run in the foreground", { concurrency: 2 }, () => {
     });
   });
 
-  test("run ends with its job: 0 when that succeeded, 1 when it failed, with its last lines", async () => {
+  test("run ends with its job: 0 if it succeeded, 1 if it failed, with its last lines", async () => {
     await withPodwright(async (podwright) => {
       const failing = podManifest("failing", "echo 'no more paper' >&2; exit 3", { restartPolicy: "Never" });
       const path = await podwright.manifest("failing.yaml", failing);
@@ -80,7 +80,7 @@ describe("podwright run in the foreground", { concurrency: 2 }, () => {
     });
   });
 
-  test("environment from a ConfigMap and a Secret reaches the container, and the secret nothing else", async () => {
+  test("environment from a ConfigMap and a Secret reaches the container, and the secret appears nowhere else", async () => {
     await withPodwright(async (podwright) => {
       await podwright.succeed("run", "--detach", "examples/config.yaml");
       const secret = "not-a-real-token";

@@ -45,7 +45,7 @@ async function begun(node: KubeletNode, what: string, after: number): Promise<vo
   await until(`${what} of pods whose network hangs`, async () => (await pods()) === bad.length, soonMs);
 }
 
-test("a network plugin that hangs for some pods holds no other pod up, neither its start nor its end", async () => {
+test("a network plugin that hangs for some pods delays neither start nor end of others", async () => {
   await withKubeletNode(async (node) => {
     const { podwright } = node;
     const { directory, mark } = await hangingPlugins(node);

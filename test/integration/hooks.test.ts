@@ -62,7 +62,7 @@ function assertAbout(actualMs: number, expectedMs: number): void {
   assert.ok(actualMs >= expectedMs - 250 && actualMs < expectedMs + 2500, `${actualMs} ms, not about ${expectedMs} ms`);
 }
 
-test("a preStop hook's time counts into the grace period, and a container that ignores SIGTERM is killed at its end", async () => {
+test("a preStop hook's time is part of the grace period, and a container that ignores SIGTERM is killed at its end", async () => {
   await withPodwright(async (podwright) => {
     const preStop = shell("echo closing > /proc/1/fd/1; sleep 3; echo closed");
     const app = { name: "app", script: deaf, lifecycle: { preStop } };
@@ -102,7 +102,7 @@ const lastOne = pod(
   ],
 );
 
-test("a stop is told before its hook, and what is about to be over restarts no sidecar", async () => {
+test("a stop is reported before its hook, and a pod about to stop restarts no sidecar", async () => {
   await withPodwright(async (podwright) => {
     await start(podwright, "last-one", lastOne);
     const entries = (what: string): Promise<JournalEntry[]> => entriesOf(podwright, "last-one", what);
@@ -117,7 +117,7 @@ test("a stop is told before its hook, and what is about to be over restarts no s
   });
 });
 
-test("a shorter grace reaches a pod whose preStop hook runs, and the hook does not begin again", async () => {
+test("a shorter grace period applies to a pod whose preStop hook runs, and the hook does not restart", async () => {
   await withPodwright(async (podwright) => {
     const preStop = shell("echo hook > /proc/1/fd/1; sleep 60");
     const app = { name: "app", script: politeSleep, lifecycle: { preStop } };
@@ -135,7 +135,7 @@ test("a shorter grace reaches a pod whose preStop hook runs, and the hook does n
   });
 });
 
-test("postStart ends before the next container starts; one that fails kills its container, which says so and is restarted", async () => {
+test("postStart ends before the next container starts; a failed one kills its container, which is reported and restarted", async () => {
   await withPodwright(async (podwright) => {
     const mesh = pod("mesh", {}, [
       { name: "proxy", script: politeSleep, lifecycle: { postStart: shell("sleep 2") } },
@@ -183,7 +183,7 @@ test("postStart ends before the next container starts; one that fails kills its 
   });
 });
 
-test("an HTTP hook asks its server, over HTTPS at first when it says so, and a failing one stops nothing", async () => {
+test("an HTTP hook sends its request, HTTPS falls back to HTTP, and a failing one stops nothing", async () => {
   const requests: { readonly url: string | undefined; readonly headers: IncomingHttpHeaders }[] = [];
   const server = createServer(({ url, headers }, response) => {
     requests.push({ url, headers });
@@ -226,7 +226,7 @@ test("an HTTP hook asks its server, over HTTPS at first when it says so, and a f
   }
 });
 
-test("a stop signal of the spec's own reaches the container, or a runtime that can't send it is named at once", async () => {
+test("a stop signal in the spec reaches the container, or a runtime without support is named at once", async () => {
   await withPodwright(async (podwright) => {
     const script = "trap 'echo term' TERM; trap 'echo user; exit 0' USR1; while true; do sleep 1 & wait $!; done";
     const app = { name: "app", script, lifecycle: { stopSignal: "SIGUSR1" } };
@@ -247,7 +247,7 @@ test("a stop signal of the spec's own reaches the container, or a runtime that c
   });
 });
 
-test("a pod fails at its deadline, which counts on over a restart of podwright", async () => {
+test("a pod fails at its deadline, which continues over a restart of podwright", async () => {
   await withPodwright(async (podwright) => {
     const spec = { activeDeadlineSeconds: 8, terminationGracePeriodSeconds: 2 };
     await start(podwright, "late", pod("late", spec, [{ name: "app", script: politeSleep }]));

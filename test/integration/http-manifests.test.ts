@@ -40,7 +40,7 @@ class ManifestServer implements AsyncDisposable {
 
 const runs = (name: string) => (pods: readonly PodView[]) => pods.some((pod) => pod.name === name && pod.ready);
 
-test("run takes manifests from a URL; what can't be fetched or read is said with the URL, and nothing runs", async () => {
+test("run reads manifests from a URL; a failed fetch or parse is reported with the URL, and nothing runs", async () => {
   await withPodwright(async (podwright) => {
     await using server = new ManifestServer();
     const url = await server.url();
@@ -58,7 +58,7 @@ test("run takes manifests from a URL; what can't be fetched or read is said with
   });
 });
 
-test("staticPodURL is read again and again, with its headers; its pods stay while it fails and go when it says so", async () => {
+test("staticPodURL is polled with its headers; its pods stay while it fails and stop after an empty response", async () => {
   await withKubeletNode(async (node) => {
     await using server = new ManifestServer();
     const configuration = await readFile(node.podwright.path("kubelet.yaml"), "utf8");

@@ -61,7 +61,7 @@ async function smallRuntime(): Promise<{ readonly cri: Cri; readonly directory: 
 }
 
 test(
-  "images of a real registry go from a full disk until it has room, but for those that starts hold and pods want",
+  "images of a real registry are removed from a full disk until it has space, except those in use or needed by pods",
   { skip },
   async () => {
     const registry = cleanUps.use(await Registry.start());

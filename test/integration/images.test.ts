@@ -101,7 +101,7 @@ async function refusal(promise: Promise<unknown>, reason: ImageErrorReason): Pro
   return error;
 }
 
-test("an image is pulled from the registry once and is present from then on", { skip }, async () => {
+test("an image is pulled from the registry once and then present", { skip }, async () => {
   const image = await registry.push("team/app", "1", "one", "1000");
   const { entries, ensure } = world();
   await refusal(ensure(image, { pullPolicy: "Never" }), "ErrImageNeverPull");
@@ -117,7 +117,7 @@ test("an image is pulled from the registry once and is present from then on", { 
   }
 });
 
-test("policy Always takes what the tag names now", { skip }, async () => {
+test("policy Always gets the tag's current image", { skip }, async () => {
   const { ensure } = world();
   const image = await registry.push("team/moving", "latest", "one");
   const first = await ensure(image, { pullPolicy: "Always" });
@@ -128,7 +128,7 @@ test("policy Always takes what the tag names now", { skip }, async () => {
   assert.deepEqual(second.user, { username: "app" });
 });
 
-test("many pods at once, some of them wanting the same image, get it", { skip }, async () => {
+test("many pods can pull at once, some of them the same image", { skip }, async () => {
   const { entries, ensure } = world();
   const images = await Promise.all(
     [1, 2, 3].map((index) => registry.push("team/many", String(index), `content ${index}`)),
@@ -143,7 +143,7 @@ test("many pods at once, some of them wanting the same image, get it", { skip },
   assert.equal(entries.filter((entry) => entry.result === "done").length, wanted.length);
 });
 
-test("a missing image fails with what the registry said, and then waits", { skip }, async () => {
+test("a missing image fails with the registry's message, and then waits", { skip }, async () => {
   const { ensure } = world();
   const image = `${registry.address}/team/none:1`;
   const failed = await refusal(ensure(image), "ErrImagePull");
@@ -154,12 +154,12 @@ test("a missing image fails with what the registry said, and then waits", { skip
   assert.ok((waiting.retryAtMs ?? 0) > systemClock.monotonic());
 });
 
-test("a registry that is down is told", { skip }, async () => {
+test("an unavailable registry is reported", { skip }, async () => {
   const failed = await refusal(world().ensure(`127.0.0.1:${await freePort()}/app:1`), "ErrImagePull");
   assert.match(failed.message, /connection refused/);
 });
 
-test("calling off a pull that hangs takes effect at once, and ends it in the runtime", { skip }, async () => {
+test("canceling a pull that hangs takes effect immediately, and ends it in the runtime", { skip }, async () => {
   const asked = Promise.withResolvers<void>();
   const hungUp = Promise.withResolvers<void>();
   const silent = await listening(

@@ -67,8 +67,8 @@ async function runForeignPod(cri: Cri): Promise<string> {
 }
 
 // Two at a time: most of the time they wait.
-describe("beside other tools", { concurrency: 2 }, () => {
-  test("a pod looks to other tools as the Go kubelet's: labels, annotations, log files and links, cgroups", async () => {
+describe("with other tools", { concurrency: 2 }, () => {
+  test("other tools see a pod as the Go kubelet's: labels, annotations, log files and links, cgroups", async () => {
     await withPodwright(async (podwright) => {
       // The recorded pod `web`, which asked for 50m to 200m of CPU and 16Mi to 64Mi of memory.
       const manifest = vectorText("manifests/a.yaml").replaceAll("docker.io/library/busybox:latest", DEMO_IMAGE);
@@ -106,7 +106,7 @@ describe("beside other tools", { concurrency: 2 }, () => {
     });
   });
 
-  test("on a runtime that is not its own, podwright runs and stops its pods, also of the same name, and touches no other", async () => {
+  test("on a shared runtime podwright runs and stops its own pods, also with equal names, and touches no others", async () => {
     const host = await Podwright.open();
     try {
       const { layout, runtime } = host;
@@ -152,7 +152,7 @@ describe("beside other tools", { concurrency: 2 }, () => {
     }
   });
 
-  test("a name is free for another namespace, and selectors that fit two pods say so", async () => {
+  test("a name can be reused in another namespace, and selectors that match two pods are reported", async () => {
     await withPodwright(async (podwright) => {
       const other = podObject("web", politeSleep) as { metadata: { namespace?: string } };
       other.metadata.namespace = "tools";

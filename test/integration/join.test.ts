@@ -94,7 +94,7 @@ ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS --root-dir
   }
 }
 
-test("a node of kubeadm is joined under its own unit, with its own flags, and given back", async () => {
+test("a kubeadm node is joined with its own unit and flags, and restored", async () => {
   await using node = await KubeadmNode.open();
   const context = await node.context();
   assert.equal(await joinCommand(context, { fromKubeadm: true, dryRun: true }, node.places), 0, node.printed);
@@ -119,7 +119,7 @@ test("a node of kubeadm is joined under its own unit, with its own flags, and gi
   await assert.rejects(leaveCommand(context, node.places), /this node was not joined by podwright/u);
 });
 
-test("what podwright would refuse keeps it from joining, with the file and the field", async () => {
+test("what podwright would reject prevents the join, with the file and the field", async () => {
   await using node = await KubeadmNode.open("maxPods: -1\n");
   assert.equal(await joinCommand(await node.context(), { fromKubeadm: true }, node.places), 3);
   assert.match(node.printed, /✗ configuration +.*config\.yaml.*maxPods/u);
@@ -127,7 +127,7 @@ test("what podwright would refuse keeps it from joining, with the file and the f
   assert.deepEqual(node.calls, []);
 });
 
-test("doctor tells beforehand what would be different on this node, and changes nothing", async () => {
+test("doctor reports in advance what would differ on this node, and changes nothing", async () => {
   await using node = await KubeadmNode.open();
   await node.put(
     "manifests/bad.yaml",
@@ -153,7 +153,7 @@ test("doctor tells beforehand what would be different on this node, and changes 
   assert.equal(found.filter((line) => line.includes("kubelet.sock")).length, 0);
 });
 
-test("a machine without a kubelet is told from one whose units, or their files, cannot be read", async () => {
+test("a machine without a kubelet is distinguished from one with unreadable units or files", async () => {
   await using node = await KubeadmNode.open();
   const context = await node.context();
   node.refusal = "No files found for kubelet.service.\n";

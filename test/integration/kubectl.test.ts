@@ -85,7 +85,7 @@ async function logsExecCopyAttach(cluster: ClusterNode, kubectl: Kubectl): Promi
   }
 }
 
-test("kubectl top shows nodes and pods by what their kubelet is scraped for", { skip: noKubectl }, async (t) => {
+test("kubectl top shows the scraped usage of nodes and pods", { skip: noKubectl }, async (t) => {
   await withClusterNode(async (cluster) => {
     await cluster.nodeReady();
     cluster.server.admin.create(streamPod);
@@ -139,7 +139,7 @@ function follow(kubectl: Kubectl): { readonly child: ChildProcess; text: string 
   return following;
 }
 
-test("kubectl logs -f goes on over rotation and a restart, each line once", { skip: noKubectl }, async () => {
+test("kubectl logs -f continues over rotation and a restart, each line once", { skip: noKubectl }, async () => {
   // Six hundred lines are several times what a log may have before it is rotated.
   const lines =
     "n=0; while [ $n -lt 600 ]; do n=$((n+1)); echo line $n of many; [ $((n % 20)) = 0 ] && sleep 0.4; done";

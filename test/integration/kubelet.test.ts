@@ -46,7 +46,7 @@ async function endKubelet(kubelet: RunningCommand): Promise<void> {
 
 const withoutSeen = ({ "kubernetes.io/config.seen": _seen, ...rest }: Readonly<Record<string, string>>): object => rest;
 
-test("static pods run as the Go kubelet ran them, from a runtime that comes later, and are gone with their files", async () => {
+test("static pods run like the Go kubelet's, on a runtime that starts later, and are removed with their files", async () => {
   await withKubeletNode(async (node) => {
     const { podwright } = node;
     await node.write("a.yaml", vectorText("manifests/a.yaml"));
@@ -127,7 +127,7 @@ spec:
   containers: [{name: c, image: "podwright.local/demo:1", command: [sleep, "${seconds}"]}]
 `;
 
-test("a changed file ends the old pod before the new one starts, one that was away starts it anew, and a broken one keeps all as they are", async () => {
+test("a changed file ends the old pod before the new one starts, one that returns restarts it, and a broken one changes nothing", async () => {
   await withKubeletNode(async (node) => {
     const { podwright } = node;
     await node.startContainerd();
@@ -230,7 +230,7 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
   });
 });
 
-test("a start that a wrong kubeconfig keeps from anything leaves no mount behind", async () => {
+test("a start that fails because of a wrong kubeconfig leaves no mount behind", async () => {
   await withKubeletNode(async (node) => {
     const { kubeletRoot } = node.podwright.layout;
     const { exitCode, stderr } = await node.startKubelet("--kubeconfig", node.podwright.path("missing")).ended;

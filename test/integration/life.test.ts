@@ -47,8 +47,8 @@ function told(entries: readonly JournalEntry[], ...whats: readonly string[]): st
 const every = { periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 30 };
 
 // Most of the time they wait.
-describe("the life of a pod", { concurrency: 2 }, () => {
-  test("of three init containers the second fails twice: it alone is run again, after its back-off, and the pod goes on", async () => {
+describe("pod lifecycle", { concurrency: 2 }, () => {
+  test("the second of three init containers fails twice: only it is rerun, after its back-off, and the pod continues", async () => {
     await withPodwright(async (podwright) => {
       await start(
         podwright,
@@ -88,7 +88,7 @@ describe("the life of a pod", { concurrency: 2 }, () => {
     });
   });
 
-  test("two sidecars outlive the job beside them, whose failure is restarted, and end in reverse order after it", async () => {
+  test("two sidecars outlive their job, which is restarted after its failure, and end in reverse order after it", async () => {
     await withPodwright(async (podwright) => {
       const restartPolicy = "Always";
       const up = (name: string): Part => ({
@@ -133,7 +133,7 @@ describe("the life of a pod", { concurrency: 2 }, () => {
     });
   });
 
-  test("a container that was well for a minute is restarted when its liveness fails, and readiness gates without a restart", async () => {
+  test("a container that was healthy for a minute is restarted when its liveness fails; readiness changes without a restart", async () => {
     await withPodwright(async (podwright) => {
       const wellMs = 60_000;
       const serve = "mkdir /tmp/w; touch /tmp/w/live /tmp/w/ready; httpd -p 8080 -h /tmp/w";
@@ -173,7 +173,7 @@ describe("the life of a pod", { concurrency: 2 }, () => {
     });
   });
 
-  test("a container that takes more memory than its limit is killed, with 137 and OOMKilled, and its sibling is not", async () => {
+  test("a container that exceeds its memory limit is killed, with 137 and OOMKilled, and its sibling is not", async () => {
     await withPodwright(async (podwright) => {
       await start(podwright, "greedy", {
         restartPolicy: "Never",
@@ -200,7 +200,7 @@ describe("the life of a pod", { concurrency: 2 }, () => {
     });
   });
 
-  test("containers of a pod that shares its process namespace see and signal each other, those of others do not", async () => {
+  test("containers that share their pod's process namespace see and signal each other, but not those of other pods", async () => {
     await withPodwright(async (podwright) => {
       const watch = `sleep 1; ps -o pid,args; kill $(ps -o pid,args | sed -n 's/^ *\\([0-9]*\\) sleep 4321$/\\1/p') && echo killed; ${politeSleep}`;
       const containers = [shell("app", "sleep 4321; echo woken; sleep 1000"), shell("watch", watch)];

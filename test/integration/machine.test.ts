@@ -25,7 +25,7 @@ async function webManifest(podwright: Podwright): Promise<string> {
   return podwright.manifest("web.yaml", podManifest("web", politeSleep));
 }
 
-test("a user who is not root is told so in one line before anything is started", async () => {
+test("a user who is not root gets one line of explanation before anything starts", async () => {
   await withPodwright(async (podwright) => {
     const path = await webManifest(podwright);
     await chmod(podwright.layout.stateDirectory, 0o755);
@@ -40,7 +40,7 @@ test("a user who is not root is told so in one line before anything is started",
   });
 });
 
-test("missing programs are named with the packages that bring them", async () => {
+test("missing programs are named with their packages", async () => {
   await withPodwright(async (podwright) => {
     const path = await webManifest(podwright);
     const end = await podwright.run(["run", "--detach", path], { through: without("containerd", "catatonit") });
@@ -51,7 +51,7 @@ test("missing programs are named with the packages that bring them", async () =>
   }, system);
 });
 
-test("a state directory that can't be used is refused with the reason", async () => {
+test("an unusable state directory is rejected with the reason", async () => {
   await withPodwright(async (podwright) => {
     const path = await webManifest(podwright);
     for (const [directory, reason] of [
@@ -68,7 +68,7 @@ test("a state directory that can't be used is refused with the reason", async ()
   });
 });
 
-test("a second engine on one state directory is refused, and so is a runtime that another podwright has", async () => {
+test("a second engine on a state directory is rejected, and so is a runtime that another podwright uses", async () => {
   await withPodwright(async (podwright) => {
     const path = await webManifest(podwright);
     await podwright.succeed("run", "--detach", path);
@@ -86,7 +86,7 @@ test("a second engine on one state directory is refused, and so is a runtime tha
   });
 });
 
-test("doctor finds nothing wrong where pods run, as text and as JSON", async () => {
+test("doctor finds no problem where pods run, as text and as JSON", async () => {
   await withPodwright(async (podwright) => {
     assert.match(await podwright.succeed("doctor"), /ready to run pods/);
     const answer = JSON.parse(await podwright.succeed("doctor", "--json")) as { checks: { ok: string }[] };

@@ -81,7 +81,7 @@ async function startNode(node: KubeletNode): Promise<{ readonly stranger: Client
 
 const pod = "default/web-node1";
 
-test("the kubelet's API: strangers get nothing; who is known sees pods, logs and health, and runs commands", async () => {
+test("the kubelet's API: anonymous clients get nothing; authenticated ones see pods, logs and health, and run commands", async () => {
   await withKubeletNode(async (node) => {
     const { stranger, known } = await startNode(node);
     for (const path of ["/pods", `/containerLogs/${pod}/app`, "/healthz", "/configz", "/nonsense"]) {

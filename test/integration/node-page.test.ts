@@ -159,7 +159,7 @@ async function assertFitsPhone(page: Page): Promise<void> {
   await page.resize(1280, 900);
 }
 
-test("the kubelet serves the page only when it is told to, and only to who may do everything with the node", async () => {
+test("the kubelet serves the page only if enabled, and only to clients with full access to the node", async () => {
   await withKubeletNode(async (node) => {
     const { podwright } = node;
     await podwright.manifest("tokens", "t0ken-of-bob,bob,1\n");

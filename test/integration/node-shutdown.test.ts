@@ -24,7 +24,7 @@ async function writePod(node: KubeletNode, name: string, priority: number, hangs
 const names = ["low", "middle", "high"] as const;
 
 test(
-  "a shutdown ends pods by their priorities, a hook that hangs in its time, and those that are static run again",
+  "a shutdown ends pods by priority, limits a hanging hook, and restarts static pods afterwards",
   { skip: needsBus() },
   async () => {
     using directory = testDirectory();
@@ -79,7 +79,7 @@ test(
   },
 );
 
-test("without a system bus one line says so, and pods run", async () => {
+test("without a system bus one line reports it, and pods run", async () => {
   await withKubeletNode(async (node) => {
     const { podwright } = node;
     const configuration = join(podwright.layout.stateDirectory, "kubelet.yaml");

@@ -62,7 +62,7 @@ async function podwright(
   }
 }
 
-test("the package is the program, its compiled code and what people read, and nothing else", async () => {
+test("the package contains only the program, its compiled code and its documents", async () => {
   const kinds = [
     /^package\.json$/,
     /^README\.md$/,
@@ -88,13 +88,13 @@ test("the package is the program, its compiled code and what people read, and no
   assert.deepEqual(without, []);
 });
 
-test("npm installs one package and runs nothing of it", async () => {
+test("npm installs one package and runs no scripts of it", async () => {
   assert.match(installOutput, /added 1 package\b/);
   assert.doesNotMatch(installOutput, /warn/i);
   assert.deepEqual(await readdir(join(prefix, "lib/node_modules")), ["podwright"]);
 });
 
-test("what is installed runs", async () => {
+test("the installed package runs", async () => {
   assert.equal((await podwright(["--version"])).stdout, `podwright ${version}\n`);
   assert.match((await podwright(["explain", "BackOff"])).stdout, /BackOff/);
   const examples = join(prefix, "lib/node_modules/podwright/examples");
@@ -104,7 +104,7 @@ test("what is installed runs", async () => {
   assert.match(nobody.stderr, /no engine runs/);
 });
 
-test("without a Node.js that is new enough one line says how to get one, and one beside it is found", async () => {
+test("without a recent Node.js one line says how to get one, and one in the package's directory is found", async () => {
   const old = join(directory, "old");
   await mkdir(old);
   for (const program of ["sh", "readlink", "uname"]) await symlink(`/bin/${program}`, join(old, program));

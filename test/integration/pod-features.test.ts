@@ -30,7 +30,7 @@ async function entriesOf(podwright: Podwright, name: string, what: string): Prom
 const actions = (entries: readonly JournalEntry[]): JournalEntry[] => entries.filter(({ kind }) => kind === "action");
 
 describe("features of pods on a real runtime", { concurrency: 2 }, () => {
-  test("an ephemeral container joins the pod that runs, sees its target's processes and restarts nothing", async () => {
+  test("an ephemeral container joins the running pod, sees its target's processes and restarts nothing", async () => {
     await withPodwright(async (podwright) => {
       const spec = { containers: [shell("app", `: needle; ${politeSleep}`)] };
       const debug = shell("debug", "tr '\\0' ' ' < /proc/1/cmdline; exit 3", { targetContainerName: "app" });
@@ -59,7 +59,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     });
   });
 
-  test("debug runs a command beside a pod's containers, and tells how it ended", async () => {
+  test("debug runs a command beside a pod's containers, and reports how it ended", async () => {
     await withPodwright(async (podwright) => {
       // What its volumes show is written anew in the step that takes the container up.
       const volumes = Array.from({ length: 20 }, (_, index) => {
@@ -87,7 +87,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     });
   });
 
-  test("a rule starts all containers of a pod over in its sandbox, the container that asked for it last", async () => {
+  test("a rule restarts all containers of a pod in its sandbox, the one that triggered it last", async () => {
     await withPodwright(async (podwright) => {
       const rule = { action: "RestartAllContainers", exitCodes: { operator: "In", values: [88] } };
       const volumeMounts = [{ name: "v", mountPath: "/v" }];
@@ -157,7 +157,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     });
   });
 
-  test("a pod whose security this node can't give is refused by name, one with less wishes gets them", async () => {
+  test("a pod with unsupported security settings is rejected by name, one with fewer gets them", async () => {
     await withPodwright(async (podwright) => {
       const containers = [
         shell("app", `id -u; id -G; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; ${politeSleep}`),
@@ -192,7 +192,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     });
   });
 
-  test("a readiness gate that nobody sets keeps a pod from being ready, not from running", async () => {
+  test("a readiness gate that is never set keeps a pod unready, but running", async () => {
     await withPodwright(async (podwright) => {
       const readinessGates = [{ conditionType: "example.com/traffic" }];
       await apply(podwright, "gated", { containers: [shell("app", politeSleep)], readinessGates }, "--wait", "running");
@@ -201,7 +201,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     });
   });
 
-  test("crash-loop back-off goes on where it was when podwright is killed", async () => {
+  test("crash-loop back-off continues after podwright is killed", async () => {
     await withPodwright(async (podwright) => {
       await apply(podwright, "crash", { containers: [shell("app", "exit 1")] }, "--wait", "none");
       await podwright.waitFor("a back-off", ([crash]) => crash?.containers[0]?.reason === "CrashLoopBackOff");

@@ -42,7 +42,7 @@ async function running(node: KubeletNode, name: string): Promise<string> {
   return pod?.uid ?? "";
 }
 
-test("the pod resources API lists pods with their lasting containers, within upstream's limit of calls", async () => {
+test("the pod resources API lists pods with their regular containers and sidecars, within upstream's limit of calls", async () => {
   await withKubeletNode(async (node) => {
     const root = node.podwright.layout.kubeletRoot;
     const path = `${root}/pod-resources/kubelet.sock`;
@@ -99,7 +99,7 @@ test("the pod resources API lists pods with their lasting containers, within ups
   });
 });
 
-test("the pods API tells of pods as they come, change and go", async () => {
+test("the pods API reports pods as they are added, changed and removed", async () => {
   await withKubeletNode(async (node) => {
     await node.write("web.yaml", manifest("web"));
     await node.startContainerd();

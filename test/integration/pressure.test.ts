@@ -14,7 +14,7 @@ evictionSoft: { memory.available: "99.99%" }
 evictionSoftGracePeriod: { memory.available: 10h }
 `;
 
-test("a node that runs short of memory says so, and takes in no pod that asked for none", async () => {
+test("a node short of memory reports it, and admits no pod without a memory request", async () => {
   await withClusterNode(
     async (cluster) => {
       const { admin } = cluster.server;

@@ -141,7 +141,7 @@ for (const { suite, searchPath } of runtimes) {
   });
 }
 
-test("containerd leads its own session, so that a signal to podwright's terminal does not reach it", async (t) => {
+test("containerd leads its own session, so a signal to podwright's terminal does not reach it", async (t) => {
   const { layout, facts } = await prepare(t);
   const { pid } = await ensurePrivateRuntime(machine, layout, facts);
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
@@ -152,7 +152,7 @@ test("containerd leads its own session, so that a signal to podwright's terminal
   assert.deepEqual({ processGroup, session, terminal }, { processGroup: pid, session: pid, terminal: 0 });
 });
 
-test("after containerd was killed its pods keep it from being cleaned up, and the next start adopts them", async (t) => {
+test("after containerd was killed, its pods prevent its cleanup, and the next start adopts them", async (t) => {
   const { layout, facts } = await prepare(t);
   const { endpoint, pid } = await ensurePrivateRuntime(machine, layout, facts);
   using cri = connectCri(endpoint, systemClock);
@@ -183,7 +183,7 @@ test("two state directories run side by side on subnets of their own", async (t)
   assert.ok((await cri.runtime.version({})).runtimeName);
 });
 
-test("a containerd that ends while starting is reported at once with the end of its log", async (t) => {
+test("a containerd that exits during its start is reported at once with the end of its log", async (t) => {
   const { layout, facts } = await prepare(t);
   const broken = join(layout.stateDirectory, "containerd-broken", "containerd");
   await machine.files.makeDirectory(dirname(broken), 0o755);

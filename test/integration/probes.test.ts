@@ -26,7 +26,7 @@ async function probed(
 const deaf = "trap '' TERM; while true; do sleep 1; done";
 const every = { periodSeconds: 1, timeoutSeconds: 1 };
 
-test("a container that stops answering is killed and restarted, and why tells what its probe saw", async () => {
+test("a container that stops responding is killed and restarted, and why shows its probe's result", async () => {
   await withPodwright(async (podwright) => {
     const dies = `mkdir /tmp/w; touch /tmp/w/healthz; httpd -p 8080 -h /tmp/w; sleep 3; rm /tmp/w/healthz; ${politeSleep}`;
     const healthz = {
@@ -75,7 +75,7 @@ test("a container that stops answering is killed and restarted, and why tells wh
   });
 });
 
-test("nothing else is probed before the start is, readiness is waited for, and a probe that hangs delays no other", async () => {
+test("the startup probe precedes others, dependents wait for readiness, and a probe that hangs delays no other", async () => {
   await withPodwright(async (podwright) => {
     const hangs = "nc -ll -p 7000 -e sleep 1000 & while true; do sleep 1; done";
     const slow = `sleep 3; touch /tmp/started; sleep 2; mkdir /tmp/w; httpd -p 8080 -h /tmp/w; ${politeSleep}`;
@@ -103,7 +103,7 @@ test("nothing else is probed before the start is, readiness is waited for, and a
   });
 });
 
-test("gRPC health makes a pod ready or not, and a restart of podwright flips nothing", async () => {
+test("gRPC health decides a pod's readiness, and a restart of podwright changes nothing", async () => {
   await using server = await startHealthServer();
   await withPodwright(async (podwright) => {
     const readinessProbe = { grpc: { port: server.port }, ...every, failureThreshold: 2 };
@@ -140,7 +140,7 @@ test("gRPC health makes a pod ready or not, and a restart of podwright flips not
   });
 });
 
-test("a command that prints a secret is told of without it, in the journal and the recording", async () => {
+test("a probe command that prints a secret is reported without it, in the journal and the recording", async () => {
   await withPodwright(async (podwright) => {
     const secret = {
       apiVersion: "v1",

@@ -40,7 +40,7 @@ async function event(cluster: ClusterNode, reason: string, name: string): Promis
 }
 
 test(
-  "a pod pulls with its Secrets or its account's, another one has to have its own, a static one uses the node's",
+  "a pod pulls with its Secrets or its account's, another pod needs its own, a static one uses the node's",
   { skip },
   async () => {
     await using registry = await Registry.start("private");
@@ -99,7 +99,7 @@ test(
   },
 );
 
-test("podwright run pulls with Secrets that come with the manifest", { skip }, async () => {
+test("podwright run pulls with Secrets from the manifest", { skip }, async () => {
   await using registry = await Registry.start("private");
   const image = await registry.pushProgram("team/app", "1");
   const podwright = await Podwright.open();

@@ -18,7 +18,7 @@ function podWith(name: string, script: string, fields: object): string {
   return JSON.stringify({ ...pod, spec: { ...pod.spec, containers } });
 }
 
-test("what a node decided while a pod crashed and a probe failed is decided the same from its recording, and a changed one shows where", async () => {
+test("a recording of a crashing pod and a failing probe replays to equal decisions; a changed one shows the difference", async () => {
   await withPodwright(async (podwright) => {
     const recording = podwright.path("node.rec");
     const nowhere = await podwright.run(["run", "--detach", "--record", "/none/node.rec"]);
@@ -73,7 +73,7 @@ test("what a node decided while a pod crashed and a probe failed is decided the 
   });
 });
 
-test("a kubelet records what it decides about its static pods", async () => {
+test("a kubelet records its decisions about its static pods", async () => {
   await withKubeletNode(async (node) => {
     await node.startContainerd();
     const recording = node.podwright.path("node.rec");

@@ -28,7 +28,7 @@ async function hungry(path: string): Promise<ChildProcess & Disposable> {
 }
 
 test(
-  "reserved cgroups are limited, the kubelet is moved, a refused limit of all pods stops none, and a missing cgroup ends the start",
+  "reserved cgroups are limited, the kubelet is moved, a rejected limit of all pods stops none, and a missing cgroup prevents the start",
   { skip: needsV1 },
   async () => {
     await withKubeletNode(async (node) => {

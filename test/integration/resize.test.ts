@@ -85,7 +85,7 @@ async function recorded(podwright: Podwright, file: string, uid: string): Promis
 }
 
 describe("resizing running pods", { concurrency: 2 }, () => {
-  test("cpu goes up and down and memory up and down without a restart, in the kernel as in the record", async () => {
+  test("cpu and memory go up and down without a restart, in the kernel and in the record", async () => {
     await withPodwright(async (podwright) => {
       const of = (request: string, limit: string, memory: string): string =>
         manifest("inplace", { app: { requests: { cpu: request, memory: "16Mi" }, limits: { cpu: limit, memory } } });
@@ -119,7 +119,7 @@ describe("resizing running pods", { concurrency: 2 }, () => {
     });
   });
 
-  test("a container whose resizePolicy says so is restarted for memory, and not for cpu", async () => {
+  test("a container with that resizePolicy is restarted for memory, but not for cpu", async () => {
     await withPodwright(async (podwright) => {
       const more = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
       const of = (cpu: string, memory: string): string =>
@@ -138,7 +138,7 @@ describe("resizing running pods", { concurrency: 2 }, () => {
     });
   });
 
-  test("what the node has not got is infeasible, what has no room is deferred until there is, and both are said", async () => {
+  test("a resize beyond the node's capacity is infeasible, one beyond its free resources is deferred, and both are reported", async () => {
     await withPodwright(async (podwright) => {
       const { length: processors } = (await readFile("/proc/cpuinfo", "utf8")).match(/^processor\s*:/gmu) ?? [];
       const all = (processors ?? 1) * 1000;
@@ -173,7 +173,7 @@ describe("resizing running pods", { concurrency: 2 }, () => {
     });
   });
 
-  test("memory that is in use is not taken away: the resize fails, says why, and is carried out once it is free", async () => {
+  test("memory in use is not reclaimed: the resize fails with a reason, and completes once it is free", async () => {
     await withPodwright(async (podwright) => {
       const script =
         "trap 'exit 0' TERM; head -c 40000000 /dev/zero > /dev/shm/full; while true; do sleep 1 & wait $!; done";
@@ -195,7 +195,7 @@ describe("resizing running pods", { concurrency: 2 }, () => {
     });
   });
 
-  test("a change that no resize can bring about is refused, and the pod runs on", async () => {
+  test("an update that is not a valid resize is rejected, and the pod keeps running", async () => {
     await withPodwright(async (podwright) => {
       const limits = { cpu: "200m", memory: "64Mi" };
       const pod = await apply(podwright, manifest("fixed", { app: { requests: { cpu: "100m" }, limits } }));
@@ -217,7 +217,7 @@ describe("resizing running pods", { concurrency: 2 }, () => {
     });
   });
 
-  test("the pod's own limits hold its containers, and are resized with them", async () => {
+  test("the pod's own limits apply to its containers, and are resized with them", async () => {
     await withPodwright(async (podwright) => {
       const of = (cpu: string, memory: string): string =>
         manifest("whole", { app: {} }, {}, { requests: { cpu: "100m" }, limits: { cpu, memory } });

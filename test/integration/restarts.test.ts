@@ -22,7 +22,7 @@ function action(entries: readonly JournalEntry[], uid: string, what: string, nth
 
 // Two at a time: most of the time they wait.
 describe("restarts and stops", { concurrency: 2 }, () => {
-  test("what ends is restarted as its policy says: at once the first time, then after a back-off that ps and why show", async () => {
+  test("ended containers are restarted following their policy: first at once, then after a back-off that ps and why show", async () => {
     await withPodwright(async (podwright) => {
       const once = (code: number) => `sleep 1; exit ${code}`;
       const paths = await manifests(podwright, {
@@ -70,7 +70,7 @@ describe("restarts and stops", { concurrency: 2 }, () => {
     });
   });
 
-  test("a container that ignores SIGTERM is killed after its grace, a polite one ends in its own time", async () => {
+  test("a container that ignores SIGTERM is killed after its grace period, others end by themselves", async () => {
     await withPodwright(async (podwright) => {
       const deaf = "trap '' TERM; while true; do sleep 1; done";
       const slow = "trap 'sleep 1; echo bye; exit 7' TERM; while true; do sleep 1 & wait $!; done";
@@ -98,7 +98,7 @@ describe("restarts and stops", { concurrency: 2 }, () => {
     });
   });
 
-  test("a changed manifest replaces its pod: the old one ends before the new one starts, and an equal one changes nothing", async () => {
+  test("a changed manifest replaces its pod: the old one ends before the new one starts; an equal one changes nothing", async () => {
     await withPodwright(async (podwright) => {
       const slow = "trap 'sleep 2; exit 0' TERM; while true; do sleep 1 & wait $!; done";
       const path = await podwright.manifest("web.yaml", podManifest("web", slow, { hostPort: 18_432 }));
@@ -128,7 +128,7 @@ describe("restarts and stops", { concurrency: 2 }, () => {
     });
   });
 
-  test("a pod whose sandbox dies gets a new one, is initialised in it, and its host port leads there", async () => {
+  test("a pod whose sandbox dies gets a new one, is initialized in it, and its host port leads there", async () => {
     await withPodwright(async (podwright) => {
       const script = "trap 'exit 0' TERM; echo here > /tmp/index.html; httpd -f -p 80 -h /tmp & wait $!";
       const options = { hostPort: 18_433, initScripts: ["true", "true"] };
@@ -164,7 +164,7 @@ describe("restarts and stops", { concurrency: 2 }, () => {
     });
   });
 
-  test("pods that are stopped while they are being started leave nothing behind", async () => {
+  test("pods that are stopped while they start leave nothing behind", async () => {
     await withPodwright(async (podwright) => {
       const names = Array.from({ length: 12 }, (_, index) => `pod-${index}`);
       const texts = names.map((name, index) => [name, podManifest(name, politeSleep, { hostPort: 18_440 + index })]);

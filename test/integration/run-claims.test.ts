@@ -51,7 +51,7 @@ async function why(podwright: Podwright, name: string): Promise<string> {
   return (await podwright.succeed("why", name)).replaceAll(/\s+/gu, " ");
 }
 
-test("what a pod writes outlives it, and what its ephemeral volume has goes with it", async () => {
+test("a pod's claim data outlives it, and its ephemeral volume's data is removed with it", async () => {
   await withPodwright(async (podwright) => {
     const script =
       "echo x >>/data/runs; echo x >/scratch/note; mkdir -p /data/sub; touch /fixed/x || echo ro >/data/fixed";

@@ -63,7 +63,7 @@ spec:
   volumes: [{ name: pods, hostPath: { path: ${place}/pods, type: DirectoryOrCreate } }]
 `;
 
-test("a claim's volume is a CSI driver's, which finds a kubelet at its usual place, and a driver may be a pod", async (context) => {
+test("a claim's volume comes from a CSI driver, which finds a kubelet at its usual place; a driver may be a pod", async (context) => {
   if (directories.some((path) => existsSync(path))) {
     context.skip(`${place} has pods or plugins on this machine: it may be a kubelet's`);
     return;

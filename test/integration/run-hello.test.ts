@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withPodwright } from "../support/podwright.ts";
 
-test("hello comes up, answers, is explained, and stops without a trace", async () => {
+test("hello starts, responds, is explained, and stops without a trace", async () => {
   await withPodwright(async (podwright) => {
     const up = await podwright.succeed("run", "--detach", "--wait", "ready", "examples/hello.yaml");
     const address = /http:\/\/127\.0\.0\.1:\d+/.exec(up)?.[0];

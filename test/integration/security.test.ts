@@ -64,8 +64,8 @@ async function withServer(work: (port: number) => Promise<void>): Promise<void> 
 }
 
 // Most of the time they wait.
-describe("what a hostile pod can't do", { concurrency: 2 }, () => {
-  test("exchange the part of its volume for a link to the node while that is mounted (CVE-2021-25741)", async () => {
+describe("a hostile pod cannot", { concurrency: 2 }, () => {
+  test("exchange part of its volume for a link to the node while that is mounted (CVE-2021-25741)", async () => {
     await withPodwright(async (podwright) => {
       await writeFile(podwright.path("the-nodes-secret"), "");
       const exchange = "mv /v/part /v/away; ln -s / /v/part; rm /v/part; mv /v/away /v/part";
@@ -92,7 +92,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
     });
   });
 
-  test("run as root because its image was there already, or because it is restarted (CVE-2019-11245)", async () => {
+  test("run as root because its image was already present, or because it is restarted (CVE-2019-11245)", async () => {
     await withPodwright(async (podwright) => {
       await start(podwright, "root", {
         securityContext: { runAsNonRoot: true },
@@ -121,7 +121,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
     });
   });
 
-  test("let its /etc/hosts grow from restart to restart (CVE-2020-8557)", async () => {
+  test("let its /etc/hosts grow with each restart (CVE-2020-8557)", async () => {
     await withPodwright(async (podwright) => {
       const grow = "echo before $(wc -c < /etc/hosts); head -c 1000000 /dev/zero >> /etc/hosts; exit 1";
       await start(podwright, "hosts", { containers: [shell("app", grow)] });
@@ -131,7 +131,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
     });
   });
 
-  test("make podwright show or delete files of the node by links among its logs", async () => {
+  test("make podwright show or delete files of the node with links among its logs", async () => {
     await withPodwright(async (podwright) => {
       const secret = podwright.path("the-nodes-secret");
       await writeFile(secret, "2026-11-20T12:00:00.000000000Z stdout F hunter2\n");
@@ -164,7 +164,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
     });
   });
 
-  test("reach what listens on the node's loopback, also where a host port on 127.0.0.1 opened the way (CVE-2020-8558)", async () => {
+  test("reach the node's loopback, even if a host port on 127.0.0.1 opens a way there (CVE-2020-8558)", async () => {
     await withServer(async (port) => {
       await withPodwright(async (podwright) => {
         const ports = [{ containerPort: 80, hostPort: 18_492, hostIP: "127.0.0.1" }];
@@ -197,7 +197,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
     });
   });
 
-  test("make a terminal obey what it prints, names or answers, or fake lines of its log", async () => {
+  test("control a terminal with what it prints or its names, or fake lines of its log", async () => {
     await withPodwright(async (podwright) => {
       const evil = String.raw`\033]0;owned\007\033[2J\302\233x\r`;
       const fake = "2026-11-20T12:00:00.000000000Z stdout F from nobody";
@@ -271,7 +271,7 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
   });
 });
 
-test("what no pod may ask for is refused by name before anything runs", async () => {
+test("features that no pod may use are rejected by name before anything runs", async () => {
   await withPodwright(async (podwright) => {
     const app = shell("app", "true");
     const volumes = (volume: object): object => ({ volumes: [{ name: "v", ...volume }] });

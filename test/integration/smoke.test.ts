@@ -4,7 +4,7 @@ import { withPodwright } from "../support/podwright.ts";
 import { foundRuntimes } from "../support/runtimes.ts";
 
 for (const runtime of foundRuntimes()) {
-  test(`on containerd ${runtime.version} (${runtime.name}) hello comes up, is restarted and stops without a trace`, async (t) => {
+  test(`on containerd ${runtime.version} (${runtime.name}) hello starts, is restarted and stops without a trace`, async (t) => {
     t.diagnostic(`containerd ${runtime.version} from ${runtime.binDirectory}`);
     await withPodwright(async (podwright) => {
       const up = await podwright.succeed("run", "--detach", "examples/hello.yaml");

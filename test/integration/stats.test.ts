@@ -117,7 +117,7 @@ function usage(cpu: CpuStats | undefined): number {
   return cpu?.usageCoreNanoSeconds ?? Number.NaN;
 }
 
-test("the summary's counters lie between readings by hand, and its figures are those of the pod", async () => {
+test("the summary's counters lie between manual readings, and its figures are those of the pod", async () => {
   await withKubeletNode(async (node) => {
     const { known, stranger, local } = await startNode(node);
     for (const path of ["/stats/summary", "/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/probes"]) {
@@ -226,7 +226,7 @@ async function assertReadOnly(readOnly: Ask): Promise<void> {
   assert.equal((await readOnly(`/checkpoint/${target}`, { method: "POST" })).status, 404);
 }
 
-test("metrics-server's scrape is answered by its rules, and every metric passes promtool's", async () => {
+test("metrics-server's scrape succeeds, and every metric passes promtool", async () => {
   await withKubeletNode(async (node) => {
     const { known, local, readOnly } = await startNode(node);
     const scrape = async (): Promise<ReturnType<typeof decodeBatch>> => {

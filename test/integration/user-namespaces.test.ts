@@ -59,7 +59,7 @@ function skip(t: TestContext, podwright: Podwright, why: string): void {
   t.skip(`containerd ${podwright.runtime.version} with this machine's runc ${why}`);
 }
 
-test("a pod asks in vain for users of its own where the runtime can't give them", async (t) => {
+test("a pod with a user namespace is rejected if the runtime has none", async (t) => {
   await withPodwright(async (podwright) => {
     if (await canMakeUserNamespaces(podwright)) return skip(t, podwright, "makes user namespaces");
     await podwright.succeed("run", "--detach", "--wait", "none", await podwright.manifest("apart.yaml", manifest));
@@ -77,7 +77,7 @@ test("a pod asks in vain for users of its own where the runtime can't give them"
   });
 });
 
-test("root in a pod with users of its own is nobody on the node, and its files are its own", async (t) => {
+test("root in a pod with a user namespace is unprivileged on the node, and owns its files", async (t) => {
   await withPodwright(async (podwright) => {
     if (!(await canMakeUserNamespaces(podwright))) return skip(t, podwright, "makes no user namespaces");
     await podwright.succeed("run", "--detach", await podwright.manifest("apart.yaml", manifest));

@@ -153,7 +153,7 @@ test("volumes of claims are measured by their drivers and by statfs, with their 
   );
 });
 
-test("storage that hangs holds up its own pod alone, and is named", { skip: noHangingStorage ?? false }, async () => {
+test("storage that hangs delays only its own pod, and is named", { skip: noHangingStorage ?? false }, async () => {
   await withClusterNode(
     async (cluster) => {
       await cluster.nodeReady();

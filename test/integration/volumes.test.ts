@@ -62,7 +62,7 @@ grep ' /fast ' /proc/mounts
 echo reported
 `;
 
-test("a pod with every kind of volume sees each of them, follows a changed ConfigMap, and leaves nothing", async () => {
+test("a pod with volumes of every type reads each of them, gets a changed ConfigMap, and leaves nothing behind", async () => {
   await withPodwright(async (podwright) => {
     const nodePath = podwright.path("node-data");
     await mkdir(nodePath);
@@ -168,7 +168,7 @@ test("a pod with every kind of volume sees each of them, follows a changed Confi
   });
 });
 
-test("a pod waits for its ConfigMap, says so, and starts when it comes", async () => {
+test("a pod waits for its ConfigMap, reports it, and starts when it exists", async () => {
   await withPodwright(async (podwright) => {
     const waiting = pod("waiting", {
       containers: [shell("app", `echo "$(cat /c/key)"; ${politeSleep}`, [{ name: "c", mountPath: "/c" }])],
@@ -186,7 +186,7 @@ test("a pod waits for its ConfigMap, says so, and starts when it comes", async (
   });
 });
 
-test("a link that a container puts in a volume shows no other container of the pod the node (CVE-2017-1002101)", async () => {
+test("a link that a container puts in a volume does not show the node to other containers (CVE-2017-1002101)", async () => {
   await withPodwright(async (podwright) => {
     const volumes = [{ name: "v", emptyDir: {} }];
     const mark = podwright.path("the-nodes-secret");

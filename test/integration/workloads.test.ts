@@ -58,7 +58,7 @@ function containers({ server }: ClusterNode): unknown {
   return server.admin.list("pods").map((pod) => [pod.metadata.name, idsOf(pod)]);
 }
 
-test("a Deployment's pods are made, rolled, scaled to 20, keep ready over a restart of podwright, and go", async () => {
+test("a Deployment's pods are created, rolled out, scaled to 20, stay ready over a restart of podwright, and are deleted", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     await cluster.nodeReady();
     const workloads = new Workloads(cluster.server, template());
@@ -92,7 +92,7 @@ test("a Deployment's pods are made, rolled, scaled to 20, keep ready over a rest
   }, image);
 });
 
-test("the pods of a StatefulSet, a Job and a DaemonSet do what their controllers ask for", async () => {
+test("the pods of a StatefulSet, a Job and a DaemonSet follow their controllers", async () => {
   await withClusterNode(async (cluster) => {
     await cluster.nodeReady();
     const { server } = cluster;
@@ -138,7 +138,7 @@ test("the pods of a StatefulSet, a Job and a DaemonSet do what their controllers
   }, image);
 });
 
-test("a node that kubectl drains lets its pods end, and kubectl describe shows why", { skip: noKubectl }, async () => {
+test("a node drained by kubectl lets its pods end, and kubectl describe shows why", { skip: noKubectl }, async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     await cluster.nodeReady();

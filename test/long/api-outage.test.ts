@@ -27,7 +27,7 @@ async function crash({ node: { podwright } }: ClusterNode, name: string): Promis
   await until("a restart without the API server", runsAgain, 120_000);
 }
 
-test("10 minutes without the API server: pods run on and are restarted, a static pod starts, nothing is deleted, and all is told afterwards", async () => {
+test("10 minutes without the API server: pods keep running and are restarted, a static pod starts, nothing is deleted, and all is reported afterwards", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
     for (const name of ["calm", "crashes", "goes"]) server.admin.create(boundPod(name));

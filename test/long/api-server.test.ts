@@ -21,7 +21,7 @@ async function answers(stage: Omit<Stage, "bootstrapToken">): Promise<ReadonlyMa
 
 const joiner = { name: "kubelet-bootstrap", uid: "10001", groups: ["system:bootstrappers"] };
 
-test("the API server for tests answers as a real one does", { skip: noControlPlane || noKubectl }, async () => {
+test("the API server for tests responds like a real one", { skip: noControlPlane || noKubectl }, async () => {
   const path = await mkdtemp(join(tmpdir(), "api-server-"));
   await using cleanUps = new AsyncDisposableStack();
   cleanUps.defer(async () => rm(path, { recursive: true, force: true }));

@@ -219,6 +219,6 @@ test(title, { skip }, async () => {
   await withMember(settings, changeOver);
 });
 
-test("a static pod that the Go kubelet has just started anew is not started anew by podwright", { skip }, async () => {
+test("a static pod that the Go kubelet has just restarted is not restarted by podwright", { skip }, async () => {
   await withMember(settings, comeBackSoon);
 });

@@ -28,12 +28,12 @@ before(async () => {
 
 after(async () => rm(directory, { recursive: true, force: true }));
 
-test("the same sources make the same bytes", async () => {
+test("equal sources give equal bytes", async () => {
   const again = await build("two");
   assert.ok((await readFile(file)).equals(await readFile(again)));
 });
 
-test("it holds the program, its own Node.js, the man page and completions, all of root, and depends on a runtime", async () => {
+test("it contains the program, its own Node.js, the man page and completions, owned by root, and depends on a runtime", async () => {
   const { stdout: contents } = await run("dpkg-deb", ["--contents", file]);
   for (const path of [
     "./usr/bin/podwright -> ../lib/podwright/bin/podwright",
@@ -69,7 +69,7 @@ async function dpkg(words: readonly string[]): Promise<void> {
   await run("dpkg", [`--root=${join(directory, "root")}`, ...force, ...words]);
 }
 
-test("installed it starts nothing, removed it leaves state and units, purged nothing of its own and all of others", async () => {
+test("installation starts nothing, removal keeps state and units, purging removes its own files only", async () => {
   const inRoot = (path: string): string => join(directory, "root", path);
   await dpkg(["--install", file]);
   assert.ok(existsSync(inRoot("usr/lib/podwright/dist/podwright.js")));
@@ -103,7 +103,7 @@ test("installed it starts nothing, removed it leaves state and units, purged not
   assert.equal(existsSync(inRoot("var/lib/podwright")), false);
 });
 
-test("what is unpacked runs with the Node.js that it holds", async () => {
+test("the unpacked program runs with its own Node.js", async () => {
   const unpacked = join(directory, "unpacked");
   await run("dpkg-deb", ["--extract", file, unpacked]);
   const node = join(unpacked, "usr/lib/podwright/node_modules/node/bin/node");

@@ -14,7 +14,7 @@ import { seedOfTest } from "../support/seed.ts";
 /** Of the server, in MiB: of 10,000 connections it keeps 4096. */
 const memoryLimit = 900;
 
-test("20,000 pieces of nonsense, 10,000 idle connections and a gigabyte of headers hurt nobody else", async (t) => {
+test("20,000 invalid requests, 10,000 idle connections and a gigabyte of headers affect no other client", async (t) => {
   const seed = seedOfTest();
   await using target = await Target.start();
   const dice = new Dice(seed);

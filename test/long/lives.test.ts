@@ -6,7 +6,7 @@ import { seedOfTest } from "../support/seed.ts";
 
 const lives = 2000;
 
-test(`${lives} random lives of a node that nobody has played before break no rule`, async () => {
+test(`${lives} new random lives of a node break no rule`, async () => {
   await using pool = new SimPool();
   // Beyond those that each run of the tests plays.
   const first = 10_000 + seedOfTest();

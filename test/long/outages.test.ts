@@ -12,7 +12,7 @@ test("pods survive 20 s of a containerd that hangs", async () => {
   await withPodwright(async (podwright) => surviveOutage(podwright, hung, 20_000));
 });
 
-test("a private containerd that stays away is started again, and its pods go on", async () => {
+test("a private containerd that stays down is started again, and its pods keep running", async () => {
   await withPodwright(async (podwright) => {
     await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", podManifest("web", politeSleep)));
     const before = instances(await podwright.pods());

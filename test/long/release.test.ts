@@ -29,7 +29,7 @@ before(async () => {
 
 after(async () => rm(clone, { recursive: true, force: true }));
 
-test("a release is the packages, the bill of materials and their checksums, the same each time", async () => {
+test("a release is the packages, the bill of materials and their checksums, equal each time", async () => {
   const first = await release("out");
   const names = first.split("\n").flatMap((line) => line.split("  ")[1] ?? []);
   const kinds = names.map((name) => name.replace(version, "VERSION").replace(/_[^_]*\.deb$/u, "_ARCH.deb"));
@@ -43,7 +43,7 @@ test("a release is the packages, the bill of materials and their checksums, the 
   assert.equal(await release("out"), first);
 });
 
-test("what is not committed is not released", async () => {
+test("uncommitted changes are not released", async () => {
   await writeFile(join(clone, "README.md"), "changed");
   await assert.rejects(release("out"), /a release is made of a commit; not committed:\n.*README\.md/u);
 });

@@ -7,7 +7,7 @@ import { echoIntact, forwardIntact, streamImage, streamPod } from "../support/st
 const mebibyte = 1 << 20;
 
 test(
-  "a gibibyte through exec and through 50 connections of a port-forward is intact",
+  "a gibibyte through exec and through 50 connections of a port-forward arrives intact",
   { skip: noKubectl },
   async (t) => {
     await withClusterNode(async (cluster) => {

@@ -101,7 +101,7 @@ test("processes of the root cgroup are moved, and kernel settings set", async ()
   run("kill", [`${sleeper}`]);
 });
 
-test("with protectKernelDefaults a setting that differs keeps the kubelet from starting", async () => {
+test("with protectKernelDefaults a setting that differs prevents the kubelet's start", async () => {
   writeFileSync("/proc/sys/kernel/panic", "0");
   const restarted = node.restart("protectKernelDefaults: true").catch((error: unknown) => error);
   const isTold = async (): Promise<boolean> =>

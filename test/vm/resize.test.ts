@@ -29,7 +29,7 @@ function sized(milliCpu: number, mebibytes: number): object {
 
 const file = join(mkdtempSync(join(tmpdir(), "podwright-vm-")), "pod.json");
 
-test("a pod of podwright run is resized in place, up and down, in the kernel as in systemd, and runs on", async () => {
+test("a pod of podwright run is resized in place, up and down, in the kernel and in systemd, and keeps running", async () => {
   const layout = await prepareLayout(DEFAULT_STATE_DIRECTORY);
   const client = new EngineClient(unixTransport(layout.engineSocket), layout.stateDirectory);
   const apply = (milliCpu: number, mebibytes: number): void => {

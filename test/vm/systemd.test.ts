@@ -26,7 +26,7 @@ const burstable = { requests: { cpu: "100m", memory: "32Mi" }, limits: half };
 /** Eats memory in a process beside the container's first one. */
 const glutton = "tail /dev/zero; echo survived; while true; do sleep 1; done";
 
-test("each class of pods is where systemd's names say, in slices that systemd knows", async () => {
+test("each pod's cgroup has systemd's names, in slices that systemd knows", async () => {
   node.write("guaranteed", limited("guaranteed", { requests: half, limits: half }));
   node.write("burstable", limited("burstable", burstable));
   node.write("besteffort", limited("besteffort", undefined));
@@ -44,7 +44,7 @@ test("each class of pods is where systemd's names say, in slices that systemd kn
   }
 });
 
-test("limits of pods hold in the kernel and in systemd, also after systemd has read its configuration again", async () => {
+test("limits of pods hold in the kernel and in systemd, also after systemd has reloaded its configuration", async () => {
   node.write("burstable", limited("burstable", burstable));
   node.write("other", limited("other", { requests: { cpu: "200m" } }));
   const [pod, other] = [await node.pod("burstable"), await node.pod("other")];
@@ -69,7 +69,7 @@ test("limits of pods hold in the kernel and in systemd, also after systemd has r
   check();
 });
 
-test("a pod's slice goes with the pod, out of the tree and out of systemd", async () => {
+test("a pod's slice is removed with the pod, from the tree and from systemd", async () => {
   node.write("burstable", limited("burstable", burstable));
   const slice = podSlice(await node.pod("burstable"), ofBurstable);
   await node.clear();
@@ -78,7 +78,7 @@ test("a pod's slice goes with the pod, out of the tree and out of systemd", asyn
   assert.equal(run("systemctl", ["show", "--property=ActiveState", "--value", unit]), "inactive");
 });
 
-test("what a container writes to the disk is counted of it by the kernel, and of the machine with the time it took", async () => {
+test("a container's disk writes are counted by the kernel, and the machine's with their time", async () => {
   const pod = limited("writer", undefined, `dd if=/dev/zero of=/data/file bs=1M count=8 conv=fsync; ${politeSleep}`);
   const [app] = pod.spec.containers;
   const containers = [{ ...app, volumeMounts: [{ name: "data", mountPath: "/data" }] }];
@@ -104,7 +104,7 @@ test("what a container writes to the disk is counted of it by the kernel, and of
   }
 });
 
-test("a container that passes its memory limit ends as a whole and is said to have been killed for it", async () => {
+test("a container that exceeds its memory limit ends as a whole and is reported as OOM-killed", async () => {
   const pod = limited("glutton", { limits: { memory: "32Mi" } }, glutton);
   node.write("glutton", { ...pod, spec: { ...pod.spec, restartPolicy: "Never" } });
   const running = await node.pod("glutton", ({ containers: [app] }) => app?.state !== "waiting");
@@ -116,7 +116,7 @@ test("a container that passes its memory limit ends as a whole and is said to ha
   assert.deepEqual([exitCode, reason], [137, "OOMKilled"]);
 });
 
-test("with singleProcessOOMKill only the process that passed the limit ends", async () => {
+test("with singleProcessOOMKill only the process that exceeded the limit ends", async () => {
   await node.restart(`${configuration}\nsingleProcessOOMKill: true`);
   try {
     node.write("glutton", limited("glutton", { limits: { memory: "32Mi" } }, glutton));
@@ -134,7 +134,7 @@ test("with singleProcessOOMKill only the process that passed the limit ends", as
   }
 });
 
-test("pods outlive kill -9 of podwright, which takes them up again with their limits", async () => {
+test("pods survive kill -9 of podwright, which adopts them with their limits", async () => {
   node.write("burstable", limited("burstable", burstable));
   const pod = await node.pod("burstable");
   const pid = node.pid();

@@ -49,7 +49,7 @@ test("of several common names the last is the user's, as in Go, and every organi
   assert.deepEqual(shown(oneSet), { commonName: "zoe", organizations: ["dev"] });
 });
 
-test("a certificate without a common name identifies nobody", () => {
+test("a certificate without a common name identifies no user", () => {
   const nobody = new CertificateAuthority("clients", new Date(nowMs)).issue({
     subject: { commonName: "", organizations: ["system:masters"] },
     usages: ["client"],

@@ -114,7 +114,7 @@ test("huge pages are limited for the sizes that the kernel counts", async () => 
   assert.equal(readFileSync(file, "utf8"), "4096");
 });
 
-test("memory is protected where that is said, and processes are moved into a cgroup that is made for them", async () => {
+test("memory is protected on request, and processes are moved into a cgroup that is created for them", async () => {
   using directory = imitation();
   const cgroups = new CgroupsV2(systemClock, directory.path);
   for (const file of ["memory.min", "memory.low", "cgroup.procs"]) writeFileSync(directory.join("kubepods", file), "");

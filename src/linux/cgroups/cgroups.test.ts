@@ -139,7 +139,7 @@ test("on v1 a missing hierarchy is named by its directory", { skip: needsV1 }, a
 });
 
 test(
-  "on v1 a process is moved in every hierarchy, into a cgroup that is made for it, also beside one that is gone",
+  "on v1 a process is moved in every hierarchy, into a cgroup that is created for it, also after another has exited",
   { skip: needsV1 },
   async () => {
     const cgroups = await openCgroups(systemClock);

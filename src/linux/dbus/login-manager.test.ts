@@ -68,7 +68,7 @@ test("a shutdown and its cancellation are reported, also when received between a
   assert.deepEqual(told, [true, false]);
 });
 
-test("signals end with the bus, and when nobody listens any more", { skip }, async () => {
+test("signals end with the bus, or without listeners", { skip }, async () => {
   using directory = testDirectory();
   const bus = await SystemBus.start(directory.path);
   using session = await systemLoginManager(systemClock, bus.address).connect(none);

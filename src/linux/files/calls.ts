@@ -6,7 +6,7 @@ import * as fs from "node:fs";
  * close, and takes twice as long for each.
  *
  * What the kernel answers from its own memory (`fstatSync` and `closeSync` of directories and of the node's own files,
- * `/proc`) is called synchronously instead. What a disk or a server may block never is.
+ * `/proc`) is called synchronously instead. Calls that a disk or a server may block never are.
  */
 
 type Path = string | Buffer;

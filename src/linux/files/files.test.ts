@@ -136,7 +136,7 @@ test("writing and appending reject a final symbolic link", async () => {
   assert.equal(readFileSync(directory.join("target"), "utf8"), "untouched");
 });
 
-test("appending creates the file with the mode and then keeps what is there", async () => {
+test("appending creates the file with the mode and then keeps its content", async () => {
   using directory = testDirectory();
   const path = directory.join("file");
   await files.append(path, "one\n", 0o622);

@@ -56,7 +56,7 @@ for (const [way, locks] of [
   });
 }
 
-test("an own lock's file goes with it, and a file that others lock stays", async () => {
+test("releasing a lock removes its file, but not one that others lock", async () => {
   using directory = testDirectory();
   const [own, shared] = [directory.join("own"), directory.join("shared")];
   const locks = [await systemLocks.tryOwnLock(own), await systemLocks.tryLock(shared)];

@@ -30,9 +30,9 @@ export interface LockHolder {
 
 /**
  * Locks by flock(2) on a file of mode 0600. The kernel keeps the lock while the holder has the file open, so it ends
- * with the holder, however that ends; children do not inherit it. Who removes a file that others lock allows two
- * processes to lock two files of the same name, unless each looks again at what it has locked: podwright does, and Go
- * kubelets, which may share `--lock-file`, do not.
+ * with the holder, however that ends; children do not inherit it. Removing a file that others lock lets two processes
+ * lock two files of the same name, unless each checks what it has locked: podwright does, and Go kubelets, which may
+ * share `--lock-file`, do not.
  */
 export const systemLocks: Locks = openLocks();
 
@@ -109,8 +109,8 @@ function callFlock(descriptor: number, modules?: (name: string) => unknown): Cal
 /**
  * Locks an open file. The lock belongs to the open file, not to the requesting process: flock(1) gets the file as its
  * descriptor 3, locks it and exits, and the lock stays with the descriptor here. flock(1) runs only when the system
- * call is unavailable, or refused (for its message), because starting a program takes 20 to 50 ms.
- * @returns false when another process holds it; without flock(1), any refusal counts as that
+ * call is unavailable or fails (to get its message), because starting a program takes 20 to 50 ms.
+ * @returns false when another process holds it; without flock(1), any failure counts as that
  */
 async function lockDescriptor(descriptor: number, path: string, called: Called): Promise<boolean> {
   const child = spawn("flock", ["-n", "-x", "3"], { stdio: ["ignore", "ignore", "pipe", descriptor] });
@@ -147,7 +147,7 @@ function writeHolder(descriptor: number): void {
   writeSync(descriptor, `${process.pid}\n${startTimeOf(process.pid) ?? ""}\n${command}\n`, 0);
 }
 
-/** @param removed the file's path when it goes with the lock */
+/** @param removed the file's path if it is removed with the lock */
 function held(descriptor: number, removed: string | undefined): Disposable {
   let isHeld = true;
   return {
@@ -162,13 +162,13 @@ function held(descriptor: number, removed: string | undefined): Disposable {
 }
 
 /**
- * Removes the file while it is locked: whoever has opened it finds that it is no longer there. One that somebody put in its place stays.
+ * Removes the file while it is locked: a process that has opened it detects the removal. A file that replaced it stays.
  */
 function removeLocked(descriptor: number, path: string): void {
   try {
     if (isStillAt(descriptor, path)) unlinkSync(path);
   } catch {
-    // It costs nobody anything, and the lock has to be given back.
+    // A leftover file is harmless, and the lock must be released.
   }
 }
 

@@ -22,7 +22,7 @@ test("a path is held by one loop device until it is released", { skip }, async (
   await systemLoopDevices.release(file);
 });
 
-test("what cannot be held is an error that names it", { skip }, async () => {
+test("the error of a device that cannot be held names it", { skip }, async () => {
   using directory = testDirectory();
   const path = directory.join("none");
   await assert.rejects(systemLoopDevices.hold(path), (error: Error) => {

@@ -3,7 +3,7 @@ import type { LoopDevices } from "../../ports/loop-devices.ts";
 import { systemProcesses } from "../processes/processes.ts";
 
 const commandTimeoutMs = 30_000;
-/** The kernel adds it once the file's name is gone. */
+/** The kernel appends it once the file is deleted. */
 const deleted = " (deleted)";
 
 /** Loop devices by losetup(8), found in sysfs. */

@@ -4,10 +4,10 @@ import type { CommandOptions, Processes } from "../../ports/processes.ts";
 /** Network file systems are slow; after this time the helper is killed and the outcome is checked. */
 const commandTimeoutMs = 120_000;
 
-/** Runs mount(8) and umount(8); one that its server holds even after it was killed has no successor for its target. */
+/** Runs mount(8) and umount(8). If one still hangs after it was killed, no other is started for its target. */
 export class MountCommands {
   readonly #processes: Pick<Processes, "run" | "isAlive">;
-  /** By target: those that have not ended within their time. */
+  /** Commands that have exceeded their time, by target. */
   readonly #held = new Map<string, number>();
 
   constructor(processes: Pick<Processes, "run" | "isAlive">) {

@@ -60,11 +60,11 @@ export function readMountTable(): Buffer {
   return readFileSync("/proc/self/mountinfo");
 }
 
-/** The table is long on a full node: whoever only measures takes one that is this old. */
+/** The table is long on a full node, so measurements use one of at most this age. */
 const recentMs = 1_000;
 let recent: { readonly atMs: number; readonly table: Buffer } | undefined;
 
-/** The table as it was a moment ago. */
+/** The table, at most {@link recentMs} old. */
 export function recentMountTable(): Buffer {
   const nowMs = systemClock.monotonic();
   if (recent === undefined || nowMs - recent.atMs > recentMs) recent = { atMs: nowMs, table: readMountTable() };

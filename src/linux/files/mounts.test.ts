@@ -121,7 +121,7 @@ test("mount(8) takes over when the calls fail or are unavailable, and explains e
   }
 });
 
-test("tells whether the path to a mount crosses file systems that a server or process answers for", () => {
+test("reports whether the path to a mount crosses remote file systems", () => {
   const mount = (id: number, parentId: number, fileSystem: string): MountInfo => {
     return {
       id,
@@ -167,7 +167,7 @@ test("a symbolic link swapped in for a target is not followed when unmounting", 
   assert.deepEqual(await mountsUnder(directory), [directory.join("mounted")]);
 });
 
-test("an error names what was mounted, where, and why it failed", { skip }, async () => {
+test("an error gives source, target and reason of the mount", { skip }, async () => {
   await using directory = mountDirectory();
   const mount = { source: directory.join("missing"), target: directory.path, fileSystem: "", options: ["bind"] };
   await assert.rejects(systemMounts.mount(mount), /cannot mount .*\/missing on .*: .*(does not exist|No such file)/);

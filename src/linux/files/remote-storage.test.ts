@@ -11,7 +11,7 @@ import { systemVolumeFiles } from "./volume-files.ts";
 
 const skip = noHangingStorage ?? false;
 
-test("a file system's figures are those of statfs", async () => {
+test("usage equals statfs", async () => {
   using directory = testDirectory();
   const { blocks, bsize, files } = statfsSync(directory.path);
   const usage = await usageOf(directory.path);
@@ -20,12 +20,12 @@ test("a file system's figures are those of statfs", async () => {
   await assert.rejects(usageOf(directory.join("missing")), { code: "ENOENT" });
 });
 
-test("file systems with a server or a process behind them are known by their type", () => {
+test("file systems that depend on a server or a process are recognized by type", () => {
   assert.deepEqual(["nfs4", "fuse", "fuse.sshfs", "cifs", "ceph", "9p"].map(isRemote), Array(6).fill(true));
   assert.deepEqual(["ext4", "tmpfs", "overlay", "fusectl", "xfs"].map(isRemote), Array(5).fill(false));
 });
 
-test("a path's way to remote storage is found over links, without touching what is behind it", () => {
+test("a path's way to remote storage is found over links, without accessing the storage", () => {
   using directory = testDirectory();
   const far = directory.join("far");
   mkdirSync(far);
@@ -45,7 +45,7 @@ test("a path's way to remote storage is found over links, without touching what 
 });
 
 test(
-  "storage that does not answer is given up, is asked no second time, and holds up no other work",
+  "an access to storage that does not respond is abandoned and not repeated, and delays no other work",
   { skip },
   async () => {
     using directory = testDirectory();
@@ -73,7 +73,7 @@ test(
   },
 );
 
-test("storage whose server is dead has answered", { skip }, async () => {
+test("the error of a dead server counts as a response", { skip }, async () => {
   using directory = testDirectory();
   using dead = new HangingStorage(directory.join("far"));
   dead.end();
@@ -83,17 +83,13 @@ test("storage whose server is dead has answered", { skip }, async () => {
   assert.ok(readFileSync("/proc/self/mountinfo", "utf8").includes(dead.path));
 });
 
-test(
-  "storage that is mounted at this moment is known, also where its mount table was just read",
-  { skip },
-  async () => {
-    using directory = testDirectory();
-    assert.equal(remoteMountOf(directory.path), undefined);
-    recentMountTable();
-    using hanging = new HangingStorage(directory.join("far"));
-    assert.equal(remoteMountOf(`${hanging.path}/x`), hanging.path);
-  },
-);
+test("a new mount is recognized, even if its mount table was read just before", { skip }, async () => {
+  using directory = testDirectory();
+  assert.equal(remoteMountOf(directory.path), undefined);
+  recentMountTable();
+  using hanging = new HangingStorage(directory.join("far"));
+  assert.equal(remoteMountOf(`${hanging.path}/x`), hanging.path);
+});
 
 test("a wait for storage ends with its signal", { skip }, async () => {
   using directory = testDirectory();
@@ -104,7 +100,7 @@ test("a wait for storage ends with its signal", { skip }, async () => {
   await assert.rejects(asked, /enough/);
 });
 
-test("storage that hangs after its answer keeps one thread, and others are told", { skip }, async () => {
+test("storage that hangs after its response blocks one thread, and others get an error", { skip }, async () => {
   using directory = testDirectory();
   using half = new HalfHangingStorage(directory.join("far"));
   const usage = { capacityBytes: 4_096_000, availableBytes: 2_048_000, usedBytes: 1_638_400 };

@@ -9,46 +9,43 @@ import { systemClock } from "../processes/clock.ts";
 import { type MountInfo, parseMountInfo, readMountTable } from "./mountinfo.ts";
 
 /**
- * Storage behind a server or another process, which may never answer. The kernel then holds whoever asks; a thread cannot
- * be called back, and Node.js has four of them for all file work. So another process asks, which can be given up: one
- * for each mount, and no further one before it has ended.
+ * Storage behind a server or another process, which may never respond. The kernel then blocks the caller: a thread
+ * cannot be interrupted, and Node.js has four of them for all file work. So a separate process makes the first access
+ * and can be abandoned: one for each mount, and no other before it has exited.
  */
 
 const kinds = "fuse|nfs|cifs|smb|ceph|9p|virtiofs|afs|gfs|ocfs|lustre|glusterfs|beegfs|orangefs|pvfs";
 const remoteKind = new RegExp(`^(?:${kinds})(?!ctl)`, "u");
 const remoteLine = new RegExp(`^.* - (?:${kinds})(?!ctl).*$`, "gmu");
 
-/** Whether a server or another process is behind file systems of the type. */
+/** Whether file systems of the type depend on a server or another process. */
 export function isRemote(fileSystem: string): boolean {
   return remoteKind.test(fileSystem);
 }
 
-/** After this long an answer is given up. */
+/** A response is abandoned after this time. */
 export const answerLimitMs = 10_000;
-/** As many links as Linux follows for one path. */
+/** Linux follows this many links for one path. */
 const maxLinks = 40;
 
 interface Asked {
   readonly sinceMs: number;
   readonly answer: Promise<string>;
-  /** Nobody waits for its answer any more, and the process that asked has not ended. */
+  /** Nothing waits for the response any more, but the process has not exited. */
   isGivenUp: boolean;
 }
 
-/** By mount point: what was asked last and is still under way. */
+/** Accesses in progress, by mount point. */
 const asked = new Map<string, Asked>();
 
-/** The mount points of this process's namespace with a server or another process behind them. */
+/** The mount points of this process's namespace that depend on a server or another process. */
 function remoteMounts(): ReadonlySet<string> {
-  // A thread that works in a mount of a moment ago may hang for good: an older table will not do.
+  // Needs the current table: a thread that works in a new mount may hang forever.
   const lines = readMountTable().toString("latin1").match(remoteLine) ?? [];
   return new Set(parseMountInfo(lines.join("\n")).map(({ target }: MountInfo) => target));
 }
 
-/**
- * The first mount with a server or another process behind it that a path leads to or through; undefined: none. Nothing
- * behind such a mount is touched.
- */
+/** The first remote mount that a path leads to or through; undefined: none. Nothing behind such a mount is accessed. */
 export function remoteMountOf(path: string, remote: ReadonlySet<string> = remoteMounts()): string | undefined {
   if (remote.size === 0) return undefined;
   const pending = path.split("/");
@@ -82,16 +79,15 @@ function linkAt(path: string): string | undefined {
   }
 }
 
-/** Short work under way in remote storage, each piece on a thread of its own. */
+/** Short work in progress in remote storage, each on its own thread. */
 const working = new Set<{ readonly mount: string; readonly sinceMs: number }>();
-/** Work that hangs after all may keep so many of Node.js' threads. */
+/** Limits the threads of Node.js that hanging work can block. */
 const mostHanging = 2;
 
 /**
- * Does short work in the storage behind a path once that has answered; at once where nothing but this machine is behind
- * it. Storage may die in between: what has been under way for long keeps others from the same, or from all that is
- * remote.
- * @throws FileError `ETIMEDOUT` when it does not answer
+ * Does short work in the storage behind a path once that has responded; immediately for local storage. Storage may fail
+ * in between: work that takes long blocks further work on the same mount, or on all remote mounts.
+ * @throws FileError `ETIMEDOUT` without a response
  */
 export async function inStorage<T>(path: string, work: () => Promise<T>): Promise<T> {
   const mount = remoteMountOf(path);
@@ -111,8 +107,8 @@ export async function inStorage<T>(path: string, work: () => Promise<T>): Promis
 }
 
 /**
- * Resolves once the storage behind a path has answered, at once where nothing but this machine is behind it.
- * @throws FileError `ETIMEDOUT` when it does not
+ * Resolves once the storage behind a path has responded, immediately for local storage.
+ * @throws FileError `ETIMEDOUT` without a response
  */
 export async function storageAnswers(path: string, signal?: AbortSignal): Promise<void> {
   const mount = remoteMountOf(path);
@@ -123,14 +119,14 @@ async function mountAnswers(mount: string, signal?: AbortSignal): Promise<void> 
   try {
     await answered(asked.get(mount) ?? ask(mount, mount), mount, signal);
   } catch (error) {
-    // Whatever else it answers is the business of whoever works there.
+    // Any other error is left to the actual work.
     if (errnoOf(error) === "ETIMEDOUT" || signal?.aborted === true) throw error;
   }
 }
 
 /**
- * What statfs(2) says of the file system at a path.
- * @throws FileError `ETIMEDOUT` when it does not answer
+ * statfs(2) of the file system at a path.
+ * @throws FileError `ETIMEDOUT` without a response
  */
 export async function usageOf(path: string, signal?: AbortSignal): Promise<FileSystemUsage> {
   const mount = remoteMountOf(path) ?? path;
@@ -171,7 +167,7 @@ async function answered({ answer, isGivenUp, sinceMs }: Asked, mount: string, si
   return await answer;
 }
 
-/** Asks in another process. */
+/** Accesses the path in a separate process. */
 function ask(mount: string, path: string): Asked {
   const sinceMs = systemClock.monotonic();
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -195,7 +191,7 @@ function ask(mount: string, path: string): Asked {
     child.stderr.destroy();
     child.unref();
   });
-  // A process that the kernel holds does not end by being killed either: until it does, nobody asks again.
+  // A process blocked in the kernel survives a kill: until it exits, the mount is not accessed again.
   const ended = (): void => {
     limit[Symbol.dispose]();
     if (asked.get(mount) === own) asked.delete(mount);
@@ -217,7 +213,7 @@ function noAnswer(mount: string, sinceMs: number): FileError {
   return new FileError("ETIMEDOUT", mount, `ETIMEDOUT: storage at '${mount}' has not answered for ${seconds} s`);
 }
 
-/** stat(1) says what went wrong in words. */
+/** stat(1) reports errors only as text. */
 function codeOf(complaint: string): string {
   if (complaint.includes("No such file")) return "ENOENT";
   if (complaint.includes("endpoint is not connected")) return "ENOTCONN";

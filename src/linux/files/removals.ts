@@ -53,7 +53,7 @@ class InotifyRemovals implements Removals {
   }
 
   saw(): void {
-    // The kernel has written it down.
+    // The kernel has queued the event.
   }
 
   take(): ReadonlySet<string> {

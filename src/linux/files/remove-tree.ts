@@ -84,7 +84,7 @@ class TreeRemoval {
     }
   }
 
-  /** What is mounted on the root by now, whatever the caller has checked, is somebody's. */
+  /** A mount on the root by now belongs to somebody, whatever the caller has checked. */
   async #refuseMountedRoot(): Promise<void> {
     const parent = await calls.open(dirname(this.#path), O_RDONLY | O_DIRECTORY);
     using _closing = new calls.Closing(parent);

@@ -7,8 +7,8 @@ const timeoutMs = 30_000;
 export type Sharing = "shared" | "mount-and-share" | "share" | "has-mounts";
 
 /**
- * What makes mounts below a directory propagate to other mount namespaces. Nothing is needed where its mount is shared
- * already; otherwise it becomes a shared mount of its own, unless that would hide existing mounts below it. Pure.
+ * The mounts that make mounts below a directory propagate to other mount namespaces. None if its mount is already
+ * shared; otherwise it becomes a shared mount of its own, unless that would hide existing mounts below it. Pure.
  */
 export function sharingOf(all: readonly MountInfo[], directory: string): Sharing {
   const isBelow = (path: string, parent: string): boolean => path.startsWith(parent === "/" ? "/" : `${parent}/`);

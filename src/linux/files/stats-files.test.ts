@@ -60,7 +60,7 @@ test("a tree is measured as by du: hard links once, links to elsewhere not follo
   assert.deepEqual(await files.directories(directory.join("none")), []);
 });
 
-test("what is mounted in a tree is not looked at", { skip: noHangingStorage ?? false }, async () => {
+test("mounts in a tree are not accessed", { skip: noHangingStorage ?? false }, async () => {
   using directory = testDirectory();
   const files = await openStatsFiles(systemClock);
   writeFileSync(directory.join("small"), "x");

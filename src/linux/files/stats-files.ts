@@ -21,8 +21,9 @@ const blockBytes = 512;
 const sliceMs = 4;
 
 /**
- * The machine's figures. Small kernel files are read synchronously (a twentieth of the cost of the thread pool), in
- * slices of a few milliseconds. Disks are read through the thread pool, and remote storage where it can be given up.
+ * The machine's statistics. Small kernel files are read synchronously (a twentieth of the cost of the thread pool), in
+ * slices of a few milliseconds. Disks are read through the thread pool, and remote storage through a process that can
+ * be abandoned.
  */
 export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
   const slices = new Slices(clock);
@@ -174,13 +175,13 @@ async function mountedDevices(): Promise<MountedDevice[]> {
 
 function mountTargets(root: string): ReadonlySet<string> {
   const below = mountsBelow(recentMountTable(), root);
-  // What is mounted on the root itself is measured, unless somebody else has to answer for it.
+  // A mount on the root itself is measured, unless it is remote.
   const isOff = ({ target, fileSystem }: MountInfo): boolean => target !== root || isRemote(fileSystem);
   return new Set(below.filter(isOff).map(({ target }) => target));
 }
 
 async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
-  // The table has real paths; the top itself may be somebody's mount.
+  // The table has real paths; the top itself may be a mount.
   const parent = await realpath(dirname(path)).catch(() => undefined);
   if (parent === undefined) return undefined;
   const root = join(parent, basename(path));
@@ -190,7 +191,7 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
   let device: number | undefined;
   /** @returns whether it is a directory to descend into */
   const count = async (at: string): Promise<boolean> => {
-    // Not even looked at: a dead server would keep the thread that does.
+    // Not accessed: a dead server would block the thread.
     if (mounts.has(at)) return false;
     const info = await lstat(at).catch(() => undefined);
     if (info === undefined) return false;
@@ -249,7 +250,7 @@ function firstChange(paths: readonly string[]): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** At most this many descriptors of a process are checked for sockets; further ones are only counted. */
+/** At most this many descriptors of a process are checked for sockets; more are only counted. */
 const maxAskedDescriptors = 4096;
 
 function openFiles(pid: number): OpenFiles | undefined {

@@ -118,7 +118,7 @@ describe("an HTTP/2 answer", () => {
     });
   }
 
-  test("that ends early says so", () => {
+  test("that ends early is an error", () => {
     assert.throws(() => new Http2AnswerReader(maxBodyBytes).end(), /before the response/);
     for (let length = 1; length < wholeAnswer.length; length++) {
       assert.throws(() => read(wholeAnswer.subarray(0, length)).end(), /closed early/);

@@ -290,7 +290,7 @@ describe("a TCP probe", () => {
     assert.match(await ended.promise, /ECONNRESET/);
   });
 
-  test("fails when nobody listens", async () => {
+  test("fails without a listener", async () => {
     const gone = await listen(createServer());
     await gone[Symbol.asyncDispose]();
     await assert.rejects(probes.tcpConnect("127.0.0.1", gone.port, never), isTargetError(/connection refused/));

@@ -84,7 +84,7 @@ async function askForUpgrade(
 }
 
 describe("the HTTPS server", () => {
-  test("identifies a client by its certificate, and nobody without one, over HTTP/1.1 and HTTP/2", async () => {
+  test("identifies a client only by its certificate, over HTTP/1.1 and HTTP/2", async () => {
     await using server = await start(whoAmI);
     assert.deepEqual(await ask(server, { path: "/pods" }), { status: 200, text: "GET /pods null" });
     // A request as to a proxy.

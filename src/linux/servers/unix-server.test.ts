@@ -340,7 +340,7 @@ test("a stream that breaks off does not look complete", async () => {
   assert.deepEqual(reports, [broken]);
 });
 
-test("invalid HTTP and invalid paths disturb nobody", async () => {
+test("invalid HTTP and invalid paths affect no other client", async () => {
   await using fixture = await start(echo);
   for (const text of [
     "nonsense\r\n\r\n",

@@ -67,7 +67,7 @@ async function outcome(context: CheckContext, name: string): Promise<Check | und
   return (await preflight(context)).checks.find((check) => check.name === name);
 }
 
-test("a fit machine passes every check in order and tells its facts", async () => {
+test("a suitable machine passes every check in order and reports its facts", async () => {
   const { checks, facts } = await preflight(machine().context());
   assert.deepEqual(
     checks.map(({ name, ok }) => `${name}: ${ok}`),
@@ -89,7 +89,7 @@ test("a fit machine passes every check in order and tells its facts", async () =
   assert.equal(facts?.programs.runc, "/usr/sbin/runc");
 });
 
-test("beside somebody else's runtime nothing is looked for that only a containerd of podwright's own needs", async () => {
+test("with an existing runtime, requirements of podwright's own containerd are not checked", async () => {
   const { files, context } = machine();
   for (const name of ["containerd", "ctr", "catatonit", "busybox"]) await files.remove(`/usr/bin/${name}`);
   assert.deepEqual(
@@ -102,7 +102,7 @@ test("beside somebody else's runtime nothing is looked for that only a container
   assert.equal((await outcome(context(), "programs"))?.ok, "failed");
 });
 
-test("what is not Linux is told so and nothing else", async () => {
+test("anything but Linux is reported as the only problem", async () => {
   const { files, context } = machine();
   await files.remove("/proc/self/status");
   assert.deepEqual(
@@ -111,7 +111,7 @@ test("what is not Linux is told so and nothing else", async () => {
   );
 });
 
-test("who is not root gets one line, not the failures that follow from it", async () => {
+test("a user who is not root gets one line, without the failures that follow from it", async () => {
   const { files, context } = machine();
   files.put("/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n");
   const { checks, facts } = await preflight(context());
@@ -137,7 +137,7 @@ test("a missing CAP_SYS_RESOURCE is only a warning and restricts OOM scores", as
   assert.equal(facts?.mayLowerOomScore, false);
 });
 
-test("control groups fail when none is mounted, when controllers are missing and when they can't be written", async () => {
+test("control groups fail if none is mounted, controllers are missing or they cannot be written", async () => {
   const cases: Array<[readonly MountPoint[], RegExp]> = [
     [[], /no cgroup hierarchy is mounted/],
     [
@@ -164,14 +164,14 @@ test("control groups fail when none is mounted, when controllers are missing and
   assert.match((await outcome(context(), "control groups"))?.detail ?? "", /v2 without the memory, pids controllers/);
 });
 
-test("v1 hierarchies beside an empty v2 tree are used", async () => {
+test("v1 hierarchies are used despite an empty v2 tree", async () => {
   const { mounts, context } = machine();
   const v1 = ["cpu", "memory", "pids", "devices"].map((name) => mount(`/sys/fs/cgroup/${name}`, "cgroup", "rw", name));
   mounts.mounts = [mount("/", "ext4"), ...v1, mount("/sys/fs/cgroup/unified", "cgroup2")];
   assert.equal((await outcome(context(), "control groups"))?.detail, "cgroup v1");
 });
 
-test("each missing package is one line with the way to get it", async () => {
+test("each missing package is one line with its installation command", async () => {
   const { files, context } = machine();
   for (const path of ["/usr/bin/ctr", "/usr/bin/containerd", "/usr/bin/busybox", "/usr/lib/cni/portmap"]) {
     await files.remove(path);
@@ -189,7 +189,7 @@ test("each missing package is one line with the way to get it", async () => {
   assert.match((await lines())[1] ?? "", /^missing: busybox; install busybox, statically linked/);
 });
 
-test("a busybox that is no static program is refused", async () => {
+test("a busybox that is not a static program is rejected", async () => {
   const { files, context } = machine();
   files.put("/usr/bin/busybox", "#!/bin/sh\n", { mode: 0o755 });
   const check = await outcome(context(), "programs");
@@ -197,7 +197,7 @@ test("a busybox that is no static program is refused", async () => {
   assert.equal(check?.remedy, "run: apt-get install busybox-static");
 });
 
-test("programs are looked for in the given directories first", async () => {
+test("programs are searched for in the given directories first", async () => {
   const { files, context } = machine();
   files.put("/opt/containerd/bin/containerd", "", { mode: 0o755 }).put("/opt/containerd/bin/ctr", "", { mode: 0o644 });
   const { facts } = await preflight({ ...context(), searchPath: ["relative", "/opt/containerd/bin"] });
@@ -205,7 +205,7 @@ test("programs are looked for in the given directories first", async () => {
   assert.equal(facts?.programs.ctr, "/usr/bin/ctr");
 });
 
-test("a state directory on a file system without programs or devices is refused", async () => {
+test("a state directory on a file system without programs or devices is rejected", async () => {
   const { mounts, context } = machine();
   mounts.mounts.push(mount("/srv", "tmpfs", "rw", "nosuid", "nodev", "noexec"));
   const { checks } = await preflight(context());
@@ -215,7 +215,7 @@ test("a state directory on a file system without programs or devices is refused"
   assert.ok(!checks.some(({ name }) => name === "overlayfs"));
 });
 
-test("an overlay that can't be mounted is reported with the kernel's words, and nothing stays behind", async () => {
+test("an overlay that cannot be mounted is reported with the kernel's message, and nothing remains", async () => {
   const { files, mounts, context } = machine();
   mounts.refuse = "cannot mount overlay:\n wrong fs type";
   const check = await outcome(context(), "overlayfs");
@@ -224,7 +224,7 @@ test("an overlay that can't be mounted is reported with the kernel's words, and 
   assert.deepEqual(await files.list("/srv/podwright"), []);
 });
 
-test("the overlay trial takes itself away, and what one before it left", async () => {
+test("the overlay trial cleans up itself and earlier trials", async () => {
   const { files, mounts, context } = machine();
   files.put("/srv/podwright/overlay-trial-99/lower/file");
   mounts.mounts.push(mount("/srv/podwright/overlay-trial-99/merged", "overlay"));
@@ -233,7 +233,7 @@ test("the overlay trial takes itself away, and what one before it left", async (
   assert.ok(!mounts.mounts.some(({ fileSystem }) => fileSystem === "overlay"));
 });
 
-test("little disk space warns, hardly any fails, and none known warns", async () => {
+test("little disk space warns, very little fails, and an unknown amount warns", async () => {
   const df = (kibibytes: number): Partial<CommandResult> => ({
     stdout: `Filesystem x\n/dev/vda 100 50 ${kibibytes} 1% /\n`,
   });
@@ -244,7 +244,7 @@ test("little disk space warns, hardly any fails, and none known warns", async ()
   assert.equal((await outcome(context({ df: { stdout: "", exitCode: 1 } }), "disk space"))?.ok, "warning");
 });
 
-test("a private root mount is warned of, with the command that shares it", async () => {
+test("a private root mount is a warning, with the command that makes it shared", async () => {
   const { mounts, context } = machine();
   assert.equal((await outcome(context(), "mount propagation"))?.ok, "ok");
   mounts.mounts.unshift({ ...mount("/", "ext4"), isShared: false });
@@ -254,21 +254,21 @@ test("a private root mount is warned of, with the command that shares it", async
   assert.match(check.remedy ?? "", /^run mount --make-rshared \//u);
 });
 
-test("iptables that can't reach the kernel's tables fails with its words", async () => {
+test("iptables without access to the kernel's tables fails with its message", async () => {
   const { context } = machine();
   const broken = { exitCode: 3, stderr: "iptables: can't initialize table `nat'\nPerhaps upgrade your kernel\n" };
   const check = await outcome(context({ "/usr/sbin/iptables": broken }), "iptables");
   assert.equal(check?.detail, "does not work: iptables: can't initialize table `nat'; Perhaps upgrade your kernel");
 });
 
-test("a host that drops what it forwards is noticed", async () => {
+test("a host that drops forwarded packets is detected", async () => {
   const { facts } = await preflight(
     machine().context({ "/usr/sbin/iptables": { stdout: "-P FORWARD DROP\n-A FORWARD -j DOCKER\n" } }),
   );
   assert.equal(facts?.openForwarding, true);
 });
 
-test("every failure is one line with its remedy in the error that stops a start", async () => {
+test("the error that prevents a start has one line with its remedy for every failure", async () => {
   const { files, mounts, context } = machine();
   mounts.mounts = [mount("/", "ext4")];
   await files.remove("/usr/sbin/runc");

@@ -92,7 +92,7 @@ describe("the simulated API server", () => {
     assert.throws(() => world.watch(`resourceVersion=${metadata.resourceVersion}`), /too old resource version/);
   });
 
-  test("a server without streaming lists says so", () => {
+  test("a server without streaming lists rejects them", () => {
     assert.throws(() => new World({ streamsLists: false }).watch("sendInitialEvents=true"), /sendInitialEvents/);
   });
 

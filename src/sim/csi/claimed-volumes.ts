@@ -1,22 +1,22 @@
 import type { Fields } from "../api-server/values.ts";
 import type { DriverKind } from "./driver-kind.ts";
 
-/** The drivers of a simulated cluster: one stages its volumes, one does not, one has volumes in pods' specs. */
+/** The drivers of a simulated cluster: one stages its volumes, one does not, one has inline volumes. */
 export const stagingDriver: DriverKind = { name: "staging.example.com", stages: true };
 export const plainDriver: DriverKind = { name: "plain.example.com", stages: false };
 export const inlineDriver: DriverKind = { name: "inline.example.com", stages: false };
 export const driverKinds: readonly DriverKind[] = [stagingDriver, plainDriver, inlineDriver];
 
-/** A claim, and the volume that it is bound to. */
+/** A claim and its volume. */
 export interface ClaimedVolume {
   readonly claim: string;
-  /** Of the PersistentVolume. */
+  /** The name of the PersistentVolume. */
   readonly name: string;
   readonly driver: string;
   readonly handle: string;
-  /** A controller attaches it. */
+  /** A controller attaches it to nodes. */
   readonly isAttached: boolean;
-  /** It is bound late. */
+  /** Its claim is bound late. */
   readonly isLate: boolean;
 }
 
@@ -39,7 +39,7 @@ function driverObject({ name }: DriverKind, spec: Fields): Fields {
   return { ...kind, metadata: { name }, spec: { ...usual, volumeLifecycleModes, ...spec } };
 }
 
-/** Their CSIDriver objects. */
+/** The drivers' CSIDriver objects. */
 export const driverObjects: readonly Fields[] = [
   driverObject(stagingDriver, { attachRequired: true }),
   driverObject(plainDriver, { podInfoOnMount: true }),

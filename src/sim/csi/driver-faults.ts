@@ -1,25 +1,25 @@
 import type { RpcCode } from "../../ports/rpc.ts";
 import type { SimRandom } from "../random.ts";
 
-/** How a driver answers, as probabilities of each call. */
+/** The faults of a driver, as probabilities per call. */
 export interface DriverFaults {
-  /** It refuses for sure: nothing was begun. */
+  /** Fails definitely, without doing anything. */
   readonly refuses: number;
-  /** It answers that the outcome is unknown, and has done nothing. */
+  /** Reports an unknown outcome, without doing anything. */
   readonly doubts: number;
-  /** It answers that the outcome is unknown, and has done it. */
+  /** Reports an unknown outcome after success. */
   readonly lies: number;
-  /** It does not answer; what it was asked for is done late, or never. */
+  /** Does not respond; the call is carried out late, or never. */
   readonly hangs: number;
-  /** It does everything twice. */
+  /** Carries out everything twice. */
   readonly repeats: number;
-  /** The longest time of a call, ms. */
+  /** Maximum duration of a call, ms. */
   readonly longestMs: number;
 }
 
 export const soundDriver: DriverFaults = { refuses: 0, doubts: 0, lies: 0, hangs: 0, repeats: 0, longestMs: 200 };
 
-/** What is permanently wrong with a driver; with half of them nothing. */
+/** The permanent faults of a driver; half of them have none. */
 export function drawUsualFaults(random: SimRandom): DriverFaults {
   if (random.chance(0.5)) return soundDriver;
   const upTo = (most: number): number => random.uniform() * most;
@@ -27,7 +27,7 @@ export function drawUsualFaults(random: SimRandom): DriverFaults {
   return { refuses: upTo(0.1), doubts: upTo(0.2), lies: upTo(0.3), hangs: upTo(0.05), repeats: upTo(0.2), longestMs };
 }
 
-/** What becomes of one call. */
+/** The outcome of a call. */
 export type Fate = "done" | "refused" | "doubted" | "lied" | "late" | "never" | "twice";
 
 export function drawFate(random: SimRandom, { refuses, doubts, lies, hangs, repeats }: DriverFaults): Fate {
@@ -38,7 +38,7 @@ export function drawFate(random: SimRandom, { refuses, doubts, lies, hangs, repe
   return random.chance(repeats) ? "twice" : "done";
 }
 
-/** Codes that say that nothing was done, and those that do not say what was. */
+/** Codes for calls that definitely had no effect, and codes for unknown outcomes. */
 export const finalCodes: readonly [RpcCode, ...RpcCode[]] = ["Internal", "Unknown", "InvalidArgument", "NotFound"];
 export const uncertainCodes: readonly [RpcCode, ...RpcCode[]] = [
   ...(["DeadlineExceeded", "Unavailable", "Aborted"] as const),

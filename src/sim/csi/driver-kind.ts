@@ -1,6 +1,5 @@
-/** What kind of a CSI driver it is. */
 export interface DriverKind {
   readonly name: string;
-  /** It makes volumes ready once a node, before it publishes them. */
+  /** It stages volumes, once per node, before it publishes them. */
   readonly stages: boolean;
 }

@@ -7,14 +7,14 @@ import type { SimSockets } from "./sockets.ts";
 import type { DriverKind } from "./driver-kind.ts";
 import { type CallAbout, type DriverVolumes, volumeOf } from "./volumes.ts";
 
-/** A call of a driver, as it arrived and when it has been carried out, answered or not. */
+/** A call of a driver: when it arrived, and when it was carried out, with or without a response. */
 export interface DriverCall extends CallAbout {
   readonly driver: string;
   readonly when: "begins" | "ends";
 }
 
 const root = "/var/lib/kubelet";
-/** What a driver does long after its caller has given up. */
+/** Latest time at which an abandoned call is carried out, ms. */
 const latestMs = 200_000;
 
 /** STAGE_UNSTAGE_VOLUME. */
@@ -28,14 +28,14 @@ interface Operation {
 }
 
 /**
- * A CSI driver of the simulated machine: a process with two sockets. What it has mounted outlives it. One operation at a time is
- * under way about each volume, others are answered with `Aborted`, as the specification allows; once a call has arrived it goes on,
- * whoever has given it up.
+ * A CSI driver of the simulated machine: a process with two sockets. Its mounts outlive it. It runs one operation per
+ * volume at a time and rejects others with `Aborted`, as the specification permits. A call that has arrived is carried
+ * out even if its caller has abandoned it.
  */
 export class SimDriver {
   readonly kind: DriverKind;
   faults: DriverFaults = soundDriver;
-  /** How it is when nothing else is the matter. */
+  /** Its permanent faults. */
   usual: DriverFaults = soundDriver;
   readonly #clock: SimClock;
   readonly #random: SimRandom;
@@ -43,9 +43,9 @@ export class SimDriver {
   readonly #volumes: DriverVolumes;
   readonly #calls = new Emitter<DriverCall>();
   readonly #ends = new Set<() => void>();
-  /** By volume. */
+  /** Operations in progress, by volume. */
   readonly #underWay = new Map<string, Operation>();
-  /** How often its process has started. */
+  /** Number of starts of its process. */
   #starts = 0;
   #isUp = false;
 
@@ -77,7 +77,7 @@ export class SimDriver {
     return `${root}/plugins_registry/${this.kind.name}-reg.sock`;
   }
 
-  /** An operation about the volume is under way. */
+  /** Whether an operation on the volume is in progress. */
   isBusy(volume: string): boolean {
     return this.#underWay.has(volume);
   }
@@ -86,7 +86,7 @@ export class SimDriver {
     return this.#calls.on(listener);
   }
 
-  /** Its process starts, and registers. */
+  /** Starts its process, which registers. */
   start(): void {
     if (this.#isUp) return;
     this.#isUp = true;
@@ -98,7 +98,7 @@ export class SimDriver {
     this.register();
   }
 
-  /** Its process dies; what it was about to do is done, or not. */
+  /** Ends its process; operations in progress are carried out, or not. */
   stop(leavesSockets: boolean): void {
     if (!this.#isUp) return;
     this.#isUp = false;
@@ -113,7 +113,7 @@ export class SimDriver {
     for (const cut of ends) cut();
   }
 
-  /** Its registrar's socket appears, or another one takes its place. */
+  /** Creates or replaces its registrar's socket. */
   register(): void {
     if (!this.#isUp) return;
     this.#sockets.listen(this.registrar, { serve: (method) => this.#introduce(method), onEnd: this.#onEnd });
@@ -155,7 +155,7 @@ export class SimDriver {
     this.#calls.emit({ ...about, driver: this.kind.name, when: "begins" });
     const fate = drawFate(this.#random, this.faults);
     await this.#pass(this.#random.uniform() * (fate === "late" ? latestMs : this.faults.longestMs));
-    // It waits for a process that is no more.
+    // Only its ended process could carry it out.
     if (fate === "never" || starts !== this.#starts || !this.#isUp) return await new Promise(() => {});
     return await this.#carryOut(volume, work, fate);
   }
@@ -195,7 +195,7 @@ function refusal(code: RpcError["code"]): RpcError {
   return new RpcError(code, "the simulated driver says so", { isStatus: true });
 }
 
-/** Its caller is gone. */
+/** Errors have no receiver: the caller is gone. */
 function attempt(work: () => object): void {
   try {
     work();

@@ -9,7 +9,7 @@ import { drawUsualFaults, soundDriver } from "./driver-faults.ts";
 import { SimSockets } from "./sockets.ts";
 import { DriverVolumes } from "./volumes.ts";
 
-/** The CSI drivers of the simulated machine, with what they have mounted. None, until some are installed. */
+/** The CSI drivers of the simulated machine, with their mounts; none until they are installed. */
 export class SimDrivers {
   readonly sockets: SimSockets;
   readonly volumes: DriverVolumes;
@@ -26,7 +26,7 @@ export class SimDrivers {
     return this.#all;
   }
 
-  /** @param areSound nothing is permanently wrong with them */
+  /** @param areSound they have no permanent faults */
   install(random: SimRandom, areSound: boolean): void {
     const parts = { clock: this.#clock, sockets: this.sockets, volumes: this.volumes };
     this.#all = driverKinds.map((kind) => new SimDriver(kind, { ...parts, random: random.fork() }));
@@ -41,13 +41,13 @@ export class SimDrivers {
     return this.#all.find(({ kind }) => kind.name === name);
   }
 
-  /** The machine goes off. */
+  /** The machine is switched off. */
   powerOff(): void {
     for (const driver of this.#all) driver.stop(true);
     this.volumes.powerOff();
   }
 
-  /** They work from now on, and what they were stuck in is over. */
+  /** Ends all faults, and operations that hang. */
   calm(): void {
     for (const driver of this.#all) {
       driver.usual = soundDriver;
@@ -58,7 +58,7 @@ export class SimDrivers {
   }
 }
 
-/** The machine goes off: what was mounted is not any more. */
+/** Removes all mounts when the machine is switched off. */
 export function loseMounts(machine: {
   readonly foreignVolumes: ForeignVolumes;
   readonly drivers: SimDrivers;

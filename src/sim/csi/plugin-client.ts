@@ -5,7 +5,7 @@ import { type RpcCallOptions, RpcError, type RpcService } from "../../ports/rpc.
 import type { Gate } from "../gate.ts";
 import type { SimSockets } from "./sockets.ts";
 
-/** Time until a socket that nobody listens at refuses a call. */
+/** Time until a socket without a listener refuses a call. */
 const refusedAfterMs = 1;
 
 export interface SimPluginClientParts {
@@ -14,7 +14,7 @@ export interface SimPluginClientParts {
   readonly sockets: SimSockets;
 }
 
-/** The calls of one run of podwright to plugins on its machine. A call that has arrived goes on when the run ends. */
+/** One run's calls to plugins on its machine. A call that has arrived is carried out even after the run has ended. */
 export function simPluginClient(parts: SimPluginClientParts): PluginClient {
   return {
     connect<S extends DescService>(service: S, path: string, name: string) {
@@ -62,7 +62,7 @@ async function callOf(
   } finally {
     closed.removeEventListener("abort", cancel);
     signal?.removeEventListener("abort", cancel);
-    // What a dead process would hear reaches nobody.
+    // An ended process receives nothing.
     if (!gate.step()) await never();
   }
 }
@@ -72,7 +72,7 @@ async function refused(clock: Clock, path: string): Promise<never> {
   throw new RpcError("Unavailable", `connect ECONNREFUSED ${path}`);
 }
 
-/** The wait of a dead process. */
+/** The wait of an ended process. */
 function never(): Promise<never> {
   return new Promise(() => {});
 }

@@ -1,16 +1,16 @@
 import type { MemoryFiles } from "../files.ts";
 
-/** What a server answers; rejects with an RpcError. A reply that never comes never settles. */
+/** The server's response; rejects with an RpcError. A missing response never settles. */
 export type Serve = (method: string, request: Readonly<Record<string, unknown>>) => Promise<object>;
 
-/** What listens at a socket of the simulated machine. */
+/** A listener on a socket of the simulated machine. */
 export interface SocketServer {
   readonly serve: Serve;
-  /** Called back when it ends: nothing is answered any more. */
+  /** Registers a callback for its end; there are no responses afterwards. */
   readonly onEnd: (cut: () => void) => Disposable;
 }
 
-/** The Unix sockets of the simulated machine: files, and who listens there. One that died leaves its file. */
+/** The Unix sockets of the simulated machine: files with listeners. A killed listener leaves its file. */
 export class SimSockets {
   readonly #files: MemoryFiles;
   readonly #servers = new Map<string, SocketServer>();
@@ -23,13 +23,13 @@ export class SimSockets {
     return this.#servers.get(path);
   }
 
-  /** Takes the place of an earlier socket's file. */
+  /** Replaces an existing socket file. */
   listen(path: string, server: SocketServer): void {
     this.#files.bind(path);
     this.#servers.set(path, server);
   }
 
-  /** @param leavesFile as a killed process does */
+  /** @param leavesFile as after a kill */
   close(path: string, leavesFile: boolean): void {
     this.#servers.delete(path);
     if (!leavesFile) void this.#files.remove(path);

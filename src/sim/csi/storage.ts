@@ -8,7 +8,7 @@ import { simHashing } from "../hashing.ts";
 import type { SimRandom } from "../random.ts";
 import { claimedVolumes, type ClaimedVolume, driverObjects } from "./claimed-volumes.ts";
 
-/** How often the attach-detach controller looks at the node, and how long attaching takes at most, ms. */
+/** Interval of the attach-detach controller, and maximum time to attach a volume, ms. */
 const lookMs = 1000;
 const longestAttachMs = 3000;
 const slowestAttachMs = 200_000;
@@ -23,18 +23,18 @@ export interface SimStorageParts {
 }
 
 /**
- * The storage of a simulated cluster: claims that are bound early, late and anew, and the attach-detach controller, which attaches
- * what pods claim, and detaches what no pod claims any more and the Node does not call in use.
+ * The storage of a simulated cluster: claims that are bound early, late and again, and the attach-detach controller. It
+ * attaches volumes that pods claim, and detaches those that no pod claims and that the Node does not list as in use.
  */
 export class SimStorage {
-  /** Told just before a volume is detached. */
+  /** Called immediately before a volume is detached. */
   onDetach: (volume: ClaimedVolume) => void = () => {};
   readonly #registry: Registry;
   readonly #clock: SimClock;
   readonly #random: SimRandom;
   readonly #names: CsiNames;
   readonly #nodeName: string;
-  /** Being attached. */
+  /** Volumes that are being attached. */
   readonly #coming = new Set<ClaimedVolume>();
   #claims = 0;
   #isSlow = false;
@@ -54,13 +54,13 @@ export class SimStorage {
     this.#look();
   }
 
-  /** Attaching takes minutes. */
+  /** Lets attaching take minutes. */
   slowDown(forMs: number): void {
     this.#isSlow = true;
     this.#clock.schedule("attaching to be quick again", forMs, () => void (this.#isSlow = false));
   }
 
-  /** All claims are bound from now on, and nothing is slow. */
+  /** Binds all claims and ends all delays. */
   calm(): void {
     this.#isSlow = false;
     for (const volume of claimedVolumes) {
@@ -69,7 +69,7 @@ export class SimStorage {
     }
   }
 
-  /** A claim comes, not bound yet. */
+  /** Creates the claim, not bound yet. */
   claim(volume: ClaimedVolume): void {
     if (this.#claimOf(volume) !== undefined) return;
     const metadata = { name: volume.claim, finalizers: ["kubernetes.io/pvc-protection"] };
@@ -92,13 +92,13 @@ export class SimStorage {
     if (JSON.stringify(claimed) !== claim.text) store.put("persistentvolumeclaims", claim.key, claimed);
   }
 
-  /** Somebody deletes the claim, and it is gone, whoever uses it; pods that have the volume keep it. */
+  /** Deletes the claim immediately, even if it is in use; pods keep its volume. */
   deleteClaim(volume: ClaimedVolume): void {
     const claim = this.#claimOf(volume);
     if (claim !== undefined) this.#registry.store.remove("persistentvolumeclaims", claim.key);
   }
 
-  /** Volumes that the Node calls in use. */
+  /** Volumes that the Node lists as in use. */
   get inUse(): readonly string[] {
     const [node] = this.#registry.store.list("nodes");
     const { volumesInUse } = fieldsAt(node?.value ?? {}, "status");
@@ -123,7 +123,7 @@ export class SimStorage {
     }
   }
 
-  /** Claims of pods that are not over. */
+  /** The claims of active pods. */
   #wanted(): ReadonlySet<unknown> {
     const pods = this.#registry.store.list("pods").filter(({ value }) => !over.has(fieldsAt(value, "status")["phase"]));
     return new Set(

@@ -3,22 +3,22 @@ import type { MemoryFiles } from "../files.ts";
 import type { SimMounts } from "../machine.ts";
 import type { DriverKind } from "./driver-kind.ts";
 
-/** What a driver's call is about. */
+/** The subject of a driver's call. */
 export interface CallAbout {
   readonly method: "stage" | "unstage" | "publish" | "unpublish";
   readonly volume: string;
-  /** Where it is staged or published. */
+  /** The staging or target path. */
   readonly target: string;
-  /** Of a publication: where it was staged; empty: nowhere. */
+  /** Of a publish: its staging path; empty: not staged. */
   readonly staging: string;
 }
 
 type Request = Readonly<Record<string, unknown>>;
 
-/** Reports what a caller must not do. */
+/** Reports a call that the specification forbids. */
 export type Violation = (rule: string, detail: string) => void;
 
-/** What drivers have mounted on the simulated machine. */
+/** The drivers' mounts on the simulated machine. */
 export class DriverVolumes {
   readonly #files: MemoryFiles;
   readonly #mounts: SimMounts;
@@ -26,7 +26,7 @@ export class DriverVolumes {
   readonly #staged = new Map<string, string>();
   /** Volumes by target. */
   readonly #published = new Map<string, string>();
-  /** Told of calls that the specification forbids. */
+  /** Called for calls that the specification forbids. */
   onViolation: Violation = () => {};
 
   constructor(files: MemoryFiles, mounts: SimMounts) {
@@ -44,34 +44,34 @@ export class DriverVolumes {
     return this.#published;
   }
 
-  /** Every path on which a driver has mounted something. */
+  /** Every path where a driver has mounted something. */
   get targets(): readonly string[] {
     return [...this.#staged.values(), ...this.#published.keys()];
   }
 
-  /** Mounted anywhere. */
+  /** Whether the volume is staged or published. */
   isMounted(volume: string): boolean {
     return this.#staged.has(volume) || [...this.#published.values()].includes(volume);
   }
 
-  /** A path whose content is gone though it is mounted; undefined: none. */
+  /** A mounted path whose content is gone; undefined: none. */
   damaged(): string | undefined {
     return [...this.#published.keys()].find((target) => this.#files.ownerOf(`${target}/data`) === undefined);
   }
 
-  /** The machine goes off: nothing is mounted any more. */
+  /** Removes all mounts when the machine is switched off. */
   powerOff(): void {
     const targets = [...this.#published.keys()];
     this.#staged.clear();
     this.#published.clear();
-    // Directories on which something was mounted are empty.
+    // Mount points are empty directories.
     for (const target of targets) {
       void this.#mounts.unmount(target);
       void this.#files.removeTree(target).then(() => this.#files.makeDirectory(target, 0o750));
     }
   }
 
-  /** Undefined: no method about a volume. */
+  /** Undefined: not a method on a volume. */
   operation(
     kind: DriverKind,
     method: string,
@@ -136,7 +136,7 @@ export class DriverVolumes {
       throw failed("FailedPrecondition", `${volume} is not staged`);
     }
     if (this.#published.has(target)) return {};
-    // As many drivers do, it makes what is missing above, too.
+    // Like many drivers, it creates missing parent directories.
     void this.#files.makeDirectory(target, 0o750);
     void this.#files.write(`${target}/data`, "precious", 0o600);
     void this.#mounts.mount(mountOf(volume, target));

@@ -65,7 +65,7 @@ export interface ClusterPlace {
   readonly onUpdate: (update: PodUpdate) => void;
 }
 
-/** What a run has of its connection to the API server. */
+/** A run's connection to the API server. */
 interface PlaceParts extends Omit<ConstructorParameters<typeof SimKubeConnection>[0], "server" | "seen"> {
   readonly onUpdate: ClusterPlace["onUpdate"];
 }

@@ -38,7 +38,7 @@ export function clusterBase(seed: number): Partial<Faults> {
   };
 }
 
-/** podwright has learned of the desired state, and has to act from here on. */
+/** podwright has learned of the desired state, so it must act from now on. */
 export function tellReferee(referee: Referee, node: SimNode, { op, pod, source }: PodUpdate): void {
   const { uid, deletionGracePeriodSeconds } = pod.metadata;
   const isDeleted = pod.metadata.deletionTimestamp !== undefined;
@@ -60,7 +60,7 @@ export function clusterStage(
   { index, referee, wishes }: { readonly index: number; readonly referee: Referee; readonly wishes: PodWishes },
 ): Stage {
   const { node } = stage;
-  // Its API server has no claims.
+  // This API server has no claims.
   const without = new Set([...wishes.without, "claims"]);
   return {
     ...stage,

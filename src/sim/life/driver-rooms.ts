@@ -2,7 +2,7 @@ import { CsiRoom } from "../../csi/csi-room.ts";
 import type { Room } from "../../kubelet/room.ts";
 import { Collection } from "../../objects/collection.ts";
 import { PluginRegistry } from "../../plugins/plugin-registry.ts";
-// Loaded beforehand, as loading one in a life would take real time.
+// Loaded in advance: loading it during a life would take real time.
 import "../../ports/gen/csi/v1/csi_pb.js";
 import "../../ports/gen/pluginregistration/v1/api_pb.js";
 import { simPluginClient } from "../csi/plugin-client.ts";

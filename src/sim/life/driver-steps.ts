@@ -6,9 +6,9 @@ import type { SimRandom } from "../random.ts";
 import { simplePod } from "./simple-pod.ts";
 import type { Act, Stage } from "./stage.ts";
 
-/** What happens to CSI drivers, to what they have mounted, and to the objects that lead to it. */
+/** Actions on CSI drivers, their mounts, and the objects of their volumes. */
 export const driverActs = {
-  /** Its process dies, and is back a while later. */
+  /** Its process dies, and restarts later. */
   restartDriver: (stage, random) =>
     onDriver(stage, random, (driver) => {
       stage.strike("CSI driver ended");
@@ -16,7 +16,7 @@ export const driverActs = {
       const forMs = random.pick([random.integer(0, 2000), random.integer(2000, 200_000)]);
       later(stage, "a CSI driver to be started again", forMs, () => driver.start());
     }),
-  /** Its registration ends, for a while or a moment, and the driver goes on. */
+  /** Its registration ends, briefly or for longer, while the driver keeps running. */
   deregisterDriver: (stage, random) =>
     onDriver(stage, random, (driver) => {
       stage.strike("CSI driver deregistered");
@@ -25,7 +25,7 @@ export const driverActs = {
       later(stage, "a CSI driver to register again", forMs, () => driver.register());
     }),
   refusingDriver: (stage, random) => misbehave(stage, random, { refuses: random.pick([0.3, 1]) }),
-  /** A pod comes meanwhile, and goes before it has its volume. */
+  /** Meanwhile a pod is added, and removed before it has its volume. */
   uncertainDriver: (stage, random) => {
     const [doubts, lies] = [random.pick([0, 0.3]), random.pick([0.3, 0.7, 1])];
     misbehave(stage, random, { doubts, lies });
@@ -40,7 +40,7 @@ export const driverActs = {
   },
   hangingDriver: (stage, random) => misbehave(stage, random, { hangs: random.pick([0.3, 1]) }),
   slowDriver: (stage, random) => misbehave(stage, random, { longestMs: random.pick([5000, 100_000]), repeats: 0.3 }),
-  /** podwright is killed as a call begins, or as it ends. */
+  /** podwright is killed when a call begins or ends. */
   killNodeAtDriver: (stage, random) =>
     onDriver(stage, random, (driver) => {
       const { node, clock, faults } = stage;
@@ -50,7 +50,7 @@ export const driverActs = {
         if (--left > 0) return;
         watch[Symbol.dispose]();
         if (faults.hasEnded || !node.isUp) return;
-        // At the same moment, and not within the call.
+        // At the same time, but not within the call.
         clock.schedule("podwright to be killed at a driver's call", 0, () => {
           if (faults.hasEnded) return;
           stage.strike("podwright killed at a driver's call");
@@ -66,7 +66,7 @@ export const driverActs = {
   bindClaims: ({ cluster }) => {
     for (const volume of claimedVolumes) cluster?.storage?.bind(volume);
   },
-  /** It is gone for a while, then comes anew, and is bound later. */
+  /** It is missing for a while, then recreated, and bound later. */
   replaceClaim: (stage, random) => {
     const storage = stage.cluster?.storage;
     const volume = random.pickFrom(claimedVolumes);
@@ -77,8 +77,8 @@ export const driverActs = {
     later(stage, "a claim to be bound", random.integer(0, 120_000), () => storage.bind(volume));
   },
   /**
-   * podwright is killed while two pods wait for a claim, one of them with a volume of a driver; they are gone when it is back, and
-   * the drivers do not answer.
+   * podwright is killed while two pods wait for a claim, one of them with a CSI volume. When it is back, both pods are
+   * gone, and the drivers do not respond.
    */
   leaveVolumes: (stage, random) => {
     const { clock, node, cluster, newPod, want } = stage;
@@ -108,7 +108,7 @@ export const driverActs = {
       later(stage, "a claim to come anew", hangsMs, () => storage.claim(volume));
     });
   },
-  /** What was mounted is not any more, and files are still there. */
+  /** Mounts are gone, and files remain. */
   rebootNode: ({ node, strike }) => {
     strike("power lost");
     node.power.off("power lost");
@@ -117,7 +117,7 @@ export const driverActs = {
 
 export type DriverStepKind = keyof typeof driverActs;
 
-/** How often each kind comes, compared with the others. */
+/** Relative frequency of each kind. */
 export const driverWeights: Readonly<Record<DriverStepKind, number>> = {
   restartDriver: 4,
   deregisterDriver: 3,
@@ -149,7 +149,7 @@ function misbehave(stage: Stage, random: SimRandom, faults: Partial<DriverFaults
   });
 }
 
-/** Once the faults are over everything is well anyway. */
+/** After the faults have ended, this is not needed. */
 function later({ clock, faults, node }: Stage, name: string, forMs: number, then: () => void): void {
   clock.schedule(name, forMs, () => {
     if (!faults.hasEnded && !node.power.isOff) then();

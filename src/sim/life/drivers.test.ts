@@ -30,7 +30,7 @@ async function comeAndGo(killAt?: number): Promise<{ readonly scene: DriverScene
 }
 
 describe("a node with CSI drivers", () => {
-  test("killed at any call of a driver, it goes on where it was, and leaves nothing mounted", async () => {
+  test("continues after a kill at any call of a driver, and leaves nothing mounted", async () => {
     const { scene: calm, moments } = await comeAndGo();
     assert.deepEqual(await calm.problems(), []);
     // Each call as it begins and as it ends.
@@ -43,7 +43,7 @@ describe("a node with CSI drivers", () => {
     }
   });
 
-  test("stays ready over a restart, while CSINode is being looked up", async () => {
+  test("stays ready over a restart, while CSINode is being read", async () => {
     const scene = new DriverScene();
     scene.node.start();
     await scene.pass(30_000);
@@ -59,7 +59,7 @@ describe("a node with CSI drivers", () => {
     assert.deepEqual(new Set(said), new Set(["True"]));
   });
 
-  test("asked to end, it calls off what it does for volumes of running pods", async () => {
+  test("cancels the upkeep of running pods' volumes when it is asked to stop", async () => {
     const scene = new DriverScene();
     scene.node.start();
     scene.cluster.want(podWithVolumes("a", "inline"));
@@ -70,7 +70,7 @@ describe("a node with CSI drivers", () => {
     assert.deepEqual(await scene.node.stop((forMs) => scene.pass(forMs)), []);
   });
 
-  test("killed before it had written what it stages, it leaves no directory of that", async () => {
+  test("killed before it has written a volume's record, it leaves no directory of the volume", async () => {
     const scene = new DriverScene();
     const directory = `/var/lib/kubelet/plugins/kubernetes.io/csi/${stagingDriver.name}/left`;
     await scene.node.files.makeDirectory(`${directory}/globalmount`, 0o750);
@@ -79,7 +79,7 @@ describe("a node with CSI drivers", () => {
     assert.equal(await scene.node.files.stat(directory), undefined);
   });
 
-  test("a full disk leaves no directory of what was not staged", async () => {
+  test("leaves no directory of an unstaged volume on a full disk", async () => {
     const scene = new DriverScene();
     scene.node.start();
     await scene.pass(30_000);
@@ -91,7 +91,7 @@ describe("a node with CSI drivers", () => {
     assert.deepEqual(await scene.problems(), []);
   });
 
-  test("after a reboot volumes are mounted anew before their containers start, and files are still there", async () => {
+  test("mounts volumes again after a reboot, before their containers start, and keeps their files", async () => {
     const scene = new DriverScene();
     const { node, clock } = scene;
     await node.power.boot();
@@ -109,7 +109,7 @@ describe("a node with CSI drivers", () => {
     assert.deepEqual(await scene.problems(), []);
   });
 
-  test("a driver that does not answer holds up neither other pods nor their removal", async () => {
+  test("delays neither other pods nor their removal while a driver does not respond", async () => {
     const scene = new DriverScene();
     scene.node.start();
     for (const name of ["a", "b"]) scene.cluster.want(podWithVolumes(name, "claim-3"));
@@ -134,7 +134,7 @@ describe("a node with CSI drivers", () => {
     assert.deepEqual(await scene.problems(), []);
   });
 
-  test("calls whose outcome is unknown are taken back, whatever was done", async () => {
+  test("reverts calls with unknown outcomes, whether or not they had an effect", async () => {
     for (const faults of [{ lies: 1 }, { doubts: 1 }, { hangs: 1 }]) {
       const scene = new DriverScene();
       scene.node.start();

@@ -33,7 +33,7 @@ export class FaultWindows {
     this.#current = { ...allIsWell, ...base };
   }
 
-  /** True after {@link end}: no further steps affect the node. */
+  /** Whether {@link end} was called: no further steps affect the node. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }

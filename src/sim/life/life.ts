@@ -185,7 +185,7 @@ class Life {
     for (const part of rest) if (!this.#isBroken()) await part();
   }
 
-  /** The machine starts again a while after each time that it goes off. */
+  /** Restarts the machine a while after each time it is switched off. */
   async #switchOn(): Promise<void> {
     const { power } = this.#node;
     const random = SimRandom.named(this.#seed, "power");
@@ -333,13 +333,13 @@ class Life {
   }
 }
 
-/** A shutdown ends pods of the API server for good, and static ones until the machine is back. */
+/** A shutdown ends pods of the API server permanently, and static ones until the machine is back. */
 function fromSomewhere(pod: Pod, number: number): Pod {
   const annotations = { ...pod.metadata.annotations, [sourceAnnotation]: number % 2 === 0 ? "api" : "file" };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
-/** With drivers pods wait for room more often, and are synced often enough for volumes that are to be published again. */
+/** With drivers, pods more often wait for resources, and are synced often enough to republish volumes. */
 function withDrivers(seed: number): NodeManner {
   if (!hasDrivers(seed)) return {};
   return { isSeldomSynced: false, ...(SimRandom.named(seed, "crowded").chance(0.4) && { isTight: true }) };

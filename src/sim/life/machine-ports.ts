@@ -21,7 +21,7 @@ interface SimMachine {
   readonly kernelLog: SimKernelLog;
 }
 
-/** One life of podwright on it. */
+/** One run of podwright on it. */
 interface SimLife {
   readonly world: RuntimeWorld;
   readonly clock: IncarnationClock;

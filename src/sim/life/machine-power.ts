@@ -6,16 +6,19 @@ import type { RuntimeWorld } from "../runtime-world.ts";
 
 const bootIdFile = "/proc/sys/kernel/random/boot_id";
 
-/** Why the machine went off: the login manager shut it down, or its power failed. */
+/** Why the machine was switched off: by the login manager, or by a power failure. */
 export type OffReason = "locks gone" | "time over" | "power lost";
 
-/** Of the node on the machine. */
+/** The node's part of it. */
 interface PoweredNode {
   start(): void;
   kill(): void;
 }
 
-/** The simulated machine is on or off. When it goes off nothing of it runs any more, and its disk keeps what was written. */
+/**
+ * Switches the simulated machine on and off. Switching it off ends everything that runs on it; its disk keeps what was
+ * written.
+ */
 export class MachinePower {
   readonly login: SimLoginManager;
   readonly #clock: SimClock;
@@ -39,12 +42,12 @@ export class MachinePower {
     return this.#isOff;
   }
 
-  /** How often the machine was started, the first time included. */
+  /** The number of starts of the machine, including the first. */
   get boots(): number {
     return this.#boots;
   }
 
-  /** Told just before anything ends for it. */
+  /** The listener is called before anything ends. */
   onOff(listener: (why: OffReason) => void): void {
     this.#offs.on(listener);
   }
@@ -61,7 +64,7 @@ export class MachinePower {
     for (const id of this.#world.sandboxes.keys()) this.#world.stopSandbox(id);
   }
 
-  /** The machine starts, and podwright with it. */
+  /** Starts the machine, and podwright with it. */
   async boot(): Promise<void> {
     await this.#files.makeDirectory("/proc/sys/kernel/random", 0o755);
     await this.#files.write(bootIdFile, `boot-${this.#boots++}\n`, 0o444);
@@ -71,7 +74,7 @@ export class MachinePower {
     this.#node.start();
   }
 
-  /** The machine is started again a while after it went off. */
+  /** Restarts the machine a while after it was switched off. */
   bootAfter(forMs: number): void {
     this.#clock.schedule("the machine to be started again", forMs, () => {
       if (this.#isOff) void this.boot();

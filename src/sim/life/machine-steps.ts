@@ -1,9 +1,9 @@
 import type { Act } from "./stage.ts";
 
-/** More than all pods may have. */
+/** More than all pods may use. */
 const tooMuchBytes = 64 * 2 ** 30;
 
-/** What happens to the machine itself. */
+/** Actions on the machine itself. */
 export const machineActs = {
   shutDown: ({ node, strike }) => {
     strike("the machine shuts down");
@@ -14,7 +14,9 @@ export const machineActs = {
     node.power.login.announce();
     clock.schedule("the shutdown to be cancelled", random.integer(0, 25_000), () => node.power.login.cancel());
   },
-  /** Podwright is killed in a shutdown, once or twice, and started again; another program holds the shutdown up meanwhile. */
+  /**
+   * Podwright is killed during a shutdown, once or twice, and restarted; meanwhile another program delays the shutdown.
+   */
   killInShutdown: ({ node, clock, strike, newPod, want }, random) => {
     strike("the machine shuts down");
     const { login } = node.power;
@@ -30,7 +32,7 @@ export const machineActs = {
     clock.schedule("another program to be ready for the shutdown", random.integer(0, 25_000), () => {
       lock?.[Symbol.dispose]();
     });
-    // One that comes while podwright is away, or a little earlier or later.
+    // A pod that is added while podwright is down, or a little earlier or later.
     const pod = newPod(random);
     if (random.chance(0.5)) clock.schedule("a pod to come in a shutdown", random.integer(0, 20_000), () => want(pod));
   },
@@ -49,7 +51,7 @@ export const machineActs = {
       node.firewall.fails = false;
     });
   },
-  /** Somebody takes limits off while podwright is away; pods may use more than those allow when it is back. */
+  /** Limits are removed while podwright is down; pods may exceed them when it is back. */
   loosenCgroups: ({ node, clock, strike }, random) => {
     strike("podwright killed");
     node.kill();
@@ -65,7 +67,7 @@ export const machineActs = {
 
 export type MachineStepKind = keyof typeof machineActs;
 
-/** How often each kind comes, compared with the others. */
+/** Relative frequency of each kind. */
 export const machineWeights: Readonly<Record<MachineStepKind, number>> = {
   shutDown: 4,
   cancelShutdown: 3,

@@ -50,7 +50,7 @@ export interface SimNodeSettings {
   readonly onRequest?: (what: string) => void;
 }
 
-/** All is well, and nobody watches. */
+/** No faults and no observers. */
 export const calmSettings = {
   config: usualConfig,
   onFault: () => {},

@@ -263,7 +263,7 @@ export class SimNode {
     this.#incarnation?.kubelet.workers.objectsChanged(changed, { code: "ObjectsChanged", message: `${name} changed` });
   }
 
-  /** A user asks the living incarnation for something. */
+  /** A user sends a request to the living incarnation. */
   ask(request: (asked: AskedParts, signal: AbortSignal) => void): void {
     if (this.#incarnation !== undefined) request(this.#incarnation.asked, this.#incarnation.controller.signal);
   }
@@ -287,7 +287,7 @@ export class SimNode {
     return this.cluster?.server.down === undefined ? this.#apiTroubleMs : this.#settings.clock.nowMs;
   }
 
-  /** Whether {@link pods} includes those of earlier runs and of manifests. */
+  /** Whether {@link pods} includes pods of earlier runs and of manifests. */
   get knowsAllPods(): boolean {
     return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.startUp.has("allKnown");
   }

@@ -108,7 +108,7 @@ function drawHardPressure(random: SimRandom, firstIndex: number, untilMs: number
   });
 }
 
-/** What happens to the machine itself meanwhile. */
+/** Additional actions on the machine itself. */
 function drawMachineSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
   const drawKind = drawer(Object.keys(machineWeights) as MachineStepKind[], machineWeights, random);
   return Array.from({ length: random.integer(2, 8) }, (_, index) => {
@@ -117,7 +117,7 @@ function drawMachineSteps(random: SimRandom, firstIndex: number, untilMs: number
   });
 }
 
-/** What happens to drivers and claims meanwhile; few kinds in each life. */
+/** Additional actions on drivers and claims; few kinds in each life. */
 function drawDriverSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
   const all = Object.keys(driverWeights) as DriverStepKind[];
   const likely = random.pick([0.3, 1]);

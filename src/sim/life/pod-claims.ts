@@ -5,7 +5,7 @@ import { SimRandom } from "../random.ts";
 
 const template = { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } } };
 
-/** In some lives pods use a claim that outlives them, or one of their own. */
+/** In some lives pods use a shared claim, or an ephemeral one. */
 export function withClaims(pod: Pod, random: SimRandom, seed: number, always: boolean): Pod {
   if (!always && !SimRandom.named(seed, "claims").chance(0.3)) return pod;
   const kinds: Volume[] = [

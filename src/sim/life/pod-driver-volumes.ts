@@ -3,7 +3,7 @@ import type { Volume } from "../../api/volume.ts";
 import { claimedVolumes, inlineDriver } from "../csi/claimed-volumes.ts";
 import type { SimRandom } from "../random.ts";
 
-/** Adds volumes of CSI drivers to a pod, by claims that several pods share and in its spec, mounted in each container. */
+/** Adds CSI volumes to a pod, inline and with claims that several pods share, mounted in each container. */
 export function withDriverVolumes(pod: Pod, random: SimRandom): Pod {
   const kinds: Volume[] = [
     ...claimedVolumes.map(({ claim }) => ({ name: claim, persistentVolumeClaim: { claimName: claim } })),

@@ -15,7 +15,7 @@ export function isUnderPressure(seed: number): boolean {
 }
 
 const kinds = ["memory", "ephemeral-storage", "inodes", "pids"] as const satisfies readonly StarvedResource[];
-/** Between the hard threshold and the soft one, and what pods use that do not change it by going. */
+/** Between the hard and the soft threshold; and usage of pods too low to matter. */
 const littleBytes = 0.75 * 2 ** 30;
 const smallBytes = 2 ** 20;
 /** Of the total capacity. */
@@ -70,7 +70,7 @@ export const pressureActs = {
       node.resources.useElsewhere(resource, 0);
     });
   },
-  /** A pod that exceeds its ephemeral storage limit sooner or later. */
+  /** A pod that exceeds its ephemeral storage limit eventually. */
   addGreedyPod: ({ newPod, want, node }, random) => {
     const pod = withLimit(newPod(random));
     want(pod);
@@ -84,7 +84,10 @@ export const pressureActs = {
   },
   /** `podwright gc` */
   collectGarbage: ({ node }) => node.ask(askCollection),
-  /** For minutes there is little memory, whoever goes; the first who go take their time. The disk is slow in some lives. */
+  /**
+   * For minutes memory is low, whichever pods are evicted; the first ones take long to stop. In some lives the disk is
+   * slow.
+   */
   shortOfMemory: (stage, random) => {
     const { newPod, want, node, clock, strike, faults } = stage;
     for (const number of [0, 1, 2]) {
@@ -104,7 +107,7 @@ export const pressureActs = {
       clock.schedule("memory to be given back", 120_000, () => node.resources.useElsewhere("memory", 0));
     });
   },
-  /** podwright starts while there is no memory, and some of its pods cannot be looked at, or their manifests come late. */
+  /** podwright starts without free memory, while some of its pods cannot be inspected, or their manifests come late. */
   startShort: ({ node, cluster, clock, strike, faults }, random) => {
     strike("podwright killed");
     node.kill();
@@ -129,7 +132,7 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   addGreedyPod: 2,
   retryPod: 2,
   collectGarbage: 2,
-  // Drawn on their own, so that other lives stay the same.
+  // Drawn separately, so that other lives stay the same.
   shortOfMemory: 0,
   startShort: 0,
 };

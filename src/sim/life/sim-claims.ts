@@ -11,7 +11,7 @@ import type { ClusterVolumes } from "../../volumes/volume-manager.ts";
 import { silentLog } from "../machine.ts";
 import { usualConfig } from "./node-config.ts";
 
-/** Where claims keep their data. */
+/** The directory of claims' data. */
 export const claimDirectories = "/var/lib/podwright/volumes";
 
 /** The claim that every pod may use. */
@@ -22,7 +22,7 @@ const data: ClaimManifest = {
   spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
 };
 
-/** How long it takes until somebody gives a claim again that could not be stored. */
+/** Delay until a claim that could not be stored is given again. */
 const givenAgainMs = 10_000;
 
 /** The claims of one run of a standalone node, as `podwright run` keeps them. */
@@ -31,7 +31,7 @@ export class SimClaims {
   readonly #claims: RunClaims;
   readonly #clock: Clock;
 
-  /** @param pods that are desired, and those that are still there */
+  /** @param pods desired ones, and those that still exist */
   constructor(
     ports: Pick<Ports, "clock" | "random" | "files" | "mounts">,
     journal: Recorder,
@@ -51,7 +51,7 @@ export class SimClaims {
     };
   }
 
-  /** Rejects when what is stored cannot be read: podwright then exits, and is started again. */
+  /** Rejects if stored objects cannot be read: podwright then exits and is restarted. */
   async run(kubelet: Kubelet, signal: AbortSignal): Promise<void> {
     kubelet.workers.onRemoved(() => this.#claims.podGone());
     await this.#claims.load();

@@ -25,7 +25,7 @@ export function simEvictions(
   );
   const look = async (): ReturnType<SimMachineResources["look"]> => {
     const seen = await machine.look();
-    // What was seen is known later.
+    // An observation takes time to arrive.
     await gate.waitForDisk();
     return seen;
   };

@@ -11,14 +11,14 @@ import { usualConfig } from "./node-config.ts";
 import type { RoomParts } from "./node-settings.ts";
 import type { SimNode } from "./node.ts";
 
-/** How long pods of each priority have when a simulated node shuts down. */
+/** The time of each priority's pods in a shutdown of a simulated node. */
 export const simShutdownPeriods: readonly ShutdownPeriod[] = [
   { priority: 0, graceSeconds: 12 },
   { priority: 1000, graceSeconds: 8 },
   { priority: 2_000_000_000, graceSeconds: 5 },
 ];
 
-/** A cgroup of the machine's system, and what is reserved for it. */
+/** A system cgroup of the machine, and its reserved resources. */
 export const simReserved = { cgroup: "/system", limits: { cpuShares: 512, memoryLimitBytes: 2 ** 30, pidsLimit: 500 } };
 
 const rootDirectory = usualConfig.node.rootDirectory;
@@ -36,12 +36,12 @@ export function shutdownRoom(
   return new ShutdownManager(deps, periods);
 }
 
-/** What a kubelet does for the machine itself: it sets reserved cgroups, waits for shutdowns, and keeps its chains. */
+/** The kubelet's rooms for the machine: reserved cgroups, node shutdowns, iptables chains. */
 export function machineRooms(node: Pick<SimNode, "power" | "firewall" | "cgroups">, parts: RoomParts): readonly Room[] {
   const { ports, record: write, isAlive } = parts;
   const { clock, files } = ports;
   const journal = { record: write };
-  // A refusal ends the start.
+  // A rejection prevents the start.
   const { cgroups } = node;
   const reserved = { cpu: "500m", memory: "1Gi", pid: "500" };
   const system = { kind: "System", cgroup: simReserved.cgroup, reserved, onlyCompressible: false } as const;
@@ -54,7 +54,7 @@ export function machineRooms(node: Pick<SimNode, "power" | "firewall" | "cgroups
   ];
 }
 
-/** What a kubelet finds on its machine. */
+/** The state of the machine before a kubelet starts. */
 export async function prepareMachine(node: Pick<SimNode, "cgroups">, files: MemoryFiles): Promise<void> {
   for (const [name, value] of Object.entries(kernelSettings)) {
     const path = `/proc/sys/${name}`;

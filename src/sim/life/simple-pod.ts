@@ -4,7 +4,7 @@ import { type Behaviour, behaviourCommand } from "../behaviour.ts";
 
 const lasting: Behaviour = { exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false };
 
-/** A pod in another's place, with its name, UID and priority: of one container that runs, and needs nothing. */
+/** A replacement pod with the name, UID and priority of another: one container that runs, without dependencies. */
 export function simplePod(
   { metadata, spec }: Pod,
   more: Partial<Pod["spec"]>,
@@ -12,7 +12,7 @@ export function simplePod(
 ): Pod {
   const command = behaviourCommand({ ...lasting, ...behaviour });
   const volumeMounts = (more.volumes ?? []).map(({ name }) => ({ name, mountPath: `/${name}` }));
-  // For changes of them.
+  // Something that resizes can change.
   const resources = { requests: { cpu: "10m", memory: "16Mi" } };
   const image = { image: "busybox", imagePullPolicy: "IfNotPresent" } as const;
   const container = { name: "c0", ...image, command, volumeMounts, resources };

@@ -142,17 +142,17 @@ export function drawSubject(seed: number): Subject | undefined {
   return random.chance(0.7) ? random.pickFrom(isInCluster(seed) ? clusterSubjects : subjects) : undefined;
 }
 
-/** Every tenth life is that of a node in a cluster, and each with drivers. */
+/** Every tenth life has a cluster, and so has each life with drivers. */
 export function isInCluster(seed: number): boolean {
   return seed % 10 === 0 || hasDrivers(seed);
 }
 
-/** Whether there are CSI drivers in a seed's life, and claims. */
+/** Whether a seed's life has CSI drivers and claims. */
 export function hasDrivers(seed: number): boolean {
   return seed % 15 === 3;
 }
 
-/** Whether the machine of a seed's life shuts down, and its kubelet has the rooms that take care of the machine. */
+/** Whether the machine of a seed's life shuts down, and its kubelet has the rooms for the machine. */
 export function hasMachineRooms(seed: number): boolean {
   return seed % 12 === 5 && !isInCluster(seed);
 }

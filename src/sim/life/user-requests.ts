@@ -21,7 +21,7 @@ export function askRetry({ kubelet, journal }: AskedParts, uid: PodUid): void {
   kubelet.workers.retryNow(uid, { code: "RetryRequested", message, entry });
 }
 
-/** `podwright gc`, refused until all pods are known. What fails is reported to the user alone. */
+/** `podwright gc`, rejected until all pods are known. Failures are reported only to the user. */
 export function askCollection({ kubelet, images, cri, journal }: AskedParts, signal: AbortSignal): void {
   if (!kubelet.garbage.isReady) return;
   const collection = new NodeCollection({ cri, garbage: kubelet.garbage, images: images.collector, journal });

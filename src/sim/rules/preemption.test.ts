@@ -39,7 +39,7 @@ test("as many pods as necessary make room for a critical pod", () => {
   ]);
 });
 
-test("pods of a higher QoS class go only for what lower ones cannot provide", () => {
+test("pods of a higher QoS class are preempted only for what lower ones cannot provide", () => {
   const others = [pod("a", "200m"), pod("b", "300m"), pod("c", "500m", undefined, true)];
   const [a, b, c] = others;
   assert.ok(a && b && c);
