@@ -268,6 +268,7 @@ test("a file that can't be read costs no pod: the source does not claim to know 
   await fixture.restart();
   assert.deepEqual([fixture.pods, fixture.delivered.at(-1)?.complete], [["a busybox"], false]);
   assert.equal(fixture.journal.messages("ManifestRejected").length, 1);
+  assert.deepEqual(fixture.source.unreadable, fixture.journal.messages("ManifestRejected"));
 });
 
 test("a full disk refuses the pod and leaves the others", async () => {
