@@ -100,7 +100,9 @@ const rows: readonly Row[] = [
   { shows: "logs --previous", line: "logs -p web app", exitCode: 2, error: /no previous instance/ },
   { shows: "logs --timestamps", line: "logs --timestamps --tail 1 web app", out: /^\d{4}-\d\d-\d\dT.*Z three\n$/ },
   { shows: "logs --since", line: "logs --since 1h web app", out: "three\n" },
-  { shows: "logs --since", line: "logs --since 0 web app", out: "" },
+  { shows: "logs --since", line: "logs --since 0 web app", out: log },
+  { shows: "logs --since", line: "logs --since 0s web app", out: log },
+  { shows: "logs --since", line: "logs --since 1ms web app", out: "" },
   {
     shows: "exec --container",
     line: "exec web -c side -- true",
