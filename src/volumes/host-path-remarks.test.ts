@@ -38,12 +38,11 @@ test("a socket that has vanished is told with its volume and path, once, until i
 });
 
 test("a path that is called a socket is expected to be one, any other may be missing at first", async () => {
-  const named = new Fixture();
-  assert.equal(
-    (await named.look(podWith("/run/x.sock"), "directory")).length,
-    1,
-    "made by a runtime in an earlier life",
-  );
+  for (const path of ["/run/x.sock", "/run/x.socket", "/run/dbus/system_bus_socket"]) {
+    const told = await new Fixture().look(podWith(path), "directory");
+    assert.equal(told.length, 1, "made by a runtime in an earlier life");
+  }
+  assert.deepEqual(await new Fixture().look(podWith("/srv/socket"), "directory"), [], "a plain word");
   const other = new Fixture();
   assert.deepEqual(await other.look(podWith("/srv/data"), undefined), []);
   assert.deepEqual(await other.look(podWith("/srv/data"), "directory"), [], "the runtime has made it");
