@@ -132,6 +132,18 @@ const rows: readonly Row[] = [
     until: /-> 80/,
     out: /^Forwarding from 127\.0\.0\.1/,
   },
+  ...["", "127.0.0.1,", "web", "0.0.0.256"].map((address) => ({
+    shows: "port-forward --address",
+    line: `port-forward --address=${address} web :80`,
+    exitCode: 2,
+    error: /Give IP addresses of this machine, or localhost/,
+  })),
+  {
+    shows: "port-forward --address",
+    line: "port-forward --address 192.0.2.1 web :80",
+    exitCode: 3,
+    error: /cannot listen on 192\.0\.2\.1:0: EADDRNOTAVAIL\n[^]*use an address of this machine/,
+  },
   {
     shows: "debug --image",
     line: "debug web --image busybox -- ps",
