@@ -1,6 +1,5 @@
 import { basename, join } from "node:path/posix";
 import { readBootPods } from "../agent/boot-memory.ts";
-import { withDeadline } from "../base/deadline.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { manifestNames } from "../sources/load.ts";
@@ -11,15 +10,13 @@ import { EngineSession } from "./engine-session.ts";
 import { printWarning } from "./error-output.ts";
 import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
-import { listPods } from "./listing.ts";
+import { KnowledgeLimit, listPods } from "./listing.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { type LoadedInput, loadInput } from "./manifest-input.ts";
 import { engineService, type ServicePlaces } from "./service-units.ts";
 import { hasUnit, removeUnit } from "./services.ts";
 import { requestStop, waitUntilGone } from "./stopping.ts";
 
-/** A new engine lists its runtime within this time. */
-const listLimitMs = 60_000;
 const pollMs = 200;
 
 /**
@@ -110,9 +107,7 @@ async function stopPods(
   signal: AbortSignal,
 ): Promise<void> {
   const session = new EngineSession(context, {}, signal);
-  const views = await withDeadline(context.clock, "the engine to know all pods", listLimitMs, signal, (deadline) => {
-    return allPods(context, session, deadline);
-  });
+  const views = await allPods(context, session, signal);
   const pods: readonly PodRef[] = views.filter((view) => ending.has(objectKey(view)));
   const stopping: readonly PodRef[] = isLast ? views.filter(({ state }) => state !== "syncing") : [];
   await requestStop(context, session, pods, { graceSeconds: undefined, signal });
@@ -125,9 +120,11 @@ async function allPods(
   session: EngineSession,
   signal: AbortSignal,
 ): Promise<readonly PodView[]> {
+  const limit = new KnowledgeLimit(clock);
   for (;;) {
-    const { views, knowsAllPods } = await session.call(listPods);
-    if (knowsAllPods) return views;
+    const { views, knowsAllPods, unlisted } = await session.call(listPods);
+    if (knowsAllPods || unlisted?.length === 0) return views;
+    limit.check(false);
     await clock.sleep("the engine to know all pods", pollMs, signal);
   }
 }

@@ -1,12 +1,16 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import type { EngineClient } from "./engine-client.ts";
 
-/** The pods that an engine lists, and whether unlisted ones are gone. */
+/** The pods that an engine lists, and which others may be running. */
 export interface Listing {
   readonly views: readonly PodView[];
   /** False while a new engine may not list all running pods yet. */
   readonly knowsAllPods: boolean;
+  /** UIDs of unlisted pods that run or are to; undefined: any may. */
+  readonly unlisted: readonly string[] | undefined;
 }
 
 export async function listPods(engine: Pick<EngineClient, "health" | "pods">): Promise<Listing> {
@@ -14,14 +18,52 @@ export async function listPods(engine: Pick<EngineClient, "health" | "pods">): P
   const health: Partial<Health> = await engine.health();
   const views = await engine.pods();
   // Engines of earlier versions do not report it.
-  return { views, knowsAllPods: health.knowsAllPods ?? true };
+  return { views, knowsAllPods: health.knowsAllPods ?? true, unlisted: health.unlisted };
 }
 
-/** Pods that the engine no longer lists; none while its listing may be incomplete. */
-export function gonePods<T extends Pick<PodRef, "uid">>(
-  pods: readonly T[],
-  { views, knowsAllPods }: { readonly views: readonly Pick<PodView, "uid">[]; readonly knowsAllPods: boolean },
-): readonly T[] {
-  const uids = new Set(views.map(({ uid }) => uid));
-  return knowsAllPods ? pods.filter(({ uid }) => !uids.has(uid)) : [];
+type UidsListed = Omit<Listing, "views"> & { readonly views: readonly Pick<PodView, "uid">[] };
+
+/** Pods that the engine no longer lists; none that may be running all the same. */
+export function gonePods<T extends Pick<PodRef, "uid">>(pods: readonly T[], listing: UidsListed): readonly T[] {
+  return pods.filter((pod) => !isListed(pod, listing) && !mayRun(pod, listing));
+}
+
+/** Pods of which the engine does not know yet whether they run: a new one may not have found them. */
+export function unknownPods<T extends Pick<PodRef, "uid">>(pods: readonly T[], listing: UidsListed): readonly T[] {
+  return pods.filter((pod) => !isListed(pod, listing) && mayRun(pod, listing));
+}
+
+function isListed({ uid }: Pick<PodRef, "uid">, { views }: UidsListed): boolean {
+  return views.some((view) => view.uid === uid);
+}
+
+function mayRun({ uid }: Pick<PodRef, "uid">, { knowsAllPods, unlisted }: UidsListed): boolean {
+  return !knowsAllPods && unlisted?.includes(uid) !== false;
+}
+
+/** Within this time an engine knows what its runtime has, unless it cannot read some pod's manifest. */
+const knowsWithinMs = 60_000;
+
+/** Ends waits for what an engine will never know: it does not learn whose the pod of an unreadable manifest is. */
+export class KnowledgeLimit {
+  readonly #clock: Pick<Clock, "monotonic">;
+  #unknownSince: number | undefined;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * To be called with each listing.
+   * @throws PodwrightError when not everything has been known for too long
+   */
+  check(knowsAll: boolean): void {
+    const now = this.#clock.monotonic();
+    if (knowsAll) this.#unknownSince = undefined;
+    else this.#unknownSince ??= now;
+    if (this.#unknownSince === undefined || now - this.#unknownSince < knowsWithinMs) return;
+    throw new PodwrightError(ExitCode.failed, "the engine does not know all running pods", {
+      remedy: "'podwright doctor' names manifests that it cannot read; mend or remove them, and try again",
+    });
+  }
 }

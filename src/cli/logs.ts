@@ -17,7 +17,7 @@ export interface LogsOptions {
   readonly tail?: number | "all";
   readonly previous?: true;
   readonly timestamps?: true;
-  /** Milliseconds before the present. */
+  /** Milliseconds before the present; 0: every line. */
   readonly since?: number;
 }
 
@@ -40,7 +40,7 @@ export async function logsCommand(
   };
   const range: LogRange = {
     ...(options.tail !== undefined && options.tail !== "all" && { tailLines: options.tail }),
-    ...(options.since !== undefined && { include: notBefore(clock.now() - options.since) }),
+    ...(isLimited(options.since) && { include: notBefore(clock.now() - options.since) }),
   };
   const output = new LogOutput(terminal, options);
   using interrupts = new Interrupts(process, terminal.closed);
@@ -62,6 +62,11 @@ export async function logsCommand(
       if (target.path === path) throw noLog(name, options.previous === true);
     }
   }
+}
+
+/** As with kubectl, 0 is no limit. */
+function isLimited(since: number | undefined): since is number {
+  return since !== undefined && since > 0;
 }
 
 function oneContainer(operand: string | undefined, option: string | undefined): string | undefined {

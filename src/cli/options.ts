@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { isIpAddress } from "../base/formats.ts";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -27,6 +28,13 @@ export function parseTail(text: string): number | "all" {
   if (text === "all" || text === "-1") return "all";
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("Give a number of lines, or all.");
   return Number(text);
+}
+
+/** Addresses to listen on, comma-separated. Anything else would mean all addresses, or a host that a name server knows. */
+export function parseAddresses(text: string): string {
+  const isTaken = text.split(",").every((address) => address === "localhost" || isIpAddress(address));
+  if (!isTaken) throw new InvalidArgumentError("Give IP addresses of this machine, or localhost.");
+  return text;
 }
 
 /** A TCP port; 0 for any free one. */

@@ -188,7 +188,9 @@ function addLogs(define: Define): void {
     .addOption(new Option("--tail <lines>", "only the last lines (all: every line)").argParser(parseTail))
     .option("-p, --previous", "the previous instance of the container")
     .option("--timestamps", "print the time before each line")
-    .addOption(new Option("--since <duration>", "only lines newer than this, e.g. 10m").argParser(parseDuration))
+    .addOption(
+      new Option("--since <duration>", "only lines newer than this, e.g. 10m (0: every line)").argParser(parseDuration),
+    )
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright logs -f --tail 20 hello client\n  podwright logs --previous crash")
     .action(

@@ -3,6 +3,7 @@ import type { StateOptions } from "./context.ts";
 import type { Define } from "./define-commands.ts";
 import type { ExecOptions } from "./exec.ts";
 import type { MachineContext } from "./machine-context.ts";
+import { parseAddresses } from "./options.ts";
 import type { PortForwardOptions } from "./port-forward.ts";
 import { podArgument, stateOption } from "./shared-options.ts";
 
@@ -64,7 +65,11 @@ function addPortForward({ program, run }: Define<MachineContext>): void {
     .description("Forwards ports of this machine to ports of a pod until Ctrl-C. Concurrent connections are fine.")
     .addArgument(podArgument())
     .argument("<port...>", "REMOTE, LOCAL:REMOTE, or :REMOTE for a free local one; REMOTE may be a port's name")
-    .option("--address <addresses>", "addresses to listen on, comma-separated", "localhost")
+    .addOption(
+      new Option("--address <addresses>", "addresses to listen on, comma-separated")
+        .default("localhost")
+        .argParser(parseAddresses),
+    )
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright port-forward web 8080:80\n  podwright port-forward web :80 5432")
     .action(

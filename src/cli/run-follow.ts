@@ -3,7 +3,7 @@ import { lifeStarted } from "../journal/entry.ts";
 import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
-import { listPods } from "./listing.ts";
+import { KnowledgeLimit, listPods, unknownPods } from "./listing.ts";
 import type { RunProgress } from "./run-progress.ts";
 
 /** The pods' views are read this long after a journal entry, and periodically. */
@@ -55,12 +55,15 @@ export async function followPods<T>(
   };
   const watchViews = async (): Promise<T> => {
     const seen = new Map<string, PodView>();
+    const limit = new KnowledgeLimit(clock);
     for (;;) {
       signal.throwIfAborted();
-      const { views, knowsAllPods } = await session.call(listPods);
+      const listing = await session.call(listPods);
+      const { views } = listing;
       for (const view of views) seen.set(view.uid, view);
       print(terminal, progress?.views(views, clock.now()) ?? []);
-      const isWhole = knowsAllPods || follow.pods.every(({ uid }) => views.some((view) => view.uid === uid));
+      const isWhole = unknownPods(follow.pods, listing).length === 0;
+      limit.check(isWhole);
       const decision = isWhole ? follow.decide(views, seen) : undefined;
       if (decision !== undefined) return decision;
       const period = AbortSignal.any([both, hints.next()]);

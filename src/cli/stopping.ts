@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { PodView } from "../server/local-api.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
-import { gonePods, listPods } from "./listing.ts";
+import { gonePods, KnowledgeLimit, listPods, unknownPods } from "./listing.ts";
 import { formatDuration } from "../journal/text.ts";
 import { podLabel } from "../server/pod-selector.ts";
 
@@ -21,7 +21,7 @@ export function stoppingLine(pod: PodView, now: number): string {
 
 /**
  * Requests the pods' stop; a smaller grace period than before shortens it. A missing pod is not an error.
- * @throws PodwrightError when the engine rejects a stop; the signal's reason
+ * @throws PodwrightError when the engine rejects a stop, or never knows a pod; the signal's reason
  */
 export async function requestStop(
   { clock }: Pick<CommandContext, "clock">,
@@ -38,6 +38,7 @@ async function stopOne(
   pod: PodRef,
   { graceSeconds, signal }: Parameters<typeof requestStop>[3],
 ): Promise<void> {
+  const limit = new KnowledgeLimit(clock);
   for (;;) {
     try {
       await session.call((engine) => engine.stop(pod.uid, graceSeconds));
@@ -47,6 +48,7 @@ async function stopOne(
       const listing = await session.call(listPods);
       if (listing.views.some(({ uid }) => uid === pod.uid)) throw error;
       if (gonePods([pod], listing).length > 0) return;
+      limit.check(false);
     }
     await clock.sleep("the engine to know the pod", POLL_MS, signal);
   }
@@ -66,12 +68,14 @@ export async function waitUntilGone(
   const began = clock.monotonic();
   let remaining = pods;
   const announced = new Map<string, number | undefined>();
+  const limit = new KnowledgeLimit(clock);
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
     const listing = await session.call(listPods);
     const byUid = new Map(listing.views.map((view) => [view.uid, view]));
     const gone = new Set(gonePods(remaining, listing));
     remaining = remaining.filter((pod) => !gone.has(pod));
+    limit.check(unknownPods(remaining, listing).length === 0);
     const lines = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []).map((view) => stoppingLine(view, clock.now()));
     if (!options.quiet) {
       terminal.live(lines.map((line) => terminal.paint.caution(line)));

@@ -90,8 +90,18 @@ export class NodeLocalApi implements LocalApi {
       startedAt: this.#startedAt,
       journalSeq: this.#deps.journal.entries({ limit: 1 }).at(-1)?.seq ?? 0,
       knowsAllPods: this.#deps.kubelet.startUp.has("allKnown"),
+      ...this.#unlisted(),
       checks,
     };
+  }
+
+  /** Without the manifest of a running pod the engine never knows all: clients must know which pods that leaves open. */
+  #unlisted(): Pick<Health, "unlisted"> {
+    const { kubelet, mux } = this.#deps;
+    if (!kubelet.startUp.has("listed")) return {};
+    const listed = new Set(kubelet.pods.list().map(({ view }) => view.ref.uid));
+    const running = [...kubelet.listing.listed, ...mux.pods().map(({ pod }) => pod.metadata.uid)];
+    return { unlisted: [...new Set(running).difference(listed)] };
   }
 
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
@@ -286,6 +296,7 @@ export class NodeLocalApi implements LocalApi {
     };
     return [
       ...this.#deps.rejectedManifests().map(({ message }) => check(message, mendManifest)),
+      ...(this.#deps.run?.unreadable ?? []).map((message) => check(message, mendStored)),
       ...this.#deps.mux.contests().map(({ place, ignored }) => {
         return check(`${ignored} is ignored: ${place} has a pod of the same name`, "rename or remove one of them");
       }),
@@ -298,6 +309,8 @@ export class NodeLocalApi implements LocalApi {
     return { name: "journal", ok: problem === undefined, detail: problem ?? "written to disk" };
   }
 }
+
+const mendStored = "mend or remove it; its pod is left alone until podwright's next start";
 
 function journalFilter({ uid, sinceSeq }: { readonly uid?: PodUid; readonly sinceSeq?: number }): {
   pod?: { uid: PodUid };

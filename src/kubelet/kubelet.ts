@@ -34,7 +34,7 @@ export class Kubelet {
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;
   readonly garbage: Pick<NodeGarbage, "isReady" | "removeUnused" | "unused">;
-  readonly listing: Pick<Pleg, "isListed">;
+  readonly listing: Pick<Pleg, "isListed" | "listed">;
   readonly startUp: Pick<StartUp, "has" | "when">;
   readonly volumes: VolumesView;
   readonly #deps: KubeletDependencies;

@@ -22,7 +22,7 @@ test("twelve sysctls are safe, if the kernel has namespaces for them", () => {
 test("other sysctls are forbidden unless the configuration allows them by name or prefix", () => {
   assert.equal(
     problem("kernel.msgmax"),
-    'forbidden sysctl: "kernel.msgmax" not allowlisted (KubeletConfiguration: allowedUnsafeSysctls)',
+    'forbidden sysctl: "kernel.msgmax" not allowlisted (only podwright kubelet allows it, by allowedUnsafeSysctls of its KubeletConfiguration)',
   );
   assert.equal(problem("kernel.msgmax", ["kernel.msg*"]), undefined);
   const node =

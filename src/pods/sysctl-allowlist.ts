@@ -71,7 +71,7 @@ export function sysctlProblem({ names, prefixes }: SysctlAllowlist, spec: PodSpe
       const remedy =
         sysctlNamespace(name) === undefined
           ? "it applies to the whole node, not to a pod: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container"
-          : "KubeletConfiguration: allowedUnsafeSysctls";
+          : "only podwright kubelet allows it, by allowedUnsafeSysctls of its KubeletConfiguration";
       return `forbidden sysctl: "${name}" not allowlisted (${remedy})`;
     }
     const namespace = sysctlNamespace(allowed);

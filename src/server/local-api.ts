@@ -187,6 +187,8 @@ export interface Health {
   readonly journalSeq: number;
   /** True once the pods of earlier runs are listed too: until then, an unlisted pod may be running. */
   readonly knowsAllPods: boolean;
+  /** UIDs of pods that run, or are to, and are not listed; omitted until the runtime has told its pods. */
+  readonly unlisted?: readonly PodUid[];
   /** One for each subsystem: its last success and the oldest outstanding call. */
   readonly checks: readonly HealthCheck[];
 }

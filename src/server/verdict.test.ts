@@ -116,6 +116,23 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { kind: "observation", what: "ContainerDied", message: "", container: "app", data: { reason: "Error" } },
     retry(14_000, "app"),
   ],
+  // What never ran has not exited.
+  [
+    "Restarting: app does not start: exec: nope: not found, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 128 }) },
+    started,
+    { kind: "outcome", what: "StartContainer", message: "exec: nope: not found", result: "failed", of: 1 },
+    retry(14_000, "app"),
+  ],
+  [
+    "Restarting: app exits with 3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
+    started,
+    { kind: "outcome", what: "StartContainer", message: "failed", result: "failed", of: 1 },
+    started,
+    { kind: "outcome", what: "StartContainer", message: "done", result: "done", of: 3 },
+    retry(14_000, "app"),
+  ],
   // Housekeeping meanwhile is not a retry.
   [
     "Restarting: app exits with 3, next try in 14 s",

@@ -97,11 +97,11 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
     return `Restarting: ${endText(waiting)}${next}`;
   }
   if (reason === "CrashLoopBackOff") {
-    const unmounted = failedMount(inputs, waiting);
+    const obstacle = failedMount(inputs, waiting) ?? failedStart(inputs, name);
     const what =
-      unmounted === undefined
+      obstacle === undefined
         ? (killText(inputs, name) ?? exitText(waiting))
-        : detailed(`${printable(name)} does not start`, "", unmounted);
+        : detailed(`${printable(name)} does not start`, "", obstacle);
     return `Restarting: ${what}${next ?? ""}`;
   }
   const word = pod.phase === "Running" ? "Running, not Ready" : "Pending";
@@ -120,6 +120,14 @@ function failedMount({ entries }: VerdictInputs, { name, finishedAt = Infinity }
   const since = entries.slice(last + 1);
   if (since.some((entry) => entry.kind === "action" && entry.container === name && !isUpkeep(entry))) return undefined;
   return mount.message;
+}
+
+/** Why the container's last start failed: its exit code says nothing of its program, which never ran. */
+function failedStart({ entries }: VerdictInputs, name: string): string | undefined {
+  const start = entries.findLast((entry) => {
+    return entry.kind === "action" && entry.what === "StartContainer" && entry.container === name;
+  });
+  return entries.find(({ of, result }) => start !== undefined && of === start.seq && result === "failed")?.message;
 }
 
 /** Waiting reasons without a problem, unless there is a message. */

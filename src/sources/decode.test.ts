@@ -54,6 +54,14 @@ test("numbers of JSON keep their digits in quantities, and an integer has neithe
     assert.equal(cpu(json(`"overhead": {"cpu": ${written}}`)), inJson);
     assert.equal(cpu(pod(`  overhead: {cpu: ${written}}\n${container}`)), inYaml);
   }
+  // A quantity is what stands between the quotes, escapes and all; elsewhere they mean their characters.
+  const escaped = onlyPod(
+    json(String.raw`"overhead": {"cpu": "1\u0030m"}, "nodeSelector": {"a": "1\u0030m", "b": "\u002d"}`),
+  );
+  assert.throws(() => parseQuantity(escaped.manifest.spec.overhead?.["cpu"] ?? ""), /"1\\\\u0030m" is not a quantity/);
+  assert.deepEqual(escaped.manifest.spec.nodeSelector, { a: "10m", b: "-" });
+  const inYaml = onlyPod(pod(`  overhead: {cpu: "1\\x30m"}\n${container}`)).manifest.spec.overhead;
+  assert.deepEqual(inYaml, { cpu: "10m" });
   for (const number of ["1e3", "1.0"]) {
     assert.deepEqual(messages(json(`"terminationGracePeriodSeconds": ${number}`)), [
       "pod.yaml:1:104: spec.terminationGracePeriodSeconds: expected a number, got a number with a fraction or an exponent",

@@ -99,6 +99,21 @@ test("repeated names, and addresses in a non-canonical form, are a warning", () 
   ]);
 });
 
+test("a misspelt capability is warned of, with the one that was meant", () => {
+  const add = "[CAP_SYSADMIN, NET-ADMIN, net_admin, all, SYSTEM_OF_A_DOWN, CAP_]";
+  assert.deepEqual(warnings(withContainer(`securityContext: {capabilities: {add: ${add}}}`)), [
+    ...[
+      ["0", "CAP_SYSADMIN", '; did you mean "SYS_ADMIN"?'],
+      ["1", "NET-ADMIN", '; did you mean "NET_ADMIN"?'],
+      ["4", "SYSTEM_OF_A_DOWN", ""],
+      ["5", "CAP_", ""],
+    ].map(
+      ([index, name, hint]) =>
+        `spec.containers[0].securityContext.capabilities.add[${index}]: "${name}" is no capability of Linux, and runtimes ignore or refuse it${hint}`,
+    ),
+  ]);
+});
+
 test("the prefix CAP_ of a capability is a warning, because only podwright accepts it", () => {
   assert.deepEqual(warnings(withContainer("securityContext: {capabilities: {add: [CAP_NET_ADMIN], drop: [ALL]}}")), [
     'spec.containers[0].securityContext.capabilities.add[0]: "CAP_NET_ADMIN" is called "NET_ADMIN" in Kubernetes; podwright accepts it, the Go kubelet does not',

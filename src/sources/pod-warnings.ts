@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { PodManifest } from "../api/pod.ts";
 import { nanosPerUnit, readQuantity } from "../resources/quantity.ts";
-import { plainCapability } from "../runtime/config/capabilities.ts";
+import { isCapability, nearestCapability, plainCapability } from "../runtime/config/capabilities.ts";
 import type { FieldError } from "./field-errors.ts";
 import { isIpAddress } from "../base/formats.ts";
 import { quote, type FieldPath } from "../yaml/manifest-error.ts";
@@ -85,12 +85,21 @@ function* containerWarnings(container: Container, path: FieldPath): Iterable<Fie
   yield* hiddenVariables(container, [...path, "env"]);
   for (const kind of ["add", "drop"] as const) {
     for (const [index, name] of (container.securityContext?.capabilities?.[kind] ?? []).entries()) {
-      const plain = plainCapability(name);
-      if (plain === name) continue;
-      const detail = `${quote(name)} is called ${quote(plain)} in Kubernetes; podwright accepts it, the Go kubelet does not`;
-      yield { path: [...path, "securityContext", "capabilities", kind, index], detail };
+      const detail = capabilityProblem(name);
+      if (detail !== undefined) yield { path: [...path, "securityContext", "capabilities", kind, index], detail };
     }
   }
+}
+
+function capabilityProblem(name: string): string | undefined {
+  if (!isCapability(name)) {
+    const meant = nearestCapability(name);
+    const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
+    return `${quote(name)} is no capability of Linux, and runtimes ignore or refuse it${hint}`;
+  }
+  const plain = plainCapability(name);
+  if (plain === name) return undefined;
+  return `${quote(name)} is called ${quote(plain)} in Kubernetes; podwright accepts it, the Go kubelet does not`;
 }
 
 function fractionProblem(name: string, amount: string | number): string | undefined {

@@ -268,6 +268,7 @@ test("an unreadable file affects no pod: the source does not claim to know all",
   await fixture.restart();
   assert.deepEqual([fixture.pods, fixture.delivered.at(-1)?.complete], [["a busybox"], false]);
   assert.equal(fixture.journal.messages("ManifestRejected").length, 1);
+  assert.deepEqual(fixture.source.unreadable, fixture.journal.messages("ManifestRejected"));
 });
 
 test("a full disk rejects the pod and keeps the others", async () => {

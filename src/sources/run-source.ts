@@ -78,6 +78,7 @@ export class RunSource {
   readonly #pods = new Map<string, RunPod>();
   readonly #kept = { ConfigMap: new Set<string>(), Secret: new Set<string>() };
   #complete = false;
+  #unreadable: readonly string[] = [];
 
   constructor(deps: RunSourceDependencies, config: RunSourceConfig) {
     this.#deps = deps;
@@ -87,6 +88,11 @@ export class RunSource {
   /** Whether every pod that was stored is known. */
   get isComplete(): boolean {
     return this.#complete;
+  }
+
+  /** What is wrong with stored manifests; their pods are not known. */
+  get unreadable(): readonly string[] {
+    return this.#unreadable;
   }
 
   /** ConfigMaps and Secrets for the pods. */
@@ -113,6 +119,7 @@ export class RunSource {
       this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message });
       this.#deps.log.warn("stored manifest rejected", { problem: message });
     }
+    this.#unreadable = problems;
     this.#complete = problems.length === 0;
     await this.#prepareAgain();
     this.#deliver();

@@ -1,6 +1,5 @@
 import { removedVolumeSources } from "../api/storage-manifest.ts";
 import type { PodManifest } from "../api/pod.ts";
-import { isSupportedPodResource } from "../resources/pod-totals.ts";
 import type { FieldError } from "./field-errors.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
@@ -18,7 +17,8 @@ interface UnsupportedField {
 }
 
 const isExtended = (_value: unknown, resource: string | number): boolean =>
-  resource !== "ephemeral-storage" && !isSupportedPodResource(String(resource));
+  // A name without a domain is no resource at all, as validation says.
+  String(resource).includes("/");
 const startsWith =
   (prefix: string) =>
   (value: unknown): boolean =>

@@ -187,9 +187,9 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
     for (const [name, value] of Object.entries(resources[kind] ?? {})) {
       const here = [...path, kind, name];
       const problem = resourceNameProblem(name);
-      if (problem !== undefined) yield invalid(here, name, problem);
       yield* quantityProblems(value, here);
-      yield* validatePages(name, value, here);
+      if (problem === undefined) yield* validatePages(name, value, here);
+      else yield invalid(here, name, problem);
     }
   }
   for (const [name, value] of Object.entries(resources.requests ?? {})) {
@@ -197,7 +197,7 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
     const overcommits = nativeResources.has(name);
     const here = [...path, "requests", name];
     if (limit === undefined) {
-      if (!overcommits) {
+      if (!overcommits && resourceNameProblem(name) === undefined) {
         yield required([...path, "limits", name], "must be given for this resource, equal to the request");
       }
       continue;
@@ -213,7 +213,7 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
     }
   }
   const names = [...Object.keys(resources.limits ?? {}), ...Object.keys(resources.requests ?? {})];
-  const hasHugePages = names.some((name) => name.startsWith("hugepages-"));
+  const hasHugePages = names.some((name) => (pageSizeOf(name) ?? 0n) > 0n);
   if (hasHugePages && !names.includes("cpu") && !names.includes("memory")) {
     yield forbidden(path, "HugePages require cpu or memory");
   }
@@ -221,16 +221,17 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
 
 /** Huge pages come whole (upstream: IsHugePageResourceValueDivisible). */
 function* validatePages(name: string, value: string | number, path: FieldPath): Iterable<FieldError> {
-  if (!name.startsWith("hugepages-")) return;
   const size = pageSizeOf(name);
   const amount = readQuantity(value);
-  if (amount === undefined) return;
-  if (size !== undefined && size > 0n && amount.value() % size === 0n) return;
+  if (size === undefined || amount === undefined || amount.value() % size === 0n) return;
   yield invalid(path, value, `${amount.toString()} is not positive integer multiple of ${name}`);
 }
 
 function resourceNameProblem(name: string): string | undefined {
-  if (nativeResources.has(name) || /^hugepages-\d/u.test(name)) return undefined;
+  if (nativeResources.has(name)) return undefined;
+  if (name.startsWith("hugepages-")) {
+    return (pageSizeOf(name) ?? 0n) > 0n ? undefined : "must name a page size, as hugepages-2Mi";
+  }
   if (!name.includes("/")) return "must be a standard resource for containers, or fully qualified (example.com/name)";
   return qualifiedNameProblem(name);
 }

@@ -46,6 +46,23 @@ test("huge pages of a pod are at least those of its containers, and need cpu or 
   ]);
 });
 
+test("a name that is no resource is one error, also where it is only requested", () => {
+  for (const [name, detail] of [
+    ["hugepages-foo", "must name a page size, as hugepages-2Mi"],
+    ["hugepages-1foo", "must name a page size, as hugepages-2Mi"],
+    ["hugepages-", "must name a page size, as hugepages-2Mi"],
+    ["hugepages-0", "must name a page size, as hugepages-2Mi"],
+    ["gpu", "must be a standard resource for containers, or fully qualified (example.com/name)"],
+  ]) {
+    for (const kind of ["limits", "requests"] as const) {
+      const containers = [container({ [kind]: { [String(name)]: "2Mi" } })];
+      const told = problems({ containers }).filter((problem) => kind === "requests" || !problem.includes(".requests."));
+      assert.deepEqual(told, [`spec.containers.0.resources.${kind}.${name}: Invalid value: "${name}": ${detail}`]);
+      assert.deepEqual(findUnsupported(manifest({ containers })), []);
+    }
+  }
+});
+
 test("pod-level requests default from the containers, then from the pod's limits", () => {
   const containers = [
     container({ requests: { cpu: "500m" }, limits: { memory: "1Gi", cpu: "1", "hugepages-2Mi": "4Mi" } }),

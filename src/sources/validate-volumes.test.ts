@@ -13,7 +13,9 @@ function problemsOf(source: Omit<Volume, "name">): string[] {
 test("an emptyDir has a known medium and a valid size", () => {
   assert.deepEqual(problemsOf({ emptyDir: { medium: "Memory", sizeLimit: "64Mi" } }), []);
   assert.deepEqual(problemsOf({ emptyDir: { medium: "HugePages-2Mi" } }), []);
-  assert.match(problemsOf({ emptyDir: { medium: "Disk" } })[0] ?? "", /^volumes\[0\]\.emptyDir\.medium: Unsupported/);
+  assert.deepEqual(problemsOf({ emptyDir: { medium: "Disk" } }), [
+    'volumes[0].emptyDir.medium: Unsupported value: "Disk": supported values: "", "Memory", "HugePages", "HugePages-<size>"',
+  ]);
   assert.match(problemsOf({ emptyDir: { sizeLimit: "-1" } })[0] ?? "", /sizeLimit: Invalid value/);
   assert.match(problemsOf({ emptyDir: { sizeLimit: "much" } })[0] ?? "", /sizeLimit: Invalid value/);
 });

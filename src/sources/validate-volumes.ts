@@ -52,7 +52,7 @@ function* validateSource(volume: Volume, path: FieldPath): Iterable<FieldError> 
 function* validateEmptyDir(source: NonNullable<Volume["emptyDir"]>, path: FieldPath): Iterable<FieldError> {
   const { medium = "", sizeLimit } = source;
   if (!/^(?:|Memory|HugePages(?:-.+)?)$/u.test(medium)) {
-    yield notSupported([...path, "medium"], medium, ["", "Memory", "HugePages"]);
+    yield notSupported([...path, "medium"], medium, ["", "Memory", "HugePages", "HugePages-<size>"]);
   }
   if (sizeLimit === undefined) return;
   try {

@@ -48,7 +48,7 @@ export class HostPathRemarks {
     const known = this.#known.get(pod.metadata.uid) ?? new Map<string, Remembered>();
     this.#known.set(pod.metadata.uid, known);
     const before = known.get(volume);
-    const kind = before?.kind ?? (/\.sock(?:et)?$/u.test(path) ? "socket" : found);
+    const kind = before?.kind ?? (/[-._]sock(?:et)?$/u.test(path) ? "socket" : found);
     const remark = kind === undefined || kind === found ? undefined : remarkOn(volume, path, kind, found);
     known.set(volume, { kind, remark });
     if (remark === before?.remark) return;

@@ -11,8 +11,8 @@ import type { Token } from "./tokens.ts";
 
 /**
  * One document of a file as plain values, with their positions. Integers that a number cannot hold exactly are bigints,
- * JSON numbers in another notation are WrittenNumbers, and nulls are kept: their meaning depends on the field
- * (go-values.ts).
+ * JSON numbers in another notation are WrittenNumbers, escaped JSON strings that may be quantities EscapedTexts, and
+ * nulls are kept: their meaning depends on the field (go-values.ts).
  */
 export interface TextDocument {
   readonly value: unknown;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isWrittenNumber, type WrittenNumber } from "./scalars.ts";
+import { EscapedText, isWrittenNumber, type WrittenNumber } from "./scalars.ts";
 
 export interface GoValueOptions {
   /** Keeps nulls in maps: in a merge patch they mean "remove". */
@@ -9,7 +9,7 @@ export interface GoValueOptions {
 /**
  * Converts nulls and large numbers as Go's decoder does, which depends on the type of the field. A null leaves a field
  * unset; in a list or a map of values it is the type's zero value. A 64-bit integer that a number cannot hold exactly
- * is rounded; a quantity keeps its digits. Returns JSON values, except for what the schema rejects. Does not modify its
+ * is rounded; a quantity keeps its digits, and its escapes, which it cannot have. Returns JSON values, except for what the schema rejects. Does not modify its
  * input.
  */
 export function goValues(schema: z.ZodType, value: unknown, options: GoValueOptions = {}): unknown {
@@ -19,6 +19,7 @@ export function goValues(schema: z.ZodType, value: unknown, options: GoValueOpti
     return value.map((each) => (each === null ? zeroOf(item) : goValues(item ?? anything, each, options)));
   }
   if (isWrittenNumber(value)) return writtenOf(type, value);
+  if (value instanceof EscapedText) return type instanceof z.ZodUnion && isQuantity(type) ? value.written : value.text;
   if (typeof value === "object" && value !== null) return mapOf(type, value, options);
   if (typeof value === "number" || typeof value === "bigint") return numberOf(type, value);
   return value;

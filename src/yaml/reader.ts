@@ -1,7 +1,15 @@
 import type { FieldPath } from "./manifest-error.ts";
 import { unquote, unquoteSingle } from "./escapes.ts";
 import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./nodes.ts";
-import { keyText, resolvePlain, resolveTagged, ScalarError, WrittenNumber, type ScalarValue } from "./scalars.ts";
+import {
+  jsonText,
+  keyText,
+  resolvePlain,
+  resolveTagged,
+  ScalarError,
+  WrittenNumber,
+  type ScalarValue,
+} from "./scalars.ts";
 
 /** Maximum number of values in a file, with aliases and merge keys expanded. */
 const maxValues = 250_000;
@@ -103,6 +111,7 @@ export class Reader {
   #readScalar(node: ScalarNode, path: FieldPath): unknown {
     if (node.style === "json" && !node.text.startsWith('"')) return this.#readWord(node, path);
     const value = exact(this.#resolve(node, path));
+    if (node.style === "json" && typeof value === "string") return jsonText(node.text.slice(1, -1), value);
     if (typeof value !== "number" || Number.isFinite(value)) return value;
     return this.#fail(node.start, path, "infinities and .nan are not allowed; a string needs quotes");
   }

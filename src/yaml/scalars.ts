@@ -28,6 +28,26 @@ export function isWrittenNumber(value: unknown): value is WrittenNumber {
   return value instanceof WrittenNumber;
 }
 
+/** A JSON string with escapes that may be a quantity: Kubernetes reads quantities from what stands between the quotes. */
+export class EscapedText {
+  readonly text: string;
+  /** Without its quotes. */
+  readonly written: string;
+
+  constructor(text: string, written: string) {
+    this.text = text;
+    this.written = written;
+  }
+}
+
+/** Quantities begin so, after space. */
+const quantityStart = /^\s*[-+.\d]/u;
+
+/** The value of a JSON string. */
+export function jsonText(written: string, text: string): string | EscapedText {
+  return written.includes("\\") && quantityStart.test(text) ? new EscapedText(text, written) : text;
+}
+
 const tagPrefix = "tag:yaml.org,2002:";
 
 /**

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { PodView } from "../../src/server/local-api.ts";
 import type { RunningCommand } from "../support/command.ts";
@@ -67,6 +69,36 @@ describe("an engine that is killed or stopped", { concurrency: 2 }, () => {
         ({ what, message }) => what === "ContainerStateChanged" && /not ready|waiting/.test(message),
       );
       assert.deepEqual(flips, [], "readiness does not flip");
+    });
+  });
+
+  test("beside a stored manifest that it cannot read a pod is stopped and known to be gone, and the other's pod is left alone", async () => {
+    await withPodwright(async (podwright) => {
+      for (const name of ["calm", "other"]) {
+        await podwright.succeed(
+          ...["run", "--detach", await podwright.manifest(`${name}.yaml`, podManifest(name, politeSleep))],
+        );
+      }
+      const before = instances(await podwright.pods()).filter((instance) => instance.startsWith("other"));
+      await podwright.kill(await podwright.enginePid());
+      const { manifests } = podwright.layout;
+      const stored = (await readdir(manifests)).find((name) => name.startsWith("pod_default_other")) ?? "";
+      const text = await readFile(join(manifests, stored), "utf8");
+      await writeFile(join(manifests, stored), "{");
+
+      await podwright.succeed("run", "--detach", podwright.path("calm.yaml"));
+      assert.match(
+        (await podwright.run(["doctor"])).stdout,
+        /! engine: manifests +\S+pod_default_other\S+: invalid YAML/,
+      );
+      const end = await podwright.run(["stop", "calm"]);
+      assert.deepEqual([end.exitCode, end.stderr], [0, ""]);
+      await until("the engine to end", async () => (await podwright.enginePid()) === undefined);
+
+      await writeFile(join(manifests, stored), text);
+      await podwright.succeed("run", "--detach");
+      assert.deepEqual(instances(await podwright.pods()), before);
+      await podwright.succeed("stop", "other");
     });
   });
 

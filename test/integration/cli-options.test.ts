@@ -100,7 +100,9 @@ const rows: readonly Row[] = [
   { shows: "logs --previous", line: "logs -p web app", exitCode: 2, error: /no previous instance/ },
   { shows: "logs --timestamps", line: "logs --timestamps --tail 1 web app", out: /^\d{4}-\d\d-\d\dT.*Z three\n$/ },
   { shows: "logs --since", line: "logs --since 1h web app", out: "three\n" },
-  { shows: "logs --since", line: "logs --since 0 web app", out: "" },
+  { shows: "logs --since", line: "logs --since 0 web app", out: log },
+  { shows: "logs --since", line: "logs --since 0s web app", out: log },
+  { shows: "logs --since", line: "logs --since 1ms web app", out: "" },
   {
     shows: "exec --container",
     line: "exec web -c side -- true",
@@ -129,6 +131,18 @@ const rows: readonly Row[] = [
     line: "port-forward web :80",
     until: /-> 80/,
     out: /^Forwarding from 127\.0\.0\.1/,
+  },
+  ...["", "127.0.0.1,", "web", "0.0.0.256"].map((address) => ({
+    shows: "port-forward --address",
+    line: `port-forward --address=${address} web :80`,
+    exitCode: 2,
+    error: /Give IP addresses of this machine, or localhost/,
+  })),
+  {
+    shows: "port-forward --address",
+    line: "port-forward --address 192.0.2.1 web :80",
+    exitCode: 3,
+    error: /cannot listen on 192\.0\.2\.1:0: EADDRNOTAVAIL\n[^]*use an address of this machine/,
   },
   {
     shows: "debug --image",

@@ -83,9 +83,13 @@ export async function listenTcp(
   try {
     await once(server, "listening");
   } catch (error) {
-    throw new PodwrightError(ExitCode.environment, `cannot listen on ${host}:${port}: ${errnoOf(error) ?? ""}`, {
+    const errno = errnoOf(error) ?? "";
+    throw new PodwrightError(ExitCode.environment, `cannot listen on ${host}:${port}: ${errno}`, {
       cause: error,
-      remedy: "use another local port, or omit it (:REMOTE) for a free one",
+      remedy:
+        errno === "EADDRNOTAVAIL"
+          ? "use an address of this machine"
+          : "use another local port, or omit it (:REMOTE) for a free one",
     });
   }
   const address = server.address();
