@@ -143,6 +143,21 @@ spec:
     assert.ok(existsSync(disk));
   },
 
+  "nothing is applied beside a volume with an error": async (podwright) => {
+    const volume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: { name: disk }
+spec: { accessModes: [ReadWriteOnce], capacity: { storage: 1Gi }, hostPth: { path: /srv/data } }
+`;
+    const user = pod("web", "true", { data: claimed("data") });
+    const manifest = await podwright.manifest("web.yaml", `${claim("data")}---${volume}---${user}`);
+    const refused = await podwright.run(["run", "--detach", manifest]);
+    assert.equal(refused.exitCode, 2, refused.stderr);
+    assert.match(refused.stderr, /web\.yaml:\d+:\d+: spec\.hostPth: .*\n(?:.*\n)*.*nothing is applied/u);
+    assert.deepEqual(await claims(podwright), []);
+  },
+
   "one pod at a time uses a claim that is ReadWriteOncePod": async (podwright) => {
     const once = claim("data").replace("ReadWriteOnce", "ReadWriteOncePod");
     const user = (name: string): string => pod(name, "true", { data: claimed("data") });
