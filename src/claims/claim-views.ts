@@ -4,10 +4,10 @@ import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { VolumeManifest } from "../api/storage-manifest.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { ClaimView } from "../server/local-api.ts";
+import type { ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import { claimReference } from "../volumes/claims.ts";
-import { hasOwnDirectory, isBound, type KeptClaim, ownerOf } from "./kept-claim.ts";
+import { hasOwnDirectory, isBound, type KeptClaim, ownerOf, type StorageState } from "./kept-claim.ts";
 
 /** A pod's reference to a claim. */
 interface UsedClaim {
@@ -64,4 +64,20 @@ export function claimView(
     owner: owner?.name,
     objects: [object, ...(volume === undefined ? [] : [volume])],
   };
+}
+
+/** The volumes that no claim is bound to, by name. Pure. */
+export function freeVolumeViews({ claims, volumes }: Pick<StorageState, "claims" | "volumes">): FreeVolumeView[] {
+  const bound = new Set([...claims.values()].filter(isBound).map(({ spec }) => spec.volumeName));
+  return [...volumes]
+    .filter(([name]) => !bound.has(name))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, volume]) => {
+      const { accessModes = [], capacity, claimRef, storageClassName = "" } = volume.spec;
+      return {
+        ...{ name, accessModes, storageClass: storageClassName, where: placeOf(volume) },
+        capacity: String(capacity?.["storage"] ?? ""),
+        keptFor: claimRef && objectKey(claimRef),
+      };
+    });
 }

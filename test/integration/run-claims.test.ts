@@ -119,6 +119,10 @@ const waits: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> =
     await podwright.succeed("run", "--detach", "--wait", "none", manifest);
     const missing = /persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document/u;
     await until("the reason", async () => missing.test(await why(podwright, "web")));
+    assert.match(
+      await why(podwright, "web"),
+      /^Pending: waits for a volume: claim default\/data does not exist; give the PersistentVolumeClaim document/u,
+    );
     assert.match((await podwright.run(["doctor"])).stdout, /claim default\/data does not exist/u);
 
     const disk = podwright.path("disk");
