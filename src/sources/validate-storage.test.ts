@@ -49,6 +49,18 @@ test("PersistentVolumes are directories of this machine, with one source", () =>
     "spec.capacity: Required value",
     "spec: Required value: must specify a volume type",
   ]);
+  const affinity = (nodes: string): string[] => volume(`${rest}, local: {path: /srv}, nodeAffinity: ${nodes}`);
+  const zone = "{key: zone, operator: In, values: [a]}";
+  assert.deepEqual(affinity(`{required: {nodeSelectorTerms: [{matchExpressions: [${zone}]}]}}`), []);
+  assert.deepEqual(affinity("{required: {nodeSelectorTerms: []}}"), [
+    "spec.nodeAffinity.required.nodeSelectorTerms: Required value: must have at least one node selector term",
+  ]);
+  assert.deepEqual(affinity("{}"), [
+    "spec.nodeAffinity.required: Required value: must specify required node constraints",
+  ]);
+  assert.deepEqual(affinity("{required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Near}]}]}}"), [
+    'spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+  ]);
   assert.deepEqual(volume(`${rest}, local: {path: /a/../b}`), [
     "spec.local.path: Invalid value: \"/a/../b\": must not contain '..'",
   ]);

@@ -14,6 +14,7 @@ import { goValues } from "../yaml/go-values.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
 import { describeSchemaErrors } from "./schema-errors.ts";
+import { validateNodeSelector } from "./validate-affinity.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 import { validateLabelSelector } from "./validate-selector.ts";
 import { validateHostPath } from "./validate-volumes.ts";
@@ -65,6 +66,12 @@ export function* validatePersistentVolume({ metadata, spec }: VolumeManifest): I
     yield notSupported([...path, "persistentVolumeReclaimPolicy"], policy, reclaimPolicies);
   }
   yield* refuseBlock(spec.volumeMode, path);
+  if (spec.nodeAffinity !== undefined) {
+    const { required: nodes } = spec.nodeAffinity;
+    const here = [...path, "nodeAffinity", "required"];
+    if (nodes === undefined) yield required(here, "must specify required node constraints");
+    else yield* validateNodeSelector(nodes, here);
+  }
   yield* validateVolumeSource(spec, path);
 }
 
