@@ -292,10 +292,10 @@ export class VolumeSetUp {
       throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
     }
     if (!isExclusive(persistentVolume)) return;
-    const mayUse = await this.#deps.exclusive.take(name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
-    if (mayUse) return;
+    const wait = await this.#deps.exclusive.take(name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
+    if (wait === undefined) return;
     const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
-    throw setUpProblem(spec, new Error(used));
+    throw setUpProblem(spec, new AwaitedError(used, wait.until));
   }
 
   async #attached(mounting: MountingPod, spec: VolumeSpec, signal: AbortSignal): Promise<AttachedVolume | undefined> {
