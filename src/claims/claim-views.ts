@@ -37,8 +37,11 @@ export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
 }
 
 /** Where a volume's data is, for people. Pure. */
-export function placeOf({ spec: { local, hostPath, csi } }: Pick<VolumeManifest | PersistentVolume, "spec">): string {
+export function placeOf({
+  spec: { local, hostPath, nfs, csi },
+}: Pick<VolumeManifest | PersistentVolume, "spec">): string {
   const directory = (local ?? hostPath)?.path;
+  if (nfs !== undefined) return `${nfs.path} of server ${nfs.server}`;
   return directory ?? `volume ${csi?.volumeHandle ?? ""} of driver ${csi?.driver ?? ""}`;
 }
 

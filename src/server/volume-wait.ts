@@ -59,6 +59,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/but is specified in volumeDevices/u, "use volumeMounts"],
   [/not found in the list of registered CSI drivers/u, "run the driver on this node"],
   [/(?:configmap|secret) "[^"]*" not found/u, "create it, or correct its name"],
+  [/mount\.nfs|\/sbin\/mount\.<type> helper/u, "install the NFS client (nfs-common, nfs-utils), or see the server"],
   [/already in use by another pod/u, "the other pod has to end first"],
   [/no matching NodeSelectorTerms/u, "the volume belongs to another node"],
 ];

@@ -37,11 +37,11 @@ describe("a pod of the API server", () => {
   test("says what this version can't do with it; what only manifests can't have is well", () => {
     const volumes = [
       { name: "c", persistentVolumeClaim: { claimName: "p" } },
-      { name: "v", nfs: { server: "s", path: "/" } },
+      { name: "v", iscsi: { targetPortal: "s" } },
     ];
     const metadata = { generateName: "a-", deletionTimestamp: "2026-11-20T14:02:00Z" };
     const pod = apiPods.decode(object("a", { metadata, spec: { volumes } }));
-    assert.match(pod.unsupported, /^spec\.volumes\.1\.nfs: not supported: podwright does not mount/);
+    assert.match(pod.unsupported, /^spec\.volumes\.1\.iscsi: not supported: podwright does not mount/);
   });
 
   test("may have what Go's types take: null for nothing, and numbers that nobody can count to", () => {

@@ -67,8 +67,13 @@ test("PersistentVolumes are directories of this machine, with one source", () =>
   assert.deepEqual(volume(`${rest}, hostPath: {path: /a}, local: {path: /b}`), [
     "spec.local: Forbidden: may not specify more than 1 volume type",
   ]);
-  assert.deepEqual(volume(`${rest}, nfs: {server: s, path: /p}`), [
-    "spec.nfs: not supported: volumes behind claims of podwright run are directories (hostPath, local) or a CSI driver's",
+  assert.deepEqual(volume(`${rest}, nfs: {server: s, path: /p}`), []);
+  assert.deepEqual(volume(`${rest}, nfs: {server: "", path: p}`), [
+    "spec.nfs.server: Required value",
+    'spec.nfs.path: Invalid value: "p": must be an absolute path',
+  ]);
+  assert.deepEqual(volume(`${rest}, iscsi: {targetPortal: s}`), [
+    "spec.iscsi: not supported: volumes behind claims of podwright run are directories (hostPath, local), of a server (nfs), or a CSI driver's",
   ]);
   assert.deepEqual(volume(`${rest}, local: {path: /srv}`, "{name: disk, namespace: default}"), [
     "metadata.namespace: Forbidden: not allowed on this type",

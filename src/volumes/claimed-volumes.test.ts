@@ -312,9 +312,9 @@ test("volumes that no container uses are neither set up nor waited for", async (
 });
 
 test("kinds without a plugin are named", async () => {
-  await fixture.bound("c", { local: undefined, nfs: { server: "s", path: "/" } });
+  await fixture.bound("c", { local: undefined, iscsi: { targetPortal: "s" } });
   await fixture.begins(pod);
-  const failed = "volumes of type nfs are not supported";
+  const failed = "volumes of type iscsi are not supported";
   assert.deepEqual(fixture.failures, [`${missing}, failed to process volumes=[data]: ${failed}`]);
 });
 

@@ -13,6 +13,7 @@ import { AwaitedError } from "./awaited-error.ts";
 import { isExclusive, volumeGroup } from "./claims.ts";
 import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import type { MountProgress } from "./mount-progress.ts";
+import { isTranslated } from "./in-tree-translation.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
 import { affinityProblem } from "./volume-affinity.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
@@ -78,8 +79,9 @@ export interface VolumeMemory {
 }
 
 /** Whether a volume leads to something outside the pod and its node, and may take its time. */
-export function isExternal({ persistentVolumeClaim, ephemeral, csi }: Volume): boolean {
-  return persistentVolumeClaim !== undefined || ephemeral !== undefined || csi !== undefined;
+export function isExternal(volume: Volume): boolean {
+  const { persistentVolumeClaim, ephemeral, csi, nfs } = volume;
+  return [persistentVolumeClaim, ephemeral, csi, nfs].some((source) => source !== undefined) || isTranslated(volume);
 }
 
 /** Sets up single volumes of pods. */
@@ -336,18 +338,7 @@ export class VolumeSetUp {
 }
 
 /** Sources that a PersistentVolume may have and no plugin sets up. */
-const unownedTypes = [
-  "nfs",
-  "iscsi",
-  "fc",
-  "flexVolume",
-  "cephfs",
-  "rbd",
-  "glusterfs",
-  "quobyte",
-  "storageos",
-  "scaleIO",
-];
+const unownedTypes = ["iscsi", "fc", "flexVolume", "cephfs", "rbd", "glusterfs", "quobyte", "storageos", "scaleIO"];
 
 /** Every event, status and log line of a problem names the volume. */
 export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unknown): VolumeOperationError {
