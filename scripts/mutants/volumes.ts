@@ -125,4 +125,16 @@ export const volumeMutants: readonly Mutant[] = [
     from: "const known = waits || workers",
     to: "const known = workers",
   },
+  {
+    name: "export-taken-for-mounted",
+    file: "src/volumes/nfs-plugin.ts",
+    from: "isSetUp: () => this.#isAt(directory),",
+    to: "isSetUp: async () => (await this.#deps.files.list(paths.volume(this.name, ''))).length > 0,",
+  },
+  {
+    name: "export-left-mounted",
+    file: "src/volumes/nfs-plugin.ts",
+    from: "for (const target of mounts.toReversed()) await unmount(mounting, target);",
+    to: "",
+  },
 ];

@@ -35,6 +35,7 @@ class Scene {
   readonly stopped: string[] = [];
   readonly sent: string[] = [];
   refuses = false;
+  refusesVolumes = false;
   /** Whether the engine has listed all pods of earlier runs. */
   knowsAllPods = true;
   failsToStop = false;
@@ -51,6 +52,10 @@ class Scene {
       if (this.refuses) throw new PodwrightError(ExitCode.badInput, "another node");
       if (pods.some(({ metadata }) => metadata.name === "elsewhere")) {
         const problem = { object: "Pod default/elsewhere", path: ["spec", "nodeName"], detail: "is another node" };
+        throw new PodwrightError(ExitCode.badInput, "rejected", { problems: [problem] });
+      }
+      if (this.refusesVolumes && storage?.some(({ kind }) => kind === "PersistentVolume")) {
+        const problem = { object: "PersistentVolume disk", path: ["spec"], detail: "is immutable" };
         throw new PodwrightError(ExitCode.badInput, "rejected", { problems: [problem] });
       }
       const names = pods.map(({ metadata: { name = "" } }) => name);
@@ -140,6 +145,42 @@ test("claims are given with the pods, and stay when their manifest is removed", 
   assert.deepEqual(scene.claims, ["data"]);
   await scene.remove("web.yaml");
   assert.deepEqual(scene.stopped, ["default/web"]);
+  await scene.stop();
+});
+
+test("an error in a volume holds back the claims, and no pod without one", async () => {
+  const scene = new Scene();
+  await scene.start();
+  const claim = `---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data},
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+`;
+  const volume = (source: string): string => `---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk},
+  spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, ${source}}}
+`;
+  await scene.put("web.yaml", manifest("web") + claim + volume("hostPth: {path: /srv/data}"));
+  assert.deepEqual([scene.applied.at(-1), scene.claims], [["web"], []]);
+  assert.equal(scene.rejected.at(-1), "no claim or volume of the manifests is taken before these errors are corrected");
+  await scene.put("web.yaml", manifest("web") + claim + volume("hostPath: {path: /srv/data}"));
+  assert.deepEqual(scene.claims, ["data", "disk"]);
+  await scene.stop();
+});
+
+test("a volume that the engine refuses holds back the claims beside it", async () => {
+  const scene = new Scene();
+  scene.refusesVolumes = true;
+  await scene.start();
+  const storage = `---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data},
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk},
+  spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /srv/data}}}
+`;
+  await scene.put("web.yaml", manifest("web") + storage);
+  assert.deepEqual([scene.applied.at(-1), scene.claims], [["web"], []]);
+  assert.match(scene.rejected.join("; "), /is immutable; no claim or volume of the manifests is taken/u);
   await scene.stop();
 });
 

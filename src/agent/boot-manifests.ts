@@ -8,12 +8,15 @@ import type { Logger } from "../ports/log.ts";
 import type { Network } from "../ports/network.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 import type { AppliedPod, ApplyRequest, LocalApi } from "../server/local-api.ts";
+import { holdsStorage } from "../sources/held-storage.ts";
 import { type LoadedManifests, loadManifests, manifestNames } from "../sources/load.ts";
 import { locatedProblems } from "../sources/located-problems.ts";
 import { objectName } from "../sources/prepare.ts";
 import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
+/** Claims must not get other volumes than are meant; pods that need new ones wait. */
+const storageHeld = "no claim or volume of the manifests is taken before these errors are corrected";
 /** inotify may miss a change. */
 const periodMs = 60_000;
 /** Retry interval for stops. */
@@ -157,7 +160,8 @@ export class BootManifests {
       const valid = without(request, rejected);
       if (isDeepStrictEqual(valid, request)) throw error;
       const { names, problems } = await this.#applyValid(valid, origins);
-      return { names, problems: [...locatedProblems(error.problems, origins), ...problems] };
+      const held = valid.storage?.length === request.storage?.length ? [] : [storageHeld];
+      return { names, problems: [...locatedProblems(error.problems, origins), ...held, ...problems] };
     }
   }
 
@@ -175,8 +179,12 @@ export class BootManifests {
     const paths = (await manifestNames(this.#deps.files, directory)).map((name) => `${directory}/${name}`);
     const deps = { ...this.#deps, workingDirectory: "/", readStandardInput: undefined };
     const { pods, configMaps, secrets, storage, errors, origins } = await loadManifests(paths, deps, signal);
+    const problems = errors.map(({ message }) => message);
+    if (!holdsStorage({ errors, storage })) {
+      return { seen: { request: { pods, configMaps, secrets, storage }, problems }, origins };
+    }
     return {
-      seen: { request: { pods, configMaps, secrets, storage }, problems: errors.map(({ message }) => message) },
+      seen: { request: { pods, configMaps, secrets, storage: [] }, problems: [...problems, storageHeld] },
       origins,
     };
   }
@@ -209,6 +217,6 @@ function without(request: ApplyRequest, rejected: ReadonlySet<string>): ApplyReq
     pods: request.pods.filter((pod) => !rejected.has(objectName({ ...pod, kind: "Pod" }))),
     configMaps: request.configMaps.filter((object) => !rejected.has(objectName({ ...object, kind: "ConfigMap" }))),
     secrets: request.secrets.filter((object) => !rejected.has(objectName({ ...object, kind: "Secret" }))),
-    storage: (request.storage ?? []).filter((object) => !rejected.has(objectName(object))),
+    storage: request.storage?.some((object) => rejected.has(objectName(object))) ? [] : (request.storage ?? []),
   };
 }

@@ -37,7 +37,7 @@ const PartOfDisk = { ...Disk, partition: z.number().optional() };
 /** Of drivers that have CSI successors, as far as those need it. */
 const inTreeSources = {
   awsElasticBlockStore: z.looseObject({ volumeID: z.string(), ...PartOfDisk }).optional(),
-  azureDisk: z.looseObject({ diskURI: z.string(), ...Disk, cachingMode: Text, kind: Text }).optional(),
+  azureDisk: z.looseObject({ diskName: Text, diskURI: z.string(), ...Disk, cachingMode: Text, kind: Text }).optional(),
   azureFile: z
     .looseObject({
       secretName: z.string(),
@@ -72,6 +72,7 @@ export const PersistentVolume = z.looseObject({
       .optional(),
     csi: CsiPersistentVolumeSource.optional(),
     hostPath: z.looseObject({ path: z.string(), type: Text }).optional(),
+    nfs: z.looseObject({ server: z.string(), path: z.string(), readOnly: z.boolean().optional() }).optional(),
     local: z.looseObject({ path: z.string(), fsType: Text }).optional(),
     ...inTreeSources,
   }),

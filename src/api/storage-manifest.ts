@@ -70,7 +70,7 @@ export const removedVolumeSources = [
 ] as const;
 
 /** Sources of PersistentVolumes that nobody mounts without a cluster. */
-export const foreignVolumeSources = [...removedVolumeSources, "fc", "flexVolume", "iscsi", "nfs"] as const;
+export const foreignVolumeSources = [...removedVolumeSources, "fc", "flexVolume", "iscsi"] as const;
 
 /** What a manifest may hold: corev1.PersistentVolume. A status is accepted and ignored. */
 export const VolumeManifest = z.strictObject({
@@ -91,6 +91,7 @@ export const VolumeManifest = z.strictObject({
     volumeAttributesClassName: z.string().optional(),
     hostPath: z.strictObject({ path: z.string(), type: z.string().optional() }).optional(),
     local: z.strictObject({ path: z.string(), fsType: z.string().optional() }).optional(),
+    nfs: z.strictObject({ server: z.string(), path: z.string(), readOnly: z.boolean().optional() }).optional(),
     csi: CsiPersistentVolumeSource.optional(),
     ...(Object.fromEntries(foreignVolumeSources.map((source) => [source, Foreign])) as Record<
       (typeof foreignVolumeSources)[number],

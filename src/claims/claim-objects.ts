@@ -26,12 +26,12 @@ export function deletedClaim(claim: PersistentVolumeClaim, deletionTimestamp: st
 export function volumeObject(volume: VolumeManifest, claim: KeptClaim): PersistentVolume {
   const { apiVersion, kind, metadata, spec } = volume;
   const { capacity, volumeMode = "Filesystem", accessModes, mountOptions, nodeAffinity, storageClassName } = spec;
-  const { persistentVolumeReclaimPolicy, hostPath, local, csi } = spec;
+  const { persistentVolumeReclaimPolicy, hostPath, local, nfs, csi } = spec;
   const kept = { accessModes, mountOptions, nodeAffinity, storageClassName, persistentVolumeReclaimPolicy };
   return {
     ...{ apiVersion, kind },
     metadata: { ...metadata, name: metadata.name ?? "" },
-    spec: { ...kept, hostPath, local, csi, capacity: texts(capacity), volumeMode, claimRef: claimRef(claim) },
+    spec: { ...kept, hostPath, local, nfs, csi, capacity: texts(capacity), volumeMode, claimRef: claimRef(claim) },
   };
 }
 

@@ -4,10 +4,10 @@ import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { VolumeManifest } from "../api/storage-manifest.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { ClaimView } from "../server/local-api.ts";
+import type { ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import { claimReference } from "../volumes/claims.ts";
-import { hasOwnDirectory, isBound, type KeptClaim, ownerOf } from "./kept-claim.ts";
+import { hasOwnDirectory, isBound, type KeptClaim, ownerOf, type StorageState } from "./kept-claim.ts";
 
 /** A pod's reference to a claim. */
 interface UsedClaim {
@@ -37,8 +37,11 @@ export function podsUsing(claim: KeptClaim, pods: readonly Pod[]): PodRef[] {
 }
 
 /** The location of a volume's data, for display. Pure. */
-export function placeOf({ spec: { local, hostPath, csi } }: Pick<VolumeManifest | PersistentVolume, "spec">): string {
+export function placeOf({
+  spec: { local, hostPath, nfs, csi },
+}: Pick<VolumeManifest | PersistentVolume, "spec">): string {
   const directory = (local ?? hostPath)?.path;
+  if (nfs !== undefined) return `${nfs.path} of server ${nfs.server}`;
   return directory ?? `volume ${csi?.volumeHandle ?? ""} of driver ${csi?.driver ?? ""}`;
 }
 
@@ -64,4 +67,20 @@ export function claimView(
     owner: owner?.name,
     objects: [object, ...(volume === undefined ? [] : [volume])],
   };
+}
+
+/** The volumes that no claim is bound to, by name. Pure. */
+export function freeVolumeViews({ claims, volumes }: Pick<StorageState, "claims" | "volumes">): FreeVolumeView[] {
+  const bound = new Set([...claims.values()].filter(isBound).map(({ spec }) => spec.volumeName));
+  return [...volumes]
+    .filter(([name]) => !bound.has(name))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, volume]) => {
+      const { accessModes = [], capacity, claimRef, storageClassName = "" } = volume.spec;
+      return {
+        ...{ name, accessModes, storageClass: storageClassName, where: placeOf(volume) },
+        capacity: String(capacity?.["storage"] ?? ""),
+        keptFor: claimRef && objectKey(claimRef),
+      };
+    });
 }

@@ -72,7 +72,8 @@ test("a claim without a document is not found, with upstream's message and the r
   await assert.rejects(fixture.claims.claim("default", "data", never), {
     message: `persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document to 'podwright run'`,
   });
-  assert.deepEqual(fixture.claims.missing(), ["default/data"]);
+  assert.deepEqual(fixture.claims.missing(fixture.present), ["default/data"]);
+  assert.deepEqual(fixture.claims.missing([]), []);
 });
 
 test("a claim waits for its PersistentVolume, and keeps it if a better one is added", async () => {
@@ -241,6 +242,33 @@ test("volumes and classes that no claim needs are removed with the last pod", as
   assert.deepEqual(kept.toSorted(), ["persistentvolume_default_disk.json", "persistentvolumeclaim_default_data.json"]);
 });
 
+test("volumes that no claim is bound to are listed with what they are", async () => {
+  const fixture = await RunClaimsScene.started();
+  const kept = disk.replace("name: disk", "name: kept").replace("spec: {", "spec: {claimRef: {name: later}, ");
+  const fast = disk.replace("name: disk", "name: fast").replace("spec: {", "spec: {storageClassName: fast, ");
+  await fixture.take(kept, fast, disk, dataClaim);
+  const free = { capacity: "1Gi", accessModes: ["ReadWriteOnce"], where: "/srv/disk" };
+  assert.deepEqual(fixture.claims.freeVolumes(), [
+    { ...free, name: "fast", storageClass: "fast", keptFor: undefined },
+    { ...free, name: "kept", storageClass: "", keptFor: "default/later" },
+  ]);
+});
+
+test("a claim is bound for the pod that uses it, also for one that comes with it", async () => {
+  const fixture = await RunClaimsScene.started();
+  const bound = (): (string | undefined)[] =>
+    fixture.journal.entries.flatMap(({ what, pod: of }) => (what === "ClaimBound" ? [of?.name] : []));
+  await fixture.claims.take(
+    fixture.checked(dataClaim).map(({ manifest }) => manifest),
+    [using("data")],
+  );
+  assert.deepEqual(bound(), ["web"]);
+  fixture.present = [pod("db", { ephemeral: template })];
+  await fixture.claims.claim("default", "db-scratch", never);
+  await fixture.take(dataClaim.replace("name: data", "name: idle"));
+  assert.deepEqual(bound(), ["web", "db", undefined]);
+});
+
 test("an unreadable document affects no other claim", async () => {
   const fixture = await RunClaimsScene.started();
   await fixture.take(dataClaim);
@@ -299,7 +327,7 @@ test("CSI drivers get a kubelet's paths with the first pod or volume that needs 
   await fixture.claims.prepare(given, []);
   assert.equal(fixture.taken, 4);
   assert.equal(fixture.journal.messages("KubeletPlaceTaken").length, 1);
-  await fixture.claims.take(given);
+  await fixture.claims.take(given, []);
   await fixture.claims.prepare([], [using("data")]);
   assert.equal(fixture.taken, 5);
   assert.deepEqual([...fixture.claims.secrets()], ["tools/s"]);

@@ -24,7 +24,7 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
-import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
+import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import type { Checked } from "../sources/prepare.ts";
 import { objectKey } from "../sources/run-objects.ts";
 import type { RunStorage, StoragePreview } from "../sources/run-storage.ts";
@@ -35,7 +35,7 @@ import { AwaitedError } from "../volumes/awaited-error.ts";
 import { bindClaim, unboundClaims } from "./bind.ts";
 import { ClaimDirectories } from "./claim-directories.ts";
 import { claimObject, deletedClaim, directoryVolume, volumeObject } from "./claim-objects.ts";
-import { claimsOf, claimView, placeOf, podsUsing } from "./claim-views.ts";
+import { claimsOf, claimView, freeVolumeViews, placeOf, podsUsing } from "./claim-views.ts";
 import { boundTo, hasOwnDirectory, isBound, keptClaim, type KeptClaim, ownerOf, ownVolumeName } from "./kept-claim.ts";
 import { driverObjects, driverSecrets, needsDrivers } from "./local-csi.ts";
 import { changedState, type KeptObject, previewStorage, updateProblems } from "./storage-changes.ts";
@@ -128,14 +128,14 @@ export class RunClaims implements StorageLookup, RunStorage {
     if (await drivers.place.take()) journal.record({ kind: "note", what: "KubeletPlaceTaken", message });
   }
 
-  async take(objects: readonly StorageManifest[]): Promise<void> {
+  async take(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void> {
     using _turn = await this.#turn.acquire();
     for (const manifest of changedState(this.#state, objects, (given) => this.#newClaim(given)).changed) {
       await this.#store.save(manifest);
       this.#keep(manifest);
     }
     this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
-    await this.#bindAll();
+    await this.#bindAll(pods);
     this.#taken.resolve();
     this.#taken = Promise.withResolvers();
   }
@@ -212,9 +212,14 @@ export class RunClaims implements StorageLookup, RunStorage {
       .map((claim) => claimView(claim, this.#objects(claim), pods));
   }
 
-  /** Claims that pods refer to and no document defines, as `namespace/name`. */
-  missing(): string[] {
-    const used = this.#deps.pods().flatMap((pod) => claimsOf(pod));
+  /** The volumes that no claim is bound to, by name. */
+  freeVolumes(): FreeVolumeView[] {
+    return freeVolumeViews(this.#state);
+  }
+
+  /** Claims that these pods refer to and that nobody gave, as `namespace/name`. */
+  missing(pods: readonly Pod[]): string[] {
+    const used = pods.flatMap((pod) => claimsOf(pod));
     return [...new Set(used.filter(({ isEphemeral }) => !isEphemeral).map(({ key }) => key))]
       .filter((key) => !this.#claims.has(key))
       .toSorted();
@@ -342,7 +347,8 @@ export class RunClaims implements StorageLookup, RunStorage {
     }
   }
 
-  async #bindAll(): Promise<void> {
+  /** @param coming pods that are not wanted yet */
+  async #bindAll(coming: readonly Pod[] = []): Promise<void> {
     for (const claim of unboundClaims(this.#claims.values())) {
       if (this.#removing.has(objectKey(claim.metadata))) continue;
       const binding = bindClaim(claim, this.#state);
@@ -354,7 +360,9 @@ export class RunClaims implements StorageLookup, RunStorage {
       this.#keep(bound);
       const { namespace, name } = claim.metadata;
       const to = isOwn ? `the directory ${this.#directories.path(claim)}` : `PersistentVolume ${binding.name}`;
-      this.#deps.journal.record({ kind: "note", what: "ClaimBound", message: `claim ${namespace}/${name} gets ${to}` });
+      const [pod] = podsUsing(bound, [...this.#deps.pods(), ...coming]);
+      const message = `claim ${namespace}/${name} gets ${to}`;
+      this.#deps.journal.record({ kind: "note", what: "ClaimBound", message, ...(pod && { pod }) });
     }
   }
 
@@ -385,7 +393,6 @@ export class RunClaims implements StorageLookup, RunStorage {
   }
 }
 
-/** Stored objects have a name, and claims a namespace and a UID. */
 function isKept(manifest: RunObject): manifest is KeptObject {
   const { kind, metadata } = manifest;
   if (kind === "Pod" || kind === "ConfigMap" || kind === "Secret" || !metadata.name) return false;

@@ -53,7 +53,7 @@ function problemsOf(state: StorageState, manifest: StorageManifest, removing: Re
 }
 
 function isSameSource({ spec: a }: VolumeManifest, { spec: b }: VolumeManifest): boolean {
-  return isDeepStrictEqual([a.local, a.hostPath, a.csi], [b.local, b.hostPath, b.csi]);
+  return isDeepStrictEqual([a.local, a.hostPath, a.nfs, a.csi], [b.local, b.hostPath, b.nfs, b.csi]);
 }
 
 /** An object as stored. */

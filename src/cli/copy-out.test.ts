@@ -6,10 +6,15 @@ import { test } from "node:test";
 import { PodwrightError } from "../base/errors.ts";
 import { systemFiles } from "../linux/files/files.ts";
 import { systemProcesses } from "../linux/processes/processes.ts";
+import type { Files } from "../ports/files.ts";
+import type { Processes } from "../ports/processes.ts";
 import { copyOut } from "./copy-out.ts";
 
 const never = AbortSignal.any([]);
-const machine = { files: systemFiles, processes: systemProcesses };
+const machine: { readonly files: Files; readonly processes: Processes } = {
+  files: systemFiles,
+  processes: systemProcesses,
+};
 
 async function withData(work: (directory: string, data: string) => Promise<void>): Promise<void> {
   await using directory = await mkdtempDisposable(join(tmpdir(), "podwright-copy-"));
@@ -54,14 +59,67 @@ test("nothing is overwritten", async () => {
   });
 });
 
-test("a copy that fails leaves no archive", async () => {
+test("nothing is copied into itself, by whatever name", async () => {
+  await withData(async (directory, data) => {
+    await symlink(join(data, "below"), join(directory, "alias"));
+    for (const destination of ["data/copy", "data/below/a.tar", "alias/new/copy"]) {
+      const inside = copyOut(machine, data, join(directory, destination), never);
+      await assert.rejects(inside, /is in the claim's own data$/u, destination);
+    }
+    await mkdir(join(data, "empty"));
+    await assert.rejects(copyOut(machine, data, join(data, "empty"), never), /is in the claim's own data$/u);
+    assert.deepEqual((await readdir(data)).toSorted(), ["below", "empty", "link"]);
+    assert.deepEqual(await readdir(join(data, "below")), ["file"]);
+  });
+});
+
+test("a copy that fails leaves nothing", async () => {
   await withData(async (directory) => {
-    const archive = join(directory, "none.tar");
-    await assert.rejects(copyOut(machine, join(directory, "gone"), archive, never), (error: unknown) => {
-      assert.ok(error instanceof PodwrightError);
-      assert.match(error.message, /cannot copy .*gone to .*none\.tar: tar: .*gone/u);
-      return true;
+    await mkdir(join(directory, "empty"));
+    for (const name of ["none.tar", "none", "new/none", "new/none.tar", "empty"]) {
+      await assert.rejects(
+        copyOut(machine, join(directory, "gone"), join(directory, name), never),
+        (error: unknown) => {
+          assert.ok(error instanceof PodwrightError);
+          assert.match(error.message, /cannot copy .*gone to .*: (?:tar|cp): .*gone/u);
+          return true;
+        },
+      );
+    }
+    assert.deepEqual((await readdir(directory)).toSorted(), ["data", "empty"]);
+    assert.deepEqual(await readdir(join(directory, "empty")), []);
+  });
+});
+
+test("a copy that is interrupted, or fails halfway, leaves nothing of what it wrote", async () => {
+  await withData(async (directory, data) => {
+    await mkdir(join(directory, "empty"));
+    const halfway = (target: string, interrupt: AbortController | undefined): Processes => ({
+      ...systemProcesses,
+      run: async (_program, words) => {
+        await writeFile(join(words.at(-1) ?? "", "part"), "half");
+        interrupt?.abort(new Error("interrupted"));
+        if (interrupt !== undefined) throw interrupt.signal.reason;
+        return { exitCode: 1, signal: undefined, stdout: "", stderr: `cp: ${target}: No space left on device` };
+      },
     });
-    assert.deepEqual(await readdir(directory), ["data"]);
+    for (const name of ["new", "empty"]) {
+      const interrupt = new AbortController();
+      const machineOf = (abort?: AbortController): typeof machine => ({ ...machine, processes: halfway(name, abort) });
+      const to = join(directory, name);
+      await assert.rejects(copyOut(machineOf(), data, to, never), /No space left on device$/u);
+      await assert.rejects(copyOut(machineOf(interrupt), data, to, interrupt.signal), /^Error: interrupted$/u);
+    }
+    assert.deepEqual((await readdir(directory)).toSorted(), ["data", "empty"]);
+    assert.deepEqual(await readdir(join(directory, "empty")), []);
+  });
+});
+
+test("what another copy is making is left alone", async () => {
+  await withData(async (directory, data) => {
+    const partial = join(directory, ".one.podwright-partial");
+    await mkdir(partial);
+    await assert.rejects(copyOut(machine, data, join(directory, "one"), never), /another copy is under way/u);
+    assert.deepEqual((await readdir(directory)).toSorted(), [".one.podwright-partial", "data"]);
   });
 });

@@ -1,50 +1,149 @@
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { dirname, join, basename } from "node:path/posix";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { type Files, removeEmpty } from "../ports/files.ts";
 import type { MachineContext } from "./machine-context.ts";
+
+type Machine = Pick<MachineContext, "files" | "processes">;
 
 /** There is no limit to the size of a volume. */
 const copyMs = 7 * 24 * 3_600_000;
 
 /**
  * Copies the content of a directory, with owners, modes, times, links and extended attributes: to a tar archive if the
- * destination is called so, else to a new or empty directory.
- * @throws PodwrightError when the destination has something in it already, or the copy fails; an unfinished archive is
- * removed
+ * destination is called so, else to a new or empty directory. A new destination appears when it is complete, and one that
+ * is not leaves nothing.
+ * @throws PodwrightError when the destination has something in it already or is in the directory, or the copy fails
  */
 export async function copyOut(
-  { files, processes }: Pick<MachineContext, "files" | "processes">,
+  { files, processes }: Machine,
   source: string,
   destination: string,
   signal: AbortSignal,
 ): Promise<void> {
   const isArchive = /\.(?:tar|tar\.gz|tgz)$/u.test(destination);
+  const isThere = await isUsable(files, destination, isArchive);
+  const missing = await missingParents(files, destination);
+  await refuseInside(files, source, missing.at(-1) ?? destination);
+  // An empty directory may be the root of another disk, beside which there may be no room.
+  const target = isThere ? destination : await partialName(files, destination);
+  try {
+    for (const path of missing.toReversed()) await files.makeDirectory(path, 0o700);
+    if (!isArchive && !isThere) await files.makeDirectory(target, 0o700);
+    const command = isArchive ? archive(source, target, destination) : copy(source, target);
+    await run(processes, command, `${source} to ${destination}`, signal);
+    if (!isThere) await files.rename(target, destination);
+  } catch (error) {
+    await undo(files, isThere ? undefined : target, isThere ? destination : undefined, missing);
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/** Whether the destination is an empty directory; false: nothing is there. */
+async function isUsable(files: Files, destination: string, isArchive: boolean): Promise<boolean> {
   const there = await files.stat(destination);
-  const isEmpty = !isArchive && there?.type === "directory" && (await files.list(destination)).length === 0;
-  if (there !== undefined && !isEmpty) {
-    const how = isArchive ? "" : " and is no empty directory";
-    throw new PodwrightError(ExitCode.badInput, `${destination} exists already${how}`, {
-      remedy: "choose another destination; NAME.tar and NAME.tar.gz become archives",
+  if (there === undefined) return false;
+  if (!isArchive && there.type === "directory" && (await files.list(destination)).length === 0) return true;
+  const how = isArchive ? "" : " and is no empty directory";
+  throw new PodwrightError(ExitCode.badInput, `${destination} exists already${how}`, {
+    remedy: "choose another destination; NAME.tar and NAME.tar.gz become archives",
+  });
+}
+
+/** The directories above the destination that are not there, nearest first. */
+async function missingParents(files: Files, destination: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (let path = dirname(destination); (await files.stat(path)) === undefined; path = dirname(path)) {
+    missing.push(path);
+  }
+  return missing;
+}
+
+/** A copy of the data into itself would have no end. */
+async function refuseInside(files: Files, source: string, destination: string): Promise<void> {
+  const data = await files.stat(source);
+  const isIt = ({ inode, device } = { inode: 0, device: 0 }): boolean => {
+    return data?.inode === inode && data.device === device;
+  };
+  const start = await files.realPath(
+    (await files.stat(destination)) === undefined ? dirname(destination) : destination,
+  );
+  for (let path = start; ; path = dirname(path)) {
+    if (isIt(await files.stat(path))) {
+      throw new PodwrightError(ExitCode.badInput, `${destination} is in the claim's own data`, {
+        remedy: `choose a destination outside of ${source}`,
+      });
+    }
+    if (path === "/") return;
+  }
+}
+
+/** Where the copy is made: beside its destination, so that a rename completes it. */
+async function partialName(files: Files, destination: string): Promise<string> {
+  const path = join(dirname(destination), `.${basename(destination)}.podwright-partial`);
+  if ((await files.stat(path)) === undefined) return path;
+  throw new PodwrightError(ExitCode.failed, `${path} is there: another copy is under way, or was interrupted`, {
+    remedy: "remove it unless it still grows",
+  });
+}
+
+interface Command {
+  readonly program: "cp" | "tar";
+  readonly arguments: readonly string[];
+  /** Exit codes of success. */
+  readonly good: readonly number[];
+}
+
+function copy(source: string, target: string): Command {
+  return { program: "cp", arguments: ["-a", "--reflink=auto", "--", `${source}/.`, target], good: [0] };
+}
+
+function archive(source: string, target: string, destination: string): Command {
+  const create = destination.endsWith(".tar") ? "-cf" : "-czf";
+  const words = ["--numeric-owner", "--xattrs", create, target, "-C", source, "."];
+  // 1: a file changed as it was read.
+  return { program: "tar", arguments: words, good: [0, 1] };
+}
+
+async function run(
+  processes: Machine["processes"],
+  { program, arguments: words, good }: Command,
+  what: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const result = await processes.run(program, words, { timeoutMs: copyMs, signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw new PodwrightError(ExitCode.environment, `cannot run ${program}`, {
+      cause: error,
+      remedy: `install ${program}`,
+    });
+  });
+  if (result.exitCode !== undefined && good.includes(result.exitCode)) return;
+  const why = result.stderr.trim().split("\n")[0] || `${program} ended by ${result.signal ?? "itself"}`;
+  throw new PodwrightError(ExitCode.failed, `cannot copy ${what}: ${why}`);
+}
+
+/**
+ * @param made what was made for the copy; undefined: nothing
+ * @param filled the empty directory that was copied into; undefined: none
+ * @param parents that were made, nearest first
+ */
+async function undo(
+  files: Files,
+  made: string | undefined,
+  filled: string | undefined,
+  parents: readonly string[],
+): Promise<void> {
+  try {
+    if (made !== undefined) await files.removeTree(made);
+    if (filled !== undefined) {
+      for (const { name } of await files.list(filled)) await files.removeTree(`${filled}/${name}`);
+    }
+    for (const path of parents) await removeEmpty(files, path);
+  } catch (error) {
+    throw new PodwrightError(ExitCode.failed, `the copy failed, and ${made ?? filled} cannot be removed`, {
+      cause: error,
+      remedy: errorMessage(error),
     });
   }
-  if (!isArchive) await files.makeDirectory(destination, 0o700);
-  const [program, arguments_] = isArchive
-    ? [
-        "tar",
-        ["--numeric-owner", "--xattrs", destination.endsWith(".tar") ? "-cf" : "-czf", destination, "-C", source, "."],
-      ]
-    : ["cp", ["-a", "--reflink=auto", "--", `${source}/.`, destination]];
-  const result = await processes
-    .run(program, arguments_, { timeoutMs: copyMs, signal })
-    .catch(async (error: unknown) => {
-      if (isArchive) await files.remove(destination);
-      signal.throwIfAborted();
-      throw new PodwrightError(ExitCode.environment, `cannot run ${program}`, {
-        cause: error,
-        remedy: `install ${program}`,
-      });
-    });
-  // tar's 1: a file changed as it was read.
-  if (result.exitCode === 0 || (isArchive && result.exitCode === 1)) return;
-  if (isArchive) await files.remove(destination);
-  const why = result.stderr.trim().split("\n")[0] ?? "";
-  throw new PodwrightError(ExitCode.failed, `cannot copy ${source} to ${destination}: ${why}`);
 }

@@ -8,6 +8,7 @@ import type {
   AppliedPod,
   ClaimRemoval,
   ClaimView,
+  FreeVolumeView,
   ApplyRequest,
   DebugContainer,
   DebugRequest,
@@ -112,6 +113,10 @@ export class EngineClient {
 
   async claims(signal?: AbortSignal): Promise<readonly ClaimView[]> {
     return (await this.#call("GET", "/v1/claims", undefined, signal)) as readonly ClaimView[];
+  }
+
+  async freeVolumes(): Promise<readonly FreeVolumeView[]> {
+    return (await this.#call("GET", "/v1/free-volumes")) as readonly FreeVolumeView[];
   }
 
   async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {

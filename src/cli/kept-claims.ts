@@ -6,7 +6,7 @@ import { podUid } from "../base/ids.ts";
 import { systemLocks } from "../linux/files/lock.ts";
 import { createLogger } from "../linux/processes/log-sink.ts";
 import { systemRandom } from "../linux/processes/random.ts";
-import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
+import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import { RunStore } from "../sources/run-store.ts";
 import type { MachineContext } from "./machine-context.ts";
 
@@ -34,6 +34,10 @@ async function openClaims(context: Context, pods: readonly Pod[]): Promise<RunCl
 
 export async function keptClaims(context: Context): Promise<readonly ClaimView[]> {
   return (await openKeptClaims(context)).views();
+}
+
+export async function keptFreeVolumes(context: Context): Promise<readonly FreeVolumeView[]> {
+  return (await openKeptClaims(context)).freeVolumes();
 }
 
 /** Removes a claim while no engine can use it. */

@@ -13,6 +13,7 @@ import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
 import { printLastOutput } from "./last-output.ts";
 import { loadInput, located } from "./manifest-input.ts";
+import { holdsStorage } from "../sources/held-storage.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { hasEnded } from "../server/pod-words.ts";
 import { nextSteps } from "./next-steps.ts";
@@ -49,7 +50,7 @@ interface Run {
 /**
  * `podwright run`: applies the manifests, starting the engine if none runs, and shows the pods' progress. In the foreground
  * it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others run, and the exit code
- * is 2.
+ * is 2. With an error in what is behind claims nothing is applied.
  */
 export async function runCommand(
   context: MachineContext,
@@ -61,6 +62,11 @@ export async function runCommand(
   const { request, errors, warnings, origins } = await loadInput(context, inputs, interrupts.first);
   for (const error of errors) printError(terminal, error);
   for (const warning of warnings) printWarning(terminal, warning);
+  if (holdsStorage({ errors, storage: request.storage ?? [] })) {
+    throw new PodwrightError(ExitCode.badInput, "nothing is applied: claims could get other volumes than are meant", {
+      remedy: "correct the errors above, or leave out what is not needed",
+    });
+  }
   const isStorageOnly = request.pods.length === 0 && (request.storage ?? []).length > 0;
   if (inputs.length > 0 && request.pods.length === 0 && !isStorageOnly) {
     if (errors.length > 0) return ExitCode.badInput;

@@ -12,7 +12,7 @@ export function addVolumes({ program, run }: Define<MachineContext>): void {
     .summary("list the claims of 'podwright run', and show, remove or copy one")
     .description(
       "Lists the PersistentVolumeClaims that 'podwright run' keeps: their size, where their data is and which pods use " +
-        "them. inspect shows one with its volume, rm removes it with its data, copy-out copies its data to a new " +
+        "them, and the PersistentVolumes that no claim has. inspect shows one with its volume, rm removes it with its data, copy-out copies its data to a new " +
         "directory or a tar archive (NAME.tar, NAME.tar.gz). All of that also works while no pod runs.",
     )
     .addArgument(new Argument("[action]", "default: ls").choices(["ls", "inspect", "rm", "copy-out"]).default("ls"))

@@ -5,7 +5,7 @@ import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { printable } from "../journal/text.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
-import type { ClaimRemoval, ClaimView } from "../server/local-api.ts";
+import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { agrees } from "./agree.ts";
 import { claimLabel } from "./claim-label.ts";
@@ -14,7 +14,7 @@ import { EngineGone } from "./engine-client.ts";
 import { formatTable } from "./format.ts";
 import { formatBytes } from "./gc.ts";
 import { Interrupts } from "./interrupts.ts";
-import { keptClaims, removeKeptClaim } from "./kept-claims.ts";
+import { keptClaims, keptFreeVolumes, removeKeptClaim } from "./kept-claims.ts";
 import type { MachineContext } from "./machine-context.ts";
 import type { Painter } from "./terminal.ts";
 
@@ -42,12 +42,11 @@ export async function volumesCommand(
       return inspect(context, await claimNamed(context, wanted), options);
     case "rm":
       if (operands.length === 0) throw missing("rm CLAIM …");
-      for (const name of operands) await remove(context, await claimNamed(context, name), options);
-      return ExitCode.done;
+      return await removeAll(context, await claimsNamed(context, operands), options);
     default:
       if (destination === undefined) throw missing("copy-out CLAIM DESTINATION");
       if (more.length > 0) throw tooMany("copy-out", " CLAIM DESTINATION");
-      return await copy(context, await claimNamed(context, wanted), destination);
+      return await copy(context, await claimNamed(context, wanted), destination, options);
   }
 }
 
@@ -72,7 +71,16 @@ async function claimsOf(context: MachineContext): Promise<readonly ClaimView[]> 
 /** @param wanted name or namespace/name */
 async function claimNamed(context: MachineContext, wanted: string | undefined): Promise<ClaimView> {
   if (wanted === undefined) throw missing("inspect CLAIM");
+  return claimIn(await claimsOf(context), wanted, context);
+}
+
+/** Each once. @throws PodwrightError when one is not there */
+async function claimsNamed(context: MachineContext, wanted: readonly string[]): Promise<readonly ClaimView[]> {
   const claims = await claimsOf(context);
+  return [...new Set(wanted.map((each) => claimIn(claims, each, context)))];
+}
+
+function claimIn(claims: readonly ClaimView[], wanted: string, context: MachineContext): ClaimView {
   const found = claims.filter(({ namespace, name }) => [name, `${namespace}/${name}`].includes(wanted));
   const [first, second] = found;
   if (first === undefined) {
@@ -95,10 +103,21 @@ async function list(context: MachineContext, { json }: VolumesOptions): Promise<
   for (const { objects: _objects, ...claim } of await claimsOf(context)) {
     claims.push({ ...claim, usedBytes: await usedBytes(context, files, claim.path) });
   }
-  if (json === true) terminal.print(JSON.stringify({ claims }, undefined, 2));
-  else if (claims.length === 0) terminal.warn("no claims");
-  else terminal.print(claimLines(claims, terminal.paint).join("\n"));
+  const volumes = await freeVolumes(context);
+  if (json === true) terminal.print(JSON.stringify({ claims, volumes }, undefined, 2));
+  else if (claims.length + volumes.length === 0) terminal.warn("no claims");
+  else {
+    const parts = [claimLines(claims, terminal.paint), freeVolumeLines(volumes, terminal.paint)];
+    terminal.print(parts.flatMap((lines) => (lines.length > 0 ? [lines.join("\n")] : [])).join("\n\n"));
+  }
   return ExitCode.done;
+}
+
+async function freeVolumes(context: MachineContext): Promise<readonly FreeVolumeView[]> {
+  return await context.engine.freeVolumes().catch((error: unknown) => {
+    if (error instanceof EngineGone) return keptFreeVolumes(context);
+    throw error;
+  });
 }
 
 const countMs = 10_000;
@@ -119,7 +138,8 @@ async function usedBytes(
 }
 
 /** One line a claim, its problem below it. */
-export function claimLines(claims: readonly MeasuredClaim[], paint: Painter): string[] {
+function claimLines(claims: readonly MeasuredClaim[], paint: Painter): string[] {
+  if (claims.length === 0) return [];
   const rows = claims.map(({ namespace, name, phase, requested, usedBytes: used, usedBy, where }) => [
     printable(namespace),
     printable(name),
@@ -136,6 +156,15 @@ export function claimLines(claims: readonly MeasuredClaim[], paint: Painter): st
   return [...table, ...notes];
 }
 
+/** Volumes that no claim has, with what decides about it. */
+function freeVolumeLines(volumes: readonly FreeVolumeView[], paint: Painter): string[] {
+  if (volumes.length === 0) return [];
+  const rows = volumes.map(({ name, capacity, accessModes, storageClass, keptFor, where }) =>
+    [name, capacity, accessModes.join(", "), storageClass || "-", keptFor ?? "-", where].map(printable),
+  );
+  return formatTable([["FREE VOLUME", "CAPACITY", "ACCESS MODES", "CLASS", "KEPT FOR", "WHERE"], ...rows], paint);
+}
+
 function inspect({ terminal }: MachineContext, claim: ClaimView, { json }: VolumesOptions): ExitCode {
   const { objects, ...view } = claim;
   if (json === true) terminal.print(JSON.stringify({ ...view, objects }, undefined, 2));
@@ -143,47 +172,72 @@ function inspect({ terminal }: MachineContext, claim: ClaimView, { json }: Volum
   return ExitCode.done;
 }
 
-async function remove(context: MachineContext, claim: ClaimView, { force }: VolumesOptions): Promise<void> {
+/** Nothing is removed before all of them may be. */
+async function removeAll(
+  context: MachineContext,
+  claims: readonly ClaimView[],
+  { force, json }: VolumesOptions,
+): Promise<ExitCode> {
   const { terminal } = context;
-  const { namespace, name, usedBy, isOwn, path } = claim;
-  if (usedBy.length > 0) {
-    const pods = usedBy.map(podLabel).join(" ");
-    throw new PodwrightError(
-      ExitCode.failed,
-      `claim ${claimLabel(claim)} is used by ${usedBy.map(podLabel).join(", ")}`,
-      {
-        remedy: `'podwright stop ${pods}' first`,
-      },
-    );
-  }
-  if (force !== true) {
-    const what = isOwn
-      ? `claim ${claimLabel(claim)} and everything in ${path}`
-      : `claim ${claimLabel(claim)}; its data stays`;
-    if (!(await agrees(terminal, `Remove ${what}?`))) {
-      throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is not removed`, {
-        ...(!terminal.interactive && { remedy: "add --force to remove it without a question" }),
-      });
+  for (const claim of claims) refuseUsed(claim);
+  if (force !== true) for (const claim of claims) await ask(context, claim);
+  const removed: ClaimRemoval[] = [];
+  try {
+    for (const claim of claims) {
+      const removal = await removeOne(context, claim);
+      removed.push(removal);
+      const left = removal.left === undefined ? "" : `; its data stays in ${removal.left}`;
+      if (json !== true) terminal.print(`removed claim ${claimLabel(claim)}${left}`);
     }
+  } finally {
+    if (json === true) terminal.print(JSON.stringify({ removed }, undefined, 2));
   }
-  const { left } = await context.engine.removeClaim(namespace, name).catch((error: unknown): Promise<ClaimRemoval> => {
+  return ExitCode.done;
+}
+
+function refuseUsed(claim: ClaimView): void {
+  const pods = claim.usedBy.map(podLabel);
+  if (pods.length === 0) return;
+  throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is used by ${pods.join(", ")}`, {
+    remedy: `'podwright stop ${pods.join(" ")}' first`,
+  });
+}
+
+async function ask({ terminal }: MachineContext, claim: ClaimView): Promise<void> {
+  const what = claim.isOwn
+    ? `claim ${claimLabel(claim)} and everything in ${claim.path}`
+    : `claim ${claimLabel(claim)}; its data stays`;
+  if (await agrees(terminal, `Remove ${what}?`)) return;
+  throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} is not removed`, {
+    ...(!terminal.interactive && { remedy: "add --force to remove it without a question" }),
+  });
+}
+
+async function removeOne(context: MachineContext, { namespace, name }: ClaimView): Promise<ClaimRemoval> {
+  return await context.engine.removeClaim(namespace, name).catch((error: unknown): Promise<ClaimRemoval> => {
     if (error instanceof EngineGone) return removeKeptClaim(context, namespace, name);
     throw error;
   });
-  terminal.print(`removed claim ${claimLabel(claim)}${left === undefined ? "" : `; its data stays in ${left}`}`);
 }
 
-async function copy(context: MachineContext, claim: ClaimView, destination: string): Promise<ExitCode> {
+async function copy(
+  context: MachineContext,
+  claim: ClaimView,
+  destination: string,
+  { json }: VolumesOptions,
+): Promise<ExitCode> {
   const { terminal } = context;
-  if (claim.path === undefined) {
-    const why = claim.where === undefined ? "has no data: it is not bound" : `is ${claim.where}`;
+  const { namespace, name, path, where, usedBy } = claim;
+  if (path === undefined) {
+    const why = where === undefined ? "has no data: it is not bound" : `is ${where}`;
     throw new PodwrightError(ExitCode.failed, `claim ${claimLabel(claim)} ${why}; only directories can be copied`);
   }
   using interrupts = new Interrupts(process, terminal.closed);
   const to = resolve(process.cwd(), destination);
-  await copyOut(context, claim.path, to, interrupts.first);
-  const users = claim.usedBy.map(podLabel).join(", ");
-  terminal.print(`copied claim ${claimLabel(claim)} to ${to}`);
+  await copyOut(context, path, to, interrupts.first);
+  if (json === true) terminal.print(JSON.stringify({ namespace, name, copiedTo: to, usedBy }, undefined, 2));
+  else terminal.print(`copied claim ${claimLabel(claim)} to ${to}`);
+  const users = usedBy.map(podLabel).join(", ");
   if (users !== "") terminal.warn(`${users} may have written meanwhile: stop it for a consistent copy`);
   return ExitCode.done;
 }

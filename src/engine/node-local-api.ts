@@ -11,6 +11,7 @@ import type {
   AppliedPod,
   ClaimRemoval,
   ClaimView,
+  FreeVolumeView,
   ApplyRequest,
   DebugContainer,
   DebugRequest,
@@ -120,6 +121,10 @@ export class NodeLocalApi implements LocalApi {
 
   claims(): readonly ClaimView[] {
     return this.#deps.claims?.views() ?? [];
+  }
+
+  freeVolumes(): readonly FreeVolumeView[] {
+    return this.#deps.claims?.freeVolumes() ?? [];
   }
 
   async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {
@@ -286,7 +291,8 @@ export class NodeLocalApi implements LocalApi {
 
   /** Of manifests and claims. */
   #ownChecks(): Health["checks"] {
-    return [...this.#manifestChecks(), ...claimChecks(this.#deps.claims)];
+    const wanted = this.#deps.mux.pods().map(({ pod }) => pod);
+    return [...this.#manifestChecks(), ...claimChecks(this.#deps.claims, wanted)];
   }
 
   /** Manifests that are not taken cost no other pod, and somebody wants them. */

@@ -14,6 +14,9 @@ export interface Mounts {
   /** Those at and below a path, which has no links. On a full node that is far less work than all. */
   below(path: string): Promise<MountPoint[]>;
   mount(mount: MountPoint): Promise<void>;
-  /** Unmounts; a target that is no mount point is no error. */
-  unmount(target: string, options?: { readonly lazy?: boolean }): Promise<void>;
+  /**
+   * Unmounts; a target that is no mount point is no error.
+   * @param options force: requests to a server that does not answer fail
+   */
+  unmount(target: string, options?: { readonly lazy?: boolean; readonly force?: boolean }): Promise<void>;
 }

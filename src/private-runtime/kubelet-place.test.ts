@@ -32,7 +32,11 @@ class Fixture {
         isAlive: () => true,
         kill: () => true,
       },
-      share: async () => this.canShare,
+      share: async (directory) => {
+        const target = directory;
+        if (this.canShare) await this.mounts.mount({ source: target, target, fileSystem: "", options: ["bind"] });
+        return this.canShare;
+      },
     },
     own,
   );
@@ -60,7 +64,8 @@ test("the engine's pods and plugins appear where drivers expect a kubelet's, and
   await fixture.files.makeDirectory(own, 0o750);
   assert.equal(await fixture.place.take(), true);
   await fixture.place.taken;
-  const mounted = ["pods", "plugins"].map((name) => `${own}/${name} at /var/lib/kubelet/${name}`);
+  const parts = ["pods", "plugins"].map((name) => `${own}/${name} at /var/lib/kubelet/${name}`);
+  const mounted = [`${own} at ${own}`, ...parts];
   assert.deepEqual(await fixture.shown(), mounted);
   assert.equal(await fixture.place.take(), false);
   assert.deepEqual(await fixture.shown(), mounted);
@@ -84,6 +89,21 @@ test("while a kubelet or another engine uses the place, nothing is mounted and t
   other.running.push({ pid: 7, name: "node", arguments: ["podwright", "engine"] });
   assert.match(await other.refusal(), /another node agent \(pid 7: podwright engine\) -> CSI drivers need it/u);
   assert.deepEqual(await other.shown(), []);
+});
+
+test("a place of which only a part can be shown is given back whole, and can be taken later", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory(own, 0o750);
+  const mount = fixture.mounts.mount.bind(fixture.mounts);
+  fixture.mounts.mount = async (point) => {
+    if (point.target.endsWith("/plugins")) throw new Error("no memory");
+    await mount(point);
+  };
+  await assert.rejects(fixture.place.take(), /no memory/u);
+  assert.deepEqual([await fixture.shown(), fixture.released], [[], 1]);
+  fixture.mounts.mount = mount;
+  assert.equal(await fixture.place.take(), true);
+  assert.equal((await fixture.shown()).length, 3);
 });
 
 test("a kubelet in a container of this machine has its own place", async () => {

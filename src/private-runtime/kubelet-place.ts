@@ -101,7 +101,7 @@ export class KubeletPlace {
   }
 
   async #show(): Promise<void> {
-    const { files, mounts, share } = this.#deps;
+    const { files } = this.#deps;
     for (const name of shared) {
       await files.makeDirectory(`${this.#own}/${name}`, 0o750);
       await files.makeDirectory(`${kubeletPlace}/${name}`, 0o750);
@@ -111,16 +111,25 @@ export class KubeletPlace {
         remedy: "unmount and remove what is there, or run the driver elsewhere",
       });
     }
-    if (!(await share(await files.realPath(this.#own)))) {
-      const why = "is no shared mount, and volumes of running pods are below it: drivers' mounts would not propagate";
-      throw new PodwrightError(ExitCode.environment, `${this.#own} ${why}`, {
-        remedy: "stop the pods first, or 'mount --make-rshared /'",
-      });
-    }
-    for (const name of shared) {
-      if (await this.#isShown(name)) continue;
-      const source = `${await files.realPath(this.#own)}/${name}`;
-      await mounts.mount({ source, target: `${kubeletPlace}/${name}`, fileSystem: "", options: ["bind"] });
+    await this.#mountAll(await files.realPath(this.#own));
+  }
+
+  /** All or nothing. */
+  async #mountAll(own: string): Promise<void> {
+    const { mounts, share } = this.#deps;
+    const wasMounted = (await mounts.below(own)).some(({ target }) => target === own);
+    const mounted: string[] = wasMounted ? [] : [own];
+    try {
+      if (!(await share(own))) throw unshared(this.#own);
+      for (const name of shared) {
+        if (await this.#isShown(name)) continue;
+        const target = `${kubeletPlace}/${name}`;
+        await mounts.mount({ source: `${own}/${name}`, target, fileSystem: "", options: ["bind"] });
+        mounted.push(target);
+      }
+    } catch (error) {
+      for (const target of mounted.toReversed()) await mounts.unmount(target).catch(() => {});
+      throw error;
     }
   }
 
@@ -140,6 +149,13 @@ function rootOf({ arguments: words }: ProcessInfo): string {
   const at = words.indexOf(flag);
   const value = at < 0 ? words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
   return value?.replace(/\/+$/u, "") || kubeletPlace;
+}
+
+function unshared(own: string): PodwrightError {
+  const why = "is no shared mount, and volumes of running pods are below it: drivers' mounts would not propagate";
+  return new PodwrightError(ExitCode.environment, `${own} ${why}`, {
+    remedy: "stop the pods first, or 'mount --make-rshared /'",
+  });
 }
 
 function inTheWay(process: ProcessInfo | undefined): PodwrightError {

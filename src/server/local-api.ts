@@ -245,6 +245,20 @@ export interface ClaimView {
   readonly objects: readonly unknown[];
 }
 
+/** A PersistentVolume of `podwright run` that no claim is bound to. */
+export interface FreeVolumeView {
+  readonly name: string;
+  /** As written, `1Gi`. */
+  readonly capacity: string;
+  readonly accessModes: readonly string[];
+  /** Empty: it has none. */
+  readonly storageClass: string;
+  /** The claim that it is kept for, as `namespace/name`. */
+  readonly keptFor?: string | undefined;
+  /** Where its data is, in words. */
+  readonly where: string;
+}
+
 /** What the removal of a claim did. */
 export interface ClaimRemoval {
   readonly namespace: string;
@@ -275,6 +289,8 @@ export interface LocalApi {
   stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
   /** The claims of `podwright run`, by namespace and name. */
   claims(): readonly ClaimView[];
+  /** The PersistentVolumes of `podwright run` that no claim is bound to, by name. */
+  freeVolumes(): readonly FreeVolumeView[];
   /** Removes a claim with its data; rejects while a pod refers to it. */
   removeClaim(namespace: string, name: string): Promise<ClaimRemoval>;
   /** Ends the pod's back-offs, so that everything is retried at once; returns once that is recorded. */

@@ -63,6 +63,7 @@ test("claims are listed, and removed by namespace and name", async () => {
   const engine = new FakeEngine();
   const handler = localApiRoutes(engine);
   assert.deepEqual(jsonOf(await ask(handler, "GET", "/v1/claims")), []);
+  assert.deepEqual(jsonOf(await ask(handler, "GET", "/v1/free-volumes")), []);
   const removal = await ask(handler, "POST", "/v1/claims/tools%2Fdata/remove");
   assert.deepEqual(jsonOf(removal), { namespace: "tools", name: "data" });
   assert.deepEqual(engine.removals, ["tools/data"]);

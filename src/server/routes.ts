@@ -27,6 +27,7 @@ export function localApiRoutes(api: LocalApi): ApiHandler {
     }),
     route("POST", "/v1/pods/*/retry", (_request, selector) => json(api.retry(selector))),
     route("GET", "/v1/claims", () => json(api.claims())),
+    route("GET", "/v1/free-volumes", () => json(api.freeVolumes())),
     route("POST", "/v1/claims/*/remove", async (_request, key) => {
       const [namespace = "", name = ""] = key.split("/");
       return json(await api.removeClaim(namespace, name));

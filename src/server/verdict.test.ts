@@ -46,6 +46,16 @@ const unmounted: Partial<JournalInput> = {
   result: "failed",
 };
 
+const unregistered: Partial<JournalInput> = {
+  ...unmounted,
+  message: 'MountVolume.SetUp failed for volume "pv" : driver name d not found in the list of registered CSI drivers',
+};
+const unbound: Partial<JournalInput> = {
+  kind: "observation",
+  what: "VolumeUnprocessed",
+  message: "Unable to attach or mount volumes: error processing PVC default/data: PVC is not bound",
+};
+
 /** A manifest that is removed and added again. */
 const returned: readonly Partial<JournalInput>[] = [
   { kind: "input", what: "PodRemoved", message: "", data: { place: "/m/a.yaml" } },
@@ -85,6 +95,26 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { readySince: undefined, containers: app({ restartCount: 2 }) },
     ...returned,
     { kind: "observation", what: "ContainerDied", message: "", container: "app" },
+  ],
+  // Volumes.
+  [
+    'Pending: waits for a volume: volume "pv": driver name d not found in the list of registered CSI drivers; run the driver on this node',
+    {
+      ...notReady,
+      phase: "Pending",
+      containers: waiting("ContainerCreating", { message: "MountVolume.SetUp failed" }),
+    },
+    unregistered,
+  ],
+  [
+    "Pending: waits for a volume: claim default/data is not bound; see its Events",
+    { ...notReady, phase: "Pending", containers: waiting("ContainerCreating") },
+    unbound,
+  ],
+  [
+    "Pending: app does not start: CreateContainerConfigError: no such key",
+    { ...notReady, phase: "Pending", containers: waiting("CreateContainerConfigError", { message: "no such key" }) },
+    unbound,
   ],
   // Restarts.
   [
@@ -364,8 +394,7 @@ test("a verdict is one printable line, whatever a pod leaves as its message", ()
 test("an action of a container ends its wait", () => {
   const pod = podView({ ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) });
   const start: Partial<JournalInput> = { kind: "action", what: "StartContainer", container: "app" };
-  const entries = [retry(14_000, "app"), start].map((input, index): JournalEntry => {
-    return { kind: "action", what: "PodPhaseChanged", message: "", ...input, seq: index + 1, time: now };
-  });
+  const told = { kind: "action", what: "PodPhaseChanged", message: "", time: now } as const;
+  const entries = [retry(14_000, "app"), start].map((input, seq): JournalEntry => ({ ...told, ...input, seq }));
   assert.equal(verdict({ pod, entries, now }), "Restarting: app exits with 3");
 });

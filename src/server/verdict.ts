@@ -6,6 +6,7 @@ import { nodeHoldout, serverHoldout } from "./holdout.ts";
 import type { ContainerView, InitContainerView, PodView } from "./local-api.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
 import { span } from "./span.ts";
+import { volumeWait } from "./volume-wait.ts";
 import { containersOf } from "../api/all-containers.ts";
 
 /** The inputs of a verdict. */
@@ -105,6 +106,8 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
     return `Restarting: ${what}${next ?? ""}`;
   }
   const word = pod.phase === "Running" ? "Running, not Ready" : "Pending";
+  const volume = onItsWay.has(reason) ? volumeWait(inputs.entries) : undefined;
+  if (volume !== undefined) return waitsFor(word, volume);
   if (isPull.test(reason)) {
     return `${detailed(`${word}: cannot pull ${printable(waiting.image)} for ${printable(name)}`, "", message || reason)}${next ?? ""}`;
   }
@@ -138,6 +141,8 @@ const isPull =
 function pending(inputs: VerdictInputs): string {
   const { pod, entries } = inputs;
   if (pod.reason !== "" || pod.message !== "") return detailed("Pending", pod.reason, pod.message);
+  const volume = volumeWait(entries);
+  if (volume !== undefined) return waitsFor("Pending", volume);
   const wait = lastWait(entries, undefined);
   if (wait !== undefined) return detailed("Pending", "", wait.message);
   const init = pod.initContainers.find(({ done }) => !done);
@@ -145,6 +150,10 @@ function pending(inputs: VerdictInputs): string {
   const doing = running(entries).at(-1);
   if (doing !== undefined) return detailed("Pending", "", `${doing.message}, for ${span(inputs.now - doing.time)}`);
   return detailed("Pending", "", entries.at(-1)?.message ?? "not started yet");
+}
+
+function waitsFor(word: string, volume: string): string {
+  return detailed(`${word}: waits for a volume`, "", volume);
 }
 
 function initText(init: InitContainerView, { now }: VerdictInputs): string {

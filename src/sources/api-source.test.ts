@@ -37,11 +37,11 @@ describe("a pod of the API server", () => {
   test("reports what this version cannot do; restrictions of manifests do not apply", () => {
     const volumes = [
       { name: "c", persistentVolumeClaim: { claimName: "p" } },
-      { name: "v", nfs: { server: "s", path: "/" } },
+      { name: "v", iscsi: { targetPortal: "s" } },
     ];
     const metadata = { generateName: "a-", deletionTimestamp: "2026-11-20T14:02:00Z" };
     const pod = apiPods.decode(object("a", { metadata, spec: { volumes } }));
-    assert.match(pod.unsupported, /^spec\.volumes\.1\.nfs: not supported: podwright does not mount/);
+    assert.match(pod.unsupported, /^spec\.volumes\.1\.iscsi: not supported: podwright does not mount/);
   });
 
   test("may have what Go's types accept: null as unset, and extreme numbers", () => {

@@ -120,7 +120,12 @@ function decodeObject(
   objects: DecodedManifest[],
   errors: ManifestError[],
 ): void {
-  const origin: Origin = { file: place.file, name: nameIn(value), locate: (path) => place.locate(path) };
+  const origin: Origin = {
+    file: place.file,
+    name: textIn(value, ["metadata", "name"]),
+    kind: textIn(value, ["kind"]) ?? impliedKind,
+    locate: (path) => place.locate(path),
+  };
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     errors.push(
       ManifestError.at(origin, [], `expected a manifest (a map with apiVersion and kind), got ${typeName(value)}`),
@@ -144,9 +149,9 @@ function decodeObject(
   else objects.push(parsed);
 }
 
-function nameIn(value: unknown): string | undefined {
-  const name = valueAt(value, ["metadata", "name"]);
-  return typeof name === "string" && name !== "" ? name : undefined;
+function textIn(value: unknown, path: FieldPath): string | undefined {
+  const text = valueAt(value, path);
+  return typeof text === "string" && text !== "" ? text : undefined;
 }
 
 function parseObject(kind: DecodedManifest["kind"], value: object, origin: Origin): DecodedManifest | ManifestError[] {

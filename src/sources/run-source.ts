@@ -137,12 +137,10 @@ export class RunSource {
     const identified = this.#identifyAll(pods);
     this.#checkStorage(storage);
     const objects = storage.map(({ manifest }) => manifest);
-    await this.#deps.storage.prepare(
-      objects,
-      identified.map(({ pod }) => this.#sourced(pod).pod),
-    );
+    const coming = identified.map(({ pod }) => this.#sourced(pod).pod);
+    await this.#deps.storage.prepare(objects, coming);
     // Written before it counts: what was promised survives a crash. ConfigMaps and Secrets first, as pods need them.
-    await this.#deps.storage.take(objects);
+    await this.#deps.storage.take(objects, coming);
     for (const { manifest } of [...configMaps, ...secrets]) await this.#store.save(manifest);
     const changed = [
       ...configMaps.filter(({ manifest }) => this.#takeConfigMap(manifest)).map(changedObject("ConfigMap")),

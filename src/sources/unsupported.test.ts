@@ -6,7 +6,7 @@ import { findUnsupported } from "./unsupported.ts";
 const container = { name: "c", image: "i" };
 const inContainer = (fields: object): Partial<PodSpec> => ({ containers: [{ ...container, ...fields }] });
 const volume = (fields: object): Partial<PodSpec> => ({ volumes: [{ name: "v", ...fields }] });
-const drivers = "does not mount volumes that need a driver yet";
+const drivers = "does not mount volumes of this kind; use a CSI driver";
 const vendors = "has no in-tree drivers of storage vendors; use CSI";
 const needsCluster = "needs an API server for it (podwright kubelet --kubeconfig)";
 const noClasses = "needs an API server for RuntimeClasses (podwright kubelet --kubeconfig)";
@@ -14,7 +14,6 @@ const notAsked = "does not request it from the API server yet";
 
 /** A field, a manifest that has it, and why it is refused. */
 const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
-  ["spec.volumes.0.nfs", volume({ nfs: {} }), drivers],
   ["spec.volumes.0.iscsi", volume({ iscsi: {} }), drivers],
   ["spec.volumes.0.fc", volume({ fc: {} }), drivers],
   ["spec.volumes.0.flexVolume", volume({ flexVolume: {} }), drivers],
@@ -74,6 +73,16 @@ for (const [field, spec, because] of refused) {
     ]);
   });
 }
+
+test("volumes of removed drivers with CSI successors are refused in manifests only", () => {
+  for (const source of ["awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "gcePersistentDisk"]) {
+    assert.deepEqual(findUnsupported(manifest(volume({ [source]: {} })), "api"), []);
+    assert.equal(findUnsupported(manifest(volume({ [source]: {} }))).length, 1);
+  }
+  for (const source of ["cephfs", "flocker", "glusterfs", "photonPersistentDisk", "quobyte", "rbd", "scaleIO"]) {
+    assert.equal(findUnsupported(manifest(volume({ [source]: {} })), "api").length, 1);
+  }
+});
 
 test("a field that only the API server sets is rejected in a manifest", () => {
   const found = findUnsupported(manifest({}, { deletionTimestamp: "2026-11-20T14:00:00Z" }));

@@ -16,6 +16,17 @@ interface UnsupportedField {
   readonly manifestsOnly?: true;
 }
 
+/** In a cluster these are volumes of CSI drivers. */
+const hasSuccessor: ReadonlySet<string> = new Set([
+  "awsElasticBlockStore",
+  "azureDisk",
+  "azureFile",
+  "cinder",
+  "gcePersistentDisk",
+  "portworxVolume",
+  "vsphereVolume",
+]);
+
 const isExtended = (_value: unknown, resource: string | number): boolean =>
   // A name without a domain is no resource at all, as validation says.
   String(resource).includes("/");
@@ -42,9 +53,9 @@ const unsupported: readonly UnsupportedField[] = [
     because: "stops a pod when its manifest is removed, not at a time in it",
     manifestsOnly: true,
   },
-  ...["nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
+  ...["iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
-    because: "does not mount volumes that need a driver yet",
+    because: "does not mount volumes of this kind; use a CSI driver",
   })),
   { path: "spec.volumes.*.image", because: "does not mount images yet" },
   {
@@ -54,6 +65,7 @@ const unsupported: readonly UnsupportedField[] = [
   ...removedVolumeSources.map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "has no in-tree drivers of storage vendors; use CSI",
+    ...(hasSuccessor.has(type) && ({ manifestsOnly: true } as const)),
   })),
   { path: "spec.volumes.*.emptyDir.medium", because: "does not mount huge pages yet", when: startsWith("HugePages") },
   {

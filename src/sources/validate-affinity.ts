@@ -21,10 +21,7 @@ export function* validateAffinity(affinity: Affinity | undefined, path: FieldPat
   const here = [...path, "nodeAffinity"];
   const requiredTerms = node?.requiredDuringSchedulingIgnoredDuringExecution;
   if (requiredTerms !== undefined) {
-    const terms = [...here, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
-    const { nodeSelectorTerms = [] } = requiredTerms;
-    if (nodeSelectorTerms.length === 0) yield required(terms, "must have at least one node selector term");
-    for (const [index, term] of nodeSelectorTerms.entries()) yield* validateTerm(term, [...terms, index], true);
+    yield* validateNodeSelector(requiredTerms, [...here, "requiredDuringSchedulingIgnoredDuringExecution"]);
   }
   for (const [index, term] of (node?.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
     const preferred = [...here, "preferredDuringSchedulingIgnoredDuringExecution", index];
@@ -34,6 +31,16 @@ export function* validateAffinity(affinity: Affinity | undefined, path: FieldPat
   }
   yield* validatePodAffinity(affinity?.podAffinity, [...path, "podAffinity"]);
   yield* validatePodAffinity(affinity?.podAntiAffinity, [...path, "podAntiAffinity"]);
+}
+
+/** Checks which nodes something needs (upstream: ValidateNodeSelector). */
+export function* validateNodeSelector(
+  { nodeSelectorTerms = [] }: { readonly nodeSelectorTerms?: readonly NodeSelectorTerm[] | undefined },
+  path: FieldPath,
+): Iterable<FieldError> {
+  const terms = [...path, "nodeSelectorTerms"];
+  if (nodeSelectorTerms.length === 0) yield required(terms, "must have at least one node selector term");
+  for (const [index, term] of nodeSelectorTerms.entries()) yield* validateTerm(term, [...terms, index], true);
 }
 
 function* validateWeight(weight: number, path: FieldPath): Iterable<FieldError> {

@@ -49,14 +49,31 @@ test("PersistentVolumes are directories of this machine, with one source", () =>
     "spec.capacity: Required value",
     "spec: Required value: must specify a volume type",
   ]);
+  const affinity = (nodes: string): string[] => volume(`${rest}, local: {path: /srv}, nodeAffinity: ${nodes}`);
+  const zone = "{key: zone, operator: In, values: [a]}";
+  assert.deepEqual(affinity(`{required: {nodeSelectorTerms: [{matchExpressions: [${zone}]}]}}`), []);
+  assert.deepEqual(affinity("{required: {nodeSelectorTerms: []}}"), [
+    "spec.nodeAffinity.required.nodeSelectorTerms: Required value: must have at least one node selector term",
+  ]);
+  assert.deepEqual(affinity("{}"), [
+    "spec.nodeAffinity.required: Required value: must specify required node constraints",
+  ]);
+  assert.deepEqual(affinity("{required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Near}]}]}}"), [
+    'spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+  ]);
   assert.deepEqual(volume(`${rest}, local: {path: /a/../b}`), [
     "spec.local.path: Invalid value: \"/a/../b\": must not contain '..'",
   ]);
   assert.deepEqual(volume(`${rest}, hostPath: {path: /a}, local: {path: /b}`), [
     "spec.local: Forbidden: may not specify more than 1 volume type",
   ]);
-  assert.deepEqual(volume(`${rest}, nfs: {server: s, path: /p}`), [
-    "spec.nfs: not supported: volumes behind claims of podwright run are directories (hostPath, local) or a CSI driver's",
+  assert.deepEqual(volume(`${rest}, nfs: {server: s, path: /p}`), []);
+  assert.deepEqual(volume(`${rest}, nfs: {server: "", path: p}`), [
+    "spec.nfs.server: Required value",
+    'spec.nfs.path: Invalid value: "p": must be an absolute path',
+  ]);
+  assert.deepEqual(volume(`${rest}, iscsi: {targetPortal: s}`), [
+    "spec.iscsi: not supported: volumes behind claims of podwright run are directories (hostPath, local), of a server (nfs), or a CSI driver's",
   ]);
   assert.deepEqual(volume(`${rest}, local: {path: /srv}`, "{name: disk, namespace: default}"), [
     "metadata.namespace: Forbidden: not allowed on this type",

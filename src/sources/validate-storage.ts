@@ -14,9 +14,10 @@ import { goValues } from "../yaml/go-values.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
 import { describeSchemaErrors } from "./schema-errors.ts";
+import { validateNodeSelector } from "./validate-affinity.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 import { validateLabelSelector } from "./validate-selector.ts";
-import { validateHostPath } from "./validate-volumes.ts";
+import { validateHostPath, validateNfs } from "./validate-volumes.ts";
 
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
@@ -65,11 +66,17 @@ export function* validatePersistentVolume({ metadata, spec }: VolumeManifest): I
     yield notSupported([...path, "persistentVolumeReclaimPolicy"], policy, reclaimPolicies);
   }
   yield* refuseBlock(spec.volumeMode, path);
+  if (spec.nodeAffinity !== undefined) {
+    const { required: nodes } = spec.nodeAffinity;
+    const here = [...path, "nodeAffinity", "required"];
+    if (nodes === undefined) yield required(here, "must specify required node constraints");
+    else yield* validateNodeSelector(nodes, here);
+  }
   yield* validateVolumeSource(spec, path);
 }
 
 function* validateVolumeSource(spec: VolumeManifest["spec"], path: FieldPath): Iterable<FieldError> {
-  const sources = (["hostPath", "local", "csi", ...foreignVolumeSources] as const).filter((source) => {
+  const sources = (["hostPath", "local", "nfs", "csi", ...foreignVolumeSources] as const).filter((source) => {
     return spec[source] !== undefined && spec[source] !== null;
   });
   if (sources.length === 0) yield required(path, "must specify a volume type");
@@ -77,15 +84,16 @@ function* validateVolumeSource(spec: VolumeManifest["spec"], path: FieldPath): I
     yield forbidden([...path, second], "may not specify more than 1 volume type");
   }
   const [source] = sources;
-  if (source !== undefined && !["hostPath", "local", "csi"].includes(source)) {
+  if (source !== undefined && !["hostPath", "local", "nfs", "csi"].includes(source)) {
     const detail =
-      "not supported: volumes behind claims of podwright run are directories (hostPath, local) or a CSI driver's";
+      "not supported: volumes behind claims of podwright run are directories (hostPath, local), of a server (nfs), or a CSI driver's";
     yield { path: [...path, source], detail };
   }
   if (spec.hostPath !== undefined) yield* validateHostPath(spec.hostPath, [...path, "hostPath"]);
   for (const field of ["driver", "volumeHandle"] as const) {
     if (spec.csi?.[field] === "") yield required([...path, "csi", field]);
   }
+  if (spec.nfs !== undefined) yield* validateNfs(spec.nfs, [...path, "nfs"]);
   if (spec.local !== undefined) yield* validateHostPath({ path: spec.local.path }, [...path, "local"]);
 }
 

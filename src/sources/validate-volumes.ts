@@ -46,6 +46,7 @@ function* validateSource(volume: Volume, path: FieldPath): Iterable<FieldError> 
   }
   if (projected !== undefined) yield* validateProjected(projected, [...path, "projected"]);
   if (volume.csi !== undefined) yield* validateCsi(volume.csi, [...path, "csi"]);
+  if (volume.nfs !== undefined) yield* validateNfs(volume.nfs, [...path, "nfs"]);
   if (claim?.claimName === "") yield required([...path, "persistentVolumeClaim", "claimName"]);
 }
 
@@ -69,6 +70,15 @@ function* validateCsi(source: NonNullable<Volume["csi"]>, path: FieldPath): Iter
   if (source.driver === "") yield required([...path, "driver"]);
   const { nodePublishSecretRef: secret } = source;
   if (secret !== undefined && !secret.name) yield required([...path, "nodePublishSecretRef", "name"]);
+}
+
+export function* validateNfs(
+  { server, path: place }: NonNullable<Volume["nfs"]>,
+  path: FieldPath,
+): Iterable<FieldError> {
+  if (server === "") yield required([...path, "server"]);
+  if (place === "") yield required([...path, "path"]);
+  else if (!place.startsWith("/")) yield invalid([...path, "path"], place, "must be an absolute path");
 }
 
 const hostPathTypes = [

@@ -6,45 +6,64 @@ export class ExclusiveVolumes {
   readonly #files: Pick<Files, "list">;
   /** By the PersistentVolume's name. */
   readonly #users = new Map<string, PodUid>();
+  /** Those whose volumes others wait for. */
+  readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(files: Pick<Files, "list">) {
     this.#files = files;
   }
 
   /**
-   * Whether the pod may use the volume; it then does until it is released. Another pod's directory of the volume shows that
-   * it is in use, whichever run set it up.
+   * Takes a volume for a pod until that is released; otherwise, what the pod has to wait for: the release of the pod that
+   * uses it. Another pod's directory of the volume shows that it is in use, whichever run set it up.
    * @param root the node's root directory
    * @param plugin the name of the volume's plugin
    */
-  async take(volume: string, uid: PodUid, root: string, plugin: string): Promise<boolean> {
+  async take(
+    volume: string,
+    uid: PodUid,
+    root: string,
+    plugin: string,
+  ): Promise<{ readonly until: Promise<void> } | undefined> {
     const user = this.#users.get(volume);
-    if (user !== undefined) return user === uid;
+    if (user === uid) return undefined;
+    if (user !== undefined) return { until: this.#releaseOf(user) };
     this.#users.set(volume, uid);
     try {
-      if (!(await this.#isElsewhere(volume, uid, `${root}/pods`, plugin))) return true;
+      const other = await this.#otherUser(volume, uid, `${root}/pods`, plugin);
+      if (other === undefined) return undefined;
+      this.#users.delete(volume);
+      return { until: this.#releaseOf(other) };
     } catch (error) {
       this.#users.delete(volume);
       throw error;
     }
-    this.#users.delete(volume);
-    return false;
   }
 
-  async #isElsewhere(volume: string, uid: PodUid, pods: string, plugin: string): Promise<boolean> {
+  async #otherUser(volume: string, uid: PodUid, pods: string, plugin: string): Promise<string | undefined> {
     for (const { name } of await this.#files.list(pods)) {
       if (name === uid) continue;
       for (const kind of ["volumes", "volumeDevices"]) {
         const directory = `${pods}/${name}/${kind}/${plugin}`;
         // The entry in its parent directory: accessing the volume itself could hang on a dead mount.
         const entries = await this.#files.list(directory).catch(() => []);
-        if (entries.some((entry) => entry.name === volume)) return true;
+        if (entries.some((entry) => entry.name === volume)) return name;
       }
     }
-    return false;
+    return undefined;
+  }
+
+  #releaseOf(uid: string): Promise<void> {
+    const known = this.#awaited.get(uid);
+    if (known !== undefined) return known.promise;
+    const awaited = Promise.withResolvers<void>();
+    this.#awaited.set(uid, awaited);
+    return awaited.promise;
   }
 
   releaseAll(uid: PodUid): void {
     for (const [volume, user] of this.#users) if (user === uid) this.#users.delete(volume);
+    this.#awaited.get(uid)?.resolve();
+    this.#awaited.delete(uid);
   }
 }

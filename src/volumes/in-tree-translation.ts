@@ -1,4 +1,5 @@
-import type { PersistentVolume } from "../api/persistent-volume.ts";
+import { PersistentVolume as Source, type PersistentVolume } from "../api/persistent-volume.ts";
+import type { Volume } from "../api/volume.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { withTopology } from "./volume-topology.ts";
 
@@ -17,6 +18,9 @@ const translations = {
   vsphereVolume: translateVsphere,
 } as const satisfies Partial<Record<keyof Spec, Translation>>;
 
+type TranslatedSource = keyof typeof translations;
+const sources = Object.keys(translations) as readonly TranslatedSource[];
+
 /**
  * The CSI PersistentVolume for one of a removed in-tree plugin (upstream's csi-translation-lib); undefined: it is not
  * such a volume. Pure.
@@ -27,6 +31,43 @@ export function translatedVolume(volume: PersistentVolume): PersistentVolume | u
     if (Object.hasOwn(volume.spec, source)) return translate(volume);
   }
   return undefined;
+}
+
+/** Whether a volume in a pod's spec is one of a removed in-tree driver that has a CSI successor. Pure. */
+export function isTranslated(volume: Volume): boolean {
+  return sources.some((source) => volume[source] !== undefined);
+}
+
+/**
+ * What {@link translatedVolume} is of a volume in a pod's spec. Pure.
+ * @param namespace the pod's: its secrets are there
+ * @throws VolumeError
+ */
+export function translatedInline(volume: Volume, namespace: string): PersistentVolume | undefined {
+  const source = sources.find((each) => volume[each] !== undefined);
+  if (source === undefined) return undefined;
+  const given: Readonly<Record<string, unknown>> = {
+    ...volume[source],
+    ...(source === "azureFile" && { secretNamespace: namespace }),
+  };
+  const parsed = Source.safeParse({ metadata: { name: volume.name }, spec: { [source]: given } });
+  if (!parsed.success) throw refused(`${source} of volume ${volume.name} is not valid`);
+  const { metadata, spec } = translations[source](parsed.data);
+  const { driver = "", volumeHandle = "" } = spec.csi ?? {};
+  const { gcePersistentDisk, azureDisk } = parsed.data.spec;
+  const own = gcePersistentDisk?.pdName ?? azureDisk?.diskName ?? volumeHandle;
+  const name = source === "azureFile" ? volumeHandle : `${driver}-${own}`;
+  // Its parts are anybody's words, and it becomes the name of a directory.
+  return {
+    metadata: { ...metadata, name: name.replaceAll("/", "~") },
+    spec: { ...spec, accessModes: [inlineAccess(source, given["readOnly"] === true)], volumeMode: "Filesystem" },
+  };
+}
+
+function inlineAccess(source: TranslatedSource, readOnly: boolean): string {
+  if (source === "azureFile") return "ReadWriteMany";
+  const mayBeShared = source === "gcePersistentDisk" || source === "portworxVolume";
+  return readOnly && mayBeShared ? "ReadOnlyMany" : "ReadWriteOnce";
 }
 
 function refused(why: string): VolumeError {

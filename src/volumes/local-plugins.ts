@@ -13,6 +13,7 @@ import { EmptyDirPlugin } from "./empty-dir-plugin.ts";
 import { HostPathPlugin } from "./host-path-plugin.ts";
 import { LocalVolumePlugin } from "./local-volume-plugin.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
+import { NfsPlugin } from "./nfs-plugin.ts";
 import { type ProjectedType, ProjectingPlugin } from "./projecting-plugin.ts";
 import type { VolumePlugin } from "./volume-plugin.ts";
 
@@ -54,6 +55,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
   return [
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
+    new NfsPlugin({ files, volumeFiles, mounts }),
     new LocalVolumePlugin({ files, volumeFiles, mounts, loopDevices, journal }),
     ...projectedTypes.map((type) => new ProjectingPlugin(projecting, type)),
   ];

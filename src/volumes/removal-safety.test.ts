@@ -153,9 +153,12 @@ test("files of an unknown plugin in a pod's directory stay, mounted or not", opt
   scene.bind(`${parent}/far/deep/mount`);
   mkdirSync(`${parent}/data`);
   writeFileSync(`${parent}/data/file`, "somebody's");
-  scene.bind(`${scene.pod}/volumes/kubernetes.io~nfs/v`);
+  scene.bind(`${scene.pod}/volumes/kubernetes.io~iscsi/v`);
   assert.equal(await scene.end(), undefined);
-  assert.deepEqual(scene.mounts().toSorted(), [`${parent}/far/deep/mount`, `${scene.pod}/volumes/kubernetes.io~nfs/v`]);
+  assert.deepEqual(scene.mounts().toSorted(), [
+    `${parent}/far/deep/mount`,
+    `${scene.pod}/volumes/kubernetes.io~iscsi/v`,
+  ]);
   assert.equal(readFileSync(`${parent}/data/file`, "utf8"), "somebody's");
   scene.isUntouched();
 });

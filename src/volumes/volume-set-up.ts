@@ -13,6 +13,7 @@ import { AwaitedError } from "./awaited-error.ts";
 import { isExclusive, volumeGroup } from "./claims.ts";
 import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import type { MountProgress } from "./mount-progress.ts";
+import { isTranslated } from "./in-tree-translation.ts";
 import { pauseBeforeRetry } from "./retry-pause.ts";
 import { affinityProblem } from "./volume-affinity.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
@@ -77,8 +78,9 @@ export interface VolumeMemory {
 }
 
 /** Whether a volume is outside the pod and its node, so that its set-up may take long. */
-export function isExternal({ persistentVolumeClaim, ephemeral, csi }: Volume): boolean {
-  return persistentVolumeClaim !== undefined || ephemeral !== undefined || csi !== undefined;
+export function isExternal(volume: Volume): boolean {
+  const { persistentVolumeClaim, ephemeral, csi, nfs } = volume;
+  return [persistentVolumeClaim, ephemeral, csi, nfs].some((source) => source !== undefined) || isTranslated(volume);
 }
 
 /** Sets up individual volumes of pods. */
@@ -291,10 +293,10 @@ export class VolumeSetUp {
       throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
     }
     if (!isExclusive(persistentVolume)) return;
-    const mayUse = await this.#deps.exclusive.take(name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
-    if (mayUse) return;
+    const wait = await this.#deps.exclusive.take(name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
+    if (wait === undefined) return;
     const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
-    throw setUpProblem(spec, new Error(used));
+    throw setUpProblem(spec, new AwaitedError(used, wait.until));
   }
 
   async #attached(mounting: MountingPod, spec: VolumeSpec, signal: AbortSignal): Promise<AttachedVolume | undefined> {
@@ -335,18 +337,7 @@ export class VolumeSetUp {
 }
 
 /** Sources of PersistentVolumes that no plugin supports. */
-const unownedTypes = [
-  "nfs",
-  "iscsi",
-  "fc",
-  "flexVolume",
-  "cephfs",
-  "rbd",
-  "glusterfs",
-  "quobyte",
-  "storageos",
-  "scaleIO",
-];
+const unownedTypes = ["iscsi", "fc", "flexVolume", "cephfs", "rbd", "glusterfs", "quobyte", "storageos", "scaleIO"];
 
 /** Every event, status and log line of a problem names the volume. */
 export function setUpProblem(spec: Pick<VolumeSpec, "name" | "mode">, error: unknown): VolumeOperationError {

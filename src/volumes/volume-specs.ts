@@ -6,7 +6,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { bindingProblem, claimProblem, claimReference, modeProblem, ownerProblem } from "./claims.ts";
-import { translatedVolume } from "./in-tree-translation.ts";
+import { translatedInline, translatedVolume } from "./in-tree-translation.ts";
 import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
@@ -25,8 +25,8 @@ export class VolumeSpecs {
   /** @throws ClaimError, or the signal's reason */
   async of(pod: Pod, volume: Volume, use: VolumeUse, signal: AbortSignal): Promise<VolumeSpec> {
     const reference = claimReference(pod, volume);
-    if (reference === undefined) return inlineSpec(volume);
     const { namespace } = pod.metadata;
+    if (reference === undefined) return translatedSpec(volume, namespace) ?? inlineSpec(volume);
     const { claimName, readOnly, isEphemeral } = reference;
     const storage = this.#storage;
     if (storage === undefined) throw new ClaimError(`claim ${claimName} needs an API server`);
@@ -50,6 +50,16 @@ export class VolumeSpecs {
     refuse(modeProblem(volume.name, mode, use));
     return { podVolume: volume.name, name, volume, persistentVolume, claim, readOnly, mode, isMigrated };
   }
+}
+
+/** A volume in the pod's spec whose in-tree driver was removed; undefined: it is none. @throws VolumeError */
+function translatedSpec(volume: Volume, namespace: string): VolumeSpec | undefined {
+  const persistentVolume = translatedInline(volume, namespace);
+  if (persistentVolume === undefined) return undefined;
+  const { readOnly = false } = persistentVolume.spec.csi ?? {};
+  const { name } = persistentVolume.metadata;
+  const spec = { podVolume: volume.name, name, volume, persistentVolume, readOnly, isMigrated: true };
+  return { ...spec, mode: "Filesystem" };
 }
 
 async function usableClaim(

@@ -15,6 +15,8 @@ export interface Origin {
   readonly file: string;
   /** `metadata.name` as written; undefined if there is none. */
   readonly name?: string | undefined;
+  /** Its kind as written; undefined if there is none. */
+  readonly kind?: string | undefined;
   /** The position of a field, or of its nearest existing parent. */
   locate(path: FieldPath): Position;
 }
@@ -25,6 +27,7 @@ interface Where {
   readonly field?: string | undefined;
   readonly path?: FieldPath;
   readonly object?: string | undefined;
+  readonly kind?: string | undefined;
 }
 
 /**
@@ -40,6 +43,8 @@ export class ManifestError extends PodwrightError {
   readonly path: FieldPath;
   /** `metadata.name` of the object; undefined if unknown. */
   readonly object: string | undefined;
+  /** `kind` of the object as written; undefined if unknown. */
+  readonly kind: string | undefined;
   /** The problem without its position. */
   readonly detail: string;
 
@@ -53,18 +58,19 @@ export class ManifestError extends PodwrightError {
     this.field = where.field;
     this.path = where.path ?? [];
     this.object = where.object;
+    this.kind = where.kind;
     this.detail = detail;
   }
 
   /** The error of one field of an object. */
   static at(
-    origin: Pick<Origin, "file" | "name"> & { locate(path: FieldPath): Position | undefined },
+    origin: Pick<Origin, "file" | "name" | "kind"> & { locate(path: FieldPath): Position | undefined },
     path: FieldPath,
     detail: string,
   ): ManifestError {
     const field = path.length === 0 ? undefined : formatPath(path);
-    const { file, name: object } = origin;
-    return new ManifestError({ file, position: origin.locate(path), field, path, object }, detail);
+    const { file, name: object, kind } = origin;
+    return new ManifestError({ file, position: origin.locate(path), field, path, object, kind }, detail);
   }
 }
 

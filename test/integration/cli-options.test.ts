@@ -5,39 +5,16 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { podUid } from "../../src/base/ids.ts";
 import { serveUnix } from "../../src/linux/servers/unix-server.ts";
-import type { ClaimView } from "../../src/server/local-api.ts";
 import { localApiRoutes } from "../../src/server/routes.ts";
-import { CommandBench, type CommandEnd, webManifest } from "../support/command.ts";
+import { CommandBench, webManifest } from "../support/command.ts";
 import { FakeEngine } from "../support/fake-engine.ts";
+import type { OptionRow, OptionWorld } from "../support/option-rows.ts";
 import { runHere, shownOptions } from "../support/own-command.ts";
 import { containerView, podView } from "../support/pod-views.ts";
+import { prepareVolumes, volumeOptions } from "../support/volume-options.ts";
 
 const root = join(import.meta.dirname, "../..");
 const recording = join(root, "test/fixtures/recordings/crash-and-probe.jsonl");
-
-/** A state directory with an engine that answers there, and another one where none does. */
-interface World {
-  readonly stateDirectory: string;
-  readonly engine: FakeEngine;
-  /** `path?query` of what was asked of the kubelet's API beside the engine's. */
-  readonly asked: string[];
-}
-
-interface Row {
-  /** `command --option` */
-  readonly shows: string;
-  /** `@` is the directory with the files of the test. */
-  readonly line: string;
-  /** The command stays until its output matches. */
-  readonly until?: RegExp;
-  /** Expected of standard output, unless it is standard error that tells. */
-  readonly out?: RegExp | string;
-  readonly error?: RegExp;
-  /** Unless 0; of `doctor`, which looks at this machine, whatever it is. */
-  readonly exitCode?: number;
-  readonly asks?: RegExp;
-  readonly check?: (world: World, end: CommandEnd) => void;
-}
 
 const log = "one\ntwo\nthree\n";
 /** Commands with what they need, to be led to the engine by an option. */
@@ -54,7 +31,7 @@ const led = [
 ];
 
 /** What each option does, seen from outside: the command line goes through the whole program to an engine and its files. */
-const rows: readonly Row[] = [
+const rows: readonly OptionRow[] = [
   { shows: "run --detach", line: "run -d --wait none @/web.yaml", out: /^running web/ },
   { shows: "run --wait", line: "run --detach --wait running @/web.yaml", out: /^running web/ },
   {
@@ -228,33 +205,7 @@ const rows: readonly Row[] = [
   { shows: "evict --signal", line: "evict --preview --signal nodefs.available", out: /^nodefs\.available is/ },
   { shows: "evict --json", line: "evict --preview --json", out: /^\{\n {2}"signal": "memory\.available"/ },
   { shows: "evict --state-dir", line: "evict --preview --state-dir @", out: /^memory\.available is/ },
-  { shows: "volumes --json", line: "volumes ls --json", out: /^\{\n {2}"claims": \[[^]*"usedBytes": \d+/ },
-  { shows: "volumes --json", line: "volumes inspect data --json", out: /^\{\n {2}"namespace": "default"/ },
-  { shows: "volumes --json", line: "volumes inspect data", out: /^kind: PersistentVolumeClaim\n/ },
-  { shows: "volumes --json", line: "volumes inspect none", exitCode: 2, error: /no claim none in/ },
-  {
-    shows: "volumes --force",
-    line: "volumes rm --force data",
-    out: "removed claim data\n",
-    check: ({ engine }) => assert.deepEqual(engine.removals.splice(0), ["default/data"]),
-  },
-  {
-    shows: "volumes --force",
-    line: "volumes rm data",
-    exitCode: 1,
-    error: /claim data is not removed\n[^]*--force/,
-    check: ({ engine }) => assert.deepEqual(engine.removals, []),
-  },
-  {
-    shows: "volumes --force",
-    line: "volumes rm --force used",
-    exitCode: 1,
-    error: /claim used is used by web\n[^]*podwright stop web/,
-    check: ({ engine }) => assert.deepEqual(engine.removals, []),
-  },
-  { shows: "volumes --force", line: "volumes rm", exitCode: 2, error: /'podwright volumes rm CLAIM …' is needed/ },
-  { shows: "volumes --state-dir", line: "volumes --state-dir @", out: /NAMESPACE .*\ndefault +data .*\n/ },
-  { shows: "volumes --state-dir", line: "volumes --state-dir @/none", error: /no claims/ },
+  ...volumeOptions,
   { shows: "explain --json", line: "explain --json backoff", out: /^\[\n[^]*"name": "BackOff"/ },
   { shows: "version --json", line: "version --json", out: /^\{"version":/ },
   // With the variable that names the place without an engine, only the option leads to the one that answers.
@@ -265,11 +216,11 @@ const rows: readonly Row[] = [
   })),
 ];
 
-function stoppedWithin(graceSeconds: number | undefined): NonNullable<Row["check"]> {
+function stoppedWithin(graceSeconds: number | undefined): NonNullable<OptionRow["check"]> {
   return ({ engine }) => assert.equal(engine.stops.at(-1)?.graceSeconds, graceSeconds);
 }
 
-function doctorKnowsEngine(known: boolean): NonNullable<Row["check"]> {
+function doctorKnowsEngine(known: boolean): NonNullable<OptionRow["check"]> {
   return (_world, { stdout }) => assert.equal((JSON.parse(stdout) as { engine: unknown }).engine !== null, known);
 }
 
@@ -312,7 +263,7 @@ function documentedOptions(text: string, commands: readonly string[]): string[] 
 }
 
 /** What a command may ask of the kubelet's API is refused: that it asks is what is looked at. */
-async function serveWorld(bench: CommandBench, world: World): Promise<AsyncDisposable> {
+async function serveWorld(bench: CommandBench, world: OptionWorld): Promise<AsyncDisposable> {
   const routes = localApiRoutes(world.engine);
   const containers = [{ name: "app", ports: [{ name: "http", containerPort: 80 }] }, { name: "side" }];
   const pod = { metadata: { name: "web", namespace: "default", uid: "uid-web" }, spec: { containers } };
@@ -327,7 +278,7 @@ async function serveWorld(bench: CommandBench, world: World): Promise<AsyncDispo
 }
 
 /** As before each row: a pod with two containers and their logs, one to be stopped, and nothing asked of the engine. */
-async function begin({ engine, stateDirectory, asked }: World): Promise<void> {
+async function begin({ engine, stateDirectory, asked }: OptionWorld): Promise<void> {
   const logPath = join(stateDirectory, "app.log");
   const line = (time: string, text: string): string => `${time} stdout F ${text}\n`;
   const old = "2025-11-20T14:00:00.000000001Z";
@@ -341,16 +292,9 @@ async function begin({ engine, stateDirectory, asked }: World): Promise<void> {
   engine.views.clear();
   engine.views.set("uid-web", podView({ containers: [containerView({ logPath }), side] }));
   engine.views.set("uid-gone", podView({ name: "gone" }));
-  engine.claimViews = [claimView("data", [], stateDirectory), claimView("used", ["web"], stateDirectory)];
+  await prepareVolumes(engine, stateDirectory);
   engine.stops.length = 0;
   asked.length = 0;
-}
-
-function claimView(name: string, pods: readonly string[], path: string): ClaimView {
-  const usedBy = pods.map((pod) => ({ namespace: "default", name: pod, uid: podUid(`uid-${pod}`) }));
-  const objects = [{ kind: "PersistentVolumeClaim", metadata: { name } }];
-  const common = { namespace: "default", phase: "Bound", message: "", requested: "1Gi", isOwn: true } as const;
-  return { ...common, name, accessModes: ["ReadWriteOnce"], volume: `pv-${name}`, path, where: path, usedBy, objects };
 }
 
 const limitMs = 20_000;
@@ -368,7 +312,7 @@ test("every option has its documented effect in the whole program", async () => 
   await using bench = await CommandBench.open();
   await using nowhere = await CommandBench.open();
   const { stateDirectory } = bench.layout;
-  const world: World = { stateDirectory, engine: new FakeEngine(), asked: [] };
+  const world: OptionWorld = { stateDirectory, engine: new FakeEngine(), asked: [] };
   await mkdir(bench.layout.runDirectory, { recursive: true, mode: 0o700 });
   await using _server = await serveWorld(bench, world);
   await writeFile(join(stateDirectory, "web.yaml"), webManifest);

@@ -119,6 +119,10 @@ const waits: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> =
     await podwright.succeed("run", "--detach", "--wait", "none", manifest);
     const missing = /persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document/u;
     await until("the reason", async () => missing.test(await why(podwright, "web")));
+    assert.match(
+      await why(podwright, "web"),
+      /^Pending: waits for a volume: claim default\/data does not exist; give the PersistentVolumeClaim document/u,
+    );
     assert.match((await podwright.run(["doctor"])).stdout, /claim default\/data does not exist/u);
 
     const disk = podwright.path("disk");
@@ -141,6 +145,21 @@ spec:
     await podwright.succeed("stop", "web");
     assert.match(await podwright.succeed("volumes", "rm", "--force", "data"), /its data stays in/u);
     assert.ok(existsSync(disk));
+  },
+
+  "nothing is applied beside a volume with an error": async (podwright) => {
+    const volume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: { name: disk }
+spec: { accessModes: [ReadWriteOnce], capacity: { storage: 1Gi }, hostPth: { path: /srv/data } }
+`;
+    const user = pod("web", "true", { data: claimed("data") });
+    const manifest = await podwright.manifest("web.yaml", `${claim("data")}---${volume}---${user}`);
+    const refused = await podwright.run(["run", "--detach", manifest]);
+    assert.equal(refused.exitCode, 2, refused.stderr);
+    assert.match(refused.stderr, /web\.yaml:\d+:\d+: spec\.hostPth: .*\n(?:.*\n)*.*nothing is applied/u);
+    assert.deepEqual(await claims(podwright), []);
   },
 
   "one pod at a time uses a claim that is ReadWriteOncePod": async (podwright) => {

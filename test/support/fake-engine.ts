@@ -5,6 +5,7 @@ import type {
   AppliedPod,
   ClaimRemoval,
   ClaimView,
+  FreeVolumeView,
   ApplyRequest,
   ContainerView,
   DebugContainer,
@@ -40,6 +41,7 @@ export class FakeEngine implements LocalApi {
   readonly debugs: DebugRequest[] = [];
   readonly retries: string[] = [];
   claimViews: readonly ClaimView[] = [];
+  volumeViews: readonly FreeVolumeView[] = [];
   readonly removals: string[] = [];
   garbage: GarbageReport = { items: [], failures: [] };
   readonly journal: JournalEntry[] = [];
@@ -83,6 +85,10 @@ export class FakeEngine implements LocalApi {
 
   claims(): readonly ClaimView[] {
     return this.claimViews;
+  }
+
+  freeVolumes(): readonly FreeVolumeView[] {
+    return this.volumeViews;
   }
 
   async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {

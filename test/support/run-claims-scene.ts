@@ -76,7 +76,10 @@ export class RunClaimsScene {
   async take(...texts: string[]): Promise<void> {
     const checked = this.checked(...texts);
     assert.deepEqual(this.claims.problems(checked), []);
-    await this.claims.take(checked.map(({ manifest }) => manifest));
+    await this.claims.take(
+      checked.map(({ manifest }) => manifest),
+      [],
+    );
   }
 
   problems(...texts: string[]): string[] {

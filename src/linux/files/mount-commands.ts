@@ -4,6 +4,16 @@ import type { CommandOptions, Processes } from "../../ports/processes.ts";
 /** Network file systems are slow; after this time the helper is killed and the outcome is checked. */
 const commandTimeoutMs = 120_000;
 
+export interface MountCommand {
+  readonly program: "mount" | "umount";
+  readonly target: string;
+  readonly arguments: readonly string[];
+  /** For messages. */
+  readonly what: string;
+  /** It ends what is held, and is run beside it. */
+  readonly isForced?: boolean;
+}
+
 /** Runs mount(8) and umount(8). If one still hangs after it was killed, no other is started for its target. */
 export class MountCommands {
   readonly #processes: Pick<Processes, "run" | "isAlive">;
@@ -14,19 +24,19 @@ export class MountCommands {
     this.#processes = processes;
   }
 
-  async run(program: "mount" | "umount", target: string, arguments_: readonly string[], what: string): Promise<void> {
+  async run({ program, target, arguments: words, what, isForced = false }: MountCommand): Promise<void> {
     const held = this.#held.get(target);
-    if (held !== undefined && this.#processes.isAlive(held)) {
+    if (!isForced && held !== undefined && this.#processes.isAlive(held)) {
       throw new FileError("ETIMEDOUT", target, `cannot ${what}: process ${held} is still at it`);
     }
-    this.#held.delete(target);
+    if (!isForced) this.#held.delete(target);
     let own: number | undefined;
     const options: CommandOptions = {
       timeoutMs: commandTimeoutMs,
       environment: { LC_ALL: "C" },
       onStart: (pid) => (own = pid),
     };
-    const result = await this.#processes.run(program, arguments_, options).catch((error: unknown) => {
+    const result = await this.#processes.run(program, words, options).catch((error: unknown) => {
       if (own !== undefined) this.#held.set(target, own);
       throw error;
     });

@@ -200,3 +200,25 @@ test("an unmount that does not even end when it is killed has no successor until
   await mounts.unmount("/proc");
   assert.equal(pids.length, 2);
 });
+
+test("the export of a server is mounted by the helper that mount(8) has for it, and a held unmount can be forced", async () => {
+  const commands: string[] = [];
+  const mounts = mountsWith(() => undefined, {
+    isAlive: () => true,
+    run: async (program, words, { timeoutMs, onStart }) => {
+      commands.push([program, ...words].join(" "));
+      onStart?.(4000);
+      if (program === "umount" && !words.includes("--force")) throw new DeadlineError("umount", timeoutMs);
+      return { exitCode: 0, signal: undefined, stdout: "", stderr: "" };
+    },
+  });
+  await mounts.mount({ source: "[fd00::1]:/a", target: "/mnt", fileSystem: "nfs", options: ["ro", "nfsvers=4.1"] });
+  await assert.rejects(mounts.unmount("/proc"), /timed out/u);
+  await assert.rejects(mounts.unmount("/proc"), { code: "ETIMEDOUT" });
+  await mounts.unmount("/proc", { force: true });
+  assert.deepEqual(commands, [
+    "mount --no-canonicalize -t nfs -o ro,nfsvers=4.1 -- [fd00::1]:/a /mnt",
+    "umount --no-canonicalize -- /proc",
+    "umount --no-canonicalize --force -- /proc",
+  ]);
+});

@@ -43,8 +43,8 @@ export function mountsWith(
       const optionArguments = options.length === 0 ? [] : ["-o", options.join(",")];
       // With source, target and type given, fstab is not consulted.
       const type = fileSystem === "" ? "none" : fileSystem;
-      const arguments_ = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
-      await commands.run("mount", target, arguments_, `mount ${source} on ${target}`);
+      const words = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
+      await commands.run({ program: "mount", target, arguments: words, what: `mount ${source} on ${target}` });
     },
 
     async unmount(target, options = {}) {
@@ -52,11 +52,14 @@ export function mountsWith(
       const above = mountsAbove(readMountTable(), target);
       const mounted = topmost(above, target);
       if (mounted === undefined) return;
-      const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true && isOnLocal(above, mounted);
+      const { lazy = false, force = false } = options;
+      const isPlain = mounted.fileSystem === "tmpfs" && !lazy && isOnLocal(above, mounted);
       if (isPlain && (await isSmallMemory(target)) && calls()?.unmount(target) === true) return;
-      const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
+      const flags = [...(lazy ? ["--lazy"] : []), ...(force ? ["--force"] : [])];
+      const words = ["--no-canonicalize", ...flags, "--", target];
       try {
-        await commands.run("umount", target, arguments_, `unmount ${target}`);
+        const what = `unmount ${target}`;
+        await commands.run({ program: "umount", target, arguments: words, what, isForced: force });
       } catch (error) {
         // It may have been unmounted meanwhile.
         if (topmost(mountsAbove(readMountTable(), target), target) !== undefined) throw error;

@@ -14,13 +14,23 @@ export function withClaims(pod: Pod, random: SimRandom, seed: number, always: bo
   ];
   const claimed = kinds.filter(() => random.chance(always ? 0.8 : 0.4));
   if (claimed.length === 0) return pod;
+  return withMounted(pod, claimed);
+}
+
+/** Some pods use the export of a server. */
+export function withExport(pod: Pod, random: SimRandom): Pod {
+  return random.chance(0.1) ? withMounted(pod, [{ name: "export", nfs: { server: "files", path: "/" } }]) : pod;
+}
+
+function withMounted(pod: Pod, volumes: readonly Volume[]): Pod {
+  const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
   const mounting = (container: Container): Container => ({
     ...container,
-    volumeMounts: [...(container.volumeMounts ?? []), ...claimed.map(({ name }) => ({ name, mountPath: `/${name}` }))],
+    volumeMounts: [...(container.volumeMounts ?? []), ...volumeMounts],
   });
   const { spec } = pod;
   return {
     ...pod,
-    spec: { ...spec, volumes: [...(spec.volumes ?? []), ...claimed], containers: spec.containers.map(mounting) },
+    spec: { ...spec, volumes: [...(spec.volumes ?? []), ...volumes], containers: spec.containers.map(mounting) },
   };
 }

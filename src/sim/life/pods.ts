@@ -4,7 +4,7 @@ import type { Pod } from "../../api/pod.ts";
 import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
-import { withClaims } from "./pod-claims.ts";
+import { withClaims, withExport } from "./pod-claims.ts";
 import { withDriverVolumes } from "./pod-driver-volumes.ts";
 import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
@@ -37,6 +37,7 @@ const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishe
   protocols: withProtocols,
   claims: (pod, random, { always, seed }) => withClaims(pod, random, seed, always.has("claims")),
   priority: (pod, random, { always, seed }) => withPriority(pod, random, seed, always.has("priority")),
+  exports: (pod, random) => withExport(pod, random),
   driverVolumes: (pod, random, { seed }) => (hasDrivers(seed) ? withDriverVolumes(pod, random) : pod),
 };
 

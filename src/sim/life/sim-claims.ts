@@ -62,7 +62,7 @@ export class SimClaims {
   }
 
   async #give(): Promise<boolean> {
-    return await this.#claims.take([data]).then(
+    return await this.#claims.take([data], []).then(
       () => true,
       () => false,
     );

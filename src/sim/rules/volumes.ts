@@ -14,6 +14,9 @@ const taking: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveLeftove
 export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
   function started(container: SimContainer, uid: string): void {
     for (const { hostPath } of container.config.mounts) {
+      if (hostPath.includes("/kubernetes.io~nfs/") && node.mounts.anyBelow(hostPath) === undefined) {
+        broken("volumes come first", `${uid}/${nameOf(container)} started without a mount at ${hostPath}`);
+      }
       if (!hostPath.startsWith(podsDirectory) || node.files.ownerOf(hostPath) !== undefined) continue;
       broken("volumes come first", `${uid}/${nameOf(container)} started without ${hostPath}`);
     }

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JournalEntry, JournalInput } from "../journal/entry.ts";
+import { volumeWait } from "./volume-wait.ts";
+
+type Told = Pick<JournalInput, "kind" | "what" | "message"> & Partial<JournalEntry>;
+
+function entries(...told: readonly Told[]): JournalEntry[] {
+  return told.map((each, index) => ({ seq: index + 1, time: index * 1000, ...each }));
+}
+
+const unprocessed = (problem: string): Told => ({
+  kind: "observation",
+  what: "VolumeUnprocessed",
+  message: `Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${problem}`,
+});
+const set = (volume: string): Told => ({ kind: "action", what: "MountVolume", message: "set up", data: { volume } });
+const failed = (of: number, message: string): Told => ({
+  ...{ kind: "outcome", what: "MountVolume", of, result: "failed" },
+  message: `MountVolume.SetUp failed for volume "disk" : ${message}`,
+});
+const over = ({ message }: Told): Told => ({ kind: "observation", what: "VolumeWaitOver", message });
+
+test("a claim that cannot be used is named, with what to do", () => {
+  const table = [
+    [
+      'error processing PVC default/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found',
+      "claim default/data does not exist; create it, or correct claimName",
+    ],
+    [
+      `error processing PVC default/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document to 'podwright run'`,
+      "claim default/data does not exist; give the PersistentVolumeClaim document to 'podwright run'",
+    ],
+    ["error processing PVC default/data: PVC is not bound", "claim default/data is not bound; see its Events"],
+    [
+      "error processing PVC default/data: PVC is not bound: no persistent volumes available for this claim and a selector is set",
+      "claim default/data: PVC is not bound: no persistent volumes available for this claim and a selector is set; give a PersistentVolume that fits",
+    ],
+    [
+      "PVC default/web-data was not created for pod default/web (pod is not owner)",
+      "PVC default/web-data was not created for pod default/web (pod is not owner); remove the claim, or rename the pod",
+    ],
+    [
+      "volume data has volumeMode Block, but is specified in volumeMounts",
+      "volume data has volumeMode Block, but is specified in volumeMounts; use volumeDevices",
+    ],
+  ] as const;
+  for (const [problem, expected] of table) assert.equal(volumeWait(entries(unprocessed(problem))), expected);
+});
+
+test("a volume that fails is named until it is set up", () => {
+  const driver = "driver name d not found in the list of registered CSI drivers";
+  const waits = entries(set("data"), failed(1, driver));
+  assert.equal(volumeWait(waits), `volume "disk": ${driver}; run the driver on this node`);
+  assert.equal(
+    volumeWait(entries(set("data"), failed(1, 'configmap "c" not found'), set("data"))),
+    'volume "disk": configmap "c" not found; create it, or correct its name',
+  );
+  const done = { kind: "outcome", what: "MountVolume", message: "done", of: 3, result: "done" } as const;
+  assert.equal(volumeWait(entries(set("data"), failed(1, driver), set("data"), done)), undefined);
+  const other = { ...done, of: 4 };
+  assert.equal(
+    volumeWait(entries(set("data"), failed(1, driver), set("data"), set("other"), other)),
+    volumeWait(waits),
+  );
+});
+
+test("a volume that waits to be attached says why, and all of them are counted", () => {
+  const message = "volume data waits to be attached: no VolumeAttachment";
+  const attach: Told = { kind: "observation", what: "VolumeUnattached", message };
+  assert.equal(volumeWait(entries(attach)), `${message}; see its VolumeAttachment`);
+  const claim = unprocessed("error processing PVC default/data: PVC is not bound");
+  assert.equal(volumeWait(entries(attach, claim)), `${message}; see its VolumeAttachment (and 1 more)`);
+  assert.equal(volumeWait(entries(attach, claim, over(attach), over(claim))), undefined);
+});
+
+test("nothing of it counts once a container starts, or the pod comes anew", () => {
+  const claim = unprocessed("error processing PVC default/data: PVC is not bound");
+  assert.equal(volumeWait(entries(claim, { kind: "action", what: "StartContainer", message: "" })), undefined);
+  assert.equal(volumeWait(entries(claim, { kind: "input", what: "PodAdded", message: "" })), undefined);
+});

@@ -1,0 +1,70 @@
+import type { JournalEntry } from "../journal/entry.ts";
+import { printable } from "../journal/text.ts";
+
+/**
+ * What a pod that starts waits for before its containers: a claim, an attachment, or a volume whose last try failed, with
+ * what can be done; undefined: nothing that is known. Pure.
+ * @param entries of the pod
+ */
+export function volumeWait(entries: readonly JournalEntry[]): string | undefined {
+  const waits = openWaits(entries);
+  const [first] = waits.values();
+  if (first === undefined) return undefined;
+  const more = waits.size > 1 ? ` (and ${waits.size - 1} more)` : "";
+  return `${textOf(first)}${more}`;
+}
+
+/** By what ends them, oldest first. */
+function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, JournalEntry> {
+  const waits = new Map<string, JournalEntry>();
+  const volumes = new Map<number, string>();
+  for (const entry of entries) {
+    const { kind, what, message, data, of = 0, result, seq } = entry;
+    if (what === "PodAdded" || (what === "StartContainer" && kind === "action")) waits.clear();
+    else if (what === "VolumeUnprocessed" || what === "VolumeUnattached") waits.set(message, entry);
+    else if (what === "VolumeWaitOver") waits.delete(message);
+    else if (what !== "MountVolume" && what !== "MapVolume") continue;
+    else if (kind === "action") volumes.set(seq, `volume ${JSON.stringify(data?.["volume"])}`);
+    else if (result === "done") waits.delete(volumes.get(of) ?? "");
+    else waits.set(volumes.get(of) ?? message, entry);
+  }
+  return waits;
+}
+
+function textOf({ what, message }: JournalEntry): string {
+  if (what === "VolumeUnattached") return `${printable(message)}; see its VolumeAttachment`;
+  const claim = /error processing PVC (\S+): (.*)$/su.exec(message);
+  if (claim !== null) return claimText(printable(claim[1] ?? ""), printable(claim[2] ?? ""));
+  const failed = /^[\w. ]+ failed[^"]*? for volume ("[^"]*") : (.*)$/su.exec(message);
+  if (failed !== null) return `volume ${printable(failed[1] ?? "")}: ${withRemedy(printable(failed[2] ?? ""))}`;
+  // What is said of all its volumes names them at length first.
+  return withRemedy(printable(message).replace(/^Unable to attach or mount volumes: .*?volumes=\[[^\]]*\]: /u, ""));
+}
+
+function claimText(claim: string, problem: string): string {
+  const missing = /^failed to fetch PVC from API server: .*not found(?:; (?<remedy>.*))?$/u.exec(problem);
+  if (missing !== null) {
+    return `claim ${claim} does not exist; ${missing.groups?.["remedy"] ?? "create it, or correct claimName"}`;
+  }
+  if (problem === "PVC is not bound") return `claim ${claim} is not bound; see its Events`;
+  return withRemedy(`claim ${claim}: ${problem}`);
+}
+
+/** By what the problem says. */
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [/PVC is not bound: /u, "give a PersistentVolume that fits"],
+  [/PVC is being deleted/u, "create the claim again"],
+  [/\(pod is not owner\)/u, "remove the claim, or rename the pod"],
+  [/but is specified in volumeMounts/u, "use volumeDevices"],
+  [/but is specified in volumeDevices/u, "use volumeMounts"],
+  [/not found in the list of registered CSI drivers/u, "run the driver on this node"],
+  [/(?:configmap|secret) "[^"]*" not found/u, "create it, or correct its name"],
+  [/mount\.nfs|\/sbin\/mount\.<type> helper/u, "install the NFS client (nfs-common, nfs-utils), or see the server"],
+  [/already in use by another pod/u, "the other pod has to end first"],
+  [/no matching NodeSelectorTerms/u, "the volume belongs to another node"],
+];
+
+function withRemedy(problem: string): string {
+  const remedy = remedies.find(([pattern]) => pattern.test(problem))?.[1];
+  return remedy === undefined ? problem : `${problem}; ${remedy}`;
+}
