@@ -58,7 +58,7 @@ export async function openTls(
     socket = connectTls({ ...options, ...(tunnel && { socket: tunnel }) });
   } catch (error) {
     tunnel?.destroy();
-    // A key that is none, or not the certificate's.
+    // An invalid key, or not the certificate's.
     throw connectionError(endpoint, error);
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();

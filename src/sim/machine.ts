@@ -42,7 +42,7 @@ export class SimCgroups implements Cgroups {
     this.#used.set(path, bytes);
   }
 
-  /** Somebody takes the limits off all cgroups that are no pods'. */
+  /** Removes the limits of all cgroups other than pods'. */
   loosen(): void {
     for (const [path, resources] of this.applied) {
       if (!path.includes("/pod")) this.applied.set(path, { ...resources, memoryLimitBytes: -1, cpuShares: 1024 });

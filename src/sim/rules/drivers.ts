@@ -14,15 +14,15 @@ const dataFile = "vol_data.json";
 /** Two syncs, and a little. */
 const republishedWithinMs = 200_000;
 
-/** What CSI drivers may be asked for, and what the Node says of their volumes. */
+/** The legal calls of CSI drivers, and the Node's volumes in use. */
 export const drivers: RuleMaker = (scene, broken): Rule => {
   const { cluster } = scene.node;
   return cluster?.storage === undefined ? {} : new DriverRules(scene, cluster.storage, broken);
 };
 
 /**
- * Volumes of drivers are staged, published, unpublished and unstaged in that order, whatever is known of the calls; containers have
- * theirs for as long as they run; what may be mounted has its record on the disk, and the Node says that it is in use.
+ * CSI volumes are staged, published, unpublished and unstaged in this order, whatever the outcomes of calls; containers
+ * have them as long as they run; whatever may be mounted has a record on disk, and the Node lists it as in use.
  */
 class DriverRules implements Rule {
   readonly #scene: Scene;
@@ -104,7 +104,7 @@ class DriverRules implements Rule {
     this.#broken("volumes stay while in use", `${target}: taken from ${nameOf(user)}, which runs`);
   }
 
-  /** Before a driver is asked for it, the volume is attached, and the Node says that it is in use. */
+  /** Before the first call for a volume, it is attached and the Node lists it as in use. */
   #comes(handle: string): void {
     const volume = claimedVolumes.find((each) => each.handle === handle && each.isAttached);
     if (volume === undefined) return;
@@ -143,7 +143,7 @@ class DriverRules implements Rule {
     return own.all.filter(({ kind }) => !listed.has(kind.name)).map(({ kind }) => `CSINode lacks ${kind.name}`);
   }
 
-  /** What its driver wants published again is, for as long as its pod runs. */
+  /** A volume with requiresRepublish is republished as long as its pod runs. */
   #judgeRepublished(): void {
     const { world, clock } = this.#scene;
     const old = clock.nowMs - republishedWithinMs;

@@ -37,7 +37,7 @@ export class Evictions implements Rule {
   readonly #shortMs = new Map<Pressure, number>();
   #held: readonly string[] = [];
   #lifeMs = 0;
-  /** When podwright last looked at the machine, and when something of the last evicted pod last ended, simulated ms. */
+  /** When podwright last observed the machine, and when the last part of the last evicted pod ended, simulated ms. */
   #lookedMs = 0;
   #lastEndMs = 0;
 

@@ -59,7 +59,8 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
     },
     entry: ({ kind, what, pod, seq, of = 0, cause }) => {
       if (what === lifeStarted) for (const known of [gone, asked]) known.clear();
-      // The machine has started again, or goes on: static pods run again, whatever became of them in the shutdown.
+      // The machine has restarted, or its shutdown was cancelled: static pods run again, whatever the shutdown did to
+      // them.
       if (node.power.boots !== boots || what === "ShutdownCancelled") {
         boots = node.power.boots;
         for (const uid of over.keys()) {

@@ -11,19 +11,19 @@ import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 const stopMs = 8000;
 /** A runtime is given no less. */
 const leastGraceMs = 2000;
-/** So long what was announced is on its way. */
+/** Maximum delay of an announcement. */
 const noticeMs = 1000;
 /** What a pod that has stopped still holds is released within it, and then the lock is. */
 const releaseMs = 15_000;
 
 /**
- * A shutdown of the machine obeys its order and its deadlines, over kills of podwright: pods of a lower priority go before those of
- * a higher one, none has more time than its group, nothing that comes meanwhile begins, and nobody waits for pods that are gone.
+ * A shutdown of the machine keeps its order and its deadlines, also when podwright is killed: pods of lower priority
+ * end first, no pod has more time than its group, no pod starts meanwhile, and nothing waits for removed pods.
  */
 export class Shutdowns implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** When this life learned of a shutdown that goes on, simulated ms. */
+  /** When this run learned of a shutdown in progress, simulated ms. */
   #begunMs: number | undefined;
   /** The pods that were wanted when the shutdown was announced; undefined: none was. */
   #present: ReadonlySet<string> | undefined;
@@ -31,7 +31,7 @@ export class Shutdowns implements Rule {
   /** By when containers of a pod have to be gone, simulated ms. */
   readonly #due = new Map<string, number>();
   #lastEndMs = 0;
-  /** This life began in a shutdown that goes on. */
+  /** This run started during a shutdown. */
   #isLateLife = false;
   /** How long pods have that are ended for the shutdown, ms. */
   readonly #graces = new Map<string, number>();
@@ -122,7 +122,7 @@ export class Shutdowns implements Rule {
     return this.#scene.world.containers.get(id)?.state === "running";
   }
 
-  /** The machine, its runtime and podwright have done what they are asked for a while. */
+  /** The machine, its runtime and podwright have worked without faults for a while. */
   #isSound(): boolean {
     const { node, clock } = this.#scene;
     return node.callsAreTimely && node.soundSinceMs + recoveredMs < clock.nowMs;
