@@ -32,7 +32,7 @@ export class SimFirewall {
     this.#disturbedMs = this.#now();
   }
 
-  /** Everything goes that is not the kernel's own. */
+  /** Removes everything but the kernel's own. */
   flush(): void {
     this.#disturbedMs = this.#now();
     for (const program of programs) {

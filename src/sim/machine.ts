@@ -141,7 +141,7 @@ export class SimMounts implements Mounts {
     return this.#mounts.find(({ target }) => target === path || target.startsWith(`${path}/`))?.target;
   }
 
-  /** The machine goes off. */
+  /** The machine is switched off. */
   clear(): void {
     this.#mounts.length = 0;
   }
@@ -156,7 +156,7 @@ export class SimMounts implements Mounts {
   }
 }
 
-/** The simulated machine's loop devices, by what is below them. */
+/** The simulated machine's loop devices, by backing path. */
 export class SimLoopDevices implements LoopDevices {
   readonly held = new Set<string>();
 

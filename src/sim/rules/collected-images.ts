@@ -4,7 +4,7 @@ import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
 
 /** For the node as a whole; the collection's measurement is slightly older. */
 const lowPercent = 80;
-/** A pod that appeared or began to start while an image was being removed: its start looks again. */
+/** A pod that appeared or began to start while an image was being removed: its start checks again. */
 const unheardMs = 10_000;
 
 /**

@@ -125,7 +125,7 @@ class DriverRules implements Rule {
     if (damaged !== undefined) this.#broken("nothing is removed that is mounted", damaged);
   }
 
-  /** The Node lists what is mounted of attached volumes, and nothing else. */
+  /** The Node lists exactly the attached volumes that are mounted. */
   #inUseProblems(): string[] {
     return claimedVolumes.flatMap(({ isAttached, driver, handle }) => {
       if (!isAttached) return [];

@@ -31,7 +31,7 @@ export class Evictions implements Rule {
   readonly #broken: Break;
   /** The last pod evicted for the node, and until when it is waited for. */
   #last: { readonly uid: string; readonly untilMs: number } | undefined;
-  /** The last evicted pod is gone, and another instance of it wanted. */
+  /** The last evicted pod is gone, and another instance of it is desired. */
   #isLastBack = false;
   /** Simulated ms at which podwright last observed a shortage, in this run. */
   readonly #shortMs = new Map<Pressure, number>();

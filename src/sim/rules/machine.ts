@@ -12,8 +12,8 @@ const families: readonly (readonly [Family, string])[] = [
 ];
 
 /**
- * What a kubelet does for its machine: its iptables chains are whole a minute and a half after they were not, and the limits of
- * all pods and of reserved cgroups hold once the kernel takes them.
+ * The kubelet maintains its machine: its iptables chains are complete a minute and a half after they were damaged, and
+ * the limits of all pods and of reserved cgroups hold once the kernel accepts them.
  */
 export const machine: RuleMaker = ({ node, clock }, broken): Rule => {
   let hasRooms = false;

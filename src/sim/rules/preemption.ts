@@ -20,7 +20,7 @@ interface Part {
   readonly pod: Pod;
   /** It runs, or will, and podwright has reported its status: it counts for certain. */
   readonly isSure: boolean;
-  /** All allocations that it may have, what is shown of it first. */
+  /** All allocations that it may have, the visible one first. */
   readonly grants: readonly Pod[];
 }
 
@@ -138,7 +138,7 @@ export class Preemptions implements Rule {
     const { desired } = this.#scene.node;
     return this.#scene.node.pods().flatMap((known): Part[] => {
       const { ref, state } = known.view;
-      // A pod that is desired again gets its resources back when nothing of it is left.
+      // A pod that is desired again gets its resources back when the earlier one is gone.
       const isBack = desired.has(ref.uid) && (state.kind === "terminating" || this.#scene.unwanted.has(ref.uid));
       const mayStay = state.kind === "syncing" || isBack;
       const pod = this.#scene.pods.get(ref.uid);

@@ -96,7 +96,7 @@ export class Referee {
     if (entry.what === "PodTerminating" && entry.pod !== undefined) {
       this.#ending.add(entry.pod.uid);
       const isDesired = this.#scene.node.desired.has(entry.pod.uid);
-      // podwright was told in between, and can only act now: the pod is removed, and returns afterwards.
+      // podwright was notified in between, and can only act now: the pod is removed, and returns afterwards.
       const goes = entry.cause?.code === "ManifestRemoved" && isDesired;
       // A static pod was removed while podwright was down: no source reported it.
       const wentUntold = entry.cause?.code === "OrphanedPod" && !isDesired;

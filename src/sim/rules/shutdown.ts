@@ -7,13 +7,13 @@ import { simShutdownPeriods as periods } from "../life/sim-node-rooms.ts";
 import type { WorldChange } from "../world-model.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
-/** What a stop takes beyond its grace: the least that a runtime is given, and its own time. */
+/** Maximum duration of a stop beyond its grace period: the runtime's minimum timeout, and its own time. */
 const stopMs = 8000;
 /** A runtime is given no less. */
 const leastGraceMs = 2000;
 /** Maximum delay of an announcement. */
 const noticeMs = 1000;
-/** What a pod that has stopped still holds is released within it, and then the lock is. */
+/** Time to release what a stopped pod still holds, and then the lock. */
 const releaseMs = 15_000;
 
 /**
@@ -25,10 +25,10 @@ export class Shutdowns implements Rule {
   readonly #broken: Break;
   /** When this run learned of a shutdown in progress, simulated ms. */
   #begunMs: number | undefined;
-  /** The pods that were wanted when the shutdown was announced; undefined: none was. */
+  /** The pods that were desired when the shutdown was announced; undefined: no shutdown. */
   #present: ReadonlySet<string> | undefined;
   #announcedMs = 0;
-  /** By when containers of a pod have to be gone, simulated ms. */
+  /** When containers of a pod must be gone, simulated ms. */
   readonly #due = new Map<string, number>();
   #lastEndMs = 0;
   /** This run started during a shutdown. */
@@ -129,7 +129,7 @@ export class Shutdowns implements Rule {
   }
 }
 
-/** The pod's own, or that of its group. */
+/** The pod's own grace period, or that of its group. */
 function graceSecondsOf({ graceSeconds }: ShutdownPeriod, { metadata, spec }: Pod): number {
   const own = metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30;
   return Math.min(own, graceSeconds);

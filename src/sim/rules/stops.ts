@@ -108,7 +108,7 @@ export class Stops implements Rule {
     return (this.#killing.get(idOf(entry))?.get(code) ?? entry.atMs) + Math.min(...own) * 1000;
   }
 
-  /** podwright's own report, unless it was told since that the pod must go sooner. */
+  /** podwright's own report, unless it was notified since that the pod must end sooner. */
   #endOf(uid: string): number | undefined {
     const { node, unwanted } = this.#scene;
     const endMs = this.#ends.get(uid);
