@@ -77,7 +77,7 @@ export interface NodeDependencies {
   /** What the node has beyond what every kubelet has. */
   readonly rooms?: readonly Room[] | undefined;
   readonly evictions?: EvictionManager | undefined;
-  /** Told of each change of what is wanted. */
+  /** Called with each change of the desired state. */
   readonly onUpdate?: (update: PodUpdate) => void;
 }
 

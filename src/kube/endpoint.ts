@@ -100,7 +100,10 @@ export async function withinConnectTime<T>(
   }
 }
 
-/** How an agent of HTTP/1.1 connects through the endpoint's proxy. @param closed called off with it: what is being made */
+/**
+ * How an agent of HTTP/1.1 connects through the endpoint's proxy. @param closed aborts connections that are being
+ * opened
+ */
 export function connectionsThrough(
   proxy: URL,
   endpoint: Endpoint,

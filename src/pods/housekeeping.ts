@@ -50,9 +50,9 @@ const firstLookMs = 200;
 const removalMs = 2000;
 
 /**
- * Searches for orphaned pods: in the runtime, on disk, in the cgroup tree (upstream's HandlePodCleanups). A pod is known
- * to be one once every source has delivered. The first search after that, which gives each pod of the runtime its worker,
- * ends the start.
+ * Searches for orphaned pods: in the runtime, on disk, in the cgroup tree (upstream's HandlePodCleanups). A pod is
+ * known to be one once every source has delivered. The first search after that, which gives each pod of the runtime its
+ * worker, completes the start-up.
  */
 export class Housekeeping {
   readonly #deps: HousekeepingDependencies;

@@ -14,7 +14,7 @@ export interface LoginSession extends Disposable {
   reloadConfiguration(signal: AbortSignal): Promise<void>;
   /** A shutdown has been announced and not been cancelled. */
   isPreparingForShutdown(signal: AbortSignal): Promise<boolean>;
-  /** Holds up a shutdown until the lock is disposed of; it outlives the connection, but not this process. */
+  /** Delays a shutdown until the lock is disposed of; it outlives the connection, but not this process. */
   delayShutdown(who: string, why: string, signal: AbortSignal): Promise<Disposable>;
   /**
    * True when a shutdown is announced, false when it is cancelled, those since the connection was made included. Ends when the

@@ -4,7 +4,7 @@ import { FileError, type Files } from "../ports/files.ts";
 /** Counts up with each change of the state directory that an earlier podwright would misread. */
 const currentFormat = 1;
 
-/** What the state directory says of itself. */
+/** The state directory's format file. */
 interface StateFormat {
   readonly format: number;
   /** The version of podwright that wrote it last. */

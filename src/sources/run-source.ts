@@ -29,9 +29,9 @@ export interface RunSourceConfig {
 type RunSourceDependencies = SourceDependencies & {
   readonly files: Files;
   readonly random: Random;
-  /** Told of ConfigMaps and Secrets that pods may have read already. */
+  /** Called with changed ConfigMaps and Secrets that pods may have read already. */
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
-  /** Of claims, and what is behind them. */
+  /** Stores claims and the objects behind them. */
   readonly storage: RunStorage;
 };
 

@@ -15,7 +15,7 @@ const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = 
     created: "running",
     startAsked: "running",
     stopAsked: "stopAsked",
-    // A start that was called off may have its effect while the container is being removed.
+    // A canceled start may have its effect while the container is being removed.
     removedUnseen: "removedUnseen",
   },
   StopContainer: {
