@@ -69,7 +69,7 @@ export const removedVolumeSources = [
   "vsphereVolume",
 ] as const;
 
-/** Sources of PersistentVolumes that cannot be mounted without a cluster. */
+/** Sources of PersistentVolumes that nobody mounts without a cluster. */
 export const foreignVolumeSources = [...removedVolumeSources, "fc", "flexVolume", "iscsi", "nfs"] as const;
 
 /** What a manifest may hold: corev1.PersistentVolume. A status is accepted and ignored. */

@@ -19,7 +19,7 @@ const recording = join(root, "test/fixtures/recordings/crash-and-probe.jsonl");
 interface World {
   readonly stateDirectory: string;
   readonly engine: FakeEngine;
-  /** `path?query` of requests to the kubelet's API, in addition to the engine's. */
+  /** `path?query` of what was asked of the kubelet's API beside the engine's. */
   readonly asked: string[];
 }
 
@@ -297,7 +297,7 @@ function documentedOptions(text: string, commands: readonly string[]): string[] 
   });
 }
 
-/** Requests to the kubelet's API are rejected: only the request itself is tested. */
+/** What a command may ask of the kubelet's API is refused: that it asks is what is looked at. */
 async function serveWorld(bench: CommandBench, world: World): Promise<AsyncDisposable> {
   const routes = localApiRoutes(world.engine);
   const containers = [{ name: "app", ports: [{ name: "http", containerPort: 80 }] }, { name: "side" }];
@@ -312,7 +312,7 @@ async function serveWorld(bench: CommandBench, world: World): Promise<AsyncDispo
   });
 }
 
-/** As before each row: a pod with two containers and their logs, one to be stopped, and no requests to the engine. */
+/** As before each row: a pod with two containers and their logs, one to be stopped, and nothing asked of the engine. */
 async function begin({ engine, stateDirectory, asked }: World): Promise<void> {
   const logPath = join(stateDirectory, "app.log");
   const line = (time: string, text: string): string => `${time} stdout F ${text}\n`;
