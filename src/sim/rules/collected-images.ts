@@ -25,7 +25,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
     const isLate = !node.callsAreTimely || node.soundSinceMs + recoveredMs > clock.nowMs;
     if (user !== undefined && !isLate) broken("no image in use is collected", `${image} of container ${user.id}`);
     const uid = wanting(image)?.metadata.uid;
-    if (uid !== undefined && !isLate) broken("no image that a pod wants is collected", `${image} of ${uid}`);
+    if (uid !== undefined && !isLate) broken("no needed image is collected", `${image} of ${uid}`);
   }
 
   /** A pod that podwright has known for longer than a removal takes. */
@@ -45,7 +45,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
   world.images.onRemoved(removed);
   world.images.onMissing((image) => {
     if (node.soundSinceMs + recoveredMs > clock.nowMs || !node.callsAreTimely) return;
-    broken("an image stays until its container is made", `${image} is not there`);
+    broken("an image stays until its container is created", `${image} is not there`);
   });
   return {
     entry: ({ kind, what, pod, cause }) => {

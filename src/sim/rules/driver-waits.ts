@@ -51,7 +51,7 @@ export class DriverWaits implements Rule {
     for (const [uid, sinceMs] of this.#coming) {
       if (!this.#isSound(sinceMs) || nowMs < sinceMs + longestMs) continue;
       this.#coming.delete(uid);
-      this.#broken("nobody waits for another's driver", `${uid} has no sandbox ${nowMs - sinceMs} ms after it came`);
+      this.#broken("pods wait only for their own drivers", `${uid} has no sandbox ${nowMs - sinceMs} ms after it came`);
     }
     for (const uid of pods.keys()) {
       const isLeft = !node.desired.has(uid) && !node.isEnding(uid) && this.#hasFiles(uid);
@@ -63,7 +63,7 @@ export class DriverWaits implements Rule {
       this.#left.set(uid, sinceMs);
       if (!this.#isSound(sinceMs) || nowMs < sinceMs + longestMs) continue;
       this.#left.delete(uid);
-      this.#broken("nobody waits for another's driver", `${uid} has left files for ${nowMs - sinceMs} ms`);
+      this.#broken("pods wait only for their own drivers", `${uid} has left files for ${nowMs - sinceMs} ms`);
     }
   }
 

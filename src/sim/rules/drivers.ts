@@ -40,7 +40,7 @@ class DriverRules implements Rule {
     this.#volumes = scene.node.drivers.volumes;
     this.#volumes.onViolation = broken;
     storage.onDetach = ({ handle }) => {
-      if (this.#isHere(handle)) this.#broken("what is in use is not detached", `${handle} is detached`);
+      if (this.#isHere(handle)) this.#broken("volumes in use are not detached", `${handle} is detached`);
     };
   }
 
@@ -79,7 +79,7 @@ class DriverRules implements Rule {
       for (const { name } of await files.list(`${stagedDirectory}/${driver}`)) {
         const path = `${stagedDirectory}/${driver}/${name}`;
         const isStaged = [...this.#volumes.staged.values()].some((target) => target.startsWith(`${path}/`));
-        if (!isStaged) this.#broken("what is unstaged leaves nothing", path);
+        if (!isStaged) this.#broken("unstaging leaves nothing", path);
       }
     }
   }
@@ -108,9 +108,9 @@ class DriverRules implements Rule {
   #comes(handle: string): void {
     const volume = claimedVolumes.find((each) => each.handle === handle && each.isAttached);
     if (volume === undefined) return;
-    if (!this.#storage.isAttached(volume)) this.#broken("what is mounted is attached", handle);
+    if (!this.#storage.isAttached(volume)) this.#broken("mounted volumes are attached", handle);
     if (!this.#storage.inUse.includes(uniqueVolumeName(volume.driver, handle))) {
-      this.#broken("what is mounted is in use", handle);
+      this.#broken("mounted volumes are in use", handle);
     }
   }
 
@@ -119,10 +119,10 @@ class DriverRules implements Rule {
     const { files } = this.#scene.node;
     for (const target of this.#volumes.targets) {
       const record = `${target.slice(0, target.lastIndexOf("/"))}/${dataFile}`;
-      if (files.ownerOf(record) === undefined) this.#broken("what may be mounted is on record", target);
+      if (files.ownerOf(record) === undefined) this.#broken("possible mounts have records", target);
     }
     const damaged = this.#volumes.damaged();
-    if (damaged !== undefined) this.#broken("nothing is removed that is mounted", damaged);
+    if (damaged !== undefined) this.#broken("nothing mounted is removed", damaged);
   }
 
   /** The Node lists exactly the attached volumes that are mounted. */

@@ -51,7 +51,7 @@ export const machine: RuleMaker = ({ node, clock }, broken): Rule => {
       const dueMs = Math.max(startedMs, node.firewall.disturbedMs) + wholeWithinMs;
       if (!hasRooms || !node.isUp || clock.nowMs < dueMs) return;
       const missing = missingChain();
-      if (missing !== undefined) broken("chains are whole within a minute and a half", `${missing} is missing`);
+      if (missing !== undefined) broken("chains are restored within 90 s", `${missing} is missing`);
     },
     disagreements: () => (hasRooms ? limits() : []),
   };

@@ -119,7 +119,7 @@ export class Referee {
 
   /** @param wait lets some time pass: a container may just have exited, with its pod's status in progress */
   async atRest(wait: () => Promise<void>): Promise<void> {
-    for (const problem of await this.#lasting(wait)) this.broken("wanted and actual agree", problem);
+    for (const problem of await this.#lasting(wait)) this.broken("desired and actual state match", problem);
     for (const rule of this.#rules) await rule.atRest?.();
   }
 

@@ -138,7 +138,7 @@ export class Resizes implements Rule {
     for (const name of resizable) {
       const grows = requestOf(pod, name).compare(requestOf(before, name)) > 0;
       const lack = grows && this.#lack(pod, name, known, true);
-      if (lack) this.#broken("resizes have room", `${uid} was granted ${name} although ${lack}`);
+      if (lack) this.#broken("resizes fit the node", `${uid} was granted ${name} although ${lack}`);
     }
   }
 

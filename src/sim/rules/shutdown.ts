@@ -68,10 +68,10 @@ export class Shutdowns implements Rule {
       this.#broken("no pod has more time than its group", `${uid} is given ${timeoutMs} ms of ${graceMs}`);
     }
     if (type === "sandboxStarted" && this.#isLateLife && this.#present !== undefined) {
-      this.#broken("nothing begins in a shutdown", `${uid} begins in a life that begins in one`);
+      this.#broken("no pod starts during a shutdown", `${uid} begins in a life that begins in one`);
     }
     if (type === "sandboxStarted" && this.#present?.has(uid) === false && nowMs > this.#announcedMs + noticeMs) {
-      this.#broken("nothing begins in a shutdown", `${uid} came after it was announced`);
+      this.#broken("no pod starts during a shutdown", `${uid} came after it was announced`);
     }
     if (type !== "exited" || container === undefined) return;
     this.#lastEndMs = nowMs;
@@ -92,7 +92,7 @@ export class Shutdowns implements Rule {
     const period = periods[own];
     const begunMs = this.#begunMs;
     if (period === undefined || begunMs === undefined) {
-      return this.#broken("pods are ended for a shutdown in a shutdown", `${pod.metadata.uid} goes without one`);
+      return this.#broken("shutdowns end pods only during a shutdown", `${pod.metadata.uid} goes without one`);
     }
     const graceMs = graceSecondsOf(period, pod) * 1000;
     this.#graces.set(pod.metadata.uid, Math.max(graceMs, leastGraceMs));
@@ -104,7 +104,7 @@ export class Shutdowns implements Rule {
       const hadMs = (periods[group]?.graceSeconds ?? 0) * 1000;
       const runs = view.status.containers.some(({ id }) => this.#runs(id));
       if (group < own && runs && atMs - begunMs < hadMs - noticeMs) {
-        this.#broken("lower priorities go first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
+        this.#broken("lower priorities end first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
       }
     }
   }
@@ -115,7 +115,7 @@ export class Shutdowns implements Rule {
     const runs = [...world.containers.values()].some(({ state }) => state === "running");
     if (why !== "time over" || runs || begunMs === undefined || !this.#isSound()) return;
     const sinceMs = clock.nowMs - Math.max(this.#lastEndMs, begunMs);
-    if (sinceMs > releaseMs) this.#broken("a shutdown waits for nobody who is gone", `waits for ${sinceMs} ms`);
+    if (sinceMs > releaseMs) this.#broken("a shutdown waits only for existing pods", `waits for ${sinceMs} ms`);
   }
 
   #runs(id: string): boolean {
