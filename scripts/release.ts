@@ -31,7 +31,7 @@ async function requireCommitted(out: string): Promise<void> {
 
 async function makeFiles(out: string): Promise<void> {
   await requireCommitted(out);
-  // The bundle names its commit, and the one that is there may be of another with the same sources.
+  // The bundle names its commit; an existing bundle may be from another commit with equal sources.
   await output(process.execPath, ["scripts/build.ts"]);
   await mkdir(out, { recursive: true });
   const tarball = await output("npm", ["pack", "--silent", "--pack-destination", out]);

@@ -13,7 +13,7 @@ import {
 } from "./support/attacks.ts";
 import { seedOfTest } from "./support/seed.ts";
 
-/** Of the server, in MiB: it holds some 110 when nobody asks for anything. */
+/** Of the server, in MiB: it uses about 110 without requests. */
 const memoryLimit = 400;
 
 test("hostile clients affect no others, and memory stays within its bounds", async (t) => {

@@ -12,7 +12,7 @@ const usualLimits = { tries: 6, totalMs: 40_000, eachMs: 30_000 };
 /** Each try of a life that hangs takes all of its time. */
 const hangLimits = { tries: 3, totalMs: 10_000, eachMs: 4000 };
 
-/** What is told of the seed's life on sources with this fault, and the rule that it broke. */
+/** The report of the seed's life on sources with this fault, and the rule that it broke. */
 async function told(
   fault: Pick<Mutant, "from" | "to">,
   limits = usualLimits,
@@ -23,7 +23,7 @@ async function told(
   return { text: await tellFailure(pool, report, {}, limits), rule: report.problems[0]?.rule ?? "" };
 }
 
-/** Steps are left, what led to the failure is told, and the command plays one life. */
+/** Steps remain, the report shows what led to the failure, and the command plays one life. */
 function assertWhole(text: string, rule: string): void {
   assert.match(text, new RegExp(`^seed 2: ${rule}, at \\d+ ms`));
   const [, left = "", all] = /(\d+) of (\d+) steps are left after \d+ tries/.exec(text) ?? [];

@@ -50,6 +50,11 @@ describe("the rule for plain words", () => {
       "They went on where they were.",
       "Pods that were let in",
       "a pod is told at once",
+      "The volume is taken back.",
+      "Found on the disk by what lies there.",
+      "A stage that failed for sure",
+      "A dead server holds up the start.",
+      "A missing cgroup ends the start.",
     ];
     for (const form of forms) assert.equal(inFile(`// ${form}\n`).length, 1, form);
   });

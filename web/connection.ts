@@ -10,7 +10,7 @@ export type Link =
   /** It does not let this page in. */
   | { readonly state: "refused"; readonly problem: string; readonly remedy: string };
 
-/** An answer, or why there is none. */
+/** A response, or why there is none. */
 export type Preview<T> = { readonly at: number; readonly view: T } | { readonly at: number; readonly problem: string };
 
 export interface Listener {
@@ -153,8 +153,8 @@ async function told(response: Response): Promise<Problem> {
 }
 
 /**
- * The link that `podwright ui` prints holds a code that opens one session. It is exchanged at once and taken out of the
- * address, so that neither the history nor a screenshot gives it away. Where others let the page in there is none.
+ * The link that `podwright ui` prints contains a code that opens one session. It is exchanged at once and removed from
+ * the address, so that neither the history nor a screenshot reveals it. If the page is served to others, there is none.
  */
 async function openSession(): Promise<string | undefined> {
   const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];

@@ -77,7 +77,7 @@ function isAlike(a: Node, b: Node): boolean {
 function morph(known: Node, wanted: Node): void {
   if (known instanceof Element && wanted instanceof Element) {
     for (const { name } of [...known.attributes]) {
-      // Whoever looks unfolds and folds it.
+      // The viewer unfolds and folds it.
       if (name === "open" && known instanceof HTMLDetailsElement) continue;
       if (!wanted.hasAttribute(name)) known.removeAttribute(name);
     }

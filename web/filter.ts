@@ -23,7 +23,7 @@ export function hasMood({ mood }: PodDetail, choice: MoodChoice): boolean {
   return moods.includes(mood);
 }
 
-/** Every word of the text must be in what the pod is called, is made of or is like. */
+/** Every word of the text must occur in the pod's name, parts or state. */
 export function matchesText(pod: PodDetail, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const { namespace, name, word, source, ips, containers } = pod;
@@ -32,7 +32,7 @@ export function matchesText(pod: PodDetail, text: string): boolean {
   return words.every((each) => all.includes(each));
 }
 
-/** The pods to be shown, by namespace and name: an order in which nothing jumps while a pod crashes and comes back. */
+/** The shown pods, by namespace and name: a stable order while a pod crashes and returns. */
 export function chosen(pods: Iterable<PodDetail>, filter: Filter): PodDetail[] {
   return [...pods]
     .filter((pod) => filter.namespace === "" || pod.namespace === filter.namespace)

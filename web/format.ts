@@ -11,7 +11,7 @@ export function duration(ms: number): string {
   return twoUnits(seconds, 86_400, "d", 3600, "h");
 }
 
-/** As {@link duration}, in whole seconds: for what goes on. */
+/** As {@link duration}, in whole seconds: for something in progress. */
 export function elapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   return seconds < 60 ? `${seconds} s` : duration(seconds * 1000);

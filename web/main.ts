@@ -76,9 +76,9 @@ function moodCount(id: MoodChoice, pods: readonly PodDetail[]): Element {
   return h("span", { class: id === "trouble" && count > 0 ? "number some" : "number" }, count);
 }
 
-/** Sets every relative time: they go on without anything new from the node. */
+/** Updates every relative time: they advance without new data from the node. */
 function tick(): void {
-  // While nothing is heard, time stands still: nobody knows how long things went on.
+  // Without a connection, time stands still: the present durations are unknown.
   const now = (state.link.state === "live" ? Date.now() : (state.lostAt ?? Date.now())) + state.offsetMs;
   for (const element of document.querySelectorAll("time[data-since], time[data-age], time[data-until]")) {
     const text = relative(element, now);
@@ -133,7 +133,7 @@ const connection = new Connection({
 
 const loading = new Map<string, "once" | "again">();
 
-/** One request at a time for each pod; what changes meanwhile is asked for afterwards. */
+/** One request at a time for each pod; changes meanwhile are requested afterwards. */
 async function loadLife(uid: string): Promise<void> {
   if (loading.has(uid)) {
     loading.set(uid, "again");
@@ -163,7 +163,7 @@ function toggle(uid: string): void {
   drawNow();
 }
 
-/** What is unfolded at the page's end is asked for then, and shown as it was at that moment. */
+/** A preview at the page's end is requested when it is unfolded, and shown as of that moment. */
 async function loadPreview(name: string | null): Promise<void> {
   if (name === "evictions") state.previews.evictions = await connection.preview<EvictionView>(name);
   else if (name === "garbage") state.previews.garbage = await connection.preview<GarbageView>(name);

@@ -98,7 +98,7 @@ function cell(name: string, amount: string, unit: string): Element {
   return h("span", { class: name }, amount, h("span", { class: "unit" }, ` ${unit}`));
 }
 
-/** A shape besides the colour, for those who don't tell colours apart. */
+/** A shape besides the colour, for viewers who cannot distinguish colours. */
 export function stateMark({ mood }: PodDetail): Element {
   const shapes = {
     good: h("circle", { cx: 5, cy: 5, r: 4 }),

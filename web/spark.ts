@@ -6,7 +6,7 @@ const height = 24;
 /**
  * A line of values over time, oldest first; null leaves a gap.
  * @param top the value at the upper edge; lower ones than the highest value are raised to it
- * @param label what it shows, for those who don't see it
+ * @param label what it shows, for screen readers
  */
 export function sparkline(values: readonly (number | null)[], top: number, label: string): Element {
   const known = values.filter((value) => value !== null);

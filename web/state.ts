@@ -12,7 +12,7 @@ import type {
 import type { Link, Preview } from "./connection.ts";
 import type { Filter } from "./filter.ts";
 
-/** An hour of readings each 10 s, and what is told of pods' at first. */
+/** An hour of the node's readings, one per 10 s; for pods as many as the first event has. */
 const keptReadings = 360;
 const keptPodReadings = 90;
 

@@ -27,7 +27,7 @@ const jane = authority.issue({
   notAfter: new Date(now.getTime() + 3600_000),
 });
 
-/** Authenticates bob's token and authorizes him for everything; nobody else. */
+/** Authenticates only bob's token, and authorizes him for everything. */
 const apiClient = {
   create: async <T extends ApiObject>({ resource }: ApiCall<T>, object: object): Promise<T> => {
     const { spec } = object as { readonly spec: { readonly token?: string; readonly user?: string } };

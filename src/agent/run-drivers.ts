@@ -23,7 +23,7 @@ export interface RunDriversSetup {
   readonly syncFrequencyMs: number;
 }
 
-/** CSI drivers beside `podwright run`: they run as its pods or on the machine, and find a kubelet in its usual place. */
+/** CSI drivers with `podwright run`: they run as its pods or on the machine, and find a kubelet in its usual place. */
 export class RunDrivers {
   readonly objects = new LocalDrivers();
   readonly place: KubeletPlace;
@@ -36,7 +36,7 @@ export class RunDrivers {
     this.#setup = setup;
   }
 
-  /** Nothing of them is to be seen on the machine before the place is taken. */
+  /** Before the place is taken, nothing of the drivers is visible on the machine. */
   rooms(journal: Recorder): readonly Room[] {
     const { ports, log, metrics, ...config } = this.#setup;
     const plugins = pluginClient(ports.clock);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { errorMessage } from "../base/errors.ts";
 
-/** metav1.Status, as far as it says what went wrong. */
+/** metav1.Status, limited to the fields that describe the error. */
 const Status = z.looseObject({
   kind: z.literal("Status"),
   message: z.string().nullish(),
@@ -78,7 +78,7 @@ export function apiErrorOf(what: string, head: AnswerHead, body: unknown): ApiEr
   const seconds = retryAfterSeconds(headers) ?? status?.details?.retryAfterSeconds;
   const retryAfterMs = typeof seconds === "number" && seconds >= 0 ? seconds * 1000 : undefined;
   const message = status?.message || `the API server answered with ${status === undefined ? headText(head) : code}`;
-  // No reason is made of a code alone: proxies and load balancers, who answer without a Status, know of no object.
+  // The code alone gives no reason: proxies and load balancers, which respond without a Status, know no objects.
   return new ApiError(status?.code || code, status?.reason ?? "", `${what}: ${message}`, retryAfterMs, message);
 }
 
@@ -96,8 +96,9 @@ export interface AnswerHead {
 }
 
 /**
- * Parses JSON of the API server. @throws ApiDecodeError that shows nothing of the text: it may hold a secret
- * @param head undefined: the text is a part of an answer
+ * Parses JSON of the API server.
+ * @throws ApiDecodeError that shows nothing of the text, because it may contain a secret
+ * @param head undefined: the text is a part of a response
  */
 export function parseAnswer(what: string, text: string, head?: AnswerHead): unknown {
   try {

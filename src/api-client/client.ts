@@ -24,7 +24,7 @@ export interface ApiClientLimits {
   readonly requests: RateLimit;
   /** eventRecordQPS, eventBurst. */
   readonly events: RateLimit;
-  /** How long a heartbeat may take: the next one is due soon. */
+  /** Time limit of a heartbeat: the next one is due soon. */
   readonly heartbeatTimeoutMs: number;
 }
 
@@ -33,7 +33,7 @@ export const patchTypes = {
   merge: "application/merge-patch+json",
 } as const;
 
-/** One request of which nothing is read, or by who makes it. */
+/** A request whose response body is unused, or parsed by the caller. */
 export interface PlainCall {
   readonly lane: KubeLane;
   readonly resource: Pick<Resource<ApiObject>, "base" | "plural">;
@@ -42,12 +42,12 @@ export interface PlainCall {
   readonly signal: AbortSignal;
 }
 
-/** One request; who gives a resource gets its objects back. */
+/** A request; with a resource, the response contains its objects. */
 export interface ApiCall<T extends ApiObject> extends PlainCall {
   readonly resource: Resource<T>;
 }
 
-/** Requests that are no heartbeat. */
+/** Requests other than heartbeats. */
 const requestTimeoutMs = 30_000;
 /** The longest answer: a page of a list, each object of which the server bounds to some MiB. */
 const longestAnswerBytes = 256 * 1024 * 1024;
@@ -111,7 +111,9 @@ export class ApiClient {
     await this.#json(call, "DELETE", JSON.stringify(options));
   }
 
-  /** One page of a collection, or all of it, as it came: over a slow link it has time for as long as more of it comes. */
+  /**
+   * One page of a collection, or all of it, undecoded: over a slow link there is no limit while data keeps arriving.
+   */
   async list(call: PlainCall): Promise<unknown> {
     const request = this.#request(call, "GET", undefined, undefined);
     const what = describe(request);

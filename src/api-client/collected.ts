@@ -59,7 +59,7 @@ export function uidOf(value: unknown): string | undefined {
   return metadataText(value, "uid");
 }
 
-/** A text of metadata of an object as it came; undefined when it is none. */
+/** A text field of an undecoded object's metadata; undefined if it is not a text. */
 export function metadataText(value: unknown, field: string): string | undefined {
   const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
   const text: unknown = isRecord(metadata) ? metadata[field] : undefined;

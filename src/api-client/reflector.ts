@@ -52,7 +52,7 @@ const goodWatchMs = 1000;
 /** What a watch begins with comes at once. */
 const initialSilenceMs = 30_000;
 const firstDelayMs = 800;
-/** No node requests that more often than it sends heartbeats. */
+/** A node never requests that more often than it sends heartbeats. */
 const longestDelayMs = 10_000;
 
 const List = z.looseObject({
@@ -115,7 +115,7 @@ export class Reflector<T extends ApiObject> {
     this.#deps.news.ended(this.#target);
   }
 
-  /** One watch, for as long as it lives, and the wait for the next. */
+  /** One watch until its end, and the delay before the next. */
   async #keepUp(signal: AbortSignal): Promise<void> {
     const { clock, random, news } = this.#deps;
     this.#answeredMs = undefined;
@@ -127,7 +127,7 @@ export class Reflector<T extends ApiObject> {
       problem = error;
     }
     if (signal.aborted) return;
-    // How long the server let it wait says nothing of how well it is.
+    // A delay that the server requested does not show that the server is unhealthy.
     const lived = this.#answeredMs !== undefined && clock.monotonic() - this.#answeredMs >= goodWatchMs;
     const isFirstAnswer = this.#isForgottenAnew(problem, lived);
     const calm = this.#isCalm(problem);

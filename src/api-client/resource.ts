@@ -53,8 +53,8 @@ export function resourcePath(
 }
 
 /**
- * The kind that an object says it is of, when that is another one: who answers so answers something else. Objects of a
- * list need not say it. Pure.
+ * The kind in an object, if it differs from the expected one: the response is then not from an API server. Objects of a
+ * list may omit it. Pure.
  */
 export function foreignKind(value: unknown, kind: string): string | undefined {
   const said: unknown = isRecord(value) ? value["kind"] : undefined;

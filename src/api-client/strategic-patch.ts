@@ -5,7 +5,7 @@ interface ListMerge {
   readonly key: string;
   /** A list in another order says the same. */
   readonly anyOrder?: true;
-  /** The whole list is to be taken for the one before: several items may have one key. */
+  /** The whole list replaces the previous one, because several items may have the same key. */
   readonly replace?: true;
 }
 

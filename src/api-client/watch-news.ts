@@ -63,8 +63,8 @@ export class WatchNews {
   }
 
   /**
-   * The pause before the next try, unless another watch finds the server back. Never rejects.
-   * @param pause.askedMs the pause that the server requested for this watch, however others do
+   * The pause before the next try, unless another watch finds the server available. Never rejects.
+   * @param pause.askedMs the pause that the server requested for this watch; others do not shorten it
    */
   async pause(
     watched: Watched,
@@ -81,8 +81,8 @@ export class WatchNews {
   }
 
   /**
-   * The server's store was set back to an earlier state, as a restore of etcd does: whoever watches from a place that is
-   * yet to come again hears nothing of what happens until then, and never will.
+   * The server's store was reset to an earlier state, e.g. by a restore of etcd: a watch from a later revision would
+   * receive nothing until that revision is reached again.
    */
   storeRestored(): void {
     this.#log.warn("API server was restored to an earlier state; relisting everything");

@@ -24,7 +24,7 @@ export function listedContainers<C, E>(spec: WithEphemeral<C, E>): (C | E)[] {
   return [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
 }
 
-/** Those that run for as long as their pod does: sidecars and regular containers. */
+/** Containers that run as long as their pod: sidecars and regular containers. */
 export function lastingContainers<C extends Pick<Container, "restartPolicy">>({
   initContainers = [],
   containers,

@@ -18,7 +18,7 @@ export const ContainerPort = z.strictObject({
 
 const EnvVar = z.strictObject({
   name: z.string(),
-  /** Empty and not given are the same to whoever reads it; it stays as it is written. */
+  /** Readers do not distinguish empty from unset; the text stays as written. */
   value: z.string().optional(),
   valueFrom: EnvVarSource.optional(),
 });

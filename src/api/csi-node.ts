@@ -2,7 +2,7 @@ import * as z from "zod";
 
 const OptionalText = z.string().optional();
 
-/** storage.k8s.io/v1 CSINode as the kubelet writes it; whatever else it holds stays as it is. */
+/** storage.k8s.io/v1 CSINode as the kubelet writes it; other fields are preserved. */
 export const CsiNode = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),

@@ -3,9 +3,9 @@ import * as z from "zod";
 const orNothing = (text: unknown): unknown => (text === "" ? undefined : text);
 
 /**
- * An optional text that is empty when it is not given: upstream's type of it is `string`, which has no other way to say
- * so, and its defaulting tests for "". Where that type is a pointer (`*string`), an empty text is a value that
- * validation takes or refuses: those fields are `z.string().optional()`.
+ * An optional text that is empty when unset: upstream's type is `string`, which has no other representation, and its
+ * defaulting tests for "". If that type is a pointer (`*string`), an empty text is a value that validation accepts or
+ * rejects: those fields are `z.string().optional()`.
  */
 export const OptionalText = z.preprocess(orNothing, z.string().optional()).optional();
 
@@ -21,7 +21,7 @@ export const Int32 = z.int().refine((value) => value >= -mostInt32 - 1 && value 
 });
 /** Kubernetes' IntOrString. */
 export const IntOrString = z.union([Int32, z.string()]);
-/** Space that Go's JSON leaves as it is and its TrimSpace takes off. */
+/** Space that Go's JSON keeps and its TrimSpace removes. */
 const space = "[ \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]+";
 const surroundingSpace = new RegExp(`^${space}|${space}$`, "gu");
 

@@ -13,7 +13,7 @@ const NodeCondition = z.looseObject({
   message: OptionalText,
 });
 
-/** corev1.Node as a kubelet reads it; whatever else it holds stays as it is. */
+/** corev1.Node as a kubelet reads it; other fields are preserved. */
 export const NodeObject = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),

@@ -26,7 +26,7 @@ export function isCriticalPod(pod: Pod): boolean {
   return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec.priority ?? 0) >= criticalPriority;
 }
 
-/** Critical pods without which the node is none: they are killed last. */
+/** Critical pods that the node cannot work without: they are killed last. */
 export function isNodeCriticalPod(pod: Pod): boolean {
   return isCriticalPod(pod) && pod.spec.priorityClassName === "system-node-critical";
 }

@@ -22,7 +22,7 @@ function listenTo(signal: AbortSignal): Set<AbortListening> {
   const abort = (): void => {
     listeners.delete(signal);
     for (const { callback } of all) callback();
-    // Whoever keeps the signal would keep them.
+    // Otherwise a holder of the signal would keep them in memory.
     all.clear();
   };
   signal.addEventListener("abort", abort, { once: true });

@@ -26,7 +26,7 @@ export class BackOff {
     this.#expiryMs = expiryMs;
   }
 
-  /** Keys that are remembered at this moment, for diagnostics and bounds. */
+  /** The present number of remembered keys, for diagnostics and bounds. */
   get size(): number {
     return this.#entries.size;
   }

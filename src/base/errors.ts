@@ -12,7 +12,7 @@ export class PodwrightError extends Error {
   readonly exitCode: ExitCode;
   /** What to do about it: one imperative sentence. */
   readonly remedy: string | undefined;
-  /** What the message says of objects, for who knows in which files they stand. */
+  /** The problems by object and field, for callers that know the objects' files. */
   readonly problems: readonly FieldProblem[];
   constructor(exitCode: ExitCode, message: string, options: PodwrightErrorOptions = {}) {
     super(message, options);

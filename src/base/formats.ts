@@ -78,7 +78,7 @@ export function podUidProblem(text: string): string | undefined {
     : "must consist of letters, digits and '-', with a letter or digit at both ends";
 }
 
-/** An address that goes into a file which others read: an IPv4 one in the clothes of IPv6 is none (KEP-4858). */
+/** An address for a file that other programs read: an IPv4 address in IPv6 form is rejected (KEP-4858). */
 export function ipAddressProblem(text: string): string | undefined {
   if (!isIpAddress(text)) return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
   const mapped =

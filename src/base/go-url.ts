@@ -29,7 +29,7 @@ const brokenEscape = /%(?![0-9a-f]{2})/i;
 const escape = /%([0-9a-f]{2})/gi;
 /** Whatever of a path must be escaped. */
 const escapedInPath = /[^\w$&+,\-./:;=@~]/g;
-/** A path of these alone stays as it is written. */
+/** A path of these characters alone is not escaped. */
 const writtenPath = /^(?:[\w!$&'()*+,\-./:;=@[\]~]|%[0-9a-f]{2})*$/i;
 const scheme = /^([a-z][a-z0-9+.-]*):/i;
 const userInfo = /^(?:[\w\-.:~!$&'()*+,;=@]|%[0-9a-f]{2})*$/i;
@@ -51,7 +51,7 @@ export function parseGoUrl(text: string): GoUrl | undefined {
   const relative = { scheme: name, opaque: "", user: undefined, host: "", query };
   if (!rest.startsWith("/")) {
     if (name !== "") return { ...relative, opaque: rest, path: "" };
-    // It could be a scheme that is none.
+    // It could be an invalid scheme.
     if (cut(rest, "/")[0].includes(":")) return undefined;
   }
   if (!rest.startsWith("//") || (name === "" && rest.startsWith("///"))) return withPath(relative, rest);

@@ -3,7 +3,7 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/u, "$1");
 }
 
-/** The name to ask a server at that host for by TLS; undefined: an IP address is none (RFC 6066, 3). */
+/** The host's server name for TLS; undefined for an IP address (RFC 6066, 3). */
 export function serverNameOf(host: string): string | undefined {
   return /^[\d.]+$|:/u.test(host) ? undefined : host;
 }

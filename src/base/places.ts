@@ -35,7 +35,7 @@ export class Places {
   readonly #limit: number;
   readonly #patienceMs: number;
   readonly #semaphore: Semaphore;
-  /** Works under way that have lost their place. */
+  /** Running work that has lost its slot. */
   #overdue = 0;
 
   /** @param kind names the work, for timers */

@@ -11,7 +11,7 @@ export class Semaphore {
     this.#limit = limit;
   }
 
-  /** Holders and waiters at this moment, for diagnostics. */
+  /** Present holders and waiters, for diagnostics. */
   get load(): { readonly held: number; readonly waiting: number } {
     return { held: this.#held, waiting: this.#waiting.length };
   }
@@ -36,7 +36,7 @@ export class Semaphore {
         if (given) return;
         given = true;
         if (!this.#waiting.grantNext()) this.#held--;
-        // A place is given back once.
+        // A place is released once.
         const isRight = this.#held >= 0 && this.#held <= this.#limit;
         invariant("places are neither owed nor too many", isRight, () => `${this.#held} of ${this.#limit}`);
       },

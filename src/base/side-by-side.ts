@@ -18,8 +18,8 @@ export async function settleAll(what: string, work: readonly Promise<void>[]): P
 }
 
 /**
- * Works on the items in order, so many at a time. After a failure nothing more is begun; it is thrown when what was under
- * way has ended.
+ * Works on the items in order, at most so many concurrently. After a failure no more items are started; the error is
+ * thrown when running work has ended.
  */
 export async function eachOf<T>(items: Iterable<T>, atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const queue = generate(items);

@@ -2,7 +2,7 @@ import type { Files } from "../ports/files.ts";
 
 /** The name of a file that is being written, before it takes the place of another in one step. */
 export function unfinishedName(unique: string): string {
-  // The dot: who reads a directory of manifests passes over it.
+  // With a dot, because readers of manifest directories ignore such names.
   return `.${unique}.tmp`;
 }
 

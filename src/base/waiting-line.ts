@@ -8,7 +8,7 @@ interface Waiter {
   readonly turn: Turn;
 }
 
-/** Those who wait for their turn at something. */
+/** A queue of waiters. */
 export class WaitingLine {
   readonly #waiting: Waiter[] = [];
 

@@ -87,7 +87,7 @@ class World implements AsyncDisposable {
     return { request, asked: request.body as Asked };
   }
 
-  /** What a signer issues for what was asked. */
+  /** The certificate that a signer issues for the request. */
   signed(asked: Asked, hours: number): string {
     const { publicKey, subject } = readRequest(asked.spec.request);
     const nowMs = this.clock.now();

@@ -62,7 +62,7 @@ export class CertificateManager {
   readonly #ages: number[] = [];
   #pair: StoredPair | undefined;
   #storedMs: number | undefined;
-  /** Random, for the time of the next renewal: the same for as long as the certificate is. */
+  /** Random part of the next renewal's time: constant for one certificate. */
   #uniform: number;
   #renewNow = false;
   /** The template of the current certificate: a signer may omit requested parts, and would do so again. */
@@ -87,7 +87,7 @@ export class CertificateManager {
     this.#wait = new WakeableWait(deps.clock, `the node's ${config.purpose} certificate to be renewed`);
   }
 
-  /** The certificate that counts; undefined when there is none, or it has expired. */
+  /** The certificate in use; undefined if there is none, or it has expired. */
   get current(): StoredPair | undefined {
     const pair = this.#pair;
     return pair !== undefined && stateOf(pair.chain, this.#deps.clock.now()) !== "expired" ? pair : undefined;

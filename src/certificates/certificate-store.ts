@@ -43,8 +43,8 @@ export class CertificateStore {
   }
 
   /**
-   * The pair that counts; undefined when there is none.
-   * @throws Error that names the file when it holds something else
+   * The pair in use; undefined if there is none.
+   * @throws Error that names the file if its content is invalid
    */
   async current(): Promise<StoredPair | undefined> {
     await this.#recover();
@@ -83,7 +83,7 @@ export class CertificateStore {
     return stored;
   }
 
-  /** The key whose certificate is waited for, made when there is none. Kept over restarts until {@link update}. */
+  /** The key of the pending request, created if there is none. Kept over restarts until {@link update}. */
   async pendingKey(): Promise<string> {
     const { files, tools } = this.#deps;
     try {

@@ -7,7 +7,7 @@ const boundsSeconds = [
 
 /** The metrics of one of the node's certificates. */
 export interface CertificateFacts {
-  /** Seconds until it expires, whole; infinite when there is none that is valid. */
+  /** Seconds until it expires, whole; infinite if there is no valid one. */
   readonly ttlSeconds: number;
   /** Tries to get a certificate that came to nothing. */
   readonly renewErrors: number;

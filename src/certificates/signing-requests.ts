@@ -118,7 +118,7 @@ export async function requestCertificate(
   }
 }
 
-/** Who has to do what now, in one clause. Pure. */
+/** The pending action and its actor, in one clause. Pure. */
 export function waitsFor(name: string, { kind }: Decision, signerName: string): string {
   return kind === "approved"
     ? `request ${name} was approved and waits for its signer (${signerName}, usually kube-controller-manager)`

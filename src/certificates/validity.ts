@@ -26,7 +26,7 @@ export function stateOf(chain: readonly Validity[], nowMs: number): CertificateS
   return chain.some(({ notBeforeMs }) => nowMs < notBeforeMs) ? "not yet valid" : "valid";
 }
 
-/** A chain is good for as long as all of it is. */
+/** A chain is valid as long as all of its certificates are. */
 function endMs(chain: readonly Validity[]): number {
   return Math.min(...chain.map(({ notAfterMs }) => notAfterMs));
 }

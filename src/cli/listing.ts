@@ -14,7 +14,7 @@ export interface Listing {
 }
 
 export async function listPods(engine: Pick<EngineClient, "health" | "pods">): Promise<Listing> {
-  // Health first: asked for afterwards, it might be true although the listing was incomplete.
+  // Health first: read afterwards, it might be true although the listing was incomplete.
   const health: Partial<Health> = await engine.health();
   const views = await engine.pods();
   // Engines of earlier versions do not report it.

@@ -225,7 +225,7 @@ export interface FeatureGates {
 
 type Settings = Readonly<Record<string, boolean>>;
 
-/** Reads the settings of `featureGates` and `--feature-gates`; judges them only where that is asked for. Pure. */
+/** Reads the settings of `featureGates` and `--feature-gates`; validates them only on request. Pure. */
 export function featureGates(settings: Settings = {}): FeatureGates {
   const enabled = (name: string): boolean => isEnabled(settings, name);
   return {

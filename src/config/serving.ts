@@ -4,7 +4,7 @@ import { openSslCurves } from "./curves.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { milliseconds } from "./settings.ts";
 
-/** How the kubelet's API is served on a port, and who may use it. */
+/** How the kubelet's API is served on a port, and its access control. */
 export interface ServingSettings {
   readonly host: string;
   readonly port: number;

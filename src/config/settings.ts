@@ -71,7 +71,7 @@ export interface KubeletSettings {
   readonly syncFrequencyMs: number;
   /** How often volumes are measured; 0 or less: never. */
   readonly volumeStatsPeriodMs: number;
-  /** Drivers are asked for the health of volumes (CSIVolumeHealth). */
+  /** Drivers are queried for the health of volumes (CSIVolumeHealth). */
   readonly asksVolumeHealth: boolean;
   readonly maxContainerRestartPeriodMs: number;
   readonly runtimeRequestTimeoutMs: number;

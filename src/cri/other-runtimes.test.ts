@@ -88,7 +88,7 @@ test("over the wire, a runtime of CRI-O's ways refuses too little memory, and fo
   await cri.runtime.updateContainerResources({ containerId, linux: { memoryLimitInBytes: 32n << 20n } });
   assert.equal(await told(), 32n << 20n);
   await server.restart();
-  // A call that meets the old connection's end is told so.
+  // A call that meets the old connection's end fails.
   await cri.runtime.version({}).catch(() => {});
   assert.equal(await told(), 16n << 20n);
   assert.equal(server.world.containers.get(containerId)?.resources?.memoryLimitInBytes, 32n << 20n);

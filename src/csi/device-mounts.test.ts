@@ -151,7 +151,7 @@ test("unstaging is retried with upstream's back-off, waits for the driver, and y
   assert.deepEqual(scene.calls, ["stage", "unstage"]);
   await scene.clock.advance(1);
   assert.deepEqual(scene.calls, ["stage", "unstage", "unstage"]);
-  // A pod comes before the next try: after an unstage that failed nobody knows what is there.
+  // A pod comes before the retry: after a failed unstage the state is unknown.
   await scene.stage("u2/pv");
   assert.equal(scene.calls.at(-1), "stage");
   await scene.clock.advance(10_000);

@@ -27,7 +27,7 @@ function podOf(uid: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, uid: uid as Pod["metadata"]["uid"] } };
 }
 
-/** The claim and its volume as the API server has them by now. */
+/** The claim and its volume as now in the API server. */
 function specNow(): VolumeSpec {
   const spec = csiSpec();
   const persistentVolume = scene.storage.volumes.get("pv");
@@ -45,7 +45,7 @@ function sizes(volume: string, status: Status): void {
   });
 }
 
-/** What the kubelet does for a running pod with each sync; the tries of a failed one go on beside it. */
+/** The kubelet's work for a running pod at each sync; retries of a failed expansion continue in parallel. */
 async function sync(volume: PreparedVolume): Promise<void> {
   const upkeep = volume.upkeeps?.find(({ name }) => name === "expansion");
   assert.ok(upkeep);

@@ -87,7 +87,7 @@ export class ClusterObjects {
     if (op === "add" ? !hadEnded : this.#objects.has(pod.metadata.uid)) this.#objects.add(pod);
   }
 
-  /** The pod has ended for good and its volumes are gone, or nothing of it is left. May be called again and again. */
+  /** The pod has ended for good and its volumes are gone, or the pod is gone. May be called repeatedly. */
   released(uid: PodUid): void {
     this.#objects.remove(uid);
     this.#tokens.remove(uid);

@@ -51,11 +51,11 @@ export interface ClusterSetup {
   readonly leaseDurationSeconds: number;
   /** nodeStatusMaxImages. */
   readonly maxImages: number;
-  /** Whom to ask of the machine; undefined: nobody. */
+  /** The cloud to query about the machine; undefined: none. */
   readonly cloud?: { readonly provider: CloudProvider; readonly nodeIps: readonly string[] } | undefined;
-  /** What is to be told of the node as Events, once at each start. */
+  /** Events of the node, sent once at each start. */
   readonly notes?: readonly JournalInput[] | undefined;
-  /** How the certificates stand that the node asks for. */
+  /** The state of the node's certificates. */
   readonly certificates?: () => readonly Check[];
 }
 
@@ -75,7 +75,7 @@ export interface ClusterDependencies {
   readonly cri: Cri;
   readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pods" | "workers" | "startUp">;
   readonly mux: Pick<PodMux, "statics" | "ignored" | "allSourcesSeen">;
-  /** Undefined: nobody looks at the machine. */
+  /** Undefined: the machine is not observed. */
   readonly pressure?: NodePressure | undefined;
   /** Volumes that the Node's status lists. */
   readonly volumes: NodeVolumes;

@@ -20,7 +20,7 @@ export interface MachineObservationsDependencies {
   readonly countsMemAvailable: boolean;
 }
 
-/** Where images and containers lie is asked this often; how full it is there is looked at each time. */
+/** Interval for querying the image directory; its usage is measured each time. */
 const askAgainMs = 60_000;
 const runtimeLimitMs = 5000;
 
@@ -95,7 +95,8 @@ export class MachineObservations {
   }
 
   /**
-   * Where images and containers' writable layers lie. A runtime that does not tell is no reason to know nothing of the rest.
+   * The file systems of images and of containers' writable layers. If the runtime does not report them, the rest is
+   * still observed.
    */
   async #places(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string } | undefined> {
     const { clock, cri } = this.#deps;

@@ -17,7 +17,7 @@ export interface NodeCollectionDependencies {
 const timeoutMs = 10_000;
 const noImages = "this node removes no images: the runtime belongs to another program";
 
-/** What a person asks of a node's garbage: what there is, and that it go. */
+/** The garbage of a node: lists and removes it on a user's request. */
 export class NodeCollection {
   readonly #deps: NodeCollectionDependencies;
 
@@ -84,7 +84,7 @@ export class NodeCollection {
     });
   }
 
-  /** Bytes of writable layers by container; what the runtime does not tell is missing. */
+  /** Bytes of writable layers by container; unreported ones are missing. */
   async #layers(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const response = await this.#deps.cri.runtime.listContainerStats({}, { signal, timeoutMs }).catch(() => undefined);
     signal.throwIfAborted();

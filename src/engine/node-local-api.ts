@@ -65,7 +65,7 @@ export interface NodeLocalApiDependencies {
   readonly exit: () => void;
 }
 
-/** What the command line asks of a node, answered from its kubelet, its `run` source and its journal. */
+/** Answers requests of the command line about a node, from its kubelet, its `run` source and its journal. */
 export class NodeLocalApi implements LocalApi {
   readonly #deps: NodeLocalApiDependencies;
   readonly #identity: ServedNode;
@@ -295,7 +295,7 @@ export class NodeLocalApi implements LocalApi {
     return [...this.#manifestChecks(), ...claimChecks(this.#deps.claims, wanted)];
   }
 
-  /** Manifests that are not taken cost no other pod, and somebody wants them. */
+  /** Rejected manifests affect no other pod, but they should be known. */
   #manifestChecks(): Health["checks"] {
     const check = (detail: string, remedy: string): HealthCheck => {
       return { name: "manifests", ok: true, warning: true, detail, remedy };

@@ -158,7 +158,7 @@ function clusterVolumes({ node }: ClusterSetup, { objects, volumes, link }: Volu
   };
 }
 
-/** Nobody attaches anything to a node without a cluster. */
+/** On a node without a cluster nothing is attached. */
 function localVolumes(claims: LocalClaims | undefined, node: NodeVolumes): ClusterVolumes | undefined {
   return claims && { storage: claims.storage, node, labels: () => claims.nodeLabels, byController: false };
 }

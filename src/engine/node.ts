@@ -70,14 +70,14 @@ export interface NodeDependencies {
   /** Keeps what pods' workers decide, and from what. */
   readonly recorder: DecisionRecorder | undefined;
   readonly observer?: Observer | undefined;
-  /** Of the logs of pods that nobody knows; undefined: they stay. */
+  /** Identifies the owners of unknown pods' logs; undefined: such logs stay. */
   readonly logOwners?: (() => Promise<LogOwners>) | undefined;
-  /** Collects images; undefined: nobody does. */
+  /** Garbage collection of images; undefined: none. */
   readonly images?: ImageRoom | undefined;
   /** What the node has beyond what every kubelet has. */
   readonly rooms?: readonly Room[] | undefined;
   readonly evictions?: EvictionManager | undefined;
-  /** Told of each change of what is wanted. */
+  /** Called with each change of the desired state. */
   readonly onUpdate?: (update: PodUpdate) => void;
 }
 
@@ -325,7 +325,7 @@ function staticSources(
   ];
 }
 
-/** What the node gives back before it evicts pods. */
+/** What the node reclaims before it evicts pods. */
 function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageRoom | undefined): NodeReclaim {
   return {
     removeUnusedContainers: (cause, signal) => garbage.removeUnused(cause, signal),

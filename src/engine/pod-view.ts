@@ -14,7 +14,7 @@ import type { ContainerView, PodView, ResizeState } from "../server/local-api.ts
 export interface PodViewContext {
   readonly nodeName: string;
   readonly podLogsRoot: string;
-  /** Wall clock minus monotonic clock at this moment, ms. */
+  /** Wall clock minus monotonic clock at present, ms. */
   readonly wallOffsetMs: number;
   /** Manifests of the same name that are ignored, by the pod's UID. */
   readonly ignored: ReadonlyMap<string, readonly Contest[]>;

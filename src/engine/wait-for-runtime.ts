@@ -10,8 +10,9 @@ const longestPauseMs = 10_000;
 const remindMs = 5 * 60_000;
 
 /**
- * Queries the runtime's version until it answers: it may still be starting. Never gives up, and logs the wait.
- * @throws PodwrightError when it answers but is unusable, the signal's reason when that aborts
+ * Queries the runtime's version until it responds, because it may still be starting. Never stops waiting, and logs the
+ * wait.
+ * @throws PodwrightError if it responds but is unusable, or the signal's reason
  */
 export async function waitForRuntime(
   cri: Cri,

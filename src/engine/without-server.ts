@@ -16,12 +16,12 @@ export interface WithoutServerDependencies {
   readonly runtime: Pick<Cri["runtime"], "listPodSandbox">;
   /** The API server's pods among the running ones, from their checkpoints. */
   readonly lastKnown: (running: readonly PodUid[]) => Promise<readonly Pod[]>;
-  /** Whether the API server has told its pods by now. */
+  /** Whether the API server has listed its pods. */
   readonly isAnswered: () => boolean;
   readonly deliver: (state: SourceState) => void;
 }
 
-/** The server's word is waited for so long: with it, statuses go on from where they were. */
+/** How long to wait for the server: with its response, statuses continue from their last state. */
 const patienceMs = 10_000;
 const retryMs = 1000;
 const timeoutMs = 10_000;

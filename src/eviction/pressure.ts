@@ -31,7 +31,7 @@ export interface PressureLook {
   readonly state: PressureState;
   /** Conditions that hold, in the order of {@link pressures}. */
   readonly pressures: readonly Pressure[];
-  /** Thresholds that are met at this moment. */
+  /** Thresholds that are met now. */
   readonly met: readonly Threshold[];
   /** Those that cause evictions. */
   readonly due: readonly Threshold[];

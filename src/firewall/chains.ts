@@ -12,7 +12,7 @@ export interface WantedRule extends Chain {
   readonly rule: readonly string[];
 }
 
-/** Its presence in a backend's tables tells other programs whether the machine uses nft or legacy iptables. */
+/** Its presence in a backend's tables shows other programs whether the machine uses nft or legacy iptables. */
 const hint = "KUBE-IPTABLES-HINT";
 const firewall = "KUBE-FIREWALL";
 const canaryChain = "KUBE-KUBELET-CANARY";

@@ -69,7 +69,7 @@ export class CallScope implements Disposable {
     return this.timeoutMs !== undefined && this.#clock.monotonic() - this.#startedMs >= this.timeoutMs - clockSlackMs;
   }
 
-  /** Headers that tell the peer the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+  /** Headers with the deadline for the peer (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
   get headers(): Record<string, string> {
     const timeout = this.timeoutMs === undefined ? undefined : grpcTimeout(this.timeoutMs);
     return timeout === undefined ? {} : { "grpc-timeout": timeout };

@@ -38,7 +38,7 @@ export function statusError(fields: Fields): RpcError | undefined {
   return new RpcError(code, typeof words === "string" && words !== "" ? decoded(words) : code, { isStatus: true });
 }
 
-/** `grpc-message` is percent-encoded UTF-8; an undecodable one is kept as it is. */
+/** `grpc-message` is percent-encoded UTF-8; an undecodable one is returned unchanged. */
 function decoded(words: string): string {
   try {
     return decodeURIComponent(words);

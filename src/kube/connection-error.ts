@@ -46,7 +46,7 @@ export function connectionError({ url, ca }: Server, error: unknown): KubeConnec
   return new KubeConnectionError(`API server ${url.host}: ${text}`, { cause: error });
 }
 
-/** What went wrong with a connection, and nothing of whose it is. */
+/** Why a connection failed, without data of the other side. */
 export function failureReason(error: unknown): string {
   // OpenSSL's whole messages name lines of its sources; `reason` is what they say.
   const reason = error instanceof Error && "reason" in error ? String(error.reason) : errorMessage(error);

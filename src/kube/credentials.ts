@@ -10,7 +10,7 @@ import type { KubeAccess, KubeUser, TextSource } from "./kubeconfig.ts";
 import { Reread } from "./reread.ts";
 import { tokenProblem } from "./token.ts";
 
-/** What a connection and its requests prove who they are with. All secrets. */
+/** The credentials of a connection and its requests. All secrets. */
 export interface Identity {
   /** Bearer token. */
   readonly token: string | undefined;
@@ -65,7 +65,7 @@ export class Credentials {
     return { token: await this.#token?.get(), certificate: await this.#certificate?.get() };
   }
 
-  /** PEM of who may sign the server's certificate; undefined: whom the system trusts. */
+  /** PEM of the authorities for the server's certificate; undefined: the system's. */
   async authority(): Promise<string | undefined> {
     return await this.#authority?.get();
   }

@@ -58,7 +58,7 @@ export async function openTls(
     socket = connectTls({ ...options, ...(tunnel && { socket: tunnel }) });
   } catch (error) {
     tunnel?.destroy();
-    // A key that is none, or not the certificate's.
+    // An invalid key, or not the certificate's.
     throw connectionError(endpoint, error);
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -100,7 +100,10 @@ export async function withinConnectTime<T>(
   }
 }
 
-/** How an agent of HTTP/1.1 connects through the endpoint's proxy. @param closed called off with it: what is being made */
+/**
+ * How an agent of HTTP/1.1 connects through the endpoint's proxy. @param closed aborts connections that are being
+ * opened
+ */
 export function connectionsThrough(
   proxy: URL,
   endpoint: Endpoint,

@@ -44,7 +44,10 @@ export class ExecCredentials {
   #asking: Promise<ExecCredential> | undefined;
   readonly #closed = new AbortController();
 
-  /** @param deps authority: PEM of who may sign the server's certificate, for plugins that ask the server themselves */
+  /**
+   * @param deps authority: PEM of the authorities for the server's certificate, for plugins that call the server
+   *   themselves
+   */
   constructor(
     plugin: ExecPlugin,
     deps: {
@@ -100,7 +103,7 @@ export class ExecCredentials {
     return new KubeConnectionError(`the credential plugin ${command} ${problem}${hint}`, { cause });
   }
 
-  /** The server takes it no longer. Those who still had it when another one was there need no third. */
+  /** The server rejects the credential. Requests that used it after its replacement need no third one. */
   refused(credential: ExecCredential): void {
     if (this.#current === credential) this.#current = undefined;
   }

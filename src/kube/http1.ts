@@ -17,9 +17,9 @@ const maxSockets = 256;
 export const silentMs = 75_000;
 
 /**
- * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. Nothing can ask a
- * silent connection whether it lives: it is dropped after a while. It takes every idle one along, which may be as dead,
- * and so does a request that is called off.
+ * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. A silent
+ * connection cannot be checked: it is closed after a while, together with every idle one, which may be as dead. A
+ * canceled request does the same.
  */
 export class Http1Connections {
   readonly #endpoint: Endpoint;

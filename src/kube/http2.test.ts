@@ -67,7 +67,7 @@ test("a half-dead connection is dropped at most nine seconds after its last byte
   const ended = assert.rejects(get(connection, "/wait"), /no data received for 4 s|the connection was lost|reset/);
   await clock.advance(5000);
   await until("the answer to a ping", async () => clock.waits.includes("data from the API server"));
-  // The last that is heard of it comes right after.
+  // The last response comes right after.
   assert.equal(await get(connection, "/"), "ok");
   cut();
   await clock.advance(8999);

@@ -7,7 +7,7 @@ import { connectionError } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { silentMs, textHeaders } from "./http1.ts";
 
-/** What a session may have on its way before the reader takes it: lists are large. */
+/** Maximum unread data of a session: lists are large. */
 const windowBytes = 4 * 1024 * 1024;
 /** When the server has not said yet how many requests it takes at a time on a connection. */
 const assumedStreams = 100;

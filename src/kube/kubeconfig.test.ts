@@ -328,7 +328,7 @@ describe("ExecCredentials", () => {
     world.gives({ token: "b" });
     assert.equal((await world.credentials.get()).token, "b");
     const refused = await world.credentials.get();
-    // Requests under way that all had the same credential are refused one after the other.
+    // Concurrent requests with the same credential are rejected one after another.
     for (let request = 0; request < 16; request++) {
       world.credentials.refused(refused);
       await world.credentials.get();

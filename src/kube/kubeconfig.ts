@@ -114,7 +114,7 @@ export function decodeKubeconfig(text: string, path: string): KubeAccess | undef
   };
 }
 
-/** Which of the two would count depends on who reads it. */
+/** Readers differ in which of two equal names they use. */
 function refuseTwins(list: string, items: readonly { readonly name: string }[], refuse: Refuse): void {
   const names = items.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) !== index);

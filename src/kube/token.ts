@@ -1,4 +1,4 @@
-/** What keeps a bearer token from being sent, without a word of it; undefined: nothing. Pure. */
+/** Why a bearer token cannot be sent, without any part of it; undefined: it can. Pure. */
 export function tokenProblem(token: string): string | undefined {
   if (token === "") return "is empty";
   // Some servers' tokens have spaces. HTTP/1.1 would refuse a line break in words about headers; HTTP/2 would send it.

@@ -40,7 +40,7 @@ after(() => {
 
 const listen = (server: Server): Promise<number> => listening(server, opened);
 
-/** Tells who asks, and over which connection; `/wait` never ends. */
+/** Responds with the client and its connection; `/wait` never ends. */
 const tell: RequestListener = (request, response) => {
   if (request.url === "/wait") {
     response.writeHead(200).write("first\n");
@@ -286,7 +286,7 @@ describe("the transport", () => {
   });
 
   test("nothing stays open after disposal, including connections in progress", async () => {
-    // Greets nobody: a handshake with it never ends.
+    // Never completes a handshake.
     const silent = createServer();
     const met = new Promise<Socket>((resolve) => void silent.once("connection", resolve));
     const connecting = transportTo(`https://127.0.0.1:${await listen(silent)}`);
@@ -296,7 +296,7 @@ describe("the transport", () => {
     await Promise.all([refused, gone]);
     await assert.rejects(send(connecting), /are closed/);
 
-    // One that a certificate was renewed for goes on until its watches end.
+    // A connection whose certificate was renewed stays open until its watches end.
     const { server, port } = await http2Server();
     let current = node;
     const certificate = async () => ({ cert: current.certificate, key: current.key });
@@ -313,7 +313,7 @@ describe("the transport", () => {
 });
 
 describe("a connection that is half dead", () => {
-  /** Passes bytes on until it is told to swallow them. */
+  /** Passes bytes on until it is set to swallow them. */
   async function swallower(target: number): Promise<{ readonly port: number; readonly swallow: () => void }> {
     let swallows = false;
     const proxy = createServer((client) => {

@@ -91,7 +91,7 @@ class Lane {
   readonly #closed = new AbortController();
   #certificate: string | undefined;
   #http2: Http2Connection[] = [];
-  /** Those that take no more requests, and may have some under way. */
+  /** Connections that accept no more requests, and may have running ones. */
   readonly #retired = new Set<Http2Connection>();
   #connecting: Promise<Http2Connection | Http1Connections> | undefined;
   #http1: Http1Connections | undefined;
@@ -129,7 +129,7 @@ class Lane {
     this.#http1?.close();
   }
 
-  /** A rotated certificate counts from the next request on; what is under way ends over the old connections. */
+  /** A rotated certificate is used from the next request on; running requests finish over the old connections. */
   #renew(certificate: string): void {
     if (this.#certificate === certificate) return;
     this.#certificate = certificate;
@@ -156,7 +156,7 @@ class Lane {
     const free = this.#http2.find(({ hasRoom }) => hasRoom);
     if (free !== undefined) return free;
     if (endpoint.url.protocol === "http:") return (this.#http1 = new Http1Connections(endpoint, identity, this.#clock));
-    // Those that come meanwhile wait for the same one; whoever is called off leaves it to the others.
+    // Concurrent callers wait for the same connection; a canceled caller leaves it to the others.
     const connecting = (this.#connecting ??= this.#connect(endpoint, identity));
     try {
       return await withDeadline(

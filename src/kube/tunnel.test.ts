@@ -29,7 +29,7 @@ after(() => {
 
 const listen = (server: Server): Promise<number> => listening(server, opened);
 
-/** Tells by which version and path it was asked, and with which headers; `/wait` never ends. */
+/** Responds with the request's version, path and headers; `/wait` never ends. */
 const tell: RequestListener = (request, response) => {
   if (request.url === "/wait") return void response.writeHead(200).write("first\n");
   response.end(JSON.stringify([request.httpVersion, request.url, request.headers["proxy-authorization"] ?? "nothing"]));

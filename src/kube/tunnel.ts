@@ -14,7 +14,9 @@ interface Behind {
   readonly insecure: boolean;
 }
 
-/** A connection to the proxy, over TLS if its URL says so; it is being opened, and reports errors by its events. */
+/**
+ * A connection to the proxy, over TLS if its URL requires it; it is still opening, and reports errors by its events.
+ */
 export function connectProxy({ ca, insecure }: Behind, proxy: URL): Socket {
   const secure = proxy.protocol === "https:";
   const host = hostOf(proxy);

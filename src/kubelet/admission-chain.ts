@@ -10,7 +10,7 @@ import { admitByProfile, admitBySecurity, admitSupported, type NodeAdmission } f
 interface ChainParts {
   readonly admission: NodeAdmission;
   readonly cluster?: Pick<ClusterHooks, "runtime" | "unsupported"> | undefined;
-  /** Undefined: nobody looks at the machine. */
+  /** Undefined: the machine is not observed. */
   readonly pressure?: Pick<NodePressure, "pressures"> | undefined;
   readonly rooms: readonly Room[];
   readonly allocations: { wanted(pod: Pod, cause: Cause): void };

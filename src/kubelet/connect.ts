@@ -5,7 +5,7 @@ import type { KubeletDependencies } from "./dependencies.ts";
 import type { Manager } from "./manager.ts";
 import type { Managers } from "./managers.ts";
 
-/** The second phase: tells each manager of those that were built after it. */
+/** The second phase: passes each manager those that were built after it. */
 export function connect(
   managers: Managers,
   rows: readonly Manager[],
@@ -34,7 +34,7 @@ export function connect(
     },
   });
   allocations.connect({
-    // Whoever waits for room was promised it.
+    // Pods that wait for resources were promised them.
     activePods: () => [...workers.holding(), ...pods.waiting().map((pod) => allocations.allocatedPod(pod))],
     known: (uid) => pods.isKnown(uid),
     isOver: (uid) => (workers.get(uid)?.state.kind ?? "syncing") !== "syncing",

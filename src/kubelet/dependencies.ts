@@ -33,9 +33,9 @@ export interface KubeletDependencies {
   readonly volumes?: ClusterVolumes | undefined;
   /** Undefined on a node that is in no cluster. */
   readonly api?: ApiAccess | undefined;
-  /** Undefined: nobody looks at the machine. */
+  /** Undefined: the machine is not observed. */
   readonly pressure?: NodePressure | undefined;
-  /** Of the logs of pods that nobody knows; undefined: they stay. */
+  /** Identifies the owners of unknown pods' logs; undefined: such logs stay. */
   readonly logOwners?: (() => Promise<LogOwners>) | undefined;
   /** Beyond what every kubelet has. */
   readonly rooms?: readonly Room[] | undefined;

@@ -16,7 +16,7 @@ import type { StatusManager } from "../status/status-manager.ts";
 /** One pod with everything that is known of it. */
 export interface KnownPod {
   readonly view: WorkerView;
-  /** Undefined before the first look at the pod. */
+  /** Undefined before the first observation of the pod. */
   readonly status: ApiPodStatus | undefined;
 }
 
@@ -50,7 +50,7 @@ export class KnownPods {
     return [...gate.pods, ...syncLoop.waiting].filter(({ metadata }) => !workers.has(metadata.uid));
   }
 
-  /** The pod as it is wanted; undefined also for one that waits to be admitted. */
+  /** The desired pod; undefined also for a pod that waits for admission. */
   get(uid: PodUid): Pod | undefined {
     return this.#deps.workers.get(uid)?.pod;
   }

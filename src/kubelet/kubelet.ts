@@ -30,7 +30,7 @@ interface VolumesView {
 export class Kubelet {
   readonly pods: KnownPods;
   readonly workers: Pick<PodWorkers, "wake" | "objectsChanged" | "networkUp" | "plans" | "onRemoved" | "retryNow">;
-  /** The statuses of pods, for whoever publishes them. */
+  /** The statuses of pods, for publishers. */
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;
   readonly garbage: Pick<NodeGarbage, "isReady" | "removeUnused" | "unused">;

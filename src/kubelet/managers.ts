@@ -56,7 +56,7 @@ export interface Managers {
   readonly garbage: NodeGarbage;
 }
 
-/** Who knows what is there and what is wanted. */
+/** The parts that know the actual and the desired state. */
 interface KnowingParts extends Pick<
   Managers,
   "startUp" | "gate" | "pleg" | "cache" | "workers" | "killer" | "syncLoop" | "endings"
@@ -64,7 +64,7 @@ interface KnowingParts extends Pick<
   readonly unclaimed: UnclaimedPods;
 }
 
-/** The first phase: builds the managers, each of what is there already. `connect` tells them of those that come later. */
+/** The first phase: builds the managers, each from existing ones. `connect` passes them the later ones. */
 export function buildManagers(deps: KubeletDependencies, config: KubeletConfig): Managers {
   const { ports, cri, journal, log, observer } = deps;
   const { clock, files, compression } = ports;
@@ -190,7 +190,10 @@ function buildGarbage(
   { acting, gate, pods, workers }: Pick<Managers, "acting" | "gate" | "pods" | "workers">,
 ): NodeGarbage {
   const { effects, removal, collector, holdings } = acting;
-  /** The ending of a pod that has ended and whose last status the API server has; of others their containers alone tell it. */
+  /**
+   * The ending of a pod that has ended and whose last status the API server has; other pods' endings follow from their
+   * containers.
+   */
   const endingOf = (uid: PodUid): Ending | undefined => {
     const { pod, state } = workers.get(uid) ?? {};
     return state?.kind === "terminated" && pod !== undefined && isFromServer(pod) ? state.ending : undefined;

@@ -19,13 +19,13 @@ import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import type { Manager } from "./manager.ts";
 
 /**
- * What a room adds to a kubelet that works without it: evictions, devices, drivers of volumes. It has the parts that it
- * needs and none of the others; whoever builds the node hands it over, and no file of the kubelet changes for it.
+ * An optional part of a kubelet: evictions, devices, volume drivers. It has only the members that it needs; the builder
+ * of the node passes it in, and no file of the kubelet changes for it.
  */
 export interface Room extends Manager {
   /** Has its say in admission after the kubelet's own handlers. */
   readonly admit?: AdmissionHandler;
-  /** Reserves an admitted pod's needs. Called again when the pod changes, and when it comes back under its UID. */
+  /** Reserves an admitted pod's needs. Called again when the pod changes, and when it returns with its UID. */
   reserve?(pod: Pod, cause: Cause): void;
   /** Gives containers what is beyond their spec. */
   readonly resources?: ResourceManager;
@@ -51,7 +51,7 @@ export interface RoomServices {
   readonly workers: Pick<PodWorkers, "wake" | "list" | "returning">;
   /** True once it is known which pods are wanted, and which the runtime has. */
   readonly ready: () => boolean;
-  /** Who is about to use which image, and who pulled which. */
+  /** Image leases, and the credentials that pulled images. */
   readonly images: Pick<Images, "leases" | "access">;
   /** Ends pods that are still wanted. */
   readonly killer: Pick<PodKiller, "kill">;
@@ -63,6 +63,6 @@ export interface RoomServices {
   readonly volumesInUse: Pick<NodeVolumes, "use" | "release" | "complete"> | undefined;
   /** The objects behind claims; undefined: the node is in no cluster. */
   readonly storage: StorageLookup | undefined;
-  /** Begins anew, under its UID, with a pod that has ended and that its source still wants. */
+  /** Restarts a pod, under its UID, that has ended and is still desired. */
   readonly restart: (pod: Pod, cause: Cause) => void;
 }

@@ -9,8 +9,8 @@ import type { Manager } from "./manager.ts";
 import type { Managers } from "./managers.ts";
 
 /**
- * All that a kubelet loads, runs, closes and tells of pods that are gone, in the order in which that is begun. A manager with which
- * no other works is built here.
+ * Everything that a kubelet loads, runs, closes and notifies of removed pods, in start order. A manager that no other
+ * uses is built here.
  */
 export function managerRows(
   { ports, cri, journal, log, rooms = [] }: KubeletDependencies,

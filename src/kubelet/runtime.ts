@@ -83,7 +83,7 @@ export interface ActingParts {
   readonly images: Images;
 }
 
-/** Builds what acts on pods, with the managers that belong to nobody else. */
+/** Builds what acts on pods, with the managers that only it uses. */
 export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnParts): ActingParts {
   const { ports, journal, observer, objects } = deps;
   const { cri, podCgroups, actuated, preStops } = own;
@@ -127,7 +127,8 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     starts: places("a start", 2000),
     networkProblem: () => deps.cluster?.networkProblem(),
   };
-  // Shared resources are released first, the pod's directory last: it tells a later run that the rest is this node's.
+  // Shared resources are released first, the pod's directory last: it shows a later run that the rest belongs to this
+  // node.
   const directories = directoryHoldings(files, node);
   const holdings = new PodHoldings([
     volumes,

@@ -2,7 +2,7 @@ import type { Cgroups } from "../ports/cgroups.ts";
 import { defaultBounds } from "./buckets.ts";
 import type { Registry } from "./registry.ts";
 
-/** The same cgroups, with the time that changes of them take told. */
+/** Wraps cgroups and records the duration of changes. */
 export function measuredCgroups(registry: Registry, clock: { monotonic(): number }, cgroups: Cgroups): Cgroups {
   const seconds = registry.histogram(
     "kubelet_cgroup_manager_duration_seconds",

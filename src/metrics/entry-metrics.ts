@@ -44,7 +44,7 @@ export class EntryMetrics {
     this.#counters = countersOf(registry);
   }
 
-  /** Takes an entry as it is recorded. */
+  /** Counts an entry when it is recorded. */
   recorded(entry: JournalInput): void {
     this.#starts.recorded(entry);
     if (entry.kind !== "outcome") this.#counters.get(entry.what)?.add([]);

@@ -25,7 +25,7 @@ export function negotiate(accept: string | undefined): Format {
   return best.format;
 }
 
-/** Whether a client takes gzip (Accept-Encoding), as everybody does who scrapes. */
+/** Whether a client accepts gzip (Accept-Encoding), as all scrapers do. */
 export function takesGzip(acceptEncoding: string | undefined): boolean {
   const weights = new Map<string, number>();
   for (const coding of (acceptEncoding ?? "").split(",")) {

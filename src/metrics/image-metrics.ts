@@ -10,7 +10,7 @@ export interface ImageRecordCounts {
   readonly pulled: number;
 }
 
-/** What containers ask of images, and who may use those that are on the node. */
+/** Containers' image requests, and access decisions for images on the node. */
 export class ImageMetrics implements Pick<Observer, "imageAsked" | "accessJudged"> {
   readonly #asked;
   readonly #judged;

@@ -24,7 +24,7 @@ export interface PodCounts {
   readonly mirrors: boolean;
 }
 
-/** Gauges of pods at this moment. Pure. */
+/** Present gauges of pods. Pure. */
 export function podGauges({ pods, mirrors }: PodCounts): Family[] {
   const holds = pods.filter(({ state }) => state === "syncing" || state === "terminating");
   const wanted = pods.filter((each) => each.wanted);

@@ -7,7 +7,7 @@ import type { Registry } from "./registry.ts";
 interface Start {
   /** Wall clock ms. */
   readonly seenMs: number;
-  /** Pulls under way, and when the first of them began. */
+  /** Pulls in progress, and the start of the first one. */
   pulls: number;
   pullingSinceMs: number;
   pullingMs: number;

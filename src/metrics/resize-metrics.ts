@@ -15,7 +15,7 @@ const triggers: Readonly<Record<string, string>> = {
   ResizeRetry: "periodic_retry",
 };
 
-/** What is asked for, granted and carried out of changes to running pods' resources. */
+/** Requested, granted and completed resizes of running pods. */
 export class ResizeMetrics {
   readonly #now: () => number;
   /** Pods as they were last wanted, by UID. */

@@ -21,7 +21,6 @@ export class SliMetrics {
     return this.#counts.registry.families();
   }
 
-  /** Begins anew. */
   reset(): void {
     this.#counts = new Counts();
   }

@@ -60,7 +60,7 @@ function readOptions(query: URLSearchParams, nowMs: number): LogOptions {
   }
 }
 
-/** The log of the current instance, or of the one before. @throws ApiError 400 when there is none */
+/** The log of the current instance, or of the previous one. @throws ApiError 400 if there is none */
 function logPath({ pod, status, observed }: NodePod, name: string, previous: boolean): string {
   const container = containerStatus(status, name);
   const quoted = `container ${JSON.stringify(name)} in pod ${JSON.stringify(pod.metadata.name)}`;

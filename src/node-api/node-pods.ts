@@ -12,7 +12,7 @@ export interface NodePod {
   readonly status: ApiPodStatus | undefined;
   /** The runtime's state of the pod. */
   readonly observed: PodStatus;
-  /** Nothing of it runs or will run again. */
+  /** No container of it runs or will run again. */
   readonly ended: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface ReviewDependencies {
   readonly hashing: Pick<Hashing, "sha256">;
 }
 
-/** A review's response, as far as it is used. */
+/** The used fields of a review's response. */
 interface Review extends ApiObject {
   readonly status: Readonly<Record<string, unknown>>;
 }

@@ -6,7 +6,7 @@ import type { StaleResources } from "./extended-resources.ts";
 
 const maxBytes = 64 << 20;
 
-/** What a Go kubelet keeps of its device manager, as far as it names resources. */
+/** The Go kubelet's device manager checkpoint, limited to the names of resources. */
 const Checkpoint = z.looseObject({
   Data: z.looseObject({
     RegisteredDevices: z.record(z.string(), z.unknown()).nullish(),
@@ -15,8 +15,8 @@ const Checkpoint = z.looseObject({
 });
 
 /**
- * What the root directory knows of the machine's life as a node. A machine that was set up anew under the name of an
- * earlier one finds a Node that tells of devices which it need not have.
+ * The root directory's record of the machine as a node. A machine that was reinstalled under an existing name finds a
+ * Node with devices that it may lack.
  */
 export class NodeMemory {
   readonly #files: Pick<Files, "list" | "read" | "makeDirectory" | "writeAtomic">;

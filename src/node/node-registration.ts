@@ -4,7 +4,7 @@ import { type StaleResources, withoutStale } from "./extended-resources.ts";
 import { metadataPatch, type WantedMetadata } from "./node-metadata.ts";
 import { machineMetadata, type NodeIdentity, type NodeObservation, nodeStatus } from "./node-status.ts";
 
-/** The Node as it is registered. Pure. */
+/** The Node at its registration. Pure. */
 export function newNode(
   identity: NodeIdentity,
   observed: NodeObservation,
@@ -29,7 +29,7 @@ const controllerAttachesVolumes = "volumes.kubernetes.io/controller-managed-atta
 
 /** What is said at the registration alone. */
 export interface NodeRegistration {
-  /** registerNode: false to wait until somebody else makes the Node. */
+  /** registerNode: false to wait until another client creates the Node. */
   readonly enabled: boolean;
   /** registerWithTaints. */
   readonly taints: readonly object[];
@@ -99,7 +99,7 @@ function described(labels: Readonly<Record<string, string>>): Readonly<Record<st
   return Object.fromEntries(Object.entries(labels).filter(([key]) => defaultLabels.has(key)));
 }
 
-/** What the cloud tells of a Node that is registered, beyond its status: labels and its id; undefined: nothing new. Pure. */
+/** The cloud's changes to a registered Node beyond its status: labels and its ID; undefined: none. Pure. */
 export function cloudPatch(
   found: NodeObject,
   cloud: Pick<CloudFacts, "labels" | "providerId"> | undefined,

@@ -56,7 +56,7 @@ export interface NodeObservation {
   readonly cloud?: CloudFacts | undefined;
   /** Attachable volumes that must not be detached. */
   readonly volumesInUse: readonly string[];
-  /** Pods of an earlier run may not have taken up theirs yet: what it listed counts too. */
+  /** Pods of an earlier run may not have reported their volumes yet: its list counts too. */
   readonly keepsVolumesInUse?: boolean;
 }
 

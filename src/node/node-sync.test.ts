@@ -46,7 +46,7 @@ class World {
   readonly journal = new MemoryRecorder();
   readonly volumes = new NodeVolumes();
   readonly sync: NodeSync;
-  /** What the runtime was told of pods' addresses; the first time it is away. */
+  /** The pod CIDRs that the runtime received; the first time it is unavailable. */
   readonly podCidrs: string[] = [];
   /** What the node sees of itself from now on. */
   observed: Partial<NodeObservation> = {};

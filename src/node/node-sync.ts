@@ -123,7 +123,7 @@ export class NodeSync {
 
   /**
    * Gets the Node from the server: a pod may depend on changes that the watch has yet to deliver. A throttling server
-   * is asked again later: the pod would be rejected for good otherwise. Never rejects.
+   * is queried again later: otherwise the pod would be rejected for good. Never rejects.
    */
   async refresh(): Promise<void> {
     const { signal } = new AbortController();

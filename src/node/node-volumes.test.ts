@@ -8,7 +8,7 @@ test("a volume that comes back into use while a status without it is being writt
   volumes.seen({ volumesInUse: ["v"], volumesAttached: [{ name: "v" }] });
   assert.equal(volumes.isWritten("v"), true);
   volumes.release("v", "a pod");
-  // From here on a write without it is under way.
+  // From here on a write without it is in progress.
   const first = volumes.unsettled;
   assert.equal(volumes.mustWrite(first), false);
   volumes.use("v", "another pod");

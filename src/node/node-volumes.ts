@@ -6,12 +6,12 @@ import { Emitter } from "../base/emitter.ts";
  * `kubernetes.io/csi/<driver>^<volume handle>`.
  */
 export class NodeVolumes {
-  /** By volume: who uses it. */
+  /** The users of each volume. */
   readonly #users = new Map<string, Set<string>>();
   readonly #usedChanged = new Emitter();
   readonly #news = new Emitter();
   #written: ReadonlySet<string> = new Set();
-  /** Volumes that came out of use, by how often, until the server has what is used: a write without them may be under way. */
+  /** Volumes that left use, with a count, until the server has the list: a write without them may be in progress. */
   readonly #dropped = new Map<string, number>();
   #isComplete = false;
   #attached: ReadonlyMap<string, string> = new Map();
@@ -26,7 +26,7 @@ export class NodeVolumes {
     return this.#isComplete;
   }
 
-  /** Pods of an earlier run have taken up what they use. */
+  /** Pods of an earlier run have reported their volumes. */
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
@@ -77,7 +77,7 @@ export class NodeVolumes {
     return this.#usedChanged.on(listener);
   }
 
-  /** The Node as it is at the API server. */
+  /** The Node as at the API server. */
   seen(status: {
     readonly volumesInUse?: readonly string[] | undefined;
     readonly volumesAttached?:
@@ -94,7 +94,7 @@ export class NodeVolumes {
     return this.#news.on(listener);
   }
 
-  /** Whether the API server knows that the volume is in use, and is not just being told otherwise. */
+  /** Whether the API server lists the volume as in use, and no write is removing it. */
   isWritten(volume: string): boolean {
     return this.#written.has(volume) && !this.#dropped.has(volume);
   }

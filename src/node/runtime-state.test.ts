@@ -10,7 +10,7 @@ import { RuntimeState } from "./runtime-state.ts";
 
 const facts = { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false };
 
-/** A runtime that says of itself what the test wants. */
+/** A runtime with the status that the test sets. */
 class World {
   readonly clock = new ManualClock();
   answers = true;

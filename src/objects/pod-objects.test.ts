@@ -65,7 +65,7 @@ test("a rejected token is not requested again if the pod ends meanwhile", async 
 
 const never = new Promise<void>(() => {});
 
-/** Right after a start without the API server, of which an earlier life knew services. */
+/** Right after a start without the API server; an earlier run knew services. */
 function withoutServer() {
   const clock = new ManualClock();
   const tokens = { refresh: () => never, has: () => false } as unknown as ServiceAccountTokens;

@@ -80,7 +80,7 @@ export interface TokenDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly journal: Recorder;
-  /** Called with a pod that got a token while nobody waited. */
+  /** Called with a pod that got a token without waiting for it. */
   readonly renewed: (pod: Pod, cause: Cause) => void;
 }
 

@@ -3,7 +3,7 @@ import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { VolumeAttachment } from "../api/volume-attachment.ts";
 
 /**
- * The objects behind claims, asked for one by one: a node may not list or watch them. Methods reject with a
+ * The objects behind claims, read one by one: a node may not list or watch them. Methods reject with a
  * StorageLookupError, or with the signal's reason.
  */
 export interface StorageLookup {

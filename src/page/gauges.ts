@@ -30,7 +30,7 @@ interface CpuMark {
   readonly atMs: number;
 }
 
-/** An hour of readings in memory: of the node, and of pods for as long as they are there. Bounded. */
+/** An hour of readings in memory: of the node, and of existing pods. Bounded. */
 export class GaugeHistory {
   #capacity: CapacityView = {};
   #node: NodeReading[] = [];
@@ -84,7 +84,7 @@ function markOf(cpuSeconds: number | undefined, atMs: number): CpuMark | undefin
   return cpuSeconds === undefined ? undefined : { cpuSeconds, atMs };
 }
 
-/** Null without an amount before; a counter that went back (a container was restarted) tells nothing either. */
+/** Null without a previous amount, or after a counter reset (a container was restarted). */
 function coresSince(mark: CpuMark | undefined, cpuSeconds: number | undefined, nowMs: number): number | null {
   if (mark === undefined || cpuSeconds === undefined || nowMs <= mark.atMs || cpuSeconds < mark.cpuSeconds) return null;
   const cores = ((cpuSeconds - mark.cpuSeconds) * 1000) / (nowMs - mark.atMs);

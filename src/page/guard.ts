@@ -5,7 +5,7 @@ import type { Random } from "../ports/random.ts";
 import { isDataPath, isPagePath, pageHeaders } from "./routes.ts";
 
 export interface GuardParts {
-  /** The page's files: for everybody who comes to the right host. */
+  /** The page's files: for everybody with the right host name. */
   readonly files: ApiHandler;
   /** Private information about the node: only for the session. */
   readonly data: ApiHandler;
@@ -19,9 +19,9 @@ const again = "Run 'podwright ui' again for a new link.";
 const longestCode = 200;
 
 /**
- * Lets one browser look at the page: the one that first brings the code of the link. Another site that makes its name
- * point here (DNS rebinding) has the wrong Host, and no other site's page has the session, which is sent in a header and
- * kept for this origin alone; there are no cookies, which other ports of this machine would be sent too.
+ * Gives one browser access to the page: the first one with the code of the link. Another site whose name points here
+ * (DNS rebinding) has the wrong Host, and no other site's page has the session, which is sent in a header and stored
+ * for this origin alone. There are no cookies, because they would also be sent to other ports of this machine.
  */
 export class PageGuard {
   readonly #parts: GuardParts;

@@ -11,8 +11,8 @@ import type { LifeLine, LifeView, Outcome, PhaseView, SubjectView } from "./view
 const maxLines = 300;
 
 /**
- * A pod's life in words that are safe to show; undefined when the entries tell of no such pod.
- * @param entries in ascending order, those of the node included
+ * A pod's timeline in words that are safe to show; undefined if the entries contain no such pod.
+ * @param entries in ascending order, including those of the node
  * @param now wall-clock milliseconds
  */
 export function lifeView(entries: readonly JournalEntry[], uid: PodUid, now: number): LifeView | undefined {

@@ -128,7 +128,7 @@ export class NodePage {
     const wait = new WakeableWait(clock, "updates for the node page");
     let readings: GaugesEvent[] = [];
     const onGauges = (event: GaugesEvent): void => {
-      // One that has not been told yet is in the way of a slow reader: the newest counts.
+      // A slow reader skips readings: only the newest ones are kept.
       readings = [...readings, event].slice(-2);
       wait.wake();
     };

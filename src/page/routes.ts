@@ -7,8 +7,8 @@ import type { NodePage } from "./node-page.ts";
 const root = "/ui";
 
 /**
- * What keeps the page to itself: it loads nothing but its own files, runs no script in markup, is put into no frame, and
- * tells no other site where it was. Whatever a pod calls itself, there is nothing for it to become.
+ * Isolates the page: it loads only its own files, runs no script in markup, cannot be framed, and sends no referrer to
+ * other sites. So the names that a pod chooses cannot take effect in it.
  */
 export const pageHeaders: Readonly<Record<string, string>> = {
   "Content-Security-Policy":
@@ -45,7 +45,7 @@ export function withPage<R extends ApiRequest, A>(
   return async (request) => (isPagePath(request.path) ? await page(request) : await others(request));
 }
 
-/** True for what tells of this node, and is not for everybody: the files of the page are. */
+/** True for data of this node, which requires access; the page's files do not. */
 export function isDataPath(path: string): boolean {
   return path.startsWith(`${root}/api/`);
 }
@@ -54,7 +54,7 @@ export function isDataPath(path: string): boolean {
 export function pageFiles(assets: () => Promise<PageAssets>): ApiHandler {
   return async ({ method, path }) => {
     if (method !== "GET" && method !== "HEAD") return problem(405, `${path} does not support ${method}`);
-    // Relative, as whoever forwards requests may have put something before the path.
+    // Relative, because a proxy may have added a prefix to the path.
     if (path === root) return { ...answer(308, "text/plain; charset=utf-8", ""), headers: moved };
     const name = path === `${root}/` ? "index.html" : path.slice(root.length + 1);
     const asset = (await assets()).get(name);

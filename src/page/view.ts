@@ -1,6 +1,6 @@
 /**
- * What the node page is told, as JSON. Built field by field from what may be shown: no environment, no command lines, no
- * contents of ConfigMaps or Secrets. Times are wall-clock milliseconds. The page's own sources take these types.
+ * The data of the node page, as JSON. Built field by field from what may be shown: no environment, no command lines, no
+ * contents of ConfigMaps or Secrets. Times are wall-clock milliseconds. The page's own sources use these types.
  */
 
 /** How a pod fares, for its colour and the filter. */
@@ -113,7 +113,7 @@ export type PodReading = readonly [cpuCores: number | null, memoryBytes: number 
 export interface HistoryView {
   readonly capacity: CapacityView;
   readonly node: readonly NodeReading[];
-  /** By UID, fewer readings than of the node, ending with the same one; their times are not told. */
+  /** By UID, fewer readings than of the node, ending with the same one; without times. */
   readonly pods: Readonly<Record<string, readonly PodReading[]>>;
 }
 
@@ -160,7 +160,7 @@ export interface LifeLine {
   readonly because: readonly string[];
 }
 
-/** The answer to "why is it as it is", of the pod itself or one container. */
+/** The explanation of the state of the pod itself or of one container. */
 export interface SubjectView {
   readonly container?: string;
   readonly last: { readonly text: string; readonly time: number; readonly outcome?: Outcome };

@@ -11,7 +11,7 @@ export type ContainerEventType =
   | "ContainerChanged";
 
 export interface PodLifecycleEvent {
-  /** PodSync: the pod was inspected on request; nothing of it changed. */
+  /** PodSync: the pod was inspected on request; it is unchanged. */
   readonly type: ContainerEventType | "PodSync";
   readonly uid: PodUid;
   /** Runtime ID of the container or sandbox; empty for PodSync. */

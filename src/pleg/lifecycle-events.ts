@@ -13,7 +13,7 @@ export interface DeliveredEvent extends PodLifecycleEvent {
   readonly message: string;
 }
 
-/** The reader needs only the newest events of a pod: every event makes it look at the whole pod. */
+/** The reader needs only the newest events of a pod: each event makes it sync the whole pod. */
 const mostOwed = 8;
 
 /** Records the changes that inspections find, and sends them to the sync loop. Events that find the channel full are retried. */

@@ -40,7 +40,7 @@ export interface PlegDependencies {
   readonly observer?: Observer | undefined;
 }
 
-/** An inspection takes milliseconds; a busy runtime must not be asked for everything at once. */
+/** An inspection takes milliseconds; a busy runtime must not get all requests at once. */
 const slowInspectionMs = 5000;
 /** Upstream's relist interval: by then an action is done, or so slow that an intermediate inspection pays off. */
 const soonMs = 1000;
@@ -173,7 +173,7 @@ export class Pleg {
   }
 
   /**
-   * A hint about a change that nobody waits for: the next relist catches it, at the interval without runtime events.
+   * A hint about a change that nothing waits for: the next relist catches it, at the interval without runtime events.
    * However many such hints there are, they cost one relist.
    * @param named the IDs that the next inspection of the pod is likely to find
    */

@@ -16,17 +16,16 @@ export interface PodResourcesObserver {
   failed(version: "v1" | "v1alpha1", method: "list" | "get" | "get_allocatable"): void;
 }
 
-/** A pod, and whether nothing of it runs or will ever run again. */
+/** A pod, and whether it has ended: nothing of it runs or will ever run again. */
 export interface ListedPod {
   readonly pod: Pod;
   readonly ended: boolean;
 }
 
 /**
- * The pod resources API (`pod-resources/kubelet.sock`). Processors, memory and devices that containers have for
- * themselves are nobody's here: that takes managers which podwright does not have, as upstream's do with the policy
- * `None`.
- * @param listsEnded whether `List` tells of pods that have ended (gate KubeletPodResourcesListUseActivePods off)
+ * The pod resources API (`pod-resources/kubelet.sock`). No container has exclusive processors, memory or devices here:
+ * that requires managers that podwright does not have, like upstream's with the policy `None`.
+ * @param listsEnded whether `List` includes ended pods (gate KubeletPodResourcesListUseActivePods off)
  */
 export function podResources(
   pods: () => readonly ListedPod[],

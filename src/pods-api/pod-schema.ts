@@ -237,7 +237,7 @@ export type Schema = ReadonlyMap<string, readonly Field[]>;
 
 let schema: Schema | undefined;
 
-/** The fields of every message, read when they are first asked for. */
+/** The fields of every message, read on first use. */
 export function podSchema(): Schema {
   schema ??= new Map(
     text

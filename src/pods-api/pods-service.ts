@@ -9,7 +9,7 @@ import { podBytes } from "./pod-bytes.ts";
 /** A pod with the latest of its statuses. */
 export interface ServedPod {
   readonly pod: Pod;
-  /** Undefined before the first look at the pod. */
+  /** Undefined before the first observation of the pod. */
   readonly status: PodStatus | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface PodsSource {
   readonly dropped?: () => void;
 }
 
-/** Changes that a watcher may leave unread; after that it is dropped, and has to begin anew. */
+/** Maximum number of unread changes of a watcher; beyond it is disconnected, and has to start again. */
 const maxUnread = 100;
 
 interface WatchEvent {
@@ -60,7 +60,7 @@ async function* watched(source: PodsSource, signal: AbortSignal): AsyncGenerator
   });
   const onAbort = (): void => wake.resolve();
   signal.addEventListener("abort", onAbort);
-  // Registered before the pods are listed: a change between the two is told twice rather than never.
+  // Registered before the pods are listed: a change between the two is sent twice rather than never.
   for (const served of sorted(source)) yield { type: EventType.ADDED, pod: bytesOf(served) };
   yield { type: EventType.INITIAL_SYNC_COMPLETE, pod: new Uint8Array() };
   while (!signal.aborted) {

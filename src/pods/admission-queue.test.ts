@@ -44,7 +44,7 @@ class World {
   readonly journal = new MemoryRecorder();
   readonly workers = new Map<string, FakeWorker>();
   readonly refused: string[] = [];
-  /** What earlier lives granted, by name, where that is not what the pod asks for. */
+  /** Allocations of earlier runs, by name, if they differ from the pod's request. */
   readonly granted = new Map<string, Pod>();
   /** Pods that come back under the UID of one that is still ending. */
   readonly returning = new Map<string, Pod>();
@@ -222,7 +222,7 @@ test("a critical pod takes the room that others wait for: none of these is preem
   world.gone("a");
   assert.deepEqual(world.names, ["b", "high"]);
   assert.deepEqual(world.refused, ["c: OutOfcpu", "waits: OutOfcpu"]);
-  // The lesser of the two critical ones goes on to make room for itself.
+  // The lower of the two critical ones continues to preempt for itself.
   assert.equal(world.workers.get("b")?.stoppedFor?.because?.message, "no room for critical pod ns/low");
   world.gone("b");
   assert.deepEqual(world.names, ["high", "low"]);

@@ -30,7 +30,7 @@ class Fixture {
   readonly justRemoved = new Set<PodUid>();
   readonly owned = new Set(["a", "b", "c"]);
   readonly left = new Set<string>();
-  /** Pods that wait to be let in. */
+  /** Pods that wait for admission. */
   readonly waiting: Pod[] = [];
   /** Pods whose leftovers take their time. */
   readonly slow = new Set<string>();

@@ -43,13 +43,16 @@ export interface HousekeepingDependencies {
 /** Ms between searches for orphaned pods, until all pods of the runtime are known. */
 const firstLookMs = 200;
 
-/** So long a pod's leftovers are waited for before the next one's; what takes longer goes on beside, as a driver that is away. */
+/**
+ * How long the removal of a pod's leftovers may block the next pod's; a longer one, e.g. with an absent driver,
+ * continues in the background.
+ */
 const removalMs = 2000;
 
 /**
- * Searches for orphaned pods: in the runtime, on disk, in the cgroup tree (upstream's HandlePodCleanups). A pod is known
- * to be one once every source has delivered. The first search after that, which gives each pod of the runtime its worker,
- * ends the start.
+ * Searches for orphaned pods: in the runtime, on disk, in the cgroup tree (upstream's HandlePodCleanups). A pod is
+ * known to be one once every source has delivered. The first search after that, which gives each pod of the runtime its
+ * worker, completes the start-up.
  */
 export class Housekeeping {
   readonly #deps: HousekeepingDependencies;
@@ -70,7 +73,7 @@ export class Housekeeping {
         effects.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
       killer.look();
-      // Some of those that wait for unclaimed pods may pass by now.
+      // Some pods that wait for unclaimed pods may pass now.
       if (!startUp.has("allKnown")) syncLoop.retry();
       // Soon, until all pods of the runtime are known: orphans are shown and stopped without delay.
       const pauseMs = startUp.has("allKnown") ? periodMs : Math.min(periodMs, firstLookMs);
@@ -93,7 +96,7 @@ export class Housekeeping {
   async #endOrphans(isAllWanted: boolean): Promise<void> {
     const { cache, checkpoint, endings, owns, workers } = this.#deps;
     for (const uid of cache.uids()) {
-      // What was removed is in the cache until the next look at it.
+      // A removed pod stays in the cache until its next inspection.
       if (workers.has(uid) || workers.isUnseenSinceRemoval(uid)) continue;
       const { status, error } = cache.get(uid);
       if (!isAllWanted && !this.#isDisowned(status)) continue;
@@ -146,7 +149,7 @@ export class Housekeeping {
       if (known) continue;
       endings.take(uid);
       found++;
-      // What is under way is not waited for again.
+      // A removal in progress is not waited for again.
       if (this.#removing.has(uid) || !(await this.#removeWithin(uid, signal))) failed++;
       signal.throwIfAborted();
     }

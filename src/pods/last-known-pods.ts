@@ -7,8 +7,8 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import { hasEnded } from "./pod-checkpoint.ts";
 
 /**
- * The API server's pods among the running ones, from their checkpoints. Not those that were being stopped: whoever
- * requested that may not repeat it.
+ * The API server's pods among the running ones, from their checkpoints. Not those that were being stopped, because that
+ * request may not be repeated.
  * @param running UIDs of pods with a ready sandbox
  */
 export async function lastKnownPods(

@@ -13,7 +13,7 @@ describe("MirrorPods", () => {
   interface World {
     readonly kube: ScriptedKube;
     readonly mirrors: MirrorPods;
-    /** What the log was told. */
+    /** The messages in the log. */
     readonly told: string[];
     statics: Pod[];
     own: OwnStaticPod[];

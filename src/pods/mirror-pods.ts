@@ -255,7 +255,7 @@ export class MirrorPods {
     return false;
   }
 
-  /** Who has a static pod's name at the API server. */
+  /** The owner of a static pod's name at the API server. */
   async #holder(action: MirrorAction, signal: AbortSignal): Promise<"its mirror" | "another pod" | "nobody"> {
     const { namespace, name } = podOf(action).metadata;
     try {

@@ -156,7 +156,7 @@ export class PodCheckpoint {
     this.#end = { ...this.#end, phase };
   }
 
-  /** The API server's pod as it is now, for a next run without an API server. */
+  /** The API server's present pod, for a next run without an API server. */
   async #keep(pod: Pod): Promise<void> {
     const { files, node, log } = this.#deps;
     if (!isOfApi(pod)) return;

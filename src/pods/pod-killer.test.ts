@@ -28,7 +28,7 @@ class Scene {
     now: () => this.nowMs,
   });
 
-  /** Who is told of as overdue by then. */
+  /** The pods reported as overdue by then. */
   at(atMs: number): readonly string[] {
     this.nowMs = atMs;
     this.killer.look();

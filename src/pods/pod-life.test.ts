@@ -173,7 +173,7 @@ describe("the end of a pod", () => {
     scene.node.add(pod);
     await scene.pass(5000);
     assert.equal(scene.status()?.phase, "Pending");
-    // As the API server deletes: the pod goes when its last status has been told.
+    // As the API server deletes: the pod is removed when its last status was sent.
     const deletionTimestamp = new Date(scene.clock.wallMs).toISOString();
     scene.node.add({ ...pod, metadata: { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds: 5 } });
     await scene.pass(10_000);

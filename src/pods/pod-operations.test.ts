@@ -21,7 +21,7 @@ function operations(): PodOperations {
   return new PodOperations(new ManualClock(), silentLog, { ...events, moved: ignore });
 }
 
-/** Works on these containers until it is called off. */
+/** Works on these containers until it is canceled. */
 function work(containers: readonly string[], more: Partial<PodOperation> = {}): PodOperation {
   const run = (_: unknown, until: AbortSignal): Promise<void> =>
     new Promise((resolve) => until.addEventListener("abort", () => resolve()));

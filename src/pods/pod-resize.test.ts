@@ -15,7 +15,7 @@ function summary(cpu: string, generation: number, error = ""): string {
   return JSON.stringify({ containers: [{ name: "c", resources }], generation, ...(error && { error }) });
 }
 
-/** Messages of the events of the pod's resizes, as they were told. */
+/** Messages of the events of the pod's resizes. */
 function told(scene: Scene): string[] {
   return scene.node.entries
     .filter(({ what }) => what.startsWith("Resize"))

@@ -39,7 +39,7 @@ interface ResizeDependencies {
 
 const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have the allocated resources" };
 
-/** The state of a pod's resize at this moment, which its worker may not have seen yet. */
+/** The present state of a pod's resize, which its worker may not have seen yet. */
 export function resizeNow(
   { allocations, actuated }: { allocations: AllocationManager; actuated: Pick<ResourceRecord, "get"> },
   pod: Pod | undefined,

@@ -102,7 +102,7 @@ export class PodTermination {
     return isSaved;
   }
 
-  /** Removes everything of an unwanted pod. */
+  /** Removes everything of an orphaned pod. */
   async remove(
     { uid, ref, pod }: StoppingPod,
     { released }: Terminated,

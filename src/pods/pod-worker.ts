@@ -55,7 +55,7 @@ export class PodWorker {
   readonly #rivals: Rivals;
   readonly #evidence = new Map<string, number>();
   #pod: Pod | undefined;
-  /** Kept, as it is asked of all pods for each change of one. */
+  /** Cached, because it is read for all pods at each change of one. */
   #isStatic: boolean;
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
@@ -187,7 +187,7 @@ export class PodWorker {
     this.wake(cause);
   }
 
-  /** What waits for a back-off is tried at once, because somebody asked for it. */
+  /** Retries everything in back-off at once, on a user's request. */
   retryNow(cause: Cause): void {
     this.#restarts.retryNow();
     this.#failures.retryNow();
@@ -229,7 +229,7 @@ export class PodWorker {
     };
   }
 
-  /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
+  /** Works until the pod is finished or the signal aborts, which changes nothing. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     await this.#checkpoint.load();

@@ -14,7 +14,7 @@ test("a pod that returns with its UID before it is gone counts as restarted, sta
   for (const pod of pods) scene.node.remove(pod.metadata.uid);
   await scene.pass(1000);
   for (const pod of pods) scene.node.add(pod);
-  // One of them is wanted no longer before its turn comes.
+  // One of them is undesired before its turn comes.
   scene.node.remove("uid-3");
   assert.deepEqual(restarted(), []);
   await scene.pass(30_000);

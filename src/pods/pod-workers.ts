@@ -29,13 +29,13 @@ export interface ReturningPod {
   readonly end?: Ending;
 }
 
-/** Who handles what pods leave behind. */
+/** Receives the ends of pods. */
 export interface WorkersListener {
   /** The pod has stopped: others may have room. May be called repeatedly. */
   stopped(): void;
   /** The pod has stopped and released its resources. May be called repeatedly. */
   released(uid: PodUid): void;
-  /** Nothing of the pod is left on the node. */
+  /** The pod is gone from the node. */
   removed(uid: PodUid): void;
 }
 
@@ -64,7 +64,7 @@ export class PodWorkers {
     this.#listener = listener;
   }
 
-  /** Calls back with each pod of which nothing is left on the node, after all else has been told of it. */
+  /** Calls back with each pod that is gone from the node, after all other listeners. */
   onRemoved(listener: (uid: PodUid) => void): void {
     this.#removedPods.on(listener);
   }
@@ -86,7 +86,7 @@ export class PodWorkers {
     return this.#workers.has(uid);
   }
 
-  /** Whether the pod was removed in this life, and the runtime has not been asked since what it has of it. */
+  /** Whether the pod was removed in this run, and has not been inspected since. */
   isUnseenSinceRemoval(uid: PodUid): boolean {
     const removed = this.#removed.get(uid);
     if (removed === undefined) return false;
@@ -166,7 +166,7 @@ export class PodWorkers {
    */
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
     if (this.#workers.has(ref.uid)) return;
-    // What was not listed may run, and somebody want it.
+    // A pod that was not listed may run, and may be desired.
     invariant("an orphan was seen in the runtime", this.#deps.cache.has(ref.uid), () => ref.uid);
     const worker = this.#newWorker(ref, pod, cause);
     worker.terminate(unwanted(cause, graceOf(pod)));
@@ -181,7 +181,7 @@ export class PodWorkers {
     this.#workers.get(uid)?.wake(cause);
   }
 
-  /** Somebody asks that what waits for a back-off be tried at once. */
+  /** A user requests that everything in back-off is retried at once. */
   retryNow(uid: PodUid, cause: Cause): void {
     this.#workers.get(uid)?.retryNow(cause);
   }

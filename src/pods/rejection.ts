@@ -22,7 +22,7 @@ export function tellsRejection(message: string): boolean {
   return message.startsWith(rejected);
 }
 
-/** The node rejects the pod. @param entry the journal entry that says so */
+/** The node rejects the pod. @param entry the journal entry of the rejection */
 export function refused({ reason, message }: Rejection, entry: number): Ending {
   return { cause: { code: reason, message, entry }, outcome: "refused", lasts: false, graceSeconds };
 }

@@ -12,7 +12,7 @@ const longMs = 330_000;
 /** A try every 10 to 15 s. */
 const retryMs = 16_000;
 
-/** Everything that the runtime is asked for in this way fails until the returned function is called. */
+/** All such calls of the runtime fail until the returned function is called. */
 function refusing(world: RuntimeWorld, call: "createContainer" | "runSandbox" | "stopContainer"): () => void {
   const own = world[call];
   world[call] = () => {

@@ -41,7 +41,7 @@ export class RestartTimes {
   readonly #stopped = new Map<ContainerId, Cause>();
   /** Instances whose exits restart their pod; it is done when they are removed. */
   readonly #startOvers = new Set<string>();
-  /** Exits after which nothing is waited for any more, because somebody asked for it. */
+  /** Exits whose back-off is skipped on a user's request. */
   readonly #waived = new Set<ContainerId>();
   #isSandboxDue = false;
   /** Offset from the monotonic to the wall clock, in ms, that the delays are stored with. */

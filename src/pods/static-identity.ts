@@ -31,9 +31,9 @@ export interface StaticIdentityDependencies {
 const computedUid = /^[0-9a-f]{32}$/u;
 
 /**
- * Keeps the UID under which a static pod without its own UID already runs. A computed UID depends on who computes it
- * (another kubelet or version), and a pod that matches its manifest must not restart because of that. A pod that
- * already ran in this run does not qualify: its manifest has changed, beyond what the hash shows.
+ * Keeps the UID under which a static pod without its own UID already runs. A computed UID depends on the kubelet that
+ * computes it (another kind or version), and a pod that matches its manifest must not restart because of that. A pod
+ * that already ran in this run does not qualify: its manifest has changed, beyond what the hash shows.
  *
  * Changes pass in order; the first static pod waits for the first relist, others do not.
  */

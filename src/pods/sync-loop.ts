@@ -66,7 +66,7 @@ export class SyncLoop {
     return this.#queue.pods;
   }
 
-  /** Judges again who waits for room. */
+  /** Rechecks the pods that wait for resources. */
   retry(): void {
     this.#queue.retry();
   }
@@ -148,7 +148,7 @@ export class SyncLoop {
   }
 
   /**
-   * The runtime has it: it was admitted in this or an earlier run. Its host ports may belong to another pod by now,
+   * The runtime has it, so it was admitted in this or an earlier run. Its host ports may belong to another pod now,
    * admitted while this one was an orphan.
    */
   #mayRunOn(pod: Pod): boolean {

@@ -29,7 +29,7 @@ export interface Terminated extends Stop {
   readonly released: boolean;
 }
 
-/** Whether the pod has stopped for good and holds nothing of the node any more. Undefined: nothing of it is left. */
+/** Whether the pod has stopped for good and released its resources. Undefined: the pod is gone. */
 export function hasReleased(state: WorkerState | undefined): boolean {
   return state === undefined || state.kind === "finished" || (state.kind === "terminated" && state.released);
 }

@@ -47,6 +47,6 @@ export interface ApiErrorBody {
 export interface ApiServer extends AsyncDisposable {
   /** Where it listens: the socket's path. */
   readonly address: string;
-  /** Stops accepting, aborts the requests under way, gives them a moment to end, and removes the socket. */
+  /** Stops accepting, aborts running requests, gives them a moment to end, and removes the socket. */
   close(): Promise<void>;
 }

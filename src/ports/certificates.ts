@@ -30,14 +30,14 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** Keys, requests and certificates. All texts are PEM; what can't be read throws an Error that shows nothing of it. */
+/** Keys, requests and certificates. All texts are PEM; an invalid one throws an Error that shows nothing of it. */
 export interface CertificateTools {
   /** A new private key (ECDSA P-256, `EC PRIVATE KEY`). */
   newKey(): string;
   publicKey(key: string): PublicKey;
   /** A certificate signing request (PKCS #10), signed by the key. */
   signingRequest(key: string, template: RequestTemplate): string;
-  /** The certificates of a text, in their order; what else there is in it is passed over. */
+  /** The certificates in a text, in their order; other content is ignored. */
   certificates(text: string): readonly CertificateInfo[];
   /** The text's certificates and its first private key, normalized; undefined if missing. */
   split(text: string): { readonly certificate: string | undefined; readonly key: string | undefined };

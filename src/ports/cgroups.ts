@@ -16,11 +16,13 @@ export interface CgroupResources {
   readonly memoryLowBytes?: number;
   /** Processes and threads; −1 for no limit. */
   readonly pidsLimit?: number;
-  /** Bytes of huge pages by page size in the kernel's words (`2MB`); passed over where the kernel does not count them. */
+  /**
+   * Bytes of huge pages by page size in the kernel's words (`2MB`); sizes that the kernel does not count are ignored.
+   */
   readonly hugePageLimitBytes?: Readonly<Record<string, number>>;
 }
 
-/** What a cgroup holds at this moment. */
+/** The present values of a cgroup. */
 export interface CgroupState {
   /** −1 for what is not limited. Shares that were written as a v2 weight come back as near as that allows. */
   readonly resources: Required<

@@ -9,10 +9,10 @@ export interface KernelLine {
 /** What the kernel says. */
 export interface KernelLog {
   /**
-   * The messages of the kernel itself, until the signal aborts; what programs write there is left out. They begin with an
-   * empty one that has the number of the last message that was passed over.
-   * @param after the number of a message: those that came later go first, as far as they are still there. Undefined: from now on
-   * @throws FileError when it can't be read
+   * The kernel's own messages, until the signal aborts, without those of programs. The first one is empty and has the
+   * number of the last skipped message.
+   * @param after the number of a message: later ones come first, if they still exist. Undefined: from now on
+   * @throws FileError if the log cannot be read
    */
   follow(after: number | undefined, signal: AbortSignal): AsyncIterable<KernelLine>;
 }

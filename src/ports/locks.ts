@@ -9,8 +9,8 @@ export interface Locks {
    */
   tryLock(path: string): Promise<Disposable | undefined>;
   /**
-   * {@link tryLock} for a file that podwright alone locks: it is removed as the lock is given back. A holder that is killed leaves it,
-   * for the next one.
+   * {@link tryLock} for a file that only podwright locks: it is removed when the lock is released. A holder that is
+   * killed leaves it for the next one.
    */
   tryOwnLock(path: string): Promise<Disposable | undefined>;
   /** The current holder of the lock; undefined when free, or unknown. */

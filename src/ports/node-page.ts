@@ -6,7 +6,7 @@ export interface PageAsset {
   readonly text: string;
 }
 
-/** The page's files by name; `index.html` is the page itself. They hold nothing of this node. */
+/** The page's files by name; `index.html` is the page itself. They contain no data of this node. */
 export type PageAssets = ReadonlyMap<string, PageAsset>;
 
 /** A request of a browser. */

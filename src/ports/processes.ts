@@ -28,7 +28,7 @@ export interface Processes {
   readonly ownPid: number;
   /** Runs a program to its end, no shell; rejects when it can't be started or passes its time. Output is cut at 1 MiB. */
   run(program: string, arguments_: readonly string[], options: CommandOptions): Promise<CommandResult>;
-  /** All processes that can be read at this moment. */
+  /** All present processes that can be read. */
   list(): Promise<ProcessInfo[]>;
   isAlive(pid: number): boolean;
   /** Sends a signal; false when the process is gone. */

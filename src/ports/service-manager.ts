@@ -1,4 +1,4 @@
-/** What started this process and waits for word of it, as systemd does (sd_notify(3)). */
+/** The parent that waits for this process's notifications, such as systemd (sd_notify(3)). */
 export interface ServiceManager {
   /** Milliseconds without `WATCHDOG=1` after which it takes this process for hung and ends it; undefined: it does not watch. */
   readonly watchdogMs: number | undefined;

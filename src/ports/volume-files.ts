@@ -19,14 +19,14 @@ export interface GroupAccess {
   readonly readOnly: boolean;
   /** Skip everything when the top directory already matches (fsGroupChangePolicy OnRootMismatch). */
   readonly onlyOnRootMismatch: boolean;
-  /** Called for each file that is looked at. */
+  /** Called for each inspected file. */
   readonly onFile?: () => void;
 }
 
 /**
- * Work on files that a pod may be changing at the same moment: every step goes through open descriptors, and symbolic
- * links never lead out of the volume. Paths are absolute. Every method rejects with FileError, with `ETIMEDOUT` when
- * storage behind a server or another process does not answer: one that does not holds up nobody else.
+ * Work on files that a pod may be changing at the same time: every step goes through open descriptors, and symbolic
+ * links never lead out of the volume. Paths are absolute. Every method rejects with FileError, with `ETIMEDOUT` if
+ * remote storage does not respond; such storage delays no other work.
  */
 export interface VolumeFiles {
   /** What exists there, following symbolic links; undefined: nothing. */
@@ -40,10 +40,10 @@ export interface VolumeFiles {
    */
   openBeneath(root: string, relativePath: string): Promise<OpenedPath>;
   /**
-   * What the regular file holds that a relative path names in a volume; undefined: there is none. Links as with
-   * {@link openBeneath}, and nothing is made.
-   * @throws FileError `EXDEV` when the path leads out of the volume, `EINVAL` when it leads to no regular file, `EFBIG`
-   * when that holds more than `maxBytes`
+   * The content of a regular file in a volume, by its relative path; undefined: there is none. Follows links like
+   * {@link openBeneath}, and creates nothing.
+   * @throws FileError `EXDEV` if the path leads out of the volume, `EINVAL` if it is not a regular file, `EFBIG` if the
+   *   file has more than `maxBytes`
    */
   readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined>;
   /**

@@ -35,10 +35,10 @@ const POLL_MS = 20;
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 /**
- * Brings the layout's containerd up, unless it is, and waits until it is ready for pods and has the built-in images.
- * It runs in a session of its own and outlives podwright. The caller owns the runtime (see `claimRuntime`), so that
- * nobody else starts or stops it meanwhile.
- * @throws PodwrightError (environment) with the end of containerd's log when it does not become ready
+ * Starts the layout's containerd, unless it runs, and waits until it is ready for pods and has the built-in images. It
+ * runs in its own session and outlives podwright. The caller owns the runtime (see `claimRuntime`), so that nothing
+ * else starts or stops it meanwhile.
+ * @throws PodwrightError (environment) with the end of containerd's log if it does not become ready
  */
 export async function ensurePrivateRuntime(
   deps: PrivateRuntimeDeps,

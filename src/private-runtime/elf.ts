@@ -9,7 +9,7 @@ export interface ElfProgram {
 /** Bytes from the start of a program that {@link parseElf} needs: program headers come right after the file header. */
 export const ELF_HEAD_BYTES = 16_384;
 
-/** e_machine → GOARCH; ppc64 is taken for the little-endian one that distributions build. */
+/** e_machine → GOARCH; ppc64 is assumed to be the little-endian variant that distributions build. */
 const machines: Readonly<Record<number, string>> = {
   3: "386",
   21: "ppc64le",

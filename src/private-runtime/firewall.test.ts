@@ -19,7 +19,7 @@ const nat = `*nat
 COMMIT
 `;
 
-/** iptables of which only what it is told is looked at. */
+/** An iptables that only records its input. */
 function fakeIptables(restoreExitCode = 0): { readonly told: string[]; readonly run: () => Promise<CommandResult> } {
   const told: string[] = [];
   const run = async (program: string, words: readonly string[] = [], options?: { readonly stdin?: string }) => {

@@ -34,9 +34,9 @@ export async function sandboxesInRules(deps: FirewallDeps): Promise<ReadonlySet<
 }
 
 /**
- * Removes the network's rules of sandboxes that are gone, and the chains that only those had; returns the ids. In one
- * step for each table: either all go or none.
- * @throws Error when iptables fails, e.g. because somebody changed the same rules meanwhile
+ * Removes the network's rules of removed sandboxes, and the chains that only those used; returns the IDs. Each table is
+ * changed in one step: all rules or none.
+ * @throws Error if iptables fails, e.g. because another program changed the same rules
  */
 export async function removeStaleRules(deps: FirewallDeps, isGone: (sandbox: string) => boolean): Promise<string[]> {
   const removed = new Set<string>();

@@ -43,8 +43,8 @@ export class KubeletPlace {
   }
 
   /**
-   * Takes the place, until the process ends or it is given back; false: it was taken before.
-   * @throws PodwrightError naming who or what is in the way
+   * Takes the place, until the process ends or it is released; false: it was already taken.
+   * @throws PodwrightError naming the obstacle
    */
   async take(): Promise<boolean> {
     if (this.#lock !== undefined) return false;
@@ -91,7 +91,7 @@ export class KubeletPlace {
     }
   }
 
-  /** A kubelet in a container has a place of its own. Where it cannot be seen, equal paths are taken for the same. */
+  /** A kubelet in a container has its own place. If that cannot be determined, equal paths count as the same. */
   async #isSamePlace(pid: number): Promise<boolean> {
     const { files } = this.#deps;
     const theirs = await files.stat(`/proc/${pid}/root${kubeletPlace}`).catch(() => undefined);

@@ -6,7 +6,10 @@ import { DEFAULT_STATE_DIRECTORY, RUN_ROOT, SUBNET_CLAIM_DIRECTORY } from "./lay
 
 /** Root directories of all podwrights of the machine that have run since it started: one file for each, which holds the path. */
 const ROOT_DIRECTORY = `${RUN_ROOT}/roots`;
-/** Where kubelets are that tell nobody of themselves: the Go kubelet, and `podwright run` before it had {@link ROOT_DIRECTORY}. */
+/**
+ * Root directories of kubelets that do not register them: the Go kubelet, and `podwright run` before it had {@link
+ * ROOT_DIRECTORY}.
+ */
 const USUAL_ROOTS = ["/var/lib/kubelet", `${DEFAULT_STATE_DIRECTORY}/kubelet`];
 const maxBytes = 64 * 1024;
 
@@ -21,7 +24,7 @@ export function rootRegistration(hashing: Hashing, rootDirectory: string): strin
   return `${ROOT_DIRECTORY}/${hashing.sha256(rootDirectory).slice(0, 16)}`;
 }
 
-/** Tells the other nodes of the machine which root directory this one has, and forgets those that are gone. */
+/** Registers this node's root directory for the other nodes of the machine, and removes those that are gone. */
 export async function registerRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
   try {
     // First: a registration without its directory counts as left over.
@@ -39,7 +42,7 @@ export async function registerRoot({ files, hashing, log }: RootDependencies, ro
   }
 }
 
-/** For a node that ends without a pod, and thus has nothing that others could take for nobody's. */
+/** For a node that ends without pods, so that other nodes need not know its root. */
 export async function unregisterRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
   const path = rootRegistration(hashing, rootDirectory);
   await files.remove(path).catch((error: unknown) => {
@@ -48,8 +51,8 @@ export async function unregisterRoot({ files, hashing, log }: RootDependencies, 
 }
 
 /**
- * Who else on this machine may have a pod: whoever has a directory for it.
- * @throws FileError when it can't be seen who there is
+ * The other nodes of this machine that may have a pod, i.e. have a directory for it.
+ * @throws FileError if that cannot be determined
  */
 export async function podsOfOthers(
   files: Files,

@@ -70,7 +70,7 @@ function shortCommandLine({ name, arguments: words }: ProcessInfo): string {
 
 /**
  * Whether another process means our socket with its endpoint. Seen through that process's root, equal files are the
- * same socket; where it can't be seen (gone, not permitted) equal paths are taken for the same.
+ * same socket; if that cannot be determined (gone, not permitted), equal paths count as the same.
  */
 async function isSameSocket(files: Files, ownSocket: string, pid: number, endpoint: string): Promise<boolean> {
   const path = endpoint.replace(/^unix:\/\//, "");

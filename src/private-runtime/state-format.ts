@@ -4,7 +4,7 @@ import { FileError, type Files } from "../ports/files.ts";
 /** Counts up with each change of the state directory that an earlier podwright would misread. */
 const currentFormat = 1;
 
-/** What the state directory says of itself. */
+/** The state directory's format file. */
 interface StateFormat {
   readonly format: number;
   /** The version of podwright that wrote it last. */
@@ -12,10 +12,10 @@ interface StateFormat {
 }
 
 /**
- * Takes a state directory that this or an earlier podwright wrote, and marks it as this one's; what is in it is converted by whoever
- * reads it. One without a mark is of 0.1.0 or new. To be called with the directory's lock held, before anything is read.
+ * Accepts a state directory of this or an earlier podwright, and marks it as this one's; readers convert its content.
+ * One without a mark is of 0.1.0 or new. Call it with the directory's lock held, before anything is read.
  * @param version of this podwright
- * @throws PodwrightError when a newer podwright wrote it in a format of its own
+ * @throws PodwrightError if a newer podwright wrote it in its own format
  */
 export async function takeStateFormat(
   files: Pick<Files, "read" | "writeAtomic">,

@@ -45,7 +45,7 @@ export function isFinal(type: ProbeType, verdict: "success" | "failure"): boolea
   return type === "startup" || (type === "liveness" && verdict === "failure");
 }
 
-/** The facts that decide whether a container is probed at this moment. */
+/** The facts that decide whether a container is probed now. */
 export interface Gate {
   readonly running: boolean;
   /** Its startup probe has succeeded, or it has none. */

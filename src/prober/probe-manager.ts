@@ -34,7 +34,7 @@ export interface ProbeManagerDependencies {
   readonly log: Logger;
   readonly node: Pick<NodeContext, "hostIPs" | "rootDirectory">;
   readonly objects: Pick<ObjectLookup, "secret">;
-  /** The last known readiness of the pod, from this run or whoever ran the node before; undefined: unknown. */
+  /** The last known readiness of the pod, from this run or the node's previous kubelet; undefined: unknown. */
   readonly said: (uid: PodUid) => ApiPodStatus | undefined;
   readonly observer?: Observer | undefined;
 }

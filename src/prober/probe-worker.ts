@@ -50,7 +50,7 @@ export interface ProbeTarget {
   readonly address: string;
 }
 
-/** A worker's facts about its container at this moment. */
+/** A worker's present facts about its container. */
 export interface ProbeView {
   readonly container: Container;
   readonly probe: Probe;

@@ -5,7 +5,7 @@ import type { PodActionsContext, ResizeFacts } from "../runtime/actions/pod-acti
 import type { ContainerStatus, PodStatus, SandboxStatus } from "../runtime/status/pod-status.ts";
 import type { RecordedContext, RecordedInputs, RecordedInstance, RecordedSandbox } from "./format.ts";
 
-/** What `computePodActions` is given to decide once more. What was not recorded has no say in it, and is empty. */
+/** The inputs of `computePodActions` for a replay. Unrecorded ones have no effect, and are empty. */
 export function restoredInputs({ pod, status, context }: RecordedInputs): Omit<Decision, "actions"> {
   const { namespace, name, uid, spec } = pod;
   const restored: Pod = { metadata: { namespace, name, uid: podUid(uid) }, spec };

@@ -50,7 +50,7 @@ const Sandbox = z.strictObject({
   ips: z.array(z.string()),
 });
 
-/** Without messages, log paths and users: no decision asks for them, and messages may quote command lines. */
+/** Without messages, log paths and users: no decision uses them, and messages may quote command lines. */
 const Instance = z.strictObject({
   id: z.string(),
   name: z.string(),

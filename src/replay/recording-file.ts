@@ -40,8 +40,8 @@ export class RecordingFile implements LineLog {
   }
 
   /**
-   * Opens the file or makes it, and writes the header: a recording that is there is gone on with.
-   * @throws PodwrightError for a file that is something else, or that can't be written
+   * Opens or creates the file, and writes the header. An existing recording is continued.
+   * @throws PodwrightError for a file of another kind, or one that cannot be written
    */
   static async open(
     files: RecordingFiles,
@@ -86,7 +86,7 @@ export class RecordingFile implements LineLog {
     }
   }
 
-  /** Nothing but another try: a directory that somebody removed is not made again in their place. */
+  /** Only retries: a directory that was removed is not recreated. */
   async repair(): Promise<void> {}
 
   async #rotate(): Promise<void> {

@@ -203,7 +203,7 @@ export class AllocationManager {
       this.#waiting.delete(uid);
       allocated.set(uid, resourcesOf(entry.pod));
       const over = overcommitted(entry.pod, granted, activePods(), node);
-      // The grant was judged by all other allocations at this moment.
+      // The grant was checked against all other present allocations.
       invariant("granted resizes fit the node", over === undefined, () => `${uid}: ${over}`);
       const message = "the manifest's resources are allocated";
       // A pending resize names the reason for its retry.

@@ -31,7 +31,7 @@ export interface MadeEdits {
   readonly edits: ContainerEdits;
 }
 
-/** Two managers set the same thing of a container: applying either would break the other's promise. */
+/** Two managers set the same value of a container: applying either would break the other's promise. */
 export class EditConflictError extends Error {
   constructor(what: string, managers: readonly [string, string]) {
     super(`resource managers ${managers.join(" and ")} both set ${what}`);

@@ -111,7 +111,7 @@ test("a call that never settles ends at its deadline and aborts the calls below 
   assert.equal(await stop, "DeadlineExceeded: no response for c1 within 150 s");
   assert.equal(calls[0]?.options.signal?.aborted, true);
   assert.deepEqual(tracked.outstanding(), []);
-  // What comes afterwards is nobody's business any more, and no unhandled rejection.
+  // A later rejection is ignored, and not unhandled.
   calls[0]?.answer.reject(new CriError("Canceled", "StopContainer", "late"));
   assert.equal(clock.timers.size, 0);
 });

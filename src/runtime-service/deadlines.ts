@@ -8,7 +8,7 @@ import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js"
 import { callLimitMs, describeRequest } from "./call-limits.ts";
 import { isUnary } from "../ports/rpc-methods.ts";
 
-/** A call that somebody is waiting for. */
+/** A call in progress. */
 export interface OutstandingCall {
   /** The method as CRI spells it, e.g. `StopContainer`. */
   readonly method: string;
@@ -21,8 +21,8 @@ export interface OutstandingCall {
 /** A {@link Cri} whose unary calls always settle or are visibly waited for. */
 export interface TrackedCri extends Cri {
   /**
-   * Unary calls under way, the oldest first: a hanging runtime shows here long before a duration is recorded
-   * (https://github.com/kubernetes/kubernetes/issues/87108). Streams are no waits for an answer and not listed.
+   * Unary calls in progress, the oldest first: a hanging runtime shows here long before a duration is recorded
+   * (https://github.com/kubernetes/kubernetes/issues/87108). Streams do not wait for a response and are not listed.
    */
   outstanding(): readonly OutstandingCall[];
 }

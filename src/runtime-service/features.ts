@@ -21,12 +21,12 @@ export interface RuntimeHandlerInfo {
 }
 
 /**
- * What was found out about the runtime. Everything else is decided by asking, never by comparing versions.
+ * The detected features of the runtime. Everything else is decided by feature, never by comparing versions.
  *
- * Whether it has `GetContainerEvents` is not here, because asking would cost an event: containerd 1.7 feeds all
- * subscribers from one channel, and the server side of a stream that was opened just to see takes one event more before
- * it notices that nobody listens. So the real subscription is the question (src/pleg/evented.ts): it goes on, or how it
- * ends says whether trying again makes sense.
+ * Whether it has `GetContainerEvents` is not here, because testing would cost an event: containerd 1.7 feeds all
+ * subscribers from one channel, and the server side of a stream that was only opened as a test takes one more event
+ * before it notices the missing reader. So the real subscription is the test (src/pleg/evented.ts): it continues, or
+ * its end shows whether a retry makes sense.
  */
 export interface RuntimeInfo {
   readonly name: string;
@@ -46,9 +46,9 @@ export interface RuntimeInfo {
 }
 
 /**
- * Asks the runtime who it is, how it is and what it can.
- * @throws PodwrightError (environment) when it doesn't speak CRI v1
- * @throws CriError when it doesn't answer
+ * Queries the runtime's version, status and features.
+ * @throws PodwrightError (environment) if it does not support CRI v1
+ * @throws CriError if it does not respond
  */
 export async function discoverRuntime(cri: Cri, signal?: AbortSignal): Promise<RuntimeInfo> {
   const options = signal === undefined ? {} : { signal };

@@ -10,7 +10,7 @@ export function podLabel(pod: Pick<PodRef, "namespace" | "name">): string {
   return pod.namespace === "default" || pod.namespace === "" ? pod.name : `${pod.namespace}/${pod.name}`;
 }
 
-/** Whether a person who types `selector`, a name, `namespace/name` or UID, may mean the pod. */
+/** Whether `selector`, a name, `namespace/name` or UID, may mean the pod. */
 export function isSelectedBy(
   { namespace, name, uid }: Pick<PodRef, "namespace" | "name"> & { readonly uid: string },
   selector: string,

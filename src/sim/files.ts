@@ -54,7 +54,7 @@ export class MemoryFiles implements Files {
   /** Cache of split paths. */
   readonly #parts = new Map<string, readonly string[]>();
   readonly #watches = new Map<Node, Set<Watch>>();
-  /** What is mounted at or below a path; undefined: nothing. */
+  /** A mount at or below a path; undefined: none. */
   #mountBelow: (path: string) => string | undefined = () => undefined;
   #lastInode = 1;
 
@@ -179,7 +179,7 @@ export class MemoryFiles implements Files {
     this.#existing(path).node.owner = { uid, gid };
   }
 
-  /** A socket's file, in place of what was there; its directory is made. */
+  /** Creates a socket's file and its directory, replacing an existing file. */
   bind(path: string): void {
     this.#makeDirectory(directoryOf(path), 0o755);
     const place = this.#place(path);

@@ -14,7 +14,7 @@ export class SimFirewall {
   readonly #now: () => number;
   readonly #tables = new Map<string, Map<string, Table>>();
   #fails = false;
-  /** Simulated ms at which somebody last flushed the tables, or the program last failed. */
+  /** Simulated ms of the last flush of the tables, or of the last failure of the program. */
   #disturbedMs = 0;
 
   constructor(now: () => number) {
@@ -32,7 +32,7 @@ export class SimFirewall {
     this.#disturbedMs = this.#now();
   }
 
-  /** Everything goes that is not the kernel's own. */
+  /** Removes everything but the kernel's own. */
   flush(): void {
     this.#disturbedMs = this.#now();
     for (const program of programs) {
@@ -48,7 +48,7 @@ export class SimFirewall {
     return this.#tables.get(program)?.get(table)?.get(chain);
   }
 
-  /** As one life of podwright runs it; what is asked for after that life never ends. */
+  /** The program for one run of podwright; calls after that run never end. */
   port(isAlive: () => boolean): Pick<Processes, "run"> {
     return {
       run: async (program, [, , , table = "", flag = "", chain = "", ...rule]) => {

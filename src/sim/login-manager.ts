@@ -52,7 +52,7 @@ export class SimLoginManager {
     this.#powerOffs.on(listener);
   }
 
-  /** Told of each shutdown that is announced (true), and that is cancelled or over (false). */
+  /** The listener is called with each shutdown that is announced (true), and that is cancelled or over (false). */
   onAnnounced(listener: (isAnnounced: boolean) => void): void {
     this.#announcements.on(listener);
   }

@@ -42,7 +42,7 @@ export class SimCgroups implements Cgroups {
     this.#used.set(path, bytes);
   }
 
-  /** Somebody takes the limits off all cgroups that are no pods'. */
+  /** Removes the limits of all cgroups other than pods'. */
   loosen(): void {
     for (const [path, resources] of this.applied) {
       if (!path.includes("/pod")) this.applied.set(path, { ...resources, memoryLimitBytes: -1, cpuShares: 1024 });
@@ -141,7 +141,7 @@ export class SimMounts implements Mounts {
     return this.#mounts.find(({ target }) => target === path || target.startsWith(`${path}/`))?.target;
   }
 
-  /** The machine goes off. */
+  /** The machine is switched off. */
   clear(): void {
     this.#mounts.length = 0;
   }
@@ -156,7 +156,7 @@ export class SimMounts implements Mounts {
   }
 }
 
-/** The simulated machine's loop devices, by what is below them. */
+/** The simulated machine's loop devices, by backing path. */
 export class SimLoopDevices implements LoopDevices {
   readonly held = new Set<string>();
 

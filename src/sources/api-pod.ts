@@ -46,11 +46,11 @@ const StatusSchema = z.looseObject({
 const maxRounds = 20;
 
 /**
- * Reads a pod of the API server. Fields that this version does not know are left out, as upstream's decoder does: a newer
- * server may have them, and they are not the pod's fault. Of those that it knows and can't read it says so, as of all
- * that it can't do. The server has validated the rest.
- * @param before the same pod as it was before: most changes are of its status, and then the rest isn't read anew
- * @throws ApiDecodeError when it is no pod
+ * Reads a pod of the API server. Unknown fields are dropped, as by upstream's decoder: a newer server may have them,
+ * and they are not the pod's fault. Known fields that are unreadable or unsupported are reported. The server has
+ * validated the rest.
+ * @param before the previous version of the pod: most changes concern its status, and then the rest is not read again
+ * @throws ApiDecodeError if it is not a pod
  */
 function decodeApiPod(value: unknown, before?: ApiPod): ApiPod {
   const sent = withoutManagedFields(value);
@@ -88,7 +88,7 @@ function definitionOf(sent: unknown): string {
   return JSON.stringify({ ...rest, metadata: stable });
 }
 
-/** The status of a pod as the server sent it; undefined: it has none, or one that nobody can go on from. */
+/** The status of a pod as the server sent it; undefined: it has none, or an unusable one. */
 export function readPodStatus(sent: unknown): PodStatus | undefined {
   const status = StatusSchema.safeParse(isRecord(sent) ? sent["status"] : undefined);
   // Only kubelets write what is read of it here.
@@ -130,13 +130,13 @@ function lenient(value: unknown, problems: string[]): PodManifest {
   }
 }
 
-/** In a status null is a value: of times that nobody knows. */
+/** In a status null is a value, for unknown times. */
 function wholeManifest(value: object): object {
   const { status, ...rest } = value as { readonly status?: unknown };
   return { ...(asSent(rest) as object), status, apiVersion: "v1", kind: "Pod" };
 }
 
-/** Takes out what is there; false: nothing is. */
+/** Removes a value; false: it does not exist. */
 function without(manifest: unknown, path: readonly PropertyKey[]): boolean {
   const key = path.at(-1);
   const parent = path

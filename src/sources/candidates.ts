@@ -112,8 +112,8 @@ export class Candidates {
 }
 
 /**
- * Of candidates that share names and UIDs with no others: who has them, by UID, and who has lost them. Pure.
- * @param rank the lowest wins; of equals the one that comes first
+ * Chooses among candidates that share names and UIDs with no others: the winners, by UID, and the losers. Pure.
+ * @param rank the lowest wins; among equals the first one
  */
 export function chooseAmong(
   candidates: readonly Candidate[],

@@ -46,7 +46,7 @@ function roundedUp(amounts: Amounts): Amounts {
   const entries = Object.entries(amounts).map(([name, written]): [string, string | number] => {
     const amount = readQuantity(written);
     const rounded = amount?.inThousandths();
-    // Validation says which quantity is none.
+    // Validation reports invalid quantities.
     return [name, rounded === undefined || rounded === amount ? written : rounded.toString()];
   });
   return Object.fromEntries(entries);
@@ -121,7 +121,7 @@ function withPodResources(spec: PodSpec): PodSpec {
     }
     return { ...spec, resources: { ...resources, limits, requests } };
   } catch (error) {
-    // Validation says which quantity is none.
+    // Validation reports invalid quantities.
     if (error instanceof QuantityError) return spec;
     throw error;
   }

@@ -15,8 +15,8 @@ type Path = readonly (string | number)[];
 const everyText = vectorJson<object>("every-text.json");
 
 /**
- * What Kubernetes 1.36.2's own decoder, defaults and validation make of that pod when one of its texts is empty: the same
- * as when it is not given (which some refuse), or the empty text is taken for a value, or refused.
+ * The result of Kubernetes 1.36.2's own decoder, defaults and validation for that pod with one empty text: the same as
+ * unset (which may be rejected), accepted as a value, or rejected.
  */
 const rows = vectorText("empty-texts.tsv")
   .trimEnd()
@@ -74,7 +74,7 @@ test("an empty text is unset, a value, or an error, depending on the field's typ
     } else if (means === "not given") {
       const absent = read(changed(path, undefined));
       assert.deepEqual(empty.problems, [], place);
-      // Nobody can tell these two apart.
+      // These two cannot be distinguished.
       if (!place.endsWith("env[0].value")) assert.equal(canonicalJson(empty.pod), canonicalJson(absent.pod), place);
     } else assert.ok(empty.problems.length > 0, `${place} is not refused`);
   }
@@ -106,7 +106,7 @@ test("every text field of a pod's schema has its row", () => {
   assert.deepEqual(missing, []);
 });
 
-/** Schemas that are used in several places are looked at in the one that the pod has. */
+/** Schemas that are used in several places are tested at the pod's place. */
 const twins: readonly (readonly [RegExp, string])[] = [
   [/^spec\.(?:init|ephemeral)Containers/u, "spec.containers"],
   [/podAntiAffinity/u, "podAffinity"],

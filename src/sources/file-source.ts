@@ -65,7 +65,7 @@ export class FileSource {
     this.#reporter = new ProblemReporter(deps);
   }
 
-  /** What is wrong with files at this moment, for people. */
+  /** The present problems of files, for display. */
   get rejected(): RejectedManifest[] {
     return this.#reporter.rejected;
   }
@@ -123,7 +123,7 @@ export class FileSource {
     this.#deps.deliver({ pods, complete: true });
   }
 
-  /** True while pods are kept of a file that does not say so any more. */
+  /** True while pods are kept whose file no longer defines them. */
   get #isDisturbed(): boolean {
     return [...this.#known.values()].some(({ pods, errors }) => pods.length > 0 && errors.length > 0);
   }

@@ -46,7 +46,7 @@ export class HttpSource {
     this.#place = displayUrl(config.url);
   }
 
-  /** What is wrong with the URL at this moment, for people. */
+  /** The present problems of the URL, for display. */
   get rejected(): RejectedManifest[] {
     return this.#reporter.rejected;
   }

@@ -23,13 +23,13 @@ export interface MuxDependencies {
 export interface MuxPeer {
   /** Called for one change after the other, in order; must not throw. */
   readonly onUpdate: (update: PodUpdate) => void;
-  /** Whether the runtime has something of the pod of that UID. */
+  /** Whether the runtime has a part of the pod with that UID. */
   readonly isListed: (uid: PodUid) => boolean;
   readonly startUp: Pick<StartUp, "has" | "when">;
 }
 
 interface Running extends Candidate {
-  /** The source's own object, without what is added to it: sources give the same for as long as a pod says the same. */
+  /** The source's own object, without additions: sources return the same one until the pod changes. */
   readonly sourced: Pod;
 }
 
@@ -57,7 +57,7 @@ interface Told {
   readonly message: string;
 }
 
-/** From where a pod comes, for people who don't know the node's files. */
+/** A pod's origin, for users who do not know the node's files. */
 const origins: Readonly<Record<SourceName, string>> = {
   file: "a static pod of the node",
   http: "a static pod of the node",
@@ -225,7 +225,7 @@ export class PodMux {
     return winners;
   }
 
-  /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
+  /** A file that had a name first keeps its claim to it as long as any file has a pod of that name. */
   #rememberFiles(wanted: ReadonlyMap<PodUid, Candidate>): void {
     const files = new Set(this.#candidates.of("file").map(({ pod }) => fullName(pod.metadata)));
     for (const name of this.#firstFiles.keys()) if (!files.has(name)) this.#firstFiles.delete(name);
@@ -321,7 +321,7 @@ export class PodMux {
   }
 }
 
-/** The same for as long as the same manifest asks for the same pod. */
+/** Constant as long as the same manifest defines the same pod. */
 function contestKey({ place, pod: { metadata } }: Candidate): string {
   return `${place}\n${fullName(metadata)}\n${metadata.uid}`;
 }

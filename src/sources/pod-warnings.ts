@@ -10,8 +10,8 @@ import { overlappingPaths } from "./warn-paths.ts";
 import { portWarnings } from "./warn-ports.ts";
 
 /**
- * What is allowed and hardly meant, in the words in which the API server warns of it (pkg/api/pod/warnings.go), as far as
- * it matters without a scheduler; and capabilities by another name. Expects a manifest as it was written.
+ * Valid but unlikely values, in the API server's words for its warnings (pkg/api/pod/warnings.go), as far as they
+ * matter without a scheduler; and capabilities with a prefix. Expects a manifest as written.
  */
 export function podWarnings({ metadata, spec }: PodManifest): FieldError[] {
   return [
@@ -105,7 +105,7 @@ function capabilityProblem(name: string): string | undefined {
 function fractionProblem(name: string, amount: string | number): string | undefined {
   if (name !== "memory" && name !== "ephemeral-storage") return undefined;
   const quantity = readQuantity(amount);
-  // Validation says of which there is none.
+  // Validation reports invalid quantities.
   if (quantity === undefined || quantity.nanos % nanosPerUnit === 0n) return undefined;
   const thousandths = /^(\d+)m$/u.exec(String(amount).trim())?.[1];
   const hint = thousandths === undefined ? "" : ` (m stands for thousandths; did you mean ${thousandths}Mi?)`;

@@ -7,9 +7,9 @@ import { prepareManifests } from "./prepare.ts";
 import { validateStaticPod } from "./static-pod.ts";
 
 /**
- * Small pods with one fault each, or none: what Kubernetes 1.36.2's own decoder, defaults, ValidatePodCreate and
- * HasAPIObjectReference say of them, as the kubelet applies these to static pods: `field: kind of error; …`, nothing,
- * `undecodable`, or what the pod refers to.
+ * Small pods with at most one fault each: the results of Kubernetes 1.36.2's own decoder, defaults, ValidatePodCreate
+ * and HasAPIObjectReference, as the kubelet applies these to static pods: `field: kind of error; …`, nothing,
+ * `undecodable`, or the reference.
  */
 const rows = vectorText("pod-verdicts.tsv")
   .trimEnd()
@@ -88,7 +88,7 @@ test("an error refers to the field that upstream names, or to one inside it", ()
     for (const field of upstream) {
       // Upstream also misses a volume that has a fault.
       if (field.endsWith("volumeMounts[0].name") && verdict.startsWith("spec.volumes")) continue;
-      // And a request that nobody wrote: of a limit that has a fault it is made.
+      // And a request that is not written: it defaults to an invalid limit.
       if (field.includes(".requests") && !manifest.includes("requests")) continue;
       const near = otherFields.some((pattern) => pattern.test(field)) ? field.replace(/\.\w+$/u, "") : field;
       const told = problems.some((problem) => meansSame(problem.field, near));

@@ -22,7 +22,7 @@ class Fixture extends SourceHarness {
   };
   source = new RunSource(this, { directory });
 
-  /** The next life of podwright on the same disk. */
+  /** The next run of podwright on the same disk. */
   async restart(): Promise<void> {
     this.source = new RunSource(this, { directory });
     await this.source.load();

@@ -29,9 +29,9 @@ export interface RunSourceConfig {
 type RunSourceDependencies = SourceDependencies & {
   readonly files: Files;
   readonly random: Random;
-  /** Told of ConfigMaps and Secrets that pods may have read already. */
+  /** Called with changed ConfigMaps and Secrets that pods may have read already. */
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
-  /** Of claims, and what is behind them. */
+  /** Stores claims and the objects behind them. */
   readonly storage: RunStorage;
 };
 
@@ -62,7 +62,7 @@ export interface RunPreview {
 
 const encoder = new TextEncoder();
 
-/** Waiting for the disk goes on side by side, and the file system writes what waits in one go. */
+/** Waits for the disk run concurrently, and the file system combines their writes. */
 const savesAtOnce = 16;
 
 /**
@@ -126,10 +126,10 @@ export class RunSource {
   }
 
   /**
-   * Takes pods and other objects beside those it has. A pod that it has with the same content is left as it is,
-   * one with another content is updated or replaced ({@link podChange}). Everything is validated again; one error and
-   * nothing is taken.
-   * @throws PodwrightError naming everything that is wrong
+   * Accepts pods and other objects in addition to existing ones. A pod with equal content is left alone, one with other
+   * content is updated or replaced ({@link podChange}). Everything is validated again; with one error nothing is
+   * accepted.
+   * @throws PodwrightError naming every problem
    */
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
     const { pods, configMaps, secrets, storage } = this.#check(request);
@@ -185,14 +185,14 @@ export class RunSource {
     };
   }
 
-  /** The manifest of a pod as it is kept; undefined when no pod of that name is wanted. */
+  /** The stored manifest of a pod; undefined if no pod of that name is desired. */
   manifest(namespace: string, name: string): PodManifest | undefined {
     return this.#pods.get(objectKey({ namespace, name }));
   }
 
   /**
-   * No longer wants a pod, and forgets the ConfigMaps and Secrets that no other refers to. False when it has no such
-   * pod. Resolves as soon as that is on disk; the stop goes on.
+   * Removes a pod from the desired ones, and the ConfigMaps and Secrets that no other refers to. False if there is no
+   * such pod. Resolves as soon as that is on disk; the stop continues.
    * @param graceSeconds for the stop, instead of the pod's own
    */
   async remove(namespace: string, name: string, graceSeconds?: number): Promise<boolean> {
@@ -231,7 +231,7 @@ export class RunSource {
     return { ...prepared, pods };
   }
 
-  /** What runs already goes on, whatever is in the way now. */
+  /** Running pods continue, whatever the problem is now. */
   async #prepareAgain(): Promise<void> {
     const pods = [...this.#pods.values()].map((pod) => this.#sourced(pod).pod);
     await this.#deps.storage.prepare([], pods).catch((error: unknown) => {
@@ -354,7 +354,7 @@ function isRunPod(manifest: PodManifest): manifest is RunPod {
   return Boolean(manifest.metadata.name) && Boolean(manifest.metadata.uid);
 }
 
-/** Positions are those of the request, which nobody wrote: who has the file finds the fields in it. */
+/** Positions are those of the request; a caller with the file finds the fields in it. */
 function rejected(errors: readonly ManifestError[]): PodwrightError {
   const lines = errors.map(({ file, field, detail }) => `${file}: ${field === undefined ? "" : `${field}: `}${detail}`);
   const problems = errors.map(({ file, path, detail }) => ({ object: file, path, detail }));

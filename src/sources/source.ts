@@ -15,7 +15,7 @@ export interface SourcedPod {
   readonly warnings?: readonly string[];
 }
 
-/** Everything that a source has at this moment. */
+/** The present state of a source. */
 export interface SourceState {
   readonly pods: readonly SourcedPod[];
   /** False when something of the source is unreadable: then it cannot determine orphans. */

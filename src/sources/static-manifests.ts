@@ -46,7 +46,7 @@ export function isEmptyText(bytes: Uint8Array): boolean {
     .every((line) => emptyLine.test(line));
 }
 
-/** Tells the log of what is allowed in manifests and hardly meant; the journal has it with each pod. */
+/** Logs valid but unlikely values in manifests; the journal has them with each pod. */
 export function tellWarnings(
   { log }: Pick<SourceDependencies, "log">,
   place: string,
@@ -66,7 +66,7 @@ export interface RejectedManifest extends ManifestProblem {
   readonly place: string;
 }
 
-/** Tells the log and the journal about problems, each once for as long as it lasts, and about their end. */
+/** Reports problems in the log and the journal, each once while it lasts, and their ends. */
 export class ProblemReporter {
   readonly #deps: Pick<SourceDependencies, "journal" | "log">;
   /** What is reported and lasts, by the place it is about. */

@@ -112,8 +112,8 @@ function growTree(): Branch {
 }
 
 /**
- * The fields of a pod that this version does not honour, in the order of the table. Expects the manifest as it was
- * written: defaults are no wishes.
+ * The fields of a pod that this version does not support, in the order of the table. Expects the manifest as written,
+ * because defaults are not requests.
  */
 export function findUnsupported(pod: PodManifest, from: "manifest" | "api" = "manifest"): FieldError[] {
   const found: { readonly rank: number; readonly error: FieldError }[] = [];

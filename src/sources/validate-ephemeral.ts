@@ -4,7 +4,7 @@ import type { PodSpec } from "../api/pod.ts";
 import { forbidden, notFound, type FieldError } from "./field-errors.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
-/** What a pod's service rests on, and what could not be taken back from a container that is never run again. */
+/** Fields of services, and those that a container that never restarts could not release. */
 const notForEphemeral = ["ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"] as const;
 
 /**

@@ -21,7 +21,7 @@ import { validateHostPath, validateNfs } from "./validate-volumes.ts";
 
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
-/** A class of volumes that somebody makes by hand. */
+/** A class of volumes that are created manually. */
 export const noProvisioner = "kubernetes.io/no-provisioner";
 
 /** Checks a claim (upstream: ValidatePersistentVolumeClaim). */
@@ -118,7 +118,7 @@ export function* validateStorageClass(object: ClassManifest): Iterable<FieldErro
   }
 }
 
-/** Checks a driver's object (upstream: ValidateCSIDriver): nobody here attaches its volumes or gives it tokens. */
+/** Validates a CSIDriver (upstream: ValidateCSIDriver): here nothing attaches its volumes or issues tokens for it. */
 export function* validateDriver({ metadata, spec }: DriverManifest): Iterable<FieldError> {
   yield* validateMetadata(metadata);
   yield* refuseNamespace(metadata);

@@ -37,7 +37,7 @@ class Fixture {
     return new TextDecoder().decode(await this.files.read(`${directory}/${path}`, 1000));
   }
 
-  /** Names that are nobody's: neither for the pod nor of the generation that is shown. */
+  /** Leftover names: neither for the pod nor of the visible generation. */
   async leftovers(): Promise<string[]> {
     const current = await this.files.readLink(`${directory}/..data`);
     return (await this.names()).filter((name) => name.startsWith("..") && name !== "..data" && name !== current);

@@ -46,7 +46,7 @@ export class HostPathPlugin implements VolumePlugin {
     };
   }
 
-  /** Nothing of it is in the pod's directory. */
+  /** A host path has no files in the pod's directory. */
   async reconstruct(): Promise<undefined> {}
 
   forget(uid: PodUid): void {

@@ -77,7 +77,7 @@ test("a block device of the node is bind-mounted, linked and held for its pod, a
     `${succeeded} globalMapPath "${root}/plugins/kubernetes.io~local-volume/volumeDevices/pv-c"`,
     `${succeeded} volumeMapPath "${root}/pods/u/volumeDevices/kubernetes.io~local-volume"`,
   ]);
-  // The next run finds it as it is, and takes it down by what is on the disk.
+  // The next run finds it unchanged, and tears it down from the state on disk.
   fixture.begin();
   await fixture.manager.mount(pod, needs, cause, signal);
   assert.equal(fixture.events.length, 2, "nothing was to be done");

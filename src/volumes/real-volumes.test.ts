@@ -81,7 +81,7 @@ test("a reader that opens ..data once never sees half of an update", async () =>
   assert.ok(reads > 5, `the reader read meanwhile: ${reads} times`);
 });
 
-/** Opens the directory behind ..data, as a reader does who wants files that belong together, and compares them. */
+/** Opens the directory behind ..data, as a reader of consistent files does, and compares them. */
 const readLoop = `
 const { openSync, closeSync, readFileSync, constants } = require("node:fs");
 const { parentPort, workerData: volume } = require("node:worker_threads");
@@ -97,7 +97,7 @@ const look = () => {
     if (lines.size !== 1 || new Set(texts).size !== 1) problems.push([...lines].join());
     reads++;
   } catch (error) {
-    // The files were taken away after they had been replaced: the reader would open them anew.
+    // The files were removed after their replacement: the reader would reopen them.
     if (error.code !== "ENOENT") problems.push(String(error));
   } finally {
     closeSync(fd);

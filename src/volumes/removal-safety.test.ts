@@ -21,7 +21,7 @@ const signal = new AbortController().signal;
 const options = { skip: needsRoot() };
 const pod = podOfVolumes([{ name: "v", emptyDir: {} }]);
 
-/** A node on the machine itself, with data outside its pods that nobody may touch. */
+/** A node on the machine itself, with data outside its pods that must not be touched. */
 class Scene implements AsyncDisposable {
   readonly #directory = testDirectory();
   readonly root = `${realpathSync(this.#directory.path)}/kubelet`;

@@ -18,7 +18,7 @@ const pod = podOfVolumes([
   { name: "far", csi: { driver: "d.example.org" } },
 ]);
 
-/** Volumes of a driver that answers when it is told to. */
+/** Volumes of a driver that responds on the test's command. */
 class FarPlugin implements VolumePlugin {
   readonly name = "example.org~far";
   readonly followsObjects = false;

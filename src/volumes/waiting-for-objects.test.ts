@@ -16,7 +16,7 @@ const pod = podOfVolumes([
 ]);
 const settings = { data: new Map([["level", "debug"]]), binaryData: new Map() };
 
-/** Objects of an API server that is there or not, and what was asked of them. */
+/** Objects of an API server that is available or not, and the requests for them. */
 class Objects implements ObjectLookup {
   isThere = true;
   token = "one";

@@ -62,7 +62,7 @@ describe("an engine that is killed or stopped", { concurrency: 2 }, () => {
       await sleep(2_500);
       assert.deepEqual(instances(await podwright.pods()), before);
       const since = (await podwright.journal()).filter((entry) => entry.seq > seq);
-      // What has ended is asked to end once more: nobody knows whether the engine before got so far.
+      // What has ended is stopped again, because it is unknown how far the previous engine came.
       const actions = actionsSince(since, seq).filter((action) => action !== "StopPodSandbox job/");
       assert.deepEqual(actions, []);
       const flips = since.filter(

@@ -130,7 +130,7 @@ test("a node joins with a bootstrap token once it is approved, and renews its ce
     const first = joining.join(...flags);
     const name = await joining.pending();
     assert.match(name, /^node-csr-[\w-]{43}$/);
-    // Nobody needs the cluster for that.
+    // This does not need the cluster.
     await podwright.waitFor("the static pod", (pods) => pods.some((pod) => pod.name === "static-node1" && pod.ready));
     await joining.stop(first);
     const kubelet = joining.join(...flags);
@@ -163,7 +163,7 @@ test("a node joins with a bootstrap token once it is approved, and renews its ce
     await joining.ready("web");
     const { validToDate } = new X509Certificate(text);
     await until("the first certificate to expire", async () => Date.now() > validToDate.getTime(), 30_000);
-    // Leases, statuses and watches go on; nothing was asked for with the token again.
+    // Leases, statuses and watches continue; the token was not used again.
     const lease = textAt(server.admin.get("leases", "kube-node-lease/node1"), "spec.renewTime");
     const renewed = (object: ApiObject | undefined): boolean => textAt(object, "spec.renewTime") > lease;
     await server.admin.until("leases", "kube-node-lease/node1", renewed, 20_000);
@@ -261,7 +261,7 @@ test(
       await writeFile(path, server.kubeconfig(), { mode: 0o600 });
       const kubectl = new Kubectl(path, node.podwright.layout.stateDirectory);
       const name = await joining.pending();
-      // Until then there is none: no handshake succeeds.
+      // Until then there is none: handshakes fail.
       assert.equal(await joining.shown(), undefined);
       assert.notEqual((await kubectl.run(["logs", "web"])).code, 0);
       joining.decide(name, "Denied", "unknown machine");

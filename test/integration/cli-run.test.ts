@@ -222,7 +222,7 @@ test("run reports the death of its engine and follows the next one", async () =>
     await command.prints(/Ctrl-C stops them/);
     const next = new FakeEngine({ stopMs: 10 });
     next.views.set("uid-web-1", podView({ uid: podUid("uid-web-1") }));
-    // The journal goes on where it was: these were seen, or are about no pod.
+    // The journal's numbering continues: these entries were seen, or concern no pod.
     for (let count = 0; count < 4; count++) next.record({ kind: "note", what: "PodwrightStarted", message: "started" });
     await bench.replace(next);
     await command.prints(/the engine stopped; restarting it, its pods keep running/);

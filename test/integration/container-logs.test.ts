@@ -23,7 +23,7 @@ sleep 3`;
 const numbers = (text: string): number[] => [...text.matchAll(/^line (\d+) of /gm)].map((match) => Number(match[1]));
 const expected = Array.from({ length: lines }, (_, index) => index + 1);
 
-/** podwright's own rotation, only with smaller files and more looks than a kubelet takes. */
+/** podwright's own rotation, only with smaller files and more frequent checks than a kubelet's. */
 async function rotateUntilAborted(podwright: Podwright, log: RunningLog, signal: AbortSignal): Promise<void> {
   using cri = podwright.connect();
   const rotation = new LogRotation(

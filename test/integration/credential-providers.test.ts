@@ -19,7 +19,7 @@ function pod(name: string, image: string, serviceAccountName: string): Fields {
   return boundPod(name, container, { serviceAccountName });
 }
 
-/** A plugin that keeps what it was asked, and gives the credentials of that registry. */
+/** A plugin that stores its requests, and returns the credentials of that registry. */
 function plugin(requests: string, registry: string): string {
   const auth = { [registry]: { username: registryUser.name, password: registryUser.password } };
   const answer = { kind: "CredentialProviderResponse", apiVersion: providerVersion, cacheKeyType: "Image", auth };
@@ -90,7 +90,8 @@ test(
     const [team, own] = [await registry.pushProgram("team/app", "1"), "node/app"];
     const images = { team, node: await registry.pushProgram(own, "1", "0") };
     await using server = await TestApiServer.start();
-    // What no pod asks a token for, nodes may not either, unless a role lets them (ServiceAccountNodeAudienceRestriction).
+    // Audiences that no pod requests are forbidden to nodes too, unless a role allows them
+    // (ServiceAccountNodeAudienceRestriction).
     server.access.allow(
       ({ user, verb, resource }) =>
         verb === "request-serviceaccounts-token-audience" &&

@@ -109,7 +109,7 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
       async () => JSON.stringify(volumesInUse(cluster)) === `["kubernetes.io/csi/${driver.name}^handle-c"]`,
     );
 
-    // Killed: what an earlier life left is taken back by what lies on the disk, once no pod uses it.
+    // Killed: volumes of the earlier run are unstaged from their state on disk, once no pod uses them.
     kubelet.child.kill("SIGKILL");
     await kubelet.ended;
     server.admin.delete("pods", "default/b");
@@ -129,7 +129,7 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
     );
     assert.equal(readFileSync(join(content, "kept"), "utf8"), "data");
 
-    // A stage of unknown outcome is taken back, a final one is not.
+    // A stage with an unknown outcome is unstaged, a definite failure is not.
     const unstaged = driver.callsOf("NodeUnstageVolume").length;
     driver.fail("NodeStageVolume", "DeadlineExceeded", { times: 100, afterwards: true });
     server.admin.create(claimPod("u", "c"));
@@ -208,7 +208,7 @@ test("a block volume is a device in its containers, survives a restart, and is u
     await until("the volume to be confirmed", async () => driver.callsOf("NodePublishVolume").length === 2);
     restarted.child.kill("SIGKILL");
     await restarted.ended;
-    // Deleted while nobody looks after it: found by what lies on the disk.
+    // Deleted while no kubelet runs: found by its state on disk.
     server.admin.delete("pods", "default/blocks", { gracePeriodSeconds: 0 });
     await cluster.start();
     await until("the volume to be unstaged", async () => driver.volumes.isIdle);

@@ -155,7 +155,7 @@ test("a volume waits only for its own driver", async () => {
       'MountVolume.SetUp failed for volume "d" : rpc error: code = InvalidArgument desc = NodePublishVolume fails by command';
     assert.ok(eventsOf(cluster, "faulty", "FailedMount").includes(failed));
 
-    // Whether it is published nobody knows: it is taken back.
+    // Its publish has an unknown outcome, so it is unpublished.
     driver.fail("NodePublishVolume", "Unavailable", { times: 100, afterwards: true });
     server.admin.create(inlinePod("uncertain", driver.name));
     const uncertain = uidOf(cluster, "uncertain");

@@ -147,7 +147,7 @@ describe("evictions", { concurrency: 2 }, () => {
       const limits = `memory.available<${Math.trunc(bytes / 2 ** 20) - spareMebibytes}Mi,pid.available<${number(processes) - spareProcesses}`;
       await cluster.start("--eviction-hard", limits, "--eviction-pressure-transition-period", "1s");
       await cluster.nodeReady();
-      // dd keeps its buffer until somebody reads the pipe.
+      // dd keeps its buffer until the pipe is read.
       const hog = script("dd if=/dev/zero bs=1200M count=1 | sleep 36000");
       admin.create(boundPod("hog", { ...hog, resources: { requests: { memory: "64Mi" } } }));
       const byMemory = await evictedPod(cluster, "hog");

@@ -83,7 +83,8 @@ async function useTerminals(podwright: Podwright): Promise<void> {
     await attached.shows(/\n25 81\r\nweb\r\n/);
   }
   {
-    // The runtime lets go of who is attached when the input ends, and may pass a line on before it listens to what comes back.
+    // The runtime disconnects attached clients when the input ends, and may pass a line on before it listens to the
+    // output.
     const attached = podwright.start(["attach", "-i", "web", "-c", "app"], { keepsStdin: true });
     await until("a line to come back", async () => {
       attached.child.stdin?.write("a line\n");

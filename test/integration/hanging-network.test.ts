@@ -36,7 +36,7 @@ exec ${found.programs.cniPlugins}/bridge
   return { directory, mark };
 }
 
-/** Waits until the runtime was told to do it for all the pods whose network hangs. */
+/** Waits until the runtime was called for all the pods whose network hangs. */
 async function begun(node: KubeletNode, what: string, after: number): Promise<void> {
   const isOne = (entry: JournalEntry): boolean =>
     entry.seq > after && entry.what === what && entry.pod?.name.startsWith("bad-") === true;

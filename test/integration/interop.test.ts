@@ -70,7 +70,7 @@ async function runForeignPod(cri: Cri): Promise<string> {
 describe("with other tools", { concurrency: 2 }, () => {
   test("other tools see a pod as the Go kubelet's: labels, annotations, log files and links, cgroups", async () => {
     await withPodwright(async (podwright) => {
-      // The recorded pod `web`, which asked for 50m to 200m of CPU and 16Mi to 64Mi of memory.
+      // The recorded pod `web`, with 50m to 200m of CPU and 16Mi to 64Mi of memory.
       const manifest = vectorText("manifests/a.yaml").replaceAll("docker.io/library/busybox:latest", DEMO_IMAGE);
       await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", manifest));
       const { uid, containers, logDirectory } = await podwright.pod("web");

@@ -37,7 +37,7 @@ async function containerIds(node: KubeletNode): Promise<string[]> {
   return pods.flatMap((pod) => pod.containers.map(({ id }) => id)).toSorted();
 }
 
-/** SIGTERM, and its pods go on. */
+/** SIGTERM; its pods keep running. */
 async function endKubelet(kubelet: RunningCommand): Promise<void> {
   kubelet.child.kill("SIGTERM");
   const { exitCode, stderr } = await kubelet.ended;

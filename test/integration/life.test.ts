@@ -20,7 +20,7 @@ function shell(name: string, script: string, more: Part = {}): Part {
   };
 }
 
-/** Fails as often as said, and then goes on with the script. */
+/** Fails the given number of times, and then continues with the script. */
 function failing(times: number, name: string, script: string): string {
   const count = `n=$(cat /work/${name} 2>/dev/null || echo 0); n=$((n + 1)); echo $n > /work/${name}`;
   return `${count}; [ $n -gt ${times} ] || exit 3; ${script}`;

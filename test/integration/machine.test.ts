@@ -9,7 +9,7 @@ const asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 /** The machine's own containerd, which is not searched for in a directory of the test's. */
 const system = foundRuntimes().find(({ name }) => name === "system") ?? runtimeUnderTest();
 
-/** Runs a command where these programs of /usr/bin are no programs, which nobody else sees. */
+/** Runs a command in an environment where these programs of /usr/bin are not executable. */
 function without(...programs: readonly string[]): string[] {
   const hide = programs.map((program) => `mount --bind /dev/null /usr/bin/${program}`).join(" && ");
   return ["unshare", "--mount", "sh", "-c", `${hide} && exec "$@"`, "sh"];

@@ -53,7 +53,7 @@ const row = (name: string): string => {
   return `[...document.querySelectorAll("button.row")].find((row) => row.querySelector(".name").textContent === "${name}")`;
 };
 
-/** Nothing went wrong in the page, and it has asked nobody but its own server. */
+/** The page has no errors, and has sent requests only to its own server. */
 function assertQuiet(page: Page, origin: string): void {
   assert.deepEqual(page.problems, []);
   assert.deepEqual(

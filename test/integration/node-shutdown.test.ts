@@ -60,7 +60,7 @@ test(
         });
       const [low, , high] = inOrder(await podwright.pods());
       assert.deepEqual([low, high], ["low terminated", "high terminated"]);
-      // It outlasted its group's time, so that nobody waited for it.
+      // It exceeded its group's time, so it was not waited for.
       await podwright.waitFor("the overdue pod to end", (pods) => inOrder(pods)[1] === "middle terminated", 10_000);
       const groups = [
         ...kubelet.stderr.matchAll(/all pods of the shutdown group have ended|shutdown group timed out/gu),

@@ -61,7 +61,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
 
   test("debug runs a command beside a pod's containers, and reports how it ended", async () => {
     await withPodwright(async (podwright) => {
-      // What its volumes show is written anew in the step that takes the container up.
+      // The content of its volumes is updated in the step that adopts the container.
       const volumes = Array.from({ length: 20 }, (_, index) => {
         return { name: `v${index}`, downwardAPI: { items: [{ path: "n", fieldRef: { fieldPath: "metadata.name" } }] } };
       });

@@ -126,7 +126,7 @@ test("the summary's counters lie between manual readings, and its figures are th
     assert.equal((await known("/stats/summary", { method: "PUT" })).status, 405);
     assert.equal((await known("/stats/other")).status, 404);
     const summaryNow = async (query = ""): Promise<Summary> => {
-      // Who asks within a second gets the figures of before.
+      // Requests within a second get the earlier values.
       await sleep(1_050);
       const { status, type, text } = await known(`/stats/summary${query}`);
       assert.deepEqual([status, type], [200, "application/json"]);
@@ -199,7 +199,7 @@ test("the summary's counters lie between manual readings, and its figures are th
   });
 });
 
-/** What everybody may know who can reach the port, and nothing that acts or tells of the configuration. */
+/** Public data only: no actions and no configuration. */
 async function assertReadOnly(readOnly: Ask): Promise<void> {
   const metrics = ["/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/probes", "/metrics/slis"];
   for (const path of [...metrics, "/stats/summary", "/healthz", "/healthz/syncloop"]) {

@@ -47,7 +47,7 @@ spec:
   - {name: settings, configMap: {name: settings}}
 `;
 
-/** Brings the runtime up with a pod that needs nothing of it, and asks it. */
+/** Starts the runtime with a pod without special needs, and queries it. */
 async function canMakeUserNamespaces(podwright: Podwright): Promise<boolean> {
   await podwright.succeed("run", "--detach", await podwright.manifest("plain.yaml", podManifest("plain", politeSleep)));
   using cri = podwright.connect();

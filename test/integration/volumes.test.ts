@@ -31,7 +31,7 @@ async function write(podwright: Podwright, ...manifests: Manifest[]): Promise<st
   return await podwright.manifest("volumes.yaml", documents.join("\n---\n"));
 }
 
-/** Waits until a container's log says so. */
+/** Waits for a text in a container's log. */
 async function logShows(podwright: Podwright, name: string, container: string, wanted: RegExp): Promise<string> {
   let log = "";
   await until(
@@ -45,7 +45,7 @@ async function logShows(podwright: Podwright, name: string, container: string, w
   return log;
 }
 
-/** Tells what a container sees of its volumes. */
+/** Reports what a container sees of its volumes. */
 const report = `
 echo "shared: $(cat /shared/from-writer)"
 echo "settings: $(cat /settings/level) $(stat -L -c %a /settings/level) $(readlink /settings/level)"

@@ -115,7 +115,7 @@ test("the pods of a StatefulSet, a Job and a DaemonSet follow their controllers"
       [0, 1, 2].map((attempt) => cluster.status(`batch-${attempt}`).phase),
       ["Failed", "Failed", "Succeeded"],
     );
-    // A finished pod is there for its logs until somebody deletes it.
+    // A finished pod stays for its logs until it is deleted.
     assert.match(await cluster.node.podwright.succeed("logs", "batch-1"), /attempt 1/);
     await jobs.remove("batch-0", "batch-1", "batch-2");
 

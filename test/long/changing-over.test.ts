@@ -48,7 +48,7 @@ async function leases({ kubectl }: Member): Promise<string> {
   return kubectl.succeed("get", "lease", "node1", "-n", "kube-node-lease", "-o", "jsonpath={.spec.renewTime}");
 }
 
-/** Waits until whoever runs now has the node in hand, then for a while. */
+/** Waits until the present kubelet manages the node, then for a while. */
 async function watch(member: Member): Promise<void> {
   const renewed = await leases(member);
   await until("the lease to be renewed", async () => (await leases(member)) !== renewed, limitMs);
@@ -97,7 +97,7 @@ const early = {
   })),
 };
 
-/** What the container has in its memory volume, and what is there for whoever looks after the volume. */
+/** The content of the container's memory volume, and its files on the node. */
 async function memoryOf({ kubectl, node }: Member): Promise<readonly string[]> {
   const uid = await kubectl.succeed("get", "pods", "-l", "app=early", "-o", "jsonpath={.items[0].metadata.uid}");
   const volume = `${node.podwright.layout.kubeletRoot}/pods/${uid}/volumes/kubernetes.io~empty-dir/memory`;
@@ -108,8 +108,8 @@ async function memoryOf({ kubectl, node }: Member): Promise<readonly string[]> {
 }
 
 /**
- * A static pod without a UID of its own, which the Go kubelet starts anew under its own UID. podwright is back before that
- * has removed what it found of the pod, beside the one that it started.
+ * A static pod without its own UID, which the Go kubelet restarts under its own UID. podwright is back before the pod
+ * that the Go kubelet found is removed, while the new one runs.
  */
 async function comeBackSoon(member: Member): Promise<void> {
   const { node } = member;
@@ -142,7 +142,7 @@ async function comeBackSoon(member: Member): Promise<void> {
   await again.ended;
 }
 
-/** The Go kubelet joins with what podwright got: credentials, and the root of its cgroups, which it expects to be there. */
+/** The Go kubelet joins with podwright's credentials and root cgroup, which it expects to exist. */
 async function join(member: Member): Promise<ChildProcess> {
   const { kubectl } = member;
   const first = member.start();
@@ -191,7 +191,7 @@ async function changeOver(member: Member): Promise<void> {
     await podwright.ended;
 
     go = await startGoKubelet(member);
-    // It dates the readiness of static pods anew.
+    // It resets the transition times of static pods' readiness.
     await nothingChanges(member, before, withoutTimes);
     const after = await identity(member);
     await end(go);
@@ -211,7 +211,7 @@ async function changeOver(member: Member): Promise<void> {
   }
 }
 
-// The API server asks a kubelet for logs whose certificate it knows; nobody asks the cgroups of this machine for more.
+// For logs the API server calls only kubelets with a known certificate; this machine's cgroups have no other limits.
 const settings = "evictionHard: { memory.available: 1Mi }\nserverTLSBootstrap: true\n";
 const skip = noControlPlane || noGoKubelet || noKubectl;
 const title = "a node changes over from the Go kubelet to podwright, back, and again, and its containers run on";

@@ -55,7 +55,7 @@ async function forwards(kubectl: Kubectl): Promise<void> {
   }
 }
 
-/** A restart of podwright that nobody at the cluster sees. */
+/** A restart of podwright that is invisible in the cluster. */
 async function restarts(member: Member, kubelet: RunningCommand): Promise<RunningCommand> {
   const { kubectl, node } = member;
   const identity = async (): Promise<unknown> =>

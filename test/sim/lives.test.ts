@@ -13,7 +13,7 @@ const twice = 80;
 /** More failures than these are only named. */
 const toldFailures = 2;
 
-/** What no life has to tell of: what is around the simulated kubelet does, or too few lives come to it. */
+/** Names that no life produces: they belong outside of the simulated kubelet, or are too rare. */
 const notPlayed: ReadonlySet<string> = new Set(
   [
     "AlreadyMountedVolume AppArmor AskCredentialProvider CertificateExpired CertificateExpires CertificateIsInitial",

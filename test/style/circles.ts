@@ -2,8 +2,8 @@ import { posix } from "node:path";
 import { importsOf, type SourceFile, type Violation } from "./source-file.ts";
 
 /**
- * Files that import each other, types included: whoever would read one has to read them all. Each circle is told once,
- * at its first import.
+ * Files that import each other, types included: a reader of one needs all of them. Each circle is reported once, at its
+ * first import.
  */
 export function circles(files: readonly SourceFile[]): Violation[] {
   const known = new Set(files.map(({ path }) => path));

@@ -39,7 +39,7 @@ export function roomOf(path: string): string {
   return path.split("/")[1] ?? "";
 }
 
-/** One door: the world outside is imported by the rooms that hold the real ports, and by nobody else. */
+/** One door: only the rooms with the real ports import the world outside. */
 export function oneDoor(file: SourceFile): Violation[] {
   if (isTest(file.path)) return [];
   const allowed = new Set([...pureModules, ...purePackages, ...(doors[roomOf(file.path)] ?? [])]);
@@ -145,9 +145,9 @@ export function exportedClasses(file: SourceFile): string[] {
 }
 
 /**
- * Imports one way: cli → agent → engine → kubelet → rooms → journal, api, base, ports, and down the storeys among the rooms. A
- * room takes types and pure functions of another; its working parts (classes) are given to it.
- * @param project every source file by its path, to see what an imported name is
+ * Imports one way: cli → agent → engine → kubelet → rooms → journal, api, base, ports, and down the storeys among the
+ * rooms. From another room a room imports types and pure functions; working parts (classes) are passed to it.
+ * @param project every source file by its path, to resolve imported names
  */
 export function oneWay(file: SourceFile, project: ReadonlyMap<string, SourceFile>): Violation[] {
   if (isTest(file.path)) return [];
@@ -206,10 +206,7 @@ export function wingsDown(file: SourceFile): Violation[] {
   return [...lost, ...upwards].map(({ rule, line }) => ({ path: file.path, line, rule, remedy }));
 }
 
-/**
- * The API server for tests stands on its own: what it shares with the kubelet it could not find wrong there. Nothing but
- * tests uses it.
- */
+/** The API server for tests stands alone: shared code could not reveal the kubelet's errors. Only tests use it. */
 export function apart(file: SourceFile): Violation[] {
   const room = "test/apiserver/";
   const isInside = file.path.startsWith(room);

@@ -317,7 +317,7 @@ export async function slowReaders(target: Target, count: number, memoryLimit: nu
   for (const socket of sockets) socket.destroy();
 }
 
-/** Requests whose headers arrive byte by byte, endlessly: they are closed, and meanwhile block nobody. */
+/** Requests whose headers arrive byte by byte, endlessly: they are closed, and block no other client meanwhile. */
 export async function slowloris(target: Target, count: number, memoryLimit: number): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: count }, () => target.open()));
   let closed = 0;

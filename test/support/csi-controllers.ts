@@ -115,7 +115,7 @@ export class CsiControllers implements AsyncDisposable {
     await this.#patchStatus(["volumeattachment", metadata.name], { attached: true });
   }
 
-  /** KEP-1790: the volume is made larger first, then the node is asked to do its part. */
+  /** KEP-1790: the controller expands the volume first, then the node completes it. */
   async #resize({ metadata, spec, status }: Listed, all: readonly Listed[]): Promise<void> {
     const wanted = spec.resources?.requests?.storage;
     const volume = all.find(({ kind, metadata: { name } }) => kind === "PersistentVolume" && name === spec.volumeName);

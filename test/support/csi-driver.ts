@@ -64,7 +64,7 @@ export class CsiDriver implements AsyncDisposable {
   /** Append-only, over restarts of the driver. */
   readonly calls: DriverCall[] = [];
   readonly violations: string[] = [];
-  /** What the kubelet told of registrations. */
+  /** The kubelet's registration notifications. */
   readonly notified: { readonly registered: boolean; readonly error: string }[] = [];
   readonly #options: CsiDriverOptions;
   readonly #faults: Fault[] = [];

@@ -52,7 +52,7 @@ export class CsiScene {
   plugin!: CsiPlugin;
   readonly names = new CsiNames(simHashing, root, "node1");
 
-  /** The next life of the kubelet; the driver registers in it. */
+  /** The next run of the kubelet; the driver registers in it. */
   async begin(): Promise<void> {
     const { clock, files, mounts, loopDevices, names } = this;
     const journal = { record: (entry: JournalInput) => this.entries.push(entry) };

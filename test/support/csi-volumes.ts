@@ -45,7 +45,7 @@ interface Staged {
 
 const mebibyte = 1024 * 1024;
 
-/** The volumes of a test driver, with what it has mounted of them. Calls are idempotent, as the specification wants them. */
+/** The volumes of a test driver, with its mounts. Calls are idempotent, as the specification requires. */
 export class CsiVolumes {
   readonly #directory: string;
   readonly #violations: string[];

@@ -5,7 +5,7 @@ import { closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, re
 export const noHangingStorage: string | undefined =
   process.getuid?.() !== 0 ? "needs root" : existsSync("/dev/fuse") ? undefined : "needs /dev/fuse";
 
-/** A FUSE file system whose server never answers: what the kernel asks it hangs until it is ended, then it is dead. */
+/** A FUSE file system whose server never responds: accesses hang until it is ended, then it is dead. */
 export class HangingStorage implements Disposable {
   readonly path: string;
   #server: number | undefined;
@@ -74,7 +74,7 @@ export class HalfHangingStorage extends HangingStorage {
     try {
       return readSync(this.server, into);
     } catch {
-      // EAGAIN: nobody asks.
+      // EAGAIN: no request.
       return 0;
     }
   }

@@ -98,7 +98,7 @@ ${configuration}
     await until("all pods to go", async () => (await this.#client.pods()).length === 0, patienceMs);
   }
 
-  /** Waits until the pod is as wanted. */
+  /** Waits until the pod matches. */
   async pod(name: string, isSo: (pod: PodView) => boolean = ({ ready }) => ready): Promise<PodView> {
     return podThatIs(this.#client, `${name}-node1`, isSo, () => this.log());
   }

@@ -44,7 +44,10 @@ interface PodObject {
   readonly spec: { readonly containers: readonly object[] };
 }
 
-/** Waits until a pod is as wanted. @param evidence what helps to understand why it is not */
+/**
+ * Waits until a pod matches.
+ * @param evidence data that helps to understand a failure
+ */
 export async function podThatIs(
   client: EngineClient,
   name: string,

@@ -18,7 +18,10 @@ after(async () => {
   run("systemctl", ["stop", "podsystem.slice", "podkube.slice"]);
 });
 
-/** Waits until `read` gives what is wanted, and a second more: systemd, too, writes to the cgroups of its units. */
+/**
+ * Waits until `read` returns the wanted value, and a second more, because systemd also writes to the cgroups of its
+ * units.
+ */
 async function becomes(what: string, read: () => unknown, wanted: unknown): Promise<void> {
   const isSo = async (): Promise<boolean> => isDeepStrictEqual(read(), wanted);
   await until(what, isSo, patienceMs).catch(() => assert.deepEqual(read(), wanted, what));

@@ -57,7 +57,7 @@ const terminatedReasons = {
   },
   ContainerStatusUnknown: {
     means: "The container disappeared before its exit code was seen.",
-    remedy: "Find out who removes containers behind podwright's back.",
+    remedy: "Find out what removes containers without podwright.",
   },
 } as const satisfies Readonly<Record<string, Meaning>>;
 
@@ -136,13 +136,13 @@ const errorClasses = {
     remedy: "Check that the driver's pod runs on this node, and its registrar.",
   },
   CollisionError: {
-    means: "A CSI driver reports a topology that contradicts a label of the Node; it is not registered.",
+    means: "A CSI driver's topology conflicts with a label of the Node; the driver is not registered.",
     remedy: "Correct the label, or the driver's configuration.",
   },
   RegistrationError: { means: "A plugin of the node cannot be registered; it is retried.", remedy: seeMessage },
-  NotifyError: { means: "A plugin did not take the answer to its registration; it is registered again." },
+  NotifyError: { means: "A plugin did not accept the result of its registration; it is registered again." },
   AttachLimitError: {
-    means: "The node has as many volumes of a driver as it can; the pod is rejected.",
+    means: "The driver's volume limit on this node is reached; the pod is rejected.",
     remedy: "Run the pod on another node, or remove pods with volumes of that driver.",
   },
   AwaitedError: {
@@ -150,7 +150,7 @@ const errorClasses = {
     remedy: seeMessage,
   },
   ClaimError: {
-    means: "A claim cannot be used as the pod wants it, or not yet; it is looked at again.",
+    means: "The pod cannot use its claim, or not yet; it is rechecked.",
     remedy: seeMessage,
   },
   StorageLookupError: { means: "A claim or its volume cannot be read from the API server; it is retried." },

@@ -39,7 +39,7 @@ export const podMeanings = {
   ResizeCompleted: { means: "The pod's containers have their new resources." },
   ResizeError: {
     means: "Applying the new resources failed; it is retried.",
-    remedy: "See the message; memory that is in use cannot be taken away.",
+    remedy: "See the message; memory in use cannot be reclaimed.",
   },
   ExceededGracePeriod: {
     means: "The pod did not stop within its grace period.",

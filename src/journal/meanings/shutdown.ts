@@ -3,11 +3,13 @@ import type { Meanings } from "./meaning.ts";
 
 export const shutdownMeanings = {
   Shutdown: {
-    means: "A shutdown of the machine was announced by logind: the node ends its pods and takes no new ones.",
+    means: "A shutdown of the machine was announced: the node ends its pods and rejects new ones.",
   },
-  ShutdownCancelled: { means: "The shutdown was cancelled: the node takes pods again, and restarts its static pods." },
+  ShutdownCancelled: {
+    means: "The shutdown was cancelled: the node accepts pods again, and restarts its static pods.",
+  },
   ShutdownGroupEnded: {
-    means: "The pods of one shutdown group have ended, or their time is over.",
+    means: "The pods of one shutdown group have ended, or their time has expired.",
     remedy: "Give a group whose pods need longer a longer shutdown grace period.",
   },
   Terminated: { means: "The pod is stopped because the node is shutting down.", remedy: "Create the pod again." },

@@ -10,7 +10,7 @@ export const volumeMeanings = {
     means: "A block volume of the pod is set up.",
     remedy: "If it failed: see the message, and the log of the volume's driver.",
   },
-  SuccessfulMountVolume: { means: "A block volume's device is bound and linked for the pod." },
+  SuccessfulMountVolume: { means: "A block volume's device is bind-mounted and linked for the pod." },
   VolumeUnprocessed: {
     means: "The pod waits for a claim that cannot be used yet.",
     remedy: "Create or bind the claim that the message names, or correct the pod's volume.",
@@ -23,7 +23,7 @@ export const volumeMeanings = {
   UpdateVolume: { means: "A ConfigMap, Secret, token or downward API volume gets new content." },
   UnmountVolumes: { means: "The pod's volumes are unmounted and removed." },
   StageVolume: {
-    means: "A CSI driver makes a volume ready for the node (NodeStageVolume), once for all its pods.",
+    means: "A CSI driver stages a volume on the node (NodeStageVolume), once for all its pods.",
     remedy: "If it fails: see the driver's own log on this node.",
   },
   PublishVolume: {
@@ -31,30 +31,31 @@ export const volumeMeanings = {
     remedy: "If it fails: see the driver's own log on this node.",
   },
   UnpublishVolume: {
-    means: "A CSI driver takes a volume away from a pod (NodeUnpublishVolume).",
+    means: "A CSI driver unpublishes a volume from a pod (NodeUnpublishVolume).",
     remedy: "If it fails: see the driver's own log; the pod's volumes stay until it succeeds.",
   },
-  UnstageVolume: { means: "A CSI driver takes a volume away from the node (NodeUnstageVolume) after its last pod." },
+  UnstageVolume: { means: "A CSI driver unstages a volume from the node (NodeUnstageVolume) after its last pod." },
   RepublishVolume: {
     means:
       "A CSI volume is published again: to confirm it after a restart, or because its driver requests that periodically.",
-    remedy: "If it fails, the pod keeps what is mounted; see the driver's own log.",
+    remedy: "If it fails, the pod keeps its mount; see the driver's own log.",
   },
   RemapVolume: {
-    means: "A CSI block volume is published again: to confirm it after a restart, or because its driver wants that.",
+    means:
+      "A CSI block volume is published again: to confirm it after a restart, or because its driver requests that periodically.",
     remedy: "If it fails, the pod keeps its device; see the driver's own log.",
   },
   ExpandVolume: {
-    means: "A CSI driver makes a volume larger on this node (NodeExpandVolume), as its controller has done before.",
-    remedy: "If it fails, pods keep the volume as it is; see the driver's own log on this node.",
+    means: "A CSI driver expands a volume on this node (NodeExpandVolume), after its controller has.",
+    remedy: "If it fails, the volume keeps its size; see the driver's own log on this node.",
   },
-  FileSystemResizeSuccessful: { means: "A volume and its file system are as large as its PersistentVolume says." },
+  FileSystemResizeSuccessful: { means: "A volume and its file system have the size of its PersistentVolume." },
   FileSystemResizeFailed: {
     means: "A volume that has grown is not expanded, because the pod uses its claim read-only.",
-    remedy: "It is expanded when a pod uses the claim that may write to it.",
+    remedy: "It is expanded when a pod with write access uses the claim.",
   },
   VolumeResizeFailed: {
-    means: "A volume of a running pod could not be expanded; it is tried again, and the pod goes on.",
+    means: "A volume of a running pod could not be expanded; it is retried, and the pod keeps running.",
     remedy: "See the message, the claim's status, and the driver's own log.",
   },
   VolumePermissionChangeInProgress: {
@@ -62,17 +63,18 @@ export const volumeMeanings = {
     remedy: "Set fsGroupChangePolicy: OnRootMismatch in the pod's securityContext.",
   },
   AlreadyMountedVolume: {
-    means:
-      "A local volume that another pod uses belongs to another group than this pod's fsGroup, and is left as it is.",
+    means: "A local volume that another pod uses has a group other than this pod's fsGroup; the group is not changed.",
     remedy: "Give pods that share a volume the same fsGroup.",
   },
   VolumeWanted: { means: "Cause: a pod that starts uses the volume." },
   VolumeUnwanted: { means: "Cause: the pod that used the volume has ended." },
-  PodOfClaimGone: { means: "Cause: the pod whose ephemeral volume the claim is for is gone." },
-  VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver is to confirm or renew it." },
-  VolumeHasGrown: { means: "Cause: a PersistentVolume is larger than its claim says, because its user wanted more." },
+  PodOfClaimGone: { means: "Cause: the pod with the claim's ephemeral volume is gone." },
+  VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver must confirm or renew it." },
+  VolumeHasGrown: {
+    means: "Cause: a PersistentVolume is larger than its claim's status, because the claim was enlarged.",
+  },
   NoPodUsesVolume: { means: "Cause: no pod on this node uses the volume any more." },
-  ClaimBound: { means: "A claim of `podwright run` has a volume: a PersistentVolume that was given, or a directory." },
+  ClaimBound: { means: "A claim of `podwright run` is bound: to a given PersistentVolume, or to a directory." },
   KubeletPlaceTaken: {
     means:
       "The engine of `podwright run` shows its pods at /var/lib/kubelet, where CSI drivers expect those of a kubelet.",
@@ -80,18 +82,19 @@ export const volumeMeanings = {
   ClaimRemovalRequested: { means: "A user removes a claim of `podwright run`." },
   RemoveClaim: {
     means: "A claim of `podwright run` is removed, with its data if that is in the state directory.",
-    remedy: "If it failed: see the message; nothing is lost but what was removed already.",
+    remedy: "If it failed: see the message; data that was not removed yet remains.",
   },
   VolumeConditionAbnormal: {
-    means: "A CSI driver finds a volume of the pod unhealthy (feature gate CSIVolumeHealth).",
+    means: "A CSI driver reports a volume of the pod as unhealthy (feature gate CSIVolumeHealth).",
     remedy: "See the message, and the driver's own log on this node.",
   },
-  VolumeConditionOver: { means: "The driver no longer finds that." },
+  VolumeConditionOver: { means: "The driver reports the volume as healthy again." },
   VolumeSilent: {
-    means: "Storage, or its driver, has not answered for 30 s: a volume is neither set up, torn down nor measured.",
-    remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` says since when.",
+    means: "Storage or its driver has not responded for 30 s: a volume is not set up, torn down or measured.",
+    remedy:
+      "See the storage server, or the driver's own log on this node; `podwright doctor` shows the start of the wait.",
   },
-  VolumeSilenceOver: { means: "The storage has answered, or nobody waits for it any more." },
+  VolumeSilenceOver: { means: "The storage has responded, or the wait has ended." },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",

@@ -63,7 +63,10 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.ownPids(path);
   }
 
-  /** As upstream, behind systemd's back: what it starts anew it starts where its own configuration says. */
+  /**
+   * As upstream, without systemd's knowledge: processes that it starts again are in the cgroup of its own
+   * configuration.
+   */
   async move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
     return await this.#tree.move(pids, path);
   }

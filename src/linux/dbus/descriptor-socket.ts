@@ -25,7 +25,7 @@ export class DescriptorSocket implements Disposable {
 
   /**
    * @param modules access to Node.js' built-in modules
-   * @throws Error when nobody listens, or Node.js has no `node:ffi`
+   * @throws Error if nothing listens, or Node.js has no `node:ffi`
    */
   constructor(path: string, modules?: (name: string) => unknown) {
     const library = openCLibrary(modules);

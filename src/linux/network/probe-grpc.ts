@@ -83,7 +83,7 @@ function readAnswer(headers: Fields, trailers: Fields, body: Uint8Array): GrpcHe
   return { code: 0, status: decodeStatus(body) };
 }
 
-/** gRPC percent-encodes its messages; a wrongly encoded one is shown as it is. */
+/** gRPC percent-encodes its messages; a wrongly encoded one is shown unchanged. */
 function decodeMessage(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -31,7 +31,7 @@ interface OpenStream {
 
 /**
  * The client side of a SPDY/3.1 connection: only the client opens streams. The connection's flow control is the only
- * one, so a slow sink holds up every stream, as in Kubernetes' own library.
+ * one, so a slow sink blocks every stream, as in Kubernetes' own library.
  */
 export class SpdySession {
   readonly #socket: Duplex;

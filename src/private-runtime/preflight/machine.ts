@@ -26,8 +26,8 @@ const capabilityNumbers = {
 type Capability = keyof typeof capabilityNumbers;
 
 /**
- * What the runtime and CNI need themselves (the first four), and the default set of a container, which can only be given
- * by who has it. Each was left out once, with runc 1.1: no pod started.
+ * What the runtime and CNI need themselves (the first four), and the default set of a container, which only a process
+ * that has it can grant. Each was omitted once, with runc 1.1: no pod started.
  */
 const neededCapabilities: readonly Capability[] = [
   "SYS_ADMIN",

@@ -20,7 +20,7 @@ export interface Preflight {
 
 type Finding = Check | readonly Check[];
 
-/** Makes a check and takes what it finds; false when something of it has failed. */
+/** Makes a check and records its finding; false if some of it failed. */
 type Add = (name: string, check: () => Finding | Promise<Finding>) => Promise<boolean>;
 
 function into(checks: Check[]): Add {

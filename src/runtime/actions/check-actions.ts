@@ -70,7 +70,7 @@ function checkStart(
   const isAlone = !isBeside || killed.has(current.id);
   const beside = (): string => `${uid}/${name} beside ${current?.id}`;
   invariant("an instance starts when the one before has stopped", isAlone, beside);
-  // By it logs, statuses and back-offs tell instances apart.
+  // Logs, statuses and back-offs distinguish instances by it.
   const least = current === undefined ? 0 : current.restartCount + (leftover === undefined ? 1 : 0);
   invariant("an instance counts on from the one before", attempt >= least, () => `${uid}/${name}: ${attempt}`);
 }

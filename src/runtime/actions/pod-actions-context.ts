@@ -26,7 +26,7 @@ export interface PodActionsContext {
   readonly unhealthy: (container: Container, running: ContainerStatus) => Unhealthy | undefined;
   /** True when the container has no startup probe, or it has succeeded. */
   readonly started: (container: Container, running: ContainerStatus) => boolean;
-  /** Undefined: nobody knows what its containers were given, so that nothing is resized. */
+  /** Undefined: the containers' actual resources are unknown, so nothing is resized. */
   readonly resize?: ResizeFacts | undefined;
 }
 

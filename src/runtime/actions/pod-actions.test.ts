@@ -299,8 +299,8 @@ function situation(drawn: typeof situations extends fc.Arbitrary<infer T> ? T : 
 }
 
 /**
- * The rules again, the other way round: not what to do, but which wishes a finished round must have met for each
- * container. Written without a look at the implementation's shape.
+ * The rules in reverse: not what to do, but the conditions that must hold for each container after a completed round.
+ * Written independently of the implementation.
  */
 function mayStart(policy: string, current: ContainerStatus | undefined, sandboxLives: boolean): boolean {
   if (current === undefined || current.state === "created" || current.state === "unknown") return true;

@@ -69,7 +69,7 @@ export function isIdle(actions: PodActions): boolean {
   );
 }
 
-/** Of a pod that is as it is to be. */
+/** For a pod in its desired state. */
 export const nothingToDo: PodActions = {
   killPod: undefined,
   createSandbox: undefined,
@@ -234,9 +234,9 @@ function decideRestartAll(
 }
 
 /**
- * The end of a pod of which no regular container runs on: all have ended, or the last are stopped for good because their
- * probes failed. Such a pod is stopped as a whole, and with that nothing of it is probed for its life or restarted any
- * more, sidecars included: KEP-4438 would have them go on until the regular containers have stopped.
+ * The end of a pod without a continuing regular container: all have ended, or the last ones are being stopped for good
+ * because their probes failed. Such a pod is stopped as a whole: liveness probes and restarts end, including those of
+ * sidecars, while KEP-4438 would continue them until the regular containers have stopped.
  */
 function decideEnd(
   pod: Pod,

@@ -22,7 +22,7 @@ export interface ObjectLookup {
   secret(namespace: string, name: string): SecretContent | undefined;
   /**
    * A token of the pod's service account, a secret, or why there is none.
-   * @throws NotKnownYetError while the API server has not answered
+   * @throws NotKnownYetError while the API server has not responded
    */
   serviceAccountToken?(
     pod: Pod,

@@ -86,9 +86,9 @@ export async function removePodLogs(files: Files, node: LogPlaces, pod: PodRef, 
 }
 
 /**
- * Removes a pod's directory. It stays while volumes or mounts are left in it: other data may be behind them, and
- * whoever released the volumes has reported them.
- * @param comesBack if the pod does not return after all, the search for leftovers finds the directory and its logs
+ * Removes a pod's directory. It stays while volumes or mounts remain in it: other data may be behind them, and the
+ * release of the volumes has reported them.
+ * @param comesBack the pod is to return; if it does not, the search for leftovers finds the directory and its logs
  */
 export async function removePodDirectory(
   files: Files,

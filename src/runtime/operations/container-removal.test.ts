@@ -20,7 +20,7 @@ const podLogsRoot = "/var/log/pods";
 const pod = { namespace: "default", name: "pod", uid: podUid("uid-1") };
 const podLogs = `${podLogsRoot}/default_pod_uid-1`;
 
-/** Removes the first instance of container `app`. Returns the containers that the runtime was told to remove. */
+/** Removes the first instance of container `app`. Returns the containers whose removal the runtime was asked for. */
 async function remove(files: MemoryFiles, state: ContainerState = "exited"): Promise<string[]> {
   const clock = new ManualClock();
   const removed: string[] = [];

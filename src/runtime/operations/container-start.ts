@@ -193,7 +193,7 @@ export class ContainerStart {
       ),
     );
     if (isAgain) await recordLateContainer({ cri, actuated: this.#parts.actuated }, this.#pod, this.#start, id);
-    // Reported before it runs: nobody should learn at its end that it gets the wrong signal.
+    // Reported before it runs, so that the wrong signal is not discovered only at its end.
     const honoured = await startStep("CreateContainerError", () => honoursStopSignal(cri, container, id));
     if (!honoured) {
       const wanted = container.lifecycle?.stopSignal;

@@ -23,7 +23,7 @@ const container: HookContainer = {
   hide: (text) => text.replaceAll("swordfish", "<secret>"),
 };
 
-/** What a hook meets: a runtime and a network that answer as told. */
+/** The environment of a hook: a scripted runtime and network. */
 class Scene {
   readonly clock = new SimClock(1_700_000_000_000);
   readonly entries: JournalInput[] = [];

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ProbeTargetError } from "../../ports/network-probes.ts";
 import { httpGetRequest, resolvePort } from "./http-get-action.ts";
 
-/** What Kubernetes asks for by a path: recorded from Kubernetes 1.36.2's own requests, by Go 1.26's client. */
+/** Kubernetes' request for a path: recorded from Kubernetes 1.36.2, with Go 1.26's client. */
 interface RecordedPath {
   readonly path: string;
   readonly target?: string;

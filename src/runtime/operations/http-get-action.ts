@@ -84,7 +84,7 @@ function basic(user: string): string {
   return `Basic ${Buffer.from(user, "latin1").toString("base64")}`;
 }
 
-/** `x-a` as `X-A`. An invalid name stays as it is. */
+/** `x-a` as `X-A`. An invalid name is not changed. */
 function canonicalName(name: string): string {
   if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name)) return name;
   return name.toLowerCase().replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());

@@ -39,18 +39,18 @@ export interface NodeGarbageDependencies {
   readonly known: (uid: PodUid) => boolean;
   /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
   readonly isOver: (uid: PodUid) => boolean;
-  /** Of those: evicted, so that nothing of it is to take room. */
+  /** Evicted pods among them, which should free all their space. */
   readonly isEvicted: (uid: PodUid) => boolean;
   /**
-   * Whose the logs of unknown pods are: asked once a collection. Undefined: they are never this node's to remove, be it
-   * because its own go with its pods' directories.
+   * The owners of unknown pods' logs: queried once per collection. Undefined: this node never removes such logs, e.g.
+   * because its own are deleted with its pods' directories.
    */
   readonly logOwners?: (() => Promise<LogOwners>) | undefined;
 }
 
 /** Which pods other nodes of this machine have, whose logs may be in the same place. */
 export interface LogOwners {
-  /** Whether some other node of this machine has something of the pod. */
+  /** Whether another node of this machine has files of the pod. */
   has(uid: PodUid): Promise<boolean>;
 }
 
@@ -118,8 +118,8 @@ export class NodeGarbage {
   }
 
   /**
-   * Removes dead containers and sandboxes at once, those of pods that have ended included, as a node that runs out of room
-   * needs it. Rejects only with the signal's reason; what fails is told.
+   * Removes dead containers and sandboxes at once, including those of ended pods, as required by a node that runs out
+   * of space. Rejects only with the signal's reason; failures are reported.
    */
   async removeUnused(cause: Cause, signal: AbortSignal): Promise<void> {
     if (!this.#deps.ready()) return;
@@ -149,7 +149,7 @@ export class NodeGarbage {
     }
   }
 
-  /** Logs of pods that nobody knows, and that no other node of this machine has. */
+  /** Logs of pods that neither this node nor another node of this machine knows. */
   async #strayLogs(owners: LogOwners | undefined, signal: AbortSignal): Promise<void> {
     const { effects, node } = this.#deps;
     const { files, journal, clock } = effects;
@@ -163,7 +163,7 @@ export class NodeGarbage {
       if (type !== "directory" || pod === undefined || (await this.#isSomebodys(pod.uid, owners))) continue;
       signal.throwIfAborted();
       const path = `${node.podLogsRoot}/${name}`;
-      // Somebody who has told nobody of himself may be about to use it.
+      // An unregistered node may be about to use it.
       const { modified } = (await files.stat(path)) ?? { modified: clock.now() };
       if (clock.now() - modified < youngLogsMs) continue;
       await perform(journal, clock, { what: "RemovePodLogs", message: `remove ${path}`, pod, cause }, async () => {
@@ -184,7 +184,7 @@ export class NodeGarbage {
     const { effects, node, pod } = this.#deps;
     const { files, journal, clock } = effects;
     for (const link of await logLinks(files, node)) {
-      // Only of pods of this node, and of those that nobody knows: logs may be in one place with those of another node.
+      // Only of this node's and of unknown pods: logs of another node may be in the same directory.
       const status = pod(link.podUid) ?? { ...unknownPod, uid: link.podUid };
       const isOwn = status.name !== "";
       if (!isOwn && (owners === undefined || (await this.#isSomebodys(link.podUid, owners)))) continue;

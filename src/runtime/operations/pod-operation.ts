@@ -3,7 +3,7 @@ import type { Container } from "../../api/container.ts";
 /** {@link StartFailure.reason} of a container that could not be stopped, for its restart or for good. */
 export const killContainerError = "KillContainerError";
 
-/** Why something of a pod could not be started, in the words that users know. */
+/** Why a start failed, in the words that users know. */
 export interface StartFailure {
   readonly reason: string;
   readonly message: string;

@@ -268,7 +268,7 @@ test("a container stopped without a hook gets none later", async () => {
   const scene = new Scene([{ ...hooked(200), deaf: true }]);
   const status = await scene.status();
   const controller = new AbortController();
-  // As when all containers of a pod start over, and that is called off.
+  // As when all containers of a pod start over, and that is canceled.
   const work = scene.kill(status, 0, controller.signal).catch(() => {});
   await scene.clock.run(scene.clock.nowMs + 1000);
   controller.abort(new Error("canceled"));
@@ -381,7 +381,7 @@ function judge(scene: Scene, name: string, hasHook: boolean, killAtMs: number): 
   for (const { timeoutMs, atMs } of scene.seen.filter((seen) => seen.what === "stopping" && seen.name === name)) {
     assert.ok(atMs + (timeoutMs ?? 0) >= killAtMs, `${name} is killed before the grace is over`);
   }
-  // A stop that is called off takes its SIGKILL with it: the last one counts.
+  // A canceled stop sends no SIGKILL: the last one counts.
   const latestMs = Math.max(killAtMs, scene.times("stopping", name).at(-1) ?? 0) + 3000 + callsMs;
   assert.ok((ends[0] ?? 0) <= latestMs, `${name} ended too late`);
 }

@@ -26,7 +26,7 @@ export function stepsFor(
   const steps: (PodLimits | ContainerResize | undefined)[] = [
     order > 0 ? limit : undefined,
     sharesOrder > 0 ? shares : undefined,
-    // What one container gives up another may need.
+    // Other containers may need what one releases.
     ...concerned.filter((update) => !grows(update)),
     ...concerned.filter(grows),
     sharesOrder < 0 ? shares : undefined,

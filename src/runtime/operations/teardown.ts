@@ -36,7 +36,7 @@ export class Teardowns {
         return taken;
       });
     } catch (error) {
-      // It may have arrived just when the wait was given up.
+      // It may have arrived just when the wait was canceled.
       taken?.then(
         (place) => place[Symbol.dispose](),
         () => {},

@@ -6,7 +6,7 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
-/** A new pod: nothing of it has happened yet, and it is bound. */
+/** A new pod: bound, and otherwise without history. */
 export function createdPod(value: Value): Value {
   const isMirror = value.metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined;
   const scheduled = {

@@ -73,7 +73,7 @@ export const driverActs = {
     if (volume === undefined || storage === undefined) return;
     stage.strike("claim deleted");
     storage.deleteClaim(volume);
-    later(stage, "a claim to come anew", random.integer(0, 60_000), () => storage.claim(volume));
+    later(stage, "a claim to return", random.integer(0, 60_000), () => storage.claim(volume));
     later(stage, "a claim to be bound", random.integer(0, 120_000), () => storage.bind(volume));
   },
   /**
@@ -105,7 +105,7 @@ export const driverActs = {
       later(stage, "drivers to answer again", hangsMs, () => {
         for (const driver of node.drivers.all) driver.faults = driver.usual;
       });
-      later(stage, "a claim to come anew", hangsMs, () => storage.claim(volume));
+      later(stage, "a claim to return", hangsMs, () => storage.claim(volume));
     });
   },
   /** Mounts are gone, and files remain. */

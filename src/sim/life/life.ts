@@ -154,7 +154,7 @@ class Life {
     } catch (error) {
       this.#referee.broken(simulationGoesOn, errorText(error));
     }
-    for (const crash of this.#node.crashes) this.#referee.broken("podwright goes on", crash);
+    for (const crash of this.#node.crashes) this.#referee.broken("podwright keeps running", crash);
     return {
       seed: this.#seed,
       problems: this.#referee.problems,

@@ -43,7 +43,7 @@ export const changes: RuleMaker = ({ clock, world, node, pods, unwanted }, broke
       if (isOver || node.obedientSinceMs > atMs) waiting.delete(key);
       else if (clock.nowMs > atMs + takenUpWithinMs) {
         waiting.delete(key);
-        broken("changes are taken up", `${key} still runs as it was after ${clock.nowMs - atMs} ms`);
+        broken("changes take effect", `${key} still runs as it was after ${clock.nowMs - atMs} ms`);
       }
     }
   }

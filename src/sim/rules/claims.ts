@@ -4,7 +4,7 @@ import type { Rule, RuleMaker } from "./rule.ts";
 const namespace = `${claimDirectories}/default`;
 const marker = `${namespace}/data/written-by-a-pod`;
 
-/** What pods write to a claim is never lost, and an ephemeral volume's claim goes with its pod. */
+/** Data that pods write to a claim is never lost, and an ephemeral volume's claim is removed with its pod. */
 export const claims: RuleMaker = ({ node, pods }): Rule => {
   let isWritten = false;
 

@@ -49,7 +49,7 @@ class ClusterRules implements Rule {
     this.#cluster = cluster;
     this.#broken = broken;
     const { server } = cluster;
-    server.onHaste((what) => this.#broken("who is asked to wait waits", what));
+    server.onHaste((what) => this.#broken("Retry-After is respected", what));
     server.onServed((served) => this.#served(served));
     server.registry.store.onChange((change) => this.#stored(change));
   }
@@ -62,7 +62,7 @@ class ClusterRules implements Rule {
     // A static pod may have returned before its removal is handled.
     const isStatic = this.#cluster.isStatic(pod.uid) && !this.#removed.delete(pod.uid);
     const isWanted = stored === undefined ? isStatic : !isDeleted(stored);
-    if (isWanted) this.#broken("nothing is stopped that the cluster wants", `${pod.uid}: ${cause?.message}`);
+    if (isWanted) this.#broken("desired pods are not stopped", `${pod.uid}: ${cause?.message}`);
   }
 
   change(change: WorldChange): void {
@@ -71,7 +71,7 @@ class ClusterRules implements Rule {
     if (type !== "started" || this.#tampered.has(uid)) return;
     const stored = this.#cluster.pod(uid);
     const phase = stored && phaseOf(stored);
-    if (order[phase ?? ""] === 2) this.#broken("what is over stays over", `${uid} is ${phase} and starts a container`);
+    if (order[phase ?? ""] === 2) this.#broken("ended pods stay ended", `${uid} is ${phase} and starts a container`);
   }
 
   tampered(uid: string): void {
@@ -105,7 +105,7 @@ class ClusterRules implements Rule {
     // As the real server reports that another pod has the name.
     const isReplaced = message?.includes("metadata.uid") ?? false;
     if (badCodes.has(code) && !(code === 422 && (mayComeBack || isReplaced))) {
-      this.#broken("requests are such as the server takes", `${what}: ${message}`);
+      this.#broken("requests are valid", `${what}: ${message}`);
     }
     if (JSON.stringify(body ?? {}).includes(secretMark)) this.#broken("secrets stay secret", `${what} shows one`);
     if (method === "DELETE") this.#deletes(what, resource, body ?? {}, before);
@@ -169,11 +169,11 @@ class ClusterRules implements Rule {
     const isBack = (!isAnew && (order[to] ?? 0) < (order[from] ?? 0)) || (order[from] === 2 && to !== from);
     if (this.#isCalm && conditionOf(before.value, "Ready") === "True" && isSteady(after)) {
       const isOther = JSON.stringify(statusOf(before)) !== JSON.stringify(statusOf(after));
-      if (isOther) this.#broken("a restart says nothing new", `${uid} has another status at the server`);
+      if (isOther) this.#broken("a restart reports nothing new", `${uid} has another status at the server`);
     }
     if (order[to] === 2 && from !== to) this.#ends(uid, to);
     if (isBack && !this.#tampered.has(uid)) {
-      this.#broken("phases go forwards", `${uid} went from ${from} to ${to} at the server`);
+      this.#broken("phases only advance", `${uid} went from ${from} to ${to} at the server`);
     }
     const [why, stillWhy] = [before, after].map((stored) => statusOf(stored)["reason"]);
     if (order[from] === 2 && why !== stillWhy) {

@@ -4,7 +4,7 @@ import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
 
 /** For the node as a whole; the collection's measurement is slightly older. */
 const lowPercent = 80;
-/** A pod that appeared or began to start while an image was being removed: its start looks again. */
+/** A pod that appeared or began to start while an image was being removed: its start checks again. */
 const unheardMs = 10_000;
 
 /**
@@ -17,7 +17,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
 
   function removed(image: string): void {
     if (!node.isUp) return;
-    // Where calls hang, what was found of the runtime may still be looked at.
+    // If calls hang, an earlier observation of the runtime may still be in use.
     const isEarly = !node.knowsAllPods && node.callsAreTimely;
     if (isEarly) broken("nothing is collected before all pods are known", `image ${image} was removed`);
     const user = [...world.containers.values()].find(({ config }) => config.image?.image === `sha256:${image}`);
@@ -25,7 +25,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
     const isLate = !node.callsAreTimely || node.soundSinceMs + recoveredMs > clock.nowMs;
     if (user !== undefined && !isLate) broken("no image in use is collected", `${image} of container ${user.id}`);
     const uid = wanting(image)?.metadata.uid;
-    if (uid !== undefined && !isLate) broken("no image that a pod wants is collected", `${image} of ${uid}`);
+    if (uid !== undefined && !isLate) broken("no needed image is collected", `${image} of ${uid}`);
   }
 
   /** A pod that podwright has known for longer than a removal takes. */
@@ -45,7 +45,7 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
   world.images.onRemoved(removed);
   world.images.onMissing((image) => {
     if (node.soundSinceMs + recoveredMs > clock.nowMs || !node.callsAreTimely) return;
-    broken("an image stays until its container is made", `${image} is not there`);
+    broken("an image stays until its container is created", `${image} is not there`);
   });
   return {
     entry: ({ kind, what, pod, cause }) => {

@@ -14,7 +14,7 @@ export const containers: RuleMaker = ({ clock, world, node, pods, unwanted }, br
   function started(container: SimContainer, uid: string): void {
     const name = nameOf(container);
     const pod = pods.get(uid);
-    if (pod === undefined) return broken("only wanted pods run", `${name} of unknown pod ${uid} started`);
+    if (pod === undefined) return broken("only desired pods run", `${name} of unknown pod ${uid} started`);
     const twin = [...world.containers.values()].find(
       (other) => other !== container && mayRun(other) && nameOf(other) === name && podOf(other) === uid,
     );

@@ -63,7 +63,7 @@ export class Corrections implements Rule {
       if (!isOver && clock.nowMs <= atMs + takenUpWithinMs) continue;
       this.#corrected.delete(key);
       if (isOver) continue;
-      this.#broken("changes are taken up", `${key} still waits as it was after ${clock.nowMs - atMs} ms`);
+      this.#broken("changes take effect", `${key} still waits as it was after ${clock.nowMs - atMs} ms`);
     }
   }
 }

@@ -6,14 +6,14 @@ import { isExternal } from "../../volumes/volume-set-up.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
-/** What a pod needs for its sandbox, and for its removal, all with slow calls. */
+/** Maximum time of a pod for its sandbox, or for its removal, with slow calls. */
 const longestMs = 60_000;
 /** So long a start takes. */
 const startedMs = 20_000;
-/** Between two looks at what is left on the disk. */
+/** Interval between checks for leftovers on disk. */
 const lookMs = 10_000;
 
-/** What ends the wait of a pod for its sandbox, for whatever reason. */
+/** Entries that end a pod's wait for its sandbox, for any reason. */
 const ends: ReadonlySet<EntryName> = new Set<EntryName>([
   ...(["RunPodSandbox", "AdmissionWaits", "PodWaits", "PodTerminating", "PodFinished", "PodRemoved"] as const),
   "Preempting",
@@ -25,7 +25,7 @@ export class DriverWaits implements Rule {
   readonly #broken: Break;
   /** Pods that are to get their sandbox, since when. */
   readonly #coming = new Map<string, number>();
-  /** Pods that are not wanted and have something on the disk, since when that was seen. */
+  /** Undesired pods with files on disk, and when they were first seen. */
   readonly #left = new Map<string, number>();
   #lookedMs = 0;
 
@@ -51,7 +51,7 @@ export class DriverWaits implements Rule {
     for (const [uid, sinceMs] of this.#coming) {
       if (!this.#isSound(sinceMs) || nowMs < sinceMs + longestMs) continue;
       this.#coming.delete(uid);
-      this.#broken("nobody waits for another's driver", `${uid} has no sandbox ${nowMs - sinceMs} ms after it came`);
+      this.#broken("pods wait only for their own drivers", `${uid} has no sandbox ${nowMs - sinceMs} ms after it came`);
     }
     for (const uid of pods.keys()) {
       const isLeft = !node.desired.has(uid) && !node.isEnding(uid) && this.#hasFiles(uid);
@@ -63,7 +63,7 @@ export class DriverWaits implements Rule {
       this.#left.set(uid, sinceMs);
       if (!this.#isSound(sinceMs) || nowMs < sinceMs + longestMs) continue;
       this.#left.delete(uid);
-      this.#broken("nobody waits for another's driver", `${uid} has left files for ${nowMs - sinceMs} ms`);
+      this.#broken("pods wait only for their own drivers", `${uid} has left files for ${nowMs - sinceMs} ms`);
     }
   }
 

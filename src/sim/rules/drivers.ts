@@ -14,15 +14,15 @@ const dataFile = "vol_data.json";
 /** Two syncs, and a little. */
 const republishedWithinMs = 200_000;
 
-/** What CSI drivers may be asked for, and what the Node says of their volumes. */
+/** The legal calls of CSI drivers, and the Node's volumes in use. */
 export const drivers: RuleMaker = (scene, broken): Rule => {
   const { cluster } = scene.node;
   return cluster?.storage === undefined ? {} : new DriverRules(scene, cluster.storage, broken);
 };
 
 /**
- * Volumes of drivers are staged, published, unpublished and unstaged in that order, whatever is known of the calls; containers have
- * theirs for as long as they run; what may be mounted has its record on the disk, and the Node says that it is in use.
+ * CSI volumes are staged, published, unpublished and unstaged in this order, whatever the outcomes of calls; containers
+ * have them as long as they run; whatever may be mounted has a record on disk, and the Node lists it as in use.
  */
 class DriverRules implements Rule {
   readonly #scene: Scene;
@@ -40,7 +40,7 @@ class DriverRules implements Rule {
     this.#volumes = scene.node.drivers.volumes;
     this.#volumes.onViolation = broken;
     storage.onDetach = ({ handle }) => {
-      if (this.#isHere(handle)) this.#broken("what is in use is not detached", `${handle} is detached`);
+      if (this.#isHere(handle)) this.#broken("volumes in use are not detached", `${handle} is detached`);
     };
   }
 
@@ -79,7 +79,7 @@ class DriverRules implements Rule {
       for (const { name } of await files.list(`${stagedDirectory}/${driver}`)) {
         const path = `${stagedDirectory}/${driver}/${name}`;
         const isStaged = [...this.#volumes.staged.values()].some((target) => target.startsWith(`${path}/`));
-        if (!isStaged) this.#broken("what is unstaged leaves nothing", path);
+        if (!isStaged) this.#broken("unstaging leaves nothing", path);
       }
     }
   }
@@ -104,13 +104,13 @@ class DriverRules implements Rule {
     this.#broken("volumes stay while in use", `${target}: taken from ${nameOf(user)}, which runs`);
   }
 
-  /** Before a driver is asked for it, the volume is attached, and the Node says that it is in use. */
+  /** Before the first call for a volume, it is attached and the Node lists it as in use. */
   #comes(handle: string): void {
     const volume = claimedVolumes.find((each) => each.handle === handle && each.isAttached);
     if (volume === undefined) return;
-    if (!this.#storage.isAttached(volume)) this.#broken("what is mounted is attached", handle);
+    if (!this.#storage.isAttached(volume)) this.#broken("mounted volumes are attached", handle);
     if (!this.#storage.inUse.includes(uniqueVolumeName(volume.driver, handle))) {
-      this.#broken("what is mounted is in use", handle);
+      this.#broken("mounted volumes are in use", handle);
     }
   }
 
@@ -119,13 +119,13 @@ class DriverRules implements Rule {
     const { files } = this.#scene.node;
     for (const target of this.#volumes.targets) {
       const record = `${target.slice(0, target.lastIndexOf("/"))}/${dataFile}`;
-      if (files.ownerOf(record) === undefined) this.#broken("what may be mounted is on record", target);
+      if (files.ownerOf(record) === undefined) this.#broken("possible mounts have records", target);
     }
     const damaged = this.#volumes.damaged();
-    if (damaged !== undefined) this.#broken("nothing is removed that is mounted", damaged);
+    if (damaged !== undefined) this.#broken("nothing mounted is removed", damaged);
   }
 
-  /** The Node lists what is mounted of attached volumes, and nothing else. */
+  /** The Node lists exactly the attached volumes that are mounted. */
   #inUseProblems(): string[] {
     return claimedVolumes.flatMap(({ isAttached, driver, handle }) => {
       if (!isAttached) return [];
@@ -143,7 +143,7 @@ class DriverRules implements Rule {
     return own.all.filter(({ kind }) => !listed.has(kind.name)).map(({ kind }) => `CSINode lacks ${kind.name}`);
   }
 
-  /** What its driver wants published again is, for as long as its pod runs. */
+  /** A volume with requiresRepublish is republished as long as its pod runs. */
   #judgeRepublished(): void {
     const { world, clock } = this.#scene;
     const old = clock.nowMs - republishedWithinMs;

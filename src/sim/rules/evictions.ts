@@ -31,13 +31,13 @@ export class Evictions implements Rule {
   readonly #broken: Break;
   /** The last pod evicted for the node, and until when it is waited for. */
   #last: { readonly uid: string; readonly untilMs: number } | undefined;
-  /** The last evicted pod is gone, and another instance of it wanted. */
+  /** The last evicted pod is gone, and another instance of it is desired. */
   #isLastBack = false;
   /** Simulated ms at which podwright last observed a shortage, in this run. */
   readonly #shortMs = new Map<Pressure, number>();
   #held: readonly string[] = [];
   #lifeMs = 0;
-  /** When podwright last looked at the machine, and when something of the last evicted pod last ended, simulated ms. */
+  /** When podwright last observed the machine, and when the last part of the last evicted pod ended, simulated ms. */
   #lookedMs = 0;
   #lastEndMs = 0;
 
@@ -114,31 +114,31 @@ export class Evictions implements Rule {
   #forLimit({ metadata: { uid }, spec }: Pod): void {
     const limit = Number(spec.containers[0]?.resources?.limits?.["ephemeral-storage"] ?? Infinity);
     const used = this.#scene.node.resources.used(uid, "ephemeral-storage");
-    if (used <= limit) this.#broken("only who passes a limit goes for it", `${uid} uses ${used} of ${limit}`);
+    if (used <= limit) this.#broken("limits evict only pods above them", `${uid} uses ${used} of ${limit}`);
   }
 
   #forNode(pod: Pod, about: Signal, atMs: number): void {
     const { node, world } = this.#scene;
     const { uid } = pod.metadata;
     const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, node.resources.shown, true));
-    if (!isShort) this.#broken("nothing goes once pressure has ended", `${uid} goes for ${about}`);
+    if (!isShort) this.#broken("no evictions after pressure", `${uid} goes for ${about}`);
     if (!node.knowsAllPods && atMs - this.#lifeMs < unknownMs) {
-      this.#broken("nothing goes before all pods are known", uid);
+      this.#broken("no evictions before all pods are known", uid);
     }
     const last = this.#last;
     const runs = [...world.containers.values()].some(
       ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === last?.uid,
     );
     if (last !== undefined && runs && !this.#isLastBack && atMs < last.untilMs) {
-      this.#broken("one pod goes at a time", `${uid} goes while ${last.uid} is still there`);
+      this.#broken("one eviction at a time", `${uid} goes while ${last.uid} is still there`);
     }
     if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
-      this.#broken("who goes is decided by what is there", `${uid} goes by what was seen before ${last.uid} was gone`);
+      this.#broken("evictions use current observations", `${uid} goes by what was seen before ${last.uid} was gone`);
     }
     this.#last = { uid, untilMs: atMs + cleanupMs };
     this.#isLastBack = false;
     const before = this.#before(pod, about);
-    if (before !== undefined) this.#broken("the first in rank goes", `${uid} goes for ${about} before ${before}`);
+    if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
   }
 
   /** A pod that should have been evicted before this one, according to the machine. */

@@ -40,7 +40,7 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
   function begins(uid: string, what: string): void {
     const { sinceMs, life } = over.get(uid) ?? {};
     if (sinceMs === undefined) return;
-    if (node.diskFaultMs < sinceMs - writtenMs) broken("what is over stays over", `${what} of ${uid}, which had ended`);
+    if (node.diskFaultMs < sinceMs - writtenMs) broken("ended pods stay ended", `${what} of ${uid}, which had ended`);
     // Its end was not recorded for this run: it runs again.
     else if (life !== node.lives) over.delete(uid);
   }
@@ -54,12 +54,13 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
     },
     change: ({ type, podUid: uid }) => {
       if (type === "sandboxStarted" && gone.has(uid) && node.callsAreTimely) {
-        broken("what is removed stays away", `${uid} got a sandbox after everything of it was removed`);
+        broken("removed pods stay removed", `${uid} got a sandbox after everything of it was removed`);
       }
     },
     entry: ({ kind, what, pod, seq, of = 0, cause }) => {
       if (what === lifeStarted) for (const known of [gone, asked]) known.clear();
-      // The machine has started again, or goes on: static pods run again, whatever became of them in the shutdown.
+      // The machine has restarted, or its shutdown was cancelled: static pods run again, whatever the shutdown did to
+      // them.
       if (node.power.boots !== boots || what === "ShutdownCancelled") {
         boots = node.power.boots;
         for (const uid of over.keys()) {
@@ -78,14 +79,14 @@ export const finished: RuleMaker = ({ world, node, clock, pods, unwanted }, brok
       else if (what === "PodTerminated" && cause !== undefined && lasting.has(cause.code) && sandboxOf(pod.uid)) {
         over.set(pod.uid, { sinceMs: clock.nowMs, life: node.lives });
       }
-      if (early) broken("what is over has come to its end", `${early.what} of ${pod.uid} is still on its way`);
+      if (early) broken("ended pods have stopped completely", `${early.what} of ${pod.uid} is still on its way`);
       // It is worked on again: desired once more, or found in the runtime.
       if (kind === "action") gone.delete(pod.uid);
       if (what !== "PodFinished") return;
       gone.add(pod.uid);
       const left = sandboxOf(pod.uid);
       if (left !== undefined && node.callsAreTimely) {
-        broken("what is removed stays away", `${pod.uid} is said to be removed, and ${left.id} is still there`);
+        broken("removed pods stay removed", `${pod.uid} is said to be removed, and ${left.id} is still there`);
       }
     },
   };

@@ -15,7 +15,7 @@ const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = 
     created: "running",
     startAsked: "running",
     stopAsked: "stopAsked",
-    // A start that was called off may have its effect while the container is being removed.
+    // A canceled start may have its effect while the container is being removed.
     removedUnseen: "removedUnseen",
   },
   StopContainer: {
@@ -66,7 +66,7 @@ export const history: RuleMaker = ({ world }, broken): Rule => {
       const said = dataText(entry, "exitCode");
       // A container removed before its inspection has no known exit code.
       if (truth !== undefined && said !== "" && said !== String(truth.exitCode)) {
-        broken("status is true", `${where} ended with ${truth.exitCode}, and the journal says ${said}`);
+        broken("statuses match the runtime", `${where} ended with ${truth.exitCode}, and the journal says ${said}`);
       }
     }
     const container = world.containers.get(id);

@@ -87,10 +87,12 @@ export class HookRules implements Rule {
     const killMs = clock.nowMs + timeoutMs;
     const graceEndMs = gone.sinceMs + graceSeconds * 1000;
     if (killMs < graceEndMs - callMs) {
-      this.#broken("the whole grace", `${uid} is killed ${graceEndMs - killMs} ms before its grace ends`);
+      this.#broken("the full grace period", `${uid} is killed ${graceEndMs - killMs} ms before its grace ends`);
     }
     const latestMs = Math.max(graceEndMs, clock.nowMs) + 3000;
-    if (killMs > latestMs) this.#broken("no more than the grace", `${uid} is killed ${killMs - graceEndMs} ms late`);
+    if (killMs > latestMs) {
+      this.#broken("no more than the grace period", `${uid} is killed ${killMs - graceEndMs} ms late`);
+    }
     if (clock.nowMs < graceEndMs) this.#sidecarOrder(container, uid);
   }
 

@@ -24,7 +24,10 @@ export const lastStates: RuleMaker = ({ node }, broken): Rule => {
         for (const { name, state, lastState } of status?.containerStatuses ?? []) {
           const where = `${view.ref.uid}/${name}`;
           if (state.running === undefined || lastState.terminated !== undefined || !ended.has(where)) continue;
-          broken("the last end stays reported", `${where} runs again, and its status does not say how it ended before`);
+          broken(
+            "the last state stays reported",
+            `${where} runs again, and its status does not say how it ended before`,
+          );
         }
       }
     },

@@ -29,7 +29,7 @@ export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
       });
       if (hasOthers) return;
       const where = `${uid}/${nameOf(container)}`;
-      broken("a log is of one instance", `${where} is to write to ${logPath}, which is there`);
+      broken("a log has one instance", `${where} is to write to ${logPath}, which is there`);
     },
     entry: (entry) => {
       if (entry.kind === "action" && entry.what === "RemoveContainer") leaving.add(idOf(entry));

@@ -12,8 +12,8 @@ const families: readonly (readonly [Family, string])[] = [
 ];
 
 /**
- * What a kubelet does for its machine: its iptables chains are whole a minute and a half after they were not, and the limits of
- * all pods and of reserved cgroups hold once the kernel takes them.
+ * The kubelet maintains its machine: its iptables chains are complete a minute and a half after they were damaged, and
+ * the limits of all pods and of reserved cgroups hold once the kernel accepts them.
  */
 export const machine: RuleMaker = ({ node, clock }, broken): Rule => {
   let hasRooms = false;
@@ -51,7 +51,7 @@ export const machine: RuleMaker = ({ node, clock }, broken): Rule => {
       const dueMs = Math.max(startedMs, node.firewall.disturbedMs) + wholeWithinMs;
       if (!hasRooms || !node.isUp || clock.nowMs < dueMs) return;
       const missing = missingChain();
-      if (missing !== undefined) broken("chains are whole within a minute and a half", `${missing} is missing`);
+      if (missing !== undefined) broken("chains are restored within 90 s", `${missing} is missing`);
     },
     disagreements: () => (hasRooms ? limits() : []),
   };

@@ -23,7 +23,7 @@ export const made: RuleMaker = ({ world }, broken): Rule => {
   function runsSandbox(uid: string): void {
     const all = sandboxesOf(uid);
     const held = all.find(({ ready, released }) => !ready && !released);
-    if (held !== undefined) broken("a dead sandbox gives back its network", `${held.id} of ${uid} holds it`);
+    if (held !== undefined) broken("a dead sandbox releases its network", `${held.id} of ${uid} holds it`);
     const twin = all.find(({ id, ready }) => ready && known.has(id));
     if (twin !== undefined) broken("one sandbox", `another one is made for ${uid}, which has ${twin.id}`);
   }
@@ -33,7 +33,7 @@ export const made: RuleMaker = ({ world }, broken): Rule => {
       return known.has(one.id) && String(attemptOf(one)) === dataText(entry, "attempt");
     });
     if (twin === undefined) return;
-    broken("nothing is made twice", `${entry.pod?.uid}/${entry.container}, which is there as ${twin.id}`);
+    broken("nothing is created twice", `${entry.pod?.uid}/${entry.container}, which is there as ${twin.id}`);
   }
 
   return {

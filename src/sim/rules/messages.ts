@@ -12,7 +12,7 @@ export const messages: RuleMaker = ({ node, pods }, broken): Rule => {
     // A disk error is reported in place of the message.
     if (truth === undefined || terminated?.message?.startsWith("Error") === true) return;
     const due = `ended with ${truth.exitCode}`;
-    if (terminated?.message !== due) broken("messages are told", `${where}: ${terminated?.message}, not ${due}`);
+    if (terminated?.message !== due) broken("messages are reported", `${where}: ${terminated?.message}, not ${due}`);
   }
 
   return {

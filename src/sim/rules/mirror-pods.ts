@@ -43,7 +43,7 @@ export const mirrorPods: RuleMaker = ({ node, pods }, broken): Rule => {
       // Of two static pods of one name only one has a mirror pod.
       const isRight = wanted.length === 1 && wanted[0]?.metadata.uid === annotations?.[mirrorOf];
       if (!isRight || gone.has(String(annotations?.[mirrorOf]))) return;
-      broken("a right mirror pod stays", `${name}'s is deleted: ${cause?.message}`);
+      broken("a valid mirror pod stays", `${name}'s is deleted: ${cause?.message}`);
     },
   };
 };

@@ -9,7 +9,7 @@ export const names: RuleMaker = ({ world }, broken): Rule => ({
       return mayRun(other) && uidOf(other) !== uid && fullName(other) === fullName(container);
     });
     if (rival === undefined) return;
-    broken("one pod of a name", `${uid}/${nameOf(container)} started while ${uidOf(rival)}/${nameOf(rival)} ran`);
+    broken("one pod per name", `${uid}/${nameOf(container)} started while ${uidOf(rival)}/${nameOf(rival)} ran`);
   },
 });
 

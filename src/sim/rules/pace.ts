@@ -45,7 +45,7 @@ export const pace: RuleMaker = (scene, broken): Rule => {
       const wishes = (changes.get(uid) ?? []).filter((time) => time >= atMs - minuteMs).length;
       if (count <= mostInAMinute + wishes * mostForAChange || announced.has(key)) return;
       announced.add(key);
-      broken("nothing is done over and over", `${key}: ${count} times within a minute`);
+      broken("no operation loops", `${key}: ${count} times within a minute`);
     },
   };
 };

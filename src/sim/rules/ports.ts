@@ -54,7 +54,7 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
       const mayMeet = unwanted.has(otherUid) || kinds[0] !== kinds[1];
       if (mayMeet && !knewOf(uid, otherUid)) continue;
       if (endWasLost(uid, otherUid) || endWasLost(otherUid, uid)) continue;
-      broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
+      broken("one pod per host port", `${uid} and ${otherUid} both hold ${shared}`);
     }
   }
 

@@ -66,11 +66,11 @@ test("only for critical pods, and only pods of a lower priority", () => {
   const others = [pod("peer", "1", 2_000_000_000)];
   const [peer] = others;
   assert.ok(peer);
-  assert.deepEqual(problems(critical, others, peer), ["who counts as much stays: peer counts as much"]);
+  assert.deepEqual(problems(critical, others, peer), ["equally important pods stay: peer counts as much"]);
   assert.deepEqual(problems(pod("higher", "500m", 2_000_001_000), others, peer), []);
   const [asked, ...more] = problems(pod("needed", "500m", 1_000_000), [large], large);
   assert.equal(asked, "only critical pods are made room for: it is not critical");
-  assert.deepEqual(more, ["who counts as much stays: large counts as much"]);
+  assert.deepEqual(more, ["equally important pods stay: large counts as much"]);
   const annotations = { "kubernetes.io/config.source": "file" };
   const own = { ...peer, metadata: { ...peer.metadata, annotations } };
   const [fixed, open] = [
@@ -78,7 +78,7 @@ test("only for critical pods, and only pods of a lower priority", () => {
     { ...large, metadata: own.metadata },
   ];
   assert.deepEqual(problems(pod("higher", "500m", 2_000_001_000), [fixed], fixed), [
-    "who counts as much stays: peer counts as much",
+    "equally important pods stay: peer counts as much",
   ]);
   assert.deepEqual(problems(critical, [open], open), []);
 });

@@ -20,7 +20,7 @@ interface Part {
   readonly pod: Pod;
   /** It runs, or will, and podwright has reported its status: it counts for certain. */
   readonly isSure: boolean;
-  /** All allocations that it may have, what is shown of it first. */
+  /** All allocations that it may have, the visible one first. */
   readonly grants: readonly Pod[];
 }
 
@@ -120,7 +120,7 @@ export class Preemptions implements Rule {
     const states = this.#scene.node.pods().map(({ view }) => [view.ref.uid, view.state.kind] as const);
     for (const { metadata } of victims) {
       const stays = states.some(([uid, kind]) => uid === metadata.uid && kind === "syncing");
-      if (stays) this.#broken("who has to make room goes", `${names}: ${metadata.uid} stays`);
+      if (stays) this.#broken("preempted pods stop", `${names}: ${metadata.uid} stays`);
       this.#coming.delete(metadata.uid);
     }
     this.#coming.set(pod.metadata.uid, current);
@@ -138,7 +138,7 @@ export class Preemptions implements Rule {
     const { desired } = this.#scene.node;
     return this.#scene.node.pods().flatMap((known): Part[] => {
       const { ref, state } = known.view;
-      // A pod that is desired again gets its resources back when nothing of it is left.
+      // A pod that is desired again gets its resources back when the earlier one is gone.
       const isBack = desired.has(ref.uid) && (state.kind === "terminating" || this.#scene.unwanted.has(ref.uid));
       const mayStay = state.kind === "syncing" || isBack;
       const pod = this.#scene.pods.get(ref.uid);
@@ -167,7 +167,7 @@ export function preemptionProblems(
   if (!isCritical(pod)) problems.push(["only critical pods are made room for", "it is not critical"]);
   for (const victim of victims) {
     const { uid } = victim.metadata;
-    if (!countsLess(victim, pod)) problems.push(["who counts as much stays", `${uid} counts as much`]);
+    if (!countsLess(victim, pod)) problems.push(["equally important pods stay", `${uid} counts as much`]);
   }
   const isMore = (name: Limited, others: readonly Part[], pick: Amount): boolean => {
     const requests = [{ grants }, ...others].map((part) => pick(part.grants.map((grant) => requestOf(grant, name))));

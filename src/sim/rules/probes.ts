@@ -16,7 +16,7 @@ interface Sent {
   readonly life: number;
 }
 
-/** The pod's worker may look at what the runtime told a moment later. */
+/** The pod's worker may read the runtime's report a moment later. */
 const lookMs = 500;
 /** The same while the disk is slow or fails: a step of the worker in progress waits for it. */
 const slowLookMs = 10_000;

@@ -29,7 +29,9 @@ export const reaction: RuleMaker = ({ clock, node }, broken): Rule => {
       // A pod that is being stopped is reported when it has stopped.
       if (exitMs === undefined || ending.has(uid) || !isSoundSince(exitMs)) return;
       const lagMs = entry.atMs - exitMs;
-      if (lagMs > noticedWithinMs) broken("ends are noticed", `${whereOf(entry)} ended ${lagMs} ms before it was told`);
+      if (lagMs > noticedWithinMs) {
+        broken("exits are noticed", `${whereOf(entry)} ended ${lagMs} ms before it was told`);
+      }
     },
   };
 };

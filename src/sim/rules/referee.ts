@@ -96,7 +96,7 @@ export class Referee {
     if (entry.what === "PodTerminating" && entry.pod !== undefined) {
       this.#ending.add(entry.pod.uid);
       const isDesired = this.#scene.node.desired.has(entry.pod.uid);
-      // podwright was told in between, and can only act now: the pod is removed, and returns afterwards.
+      // podwright was notified in between, and can only act now: the pod is removed, and returns afterwards.
       const goes = entry.cause?.code === "ManifestRemoved" && isDesired;
       // A static pod was removed while podwright was down: no source reported it.
       const wentUntold = entry.cause?.code === "OrphanedPod" && !isDesired;
@@ -119,7 +119,7 @@ export class Referee {
 
   /** @param wait lets some time pass: a container may just have exited, with its pod's status in progress */
   async atRest(wait: () => Promise<void>): Promise<void> {
-    for (const problem of await this.#lasting(wait)) this.broken("wanted and actual agree", problem);
+    for (const problem of await this.#lasting(wait)) this.broken("desired and actual state match", problem);
     for (const rule of this.#rules) await rule.atRest?.();
   }
 

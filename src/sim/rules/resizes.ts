@@ -23,8 +23,8 @@ interface Running {
 }
 
 /**
- * Resizes that fit are granted and no others; nothing is restarted for a resize that does not ask for it; no container
- * ever has more than its pod; and in the end containers have what the manifest asks for.
+ * Resizes that fit are granted and no others; nothing is restarted for a resize that does not require it; no container
+ * ever has more than its pod; and in the end containers have the resources in the manifest.
  */
 export class Resizes implements Rule {
   readonly #scene: Scene;
@@ -138,7 +138,7 @@ export class Resizes implements Rule {
     for (const name of resizable) {
       const grows = requestOf(pod, name).compare(requestOf(before, name)) > 0;
       const lack = grows && this.#lack(pod, name, known, true);
-      if (lack) this.#broken("resizes have room", `${uid} was granted ${name} although ${lack}`);
+      if (lack) this.#broken("resizes fit the node", `${uid} was granted ${name} although ${lack}`);
     }
   }
 

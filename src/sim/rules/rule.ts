@@ -7,9 +7,12 @@ import type { WorldChange } from "../world-model.ts";
 /** A pod that is no longer desired. */
 export interface Unwanted {
   readonly sinceMs: number;
-  /** The run that was told. Later ones find an orphan and give it less time. */
+  /** The run that was notified. Later ones find an orphan and give it less time. */
   readonly life: number;
-  /** The node was there to be told, and had found what earlier lives left: before, it can begin nothing. */
+  /**
+   * The node was running when it was to be notified, and had found the remains of earlier runs: before, it can start
+   * nothing.
+   */
   readonly reachedNode: boolean;
   /** It was already being stopped for another reason. */
   readonly isEnding: boolean;

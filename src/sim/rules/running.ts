@@ -68,7 +68,7 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
         const isAbout = pod !== undefined && steady.has(pod.uid) && !resized.has(pod.uid);
         if (kind !== "action" || !isAbout || !felt.has(what)) continue;
         if (what === "UpdateVolume" && renewed.has(pod.uid)) continue;
-        broken("what runs is left alone", `${what} of ${pod.uid}: ${message}`);
+        broken("running pods are left alone", `${what} of ${pod.uid}: ${message}`);
         break;
       }
     },

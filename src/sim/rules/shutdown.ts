@@ -7,31 +7,31 @@ import { simShutdownPeriods as periods } from "../life/sim-node-rooms.ts";
 import type { WorldChange } from "../world-model.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
-/** What a stop takes beyond its grace: the least that a runtime is given, and its own time. */
+/** Maximum duration of a stop beyond its grace period: the runtime's minimum timeout, and its own time. */
 const stopMs = 8000;
 /** A runtime is given no less. */
 const leastGraceMs = 2000;
-/** So long what was announced is on its way. */
+/** Maximum delay of an announcement. */
 const noticeMs = 1000;
-/** What a pod that has stopped still holds is released within it, and then the lock is. */
+/** Time to release what a stopped pod still holds, and then the lock. */
 const releaseMs = 15_000;
 
 /**
- * A shutdown of the machine obeys its order and its deadlines, over kills of podwright: pods of a lower priority go before those of
- * a higher one, none has more time than its group, nothing that comes meanwhile begins, and nobody waits for pods that are gone.
+ * A shutdown of the machine keeps its order and its deadlines, also when podwright is killed: pods of lower priority
+ * end first, no pod has more time than its group, no pod starts meanwhile, and nothing waits for removed pods.
  */
 export class Shutdowns implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** When this life learned of a shutdown that goes on, simulated ms. */
+  /** When this run learned of a shutdown in progress, simulated ms. */
   #begunMs: number | undefined;
-  /** The pods that were wanted when the shutdown was announced; undefined: none was. */
+  /** The pods that were desired when the shutdown was announced; undefined: no shutdown. */
   #present: ReadonlySet<string> | undefined;
   #announcedMs = 0;
-  /** By when containers of a pod have to be gone, simulated ms. */
+  /** When containers of a pod must be gone, simulated ms. */
   readonly #due = new Map<string, number>();
   #lastEndMs = 0;
-  /** This life began in a shutdown that goes on. */
+  /** This run started during a shutdown. */
   #isLateLife = false;
   /** How long pods have that are ended for the shutdown, ms. */
   readonly #graces = new Map<string, number>();
@@ -68,10 +68,10 @@ export class Shutdowns implements Rule {
       this.#broken("no pod has more time than its group", `${uid} is given ${timeoutMs} ms of ${graceMs}`);
     }
     if (type === "sandboxStarted" && this.#isLateLife && this.#present !== undefined) {
-      this.#broken("nothing begins in a shutdown", `${uid} begins in a life that begins in one`);
+      this.#broken("no pod starts during a shutdown", `${uid} begins in a life that begins in one`);
     }
     if (type === "sandboxStarted" && this.#present?.has(uid) === false && nowMs > this.#announcedMs + noticeMs) {
-      this.#broken("nothing begins in a shutdown", `${uid} came after it was announced`);
+      this.#broken("no pod starts during a shutdown", `${uid} came after it was announced`);
     }
     if (type !== "exited" || container === undefined) return;
     this.#lastEndMs = nowMs;
@@ -92,7 +92,7 @@ export class Shutdowns implements Rule {
     const period = periods[own];
     const begunMs = this.#begunMs;
     if (period === undefined || begunMs === undefined) {
-      return this.#broken("pods are ended for a shutdown in a shutdown", `${pod.metadata.uid} goes without one`);
+      return this.#broken("shutdowns end pods only during a shutdown", `${pod.metadata.uid} goes without one`);
     }
     const graceMs = graceSecondsOf(period, pod) * 1000;
     this.#graces.set(pod.metadata.uid, Math.max(graceMs, leastGraceMs));
@@ -104,7 +104,7 @@ export class Shutdowns implements Rule {
       const hadMs = (periods[group]?.graceSeconds ?? 0) * 1000;
       const runs = view.status.containers.some(({ id }) => this.#runs(id));
       if (group < own && runs && atMs - begunMs < hadMs - noticeMs) {
-        this.#broken("lower priorities go first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
+        this.#broken("lower priorities end first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
       }
     }
   }
@@ -115,21 +115,21 @@ export class Shutdowns implements Rule {
     const runs = [...world.containers.values()].some(({ state }) => state === "running");
     if (why !== "time over" || runs || begunMs === undefined || !this.#isSound()) return;
     const sinceMs = clock.nowMs - Math.max(this.#lastEndMs, begunMs);
-    if (sinceMs > releaseMs) this.#broken("a shutdown waits for nobody who is gone", `waits for ${sinceMs} ms`);
+    if (sinceMs > releaseMs) this.#broken("a shutdown waits only for existing pods", `waits for ${sinceMs} ms`);
   }
 
   #runs(id: string): boolean {
     return this.#scene.world.containers.get(id)?.state === "running";
   }
 
-  /** The machine, its runtime and podwright have done what they are asked for a while. */
+  /** The machine, its runtime and podwright have worked without faults for a while. */
   #isSound(): boolean {
     const { node, clock } = this.#scene;
     return node.callsAreTimely && node.soundSinceMs + recoveredMs < clock.nowMs;
   }
 }
 
-/** The pod's own, or that of its group. */
+/** The pod's own grace period, or that of its group. */
 function graceSecondsOf({ graceSeconds }: ShutdownPeriod, { metadata, spec }: Pod): number {
   const own = metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30;
   return Math.min(own, graceSeconds);

@@ -96,7 +96,7 @@ export class StartOver implements Rule {
     if (asked === undefined || last?.id !== id || another !== undefined) return;
     const left = this.#left(uid, asked).find((other) => other.id !== id && !this.#asks(uid, other));
     if (left === undefined) return;
-    this.#broken("the one that asks goes last", `${uid}: ${nameOf(last)} goes before ${nameOf(left)}`);
+    this.#broken("the triggering container is removed last", `${uid}: ${nameOf(last)} goes before ${nameOf(left)}`);
   }
 
   /**

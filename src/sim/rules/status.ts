@@ -66,7 +66,7 @@ export class StatusRules implements Rule {
     if (entry.what === "PodFinished") this.#phases.delete(uid);
     if (entry.what === "ContainerStateChanged") this.#container(entry);
     if (entry.what === "PostStartHook") this.#hook(entry);
-    if (entry.what === "StatusRefused") this.#broken("phases go forwards", entry.message);
+    if (entry.what === "StatusRefused") this.#broken("phases only advance", entry.message);
   }
 
   reborn(uid: string): void {
@@ -103,9 +103,9 @@ export class StatusRules implements Rule {
     const isAnew = from === "Running" && to === "Pending" && this.#beginnings.take(uid);
     const isBack = (order[to] ?? 0) < (order[from] ?? 0) && !isAnew;
     const isRevived = order[from] === 2 && to !== from;
-    if (isBack || isRevived) this.#broken("phases go forwards", `${uid} went from ${from} to ${to}`);
+    if (isBack || isRevived) this.#broken("phases only advance", `${uid} went from ${from} to ${to}`);
     if (to === "Running" && !this.#beginnings.isInitialised(uid)) {
-      this.#broken("a pod runs once it is initialised", `${uid} went from ${from} to ${to}`);
+      this.#broken("pods run only after their initialization", `${uid} went from ${from} to ${to}`);
     }
   }
 
@@ -115,7 +115,10 @@ export class StatusRules implements Rule {
     const init = this.#scene.pods.get(uid)?.spec.initContainers ?? [];
     const isPlain = init.some(({ name, restartPolicy }) => name === container && restartPolicy === undefined);
     if (!isPlain || this.#phases.get(uid)?.to !== "Running") return;
-    this.#broken("a pod runs once it is initialised", `${uid} is Running, and its init container ${container} runs`);
+    this.#broken(
+      "pods run only after their initialization",
+      `${uid} is Running, and its init container ${container} runs`,
+    );
   }
 
   #hook(entry: SimEntry): void {
@@ -139,13 +142,13 @@ export class StatusRules implements Rule {
     const truth = this.#ever.get(idOf(entry));
     const state = dataText(entry, "state");
     if (state === "running" && (truth === undefined || truth.startedAt === 0n)) {
-      this.#broken("status is true", `${where} is said to run, and never did`);
+      this.#broken("statuses match the runtime", `${where} is said to run, and never did`);
     }
     if (state === "running") this.#judgeInit(entry);
     if (state !== "terminated" || truth?.state !== "exited") return;
     const exitCode = dataText(entry, "exitCode");
     if (exitCode === String(truth.exitCode)) return;
-    this.#broken("status is true", `${where} ended with ${truth.exitCode}, not ${exitCode}`);
+    this.#broken("statuses match the runtime", `${where} ended with ${truth.exitCode}, not ${exitCode}`);
   }
 
   /** Differences between the status and the runtime. */

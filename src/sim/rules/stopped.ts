@@ -13,7 +13,9 @@ export const stopped: RuleMaker = ({ world }, broken): Rule => {
       const { config, state } = world.containers.get(id) ?? {};
       return state === "running" && config?.labels["io.kubernetes.pod.uid"] === uid;
     });
-    if (running !== undefined) broken("what is over has come to its end", `container ${running} of ${uid} still runs`);
+    if (running !== undefined) {
+      broken("ended pods have stopped completely", `container ${running} of ${uid} still runs`);
+    }
   }
 
   return {

@@ -54,14 +54,14 @@ export class Stops implements Rule {
   #killed(entry: SimEntry): void {
     const codes = this.#killing.get(idOf(entry)) ?? new Map<string, number>();
     const code = entry.cause?.code ?? "";
-    if (codes.has(code)) this.#broken("a kill is told once", `${whereOf(entry)} is said to stop again: ${code}`);
+    if (codes.has(code)) this.#broken("a kill is reported once", `${whereOf(entry)} is said to stop again: ${code}`);
     this.#killing.set(idOf(entry), codes.set(code, entry.atMs));
   }
 
   /** The reason for a stop is recorded from the beginning. */
   #judgeTold(entry: SimEntry): void {
     if (this.#killing.get(idOf(entry))?.has(entry.cause?.code ?? "") === true) return;
-    this.#broken("a kill is told before it is done", `${entry.what} of ${whereOf(entry)} comes untold`);
+    this.#broken("a kill is reported before it happens", `${entry.what} of ${whereOf(entry)} comes untold`);
   }
 
   #terminating({ pod, cause, atMs, time, until = time }: SimEntry): void {
@@ -69,7 +69,7 @@ export class Stops implements Rule {
     const endMs = atMs + until - time;
     const before = this.#ends.get(uid);
     if (before !== undefined && endMs > before + roundingMs) {
-      this.#broken("a grace only gets shorter", `${uid} gets ${endMs - before} ms more`);
+      this.#broken("grace periods only get shorter", `${uid} gets ${endMs - before} ms more`);
     }
     this.#ends.set(uid, Math.min(endMs, before ?? endMs));
     // The record of an earlier run determines its grace period, if the disk is readable.
@@ -81,7 +81,9 @@ export class Stops implements Rule {
     const ownSeconds = this.#scene.pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 0;
     const graceSeconds = Math.min(ownSeconds, this.#scene.unwanted.get(uid)?.graceSeconds ?? ownSeconds);
     const graceMs = graceSeconds * 1000;
-    if (endMs - atMs < graceMs - roundingMs) this.#broken("the whole grace", `orphan ${uid} gets ${endMs - atMs} ms`);
+    if (endMs - atMs < graceMs - roundingMs) {
+      this.#broken("the full grace period", `orphan ${uid} gets ${endMs - atMs} ms`);
+    }
   }
 
   #judgeGrace(entry: SimEntry, seconds: number): void {
@@ -90,10 +92,16 @@ export class Stops implements Rule {
     const where = whereOf(entry);
     if (endMs === undefined) return this.#judgeProbe(entry, seconds);
     if (killMs < Math.min(endMs, this.#probeEndOf(entry)) - roundingMs) {
-      this.#broken("the whole grace", `${where} is to be killed ${endMs - killMs} ms before its pod's grace ends`);
+      this.#broken(
+        "the full grace period",
+        `${where} is to be killed ${endMs - killMs} ms before its pod's grace ends`,
+      );
     }
     if (killMs > Math.max(endMs, entry.atMs) + lateMs) {
-      this.#broken("no more than the grace", `${where} is to be killed ${killMs - endMs} ms after its pod's grace`);
+      this.#broken(
+        "no more than the grace period",
+        `${where} is to be killed ${killMs - endMs} ms after its pod's grace`,
+      );
     }
   }
 
@@ -108,7 +116,7 @@ export class Stops implements Rule {
     return (this.#killing.get(idOf(entry))?.get(code) ?? entry.atMs) + Math.min(...own) * 1000;
   }
 
-  /** podwright's own report, unless it was told since that the pod must go sooner. */
+  /** podwright's own report, unless it was notified since that the pod must end sooner. */
   #endOf(uid: string): number | undefined {
     const { node, unwanted } = this.#scene;
     const endMs = this.#ends.get(uid);
@@ -125,7 +133,7 @@ export class Stops implements Rule {
     const probe = type === "Startup" ? container.startupProbe : container.livenessProbe;
     const ofPod = this.#scene.pods.get(entry.pod?.uid ?? "")?.spec.terminationGracePeriodSeconds ?? 0;
     const due = Math.max(leastSeconds, probe?.terminationGracePeriodSeconds ?? ofPod);
-    if (seconds !== due) this.#broken("the grace of the probe", `${whereOf(entry)} gets ${seconds} s, not ${due}`);
+    if (seconds !== due) this.#broken("the probe's grace period", `${whereOf(entry)} gets ${seconds} s, not ${due}`);
   }
 
   /** However often its stop is requested. */

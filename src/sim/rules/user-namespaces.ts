@@ -9,14 +9,14 @@ export const userNamespaces: RuleMaker = ({ world, pods }, broken): Rule => {
 
   function sandboxStarted(sandbox: SimSandbox, uid: string): void {
     const range = rangeOf(sandbox.config.linux?.securityContext?.namespaceOptions);
-    if ((range !== undefined) !== wantsOwn(uid)) broken("users as the spec says", `${uid} has ${show(range)}`);
+    if ((range !== undefined) !== wantsOwn(uid)) broken("users as specified", `${uid} has ${show(range)}`);
     if (range === undefined) return;
     for (const other of world.sandboxes.values()) {
       const otherUid = other.config.metadata?.uid ?? "";
       if (otherUid === uid || !isUsed(other)) continue;
       const taken = rangeOf(other.config.linux?.securityContext?.namespaceOptions);
       if (taken !== undefined && overlaps(taken, range)) {
-        broken("no two pods have an id in common", `${uid} has ${show(range)}, ${otherUid} ${show(taken)}`);
+        broken("user IDs belong to one pod", `${uid} has ${show(range)}, ${otherUid} ${show(taken)}`);
       }
     }
   }

@@ -30,7 +30,7 @@ export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
     },
     entry: ({ kind, what, pod }) => {
       const damaged = node.foreignVolumes.damaged();
-      if (damaged !== undefined) broken("nobody's volumes are left alone", damaged);
+      if (damaged !== undefined) broken("foreign volumes are left alone", damaged);
       if (kind !== "action" || !taking.has(what) || pod === undefined) return;
       const user = [...world.containers.values()].find((container) => {
         return mayRun(container) && container.config.labels["io.kubernetes.pod.uid"] === pod.uid;
