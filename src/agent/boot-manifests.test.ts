@@ -148,7 +148,7 @@ test("claims are given with the pods, and stay when their manifest is removed", 
   await scene.stop();
 });
 
-test("an error in a volume holds back the claims, and no pod without one", async () => {
+test("an error in a volume defers the claims, but no pod without a claim", async () => {
   const scene = new Scene();
   await scene.start();
   const claim = `---
@@ -167,7 +167,7 @@ test("an error in a volume holds back the claims, and no pod without one", async
   await scene.stop();
 });
 
-test("a volume that the engine refuses holds back the claims beside it", async () => {
+test("a volume that the engine rejects defers the claims in the same request", async () => {
   const scene = new Scene();
   scene.refusesVolumes = true;
   await scene.start();

@@ -15,7 +15,7 @@ import { objectName } from "../sources/prepare.ts";
 import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
-/** Claims must not get other volumes than are meant; pods that need new ones wait. */
+/** Otherwise claims could get wrong volumes; pods with new claims wait. */
 const storageHeld = "no claim or volume of the manifests is taken before these errors are corrected";
 /** inotify may miss a change. */
 const periodMs = 60_000;

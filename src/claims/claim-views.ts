@@ -69,7 +69,7 @@ export function claimView(
   };
 }
 
-/** The volumes that no claim is bound to, by name. Pure. */
+/** The volumes without a bound claim, sorted by name. Pure. */
 export function freeVolumeViews({ claims, volumes }: Pick<StorageState, "claims" | "volumes">): FreeVolumeView[] {
   const bound = new Set([...claims.values()].filter(isBound).map(({ spec }) => spec.volumeName));
   return [...volumes]

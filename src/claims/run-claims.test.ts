@@ -242,7 +242,7 @@ test("volumes and classes that no claim needs are removed with the last pod", as
   assert.deepEqual(kept.toSorted(), ["persistentvolume_default_disk.json", "persistentvolumeclaim_default_data.json"]);
 });
 
-test("volumes that no claim is bound to are listed with what they are", async () => {
+test("volumes without a bound claim are listed with their properties", async () => {
   const fixture = await RunClaimsScene.started();
   const kept = disk.replace("name: disk", "name: kept").replace("spec: {", "spec: {claimRef: {name: later}, ");
   const fast = disk.replace("name: disk", "name: fast").replace("spec: {", "spec: {storageClassName: fast, ");
@@ -254,7 +254,7 @@ test("volumes that no claim is bound to are listed with what they are", async ()
   ]);
 });
 
-test("a claim is bound for the pod that uses it, also for one that comes with it", async () => {
+test("a claim is bound for the pod that uses it, also in the same request", async () => {
   const fixture = await RunClaimsScene.started();
   const bound = (): (string | undefined)[] =>
     fixture.journal.entries.flatMap(({ what, pod: of }) => (what === "ClaimBound" ? [of?.name] : []));

@@ -212,12 +212,12 @@ export class RunClaims implements StorageLookup, RunStorage {
       .map((claim) => claimView(claim, this.#objects(claim), pods));
   }
 
-  /** The volumes that no claim is bound to, by name. */
+  /** The volumes without a bound claim, sorted by name. */
   freeVolumes(): FreeVolumeView[] {
     return freeVolumeViews(this.#state);
   }
 
-  /** Claims that these pods refer to and that nobody gave, as `namespace/name`. */
+  /** Claims that these pods refer to and no document defines, as `namespace/name`. */
   missing(pods: readonly Pod[]): string[] {
     const used = pods.flatMap((pod) => claimsOf(pod));
     return [...new Set(used.filter(({ isEphemeral }) => !isEphemeral).map(({ key }) => key))]
@@ -347,7 +347,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     }
   }
 
-  /** @param coming pods that are not wanted yet */
+  /** @param coming pods that are not desired yet */
   async #bindAll(coming: readonly Pod[] = []): Promise<void> {
     for (const claim of unboundClaims(this.#claims.values())) {
       if (this.#removing.has(objectKey(claim.metadata))) continue;

@@ -59,7 +59,7 @@ test("nothing is overwritten", async () => {
   });
 });
 
-test("nothing is copied into itself, by whatever name", async () => {
+test("data is never copied into itself, under any name", async () => {
   await withData(async (directory, data) => {
     await symlink(join(data, "below"), join(directory, "alias"));
     for (const destination of ["data/copy", "data/below/a.tar", "alias/new/copy"]) {
@@ -91,7 +91,7 @@ test("a copy that fails leaves nothing", async () => {
   });
 });
 
-test("a copy that is interrupted, or fails halfway, leaves nothing of what it wrote", async () => {
+test("a copy that is interrupted, or fails halfway, removes everything that it wrote", async () => {
   await withData(async (directory, data) => {
     await mkdir(join(directory, "empty"));
     const halfway = (target: string, interrupt: AbortController | undefined): Processes => ({
@@ -115,7 +115,7 @@ test("a copy that is interrupted, or fails halfway, leaves nothing of what it wr
   });
 });
 
-test("what another copy is making is left alone", async () => {
+test("another copy's incomplete files are left alone", async () => {
   await withData(async (directory, data) => {
     const partial = join(directory, ".one.podwright-partial");
     await mkdir(partial);

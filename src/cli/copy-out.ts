@@ -10,9 +10,9 @@ const copyMs = 7 * 24 * 3_600_000;
 
 /**
  * Copies the content of a directory, with owners, modes, times, links and extended attributes: to a tar archive if the
- * destination is called so, else to a new or empty directory. A new destination appears when it is complete, and one that
- * is not leaves nothing.
- * @throws PodwrightError when the destination has something in it already or is in the directory, or the copy fails
+ * destination's name is that of one, else to a new or empty directory. A new destination appears when it is complete;
+ * an incomplete copy leaves nothing.
+ * @throws PodwrightError if the destination is not empty or is in the directory, or the copy fails
  */
 export async function copyOut(
   { files, processes }: Machine,
@@ -24,7 +24,7 @@ export async function copyOut(
   const isThere = await isUsable(files, destination, isArchive);
   const missing = await missingParents(files, destination);
   await refuseInside(files, source, missing.at(-1) ?? destination);
-  // An empty directory may be the root of another disk, beside which there may be no room.
+  // An empty directory may be the root of another disk, whose parent may not have enough space.
   const target = isThere ? destination : await partialName(files, destination);
   try {
     for (const path of missing.toReversed()) await files.makeDirectory(path, 0o700);
@@ -39,7 +39,7 @@ export async function copyOut(
   }
 }
 
-/** Whether the destination is an empty directory; false: nothing is there. */
+/** Whether the destination is an empty directory; false: it does not exist. */
 async function isUsable(files: Files, destination: string, isArchive: boolean): Promise<boolean> {
   const there = await files.stat(destination);
   if (there === undefined) return false;
@@ -50,7 +50,7 @@ async function isUsable(files: Files, destination: string, isArchive: boolean): 
   });
 }
 
-/** The directories above the destination that are not there, nearest first. */
+/** The missing parent directories of the destination, nearest first. */
 async function missingParents(files: Files, destination: string): Promise<string[]> {
   const missing: string[] = [];
   for (let path = dirname(destination); (await files.stat(path)) === undefined; path = dirname(path)) {
@@ -59,7 +59,7 @@ async function missingParents(files: Files, destination: string): Promise<string
   return missing;
 }
 
-/** A copy of the data into itself would have no end. */
+/** A copy of the data into itself would never end. */
 async function refuseInside(files: Files, source: string, destination: string): Promise<void> {
   const data = await files.stat(source);
   const isIt = ({ inode, device } = { inode: 0, device: 0 }): boolean => {
@@ -78,7 +78,7 @@ async function refuseInside(files: Files, source: string, destination: string): 
   }
 }
 
-/** Where the copy is made: beside its destination, so that a rename completes it. */
+/** The temporary path of the copy: next to its destination, so that a rename completes it. */
 async function partialName(files: Files, destination: string): Promise<string> {
   const path = join(dirname(destination), `.${basename(destination)}.podwright-partial`);
   if ((await files.stat(path)) === undefined) return path;
@@ -101,7 +101,7 @@ function copy(source: string, target: string): Command {
 function archive(source: string, target: string, destination: string): Command {
   const create = destination.endsWith(".tar") ? "-cf" : "-czf";
   const words = ["--numeric-owner", "--xattrs", create, target, "-C", source, "."];
-  // 1: a file changed as it was read.
+  // 1: a file changed while it was read.
   return { program: "tar", arguments: words, good: [0, 1] };
 }
 
@@ -124,9 +124,9 @@ async function run(
 }
 
 /**
- * @param made what was made for the copy; undefined: nothing
+ * @param made what was created for the copy; undefined: nothing
  * @param filled the empty directory that was copied into; undefined: none
- * @param parents that were made, nearest first
+ * @param parents the created ones, nearest first
  */
 async function undo(
   files: Files,

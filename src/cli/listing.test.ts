@@ -13,13 +13,13 @@ test("an unlisted pod is gone once the engine knows all pods of earlier runs", (
   assert.deepEqual(gonePods([web, db], { views: [], knowsAllPods: false, unlisted }), []);
 });
 
-test("beside a manifest that it cannot read an engine says which unlisted pods may run", () => {
+test("an engine with an unreadable manifest names the unlisted pods that may run", () => {
   const listing = { views: [], knowsAllPods: false, unlisted: [podUid("db")] };
   assert.deepEqual([gonePods([web, db], listing), unknownPods([web, db], listing)], [[web], [db]]);
   assert.deepEqual(unknownPods([web, db], { ...listing, views: [db] }), []);
 });
 
-test("a command waits a minute for what an engine does not know", async () => {
+test("a command waits a minute for an engine's incomplete knowledge", async () => {
   const clock = new ManualClock();
   const limit = new KnowledgeLimit(clock);
   limit.check(false);

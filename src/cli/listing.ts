@@ -4,12 +4,12 @@ import type { Clock } from "../ports/clock.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import type { EngineClient } from "./engine-client.ts";
 
-/** The pods that an engine lists, and which others may be running. */
+/** The pods that an engine lists, and unlisted ones that may be running. */
 export interface Listing {
   readonly views: readonly PodView[];
   /** False while a new engine may not list all running pods yet. */
   readonly knowsAllPods: boolean;
-  /** UIDs of unlisted pods that run or are to; undefined: any may. */
+  /** UIDs of unlisted pods that run or should run; undefined: any pod may. */
   readonly unlisted: readonly string[] | undefined;
 }
 
@@ -23,12 +23,12 @@ export async function listPods(engine: Pick<EngineClient, "health" | "pods">): P
 
 type UidsListed = Omit<Listing, "views"> & { readonly views: readonly Pick<PodView, "uid">[] };
 
-/** Pods that the engine no longer lists; none that may be running all the same. */
+/** Pods that the engine no longer lists, except those that may still be running. */
 export function gonePods<T extends Pick<PodRef, "uid">>(pods: readonly T[], listing: UidsListed): readonly T[] {
   return pods.filter((pod) => !isListed(pod, listing) && !mayRun(pod, listing));
 }
 
-/** Pods of which the engine does not know yet whether they run: a new one may not have found them. */
+/** Pods that may run without the engine's knowledge: a new engine may not have found them yet. */
 export function unknownPods<T extends Pick<PodRef, "uid">>(pods: readonly T[], listing: UidsListed): readonly T[] {
   return pods.filter((pod) => !isListed(pod, listing) && mayRun(pod, listing));
 }
@@ -41,10 +41,13 @@ function mayRun({ uid }: Pick<PodRef, "uid">, { knowsAllPods, unlisted }: UidsLi
   return !knowsAllPods && unlisted?.includes(uid) !== false;
 }
 
-/** Within this time an engine knows what its runtime has, unless it cannot read some pod's manifest. */
+/** An engine knows its runtime's pods within this time, unless it cannot read some pod's manifest. */
 const knowsWithinMs = 60_000;
 
-/** Ends waits for what an engine will never know: it does not learn whose the pod of an unreadable manifest is. */
+/**
+ * Ends waits for knowledge that the engine will never have: the owner of a pod with an unreadable manifest stays
+ * unknown.
+ */
 export class KnowledgeLimit {
   readonly #clock: Pick<Clock, "monotonic">;
   #unknownSince: number | undefined;
@@ -54,8 +57,8 @@ export class KnowledgeLimit {
   }
 
   /**
-   * To be called with each listing.
-   * @throws PodwrightError when not everything has been known for too long
+   * Call it with each listing.
+   * @throws PodwrightError if the engine's knowledge has been incomplete for too long
    */
   check(knowsAll: boolean): void {
     const now = this.#clock.monotonic();

@@ -17,7 +17,7 @@ export interface LogsOptions {
   readonly tail?: number | "all";
   readonly previous?: true;
   readonly timestamps?: true;
-  /** Milliseconds before the present; 0: every line. */
+  /** Milliseconds before the present; 0: all lines. */
   readonly since?: number;
 }
 
@@ -64,7 +64,7 @@ export async function logsCommand(
   }
 }
 
-/** As with kubectl, 0 is no limit. */
+/** As with kubectl, 0 means no limit. */
 function isLimited(since: number | undefined): since is number {
   return since !== undefined && since > 0;
 }

@@ -30,7 +30,7 @@ export function parseTail(text: string): number | "all" {
   return Number(text);
 }
 
-/** Addresses to listen on, comma-separated. Anything else would mean all addresses, or a host that a name server knows. */
+/** Addresses to listen on, comma-separated. Other texts would mean all addresses, or a host in DNS. */
 export function parseAddresses(text: string): string {
   const isTaken = text.split(",").every((address) => address === "localhost" || isIpAddress(address));
   if (!isTaken) throw new InvalidArgumentError("Give IP addresses of this machine, or localhost.");

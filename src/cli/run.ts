@@ -48,9 +48,9 @@ interface Run {
 }
 
 /**
- * `podwright run`: applies the manifests, starting the engine if none runs, and shows the pods' progress. In the foreground
- * it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others run, and the exit code
- * is 2. With an error in what is behind claims nothing is applied.
+ * `podwright run`: applies the manifests, starting the engine if none runs, and shows the pods' progress. In the
+ * foreground it stays until the pods have ended or Ctrl-C stops them. Invalid manifests are reported, the others run,
+ * and the exit code is 2. An error in storage documents rejects everything.
  */
 export async function runCommand(
   context: MachineContext,

@@ -21,7 +21,7 @@ export function stoppingLine(pod: PodView, now: number): string {
 
 /**
  * Requests the pods' stop; a smaller grace period than before shortens it. A missing pod is not an error.
- * @throws PodwrightError when the engine rejects a stop, or never knows a pod; the signal's reason
+ * @throws PodwrightError if the engine rejects a stop, or never learns of a pod; the signal's reason
  */
 export async function requestStop(
   { clock }: Pick<CommandContext, "clock">,

@@ -74,7 +74,7 @@ async function claimNamed(context: MachineContext, wanted: string | undefined): 
   return claimIn(await claimsOf(context), wanted, context);
 }
 
-/** Each once. @throws PodwrightError when one is not there */
+/** Each claim once. @throws PodwrightError if one does not exist */
 async function claimsNamed(context: MachineContext, wanted: readonly string[]): Promise<readonly ClaimView[]> {
   const claims = await claimsOf(context);
   return [...new Set(wanted.map((each) => claimIn(claims, each, context)))];
@@ -156,7 +156,7 @@ function claimLines(claims: readonly MeasuredClaim[], paint: Painter): string[] 
   return [...table, ...notes];
 }
 
-/** Volumes that no claim has, with what decides about it. */
+/** Volumes without a claim, with the properties that matter for binding. */
 function freeVolumeLines(volumes: readonly FreeVolumeView[], paint: Painter): string[] {
   if (volumes.length === 0) return [];
   const rows = volumes.map(({ name, capacity, accessModes, storageClass, keptFor, where }) =>
@@ -172,7 +172,7 @@ function inspect({ terminal }: MachineContext, claim: ClaimView, { json }: Volum
   return ExitCode.done;
 }
 
-/** Nothing is removed before all of them may be. */
+/** Removes nothing unless all of them can be removed. */
 async function removeAll(
   context: MachineContext,
   claims: readonly ClaimView[],

@@ -4,7 +4,7 @@ import type { HealthCheck } from "../server/local-api.ts";
 
 /**
  * Claims of `podwright run` that pods wait for.
- * @param wanted the pods that are to run: those that end wait for no claim
+ * @param wanted the desired pods: terminating ones wait for no claim
  */
 export function claimChecks(
   claims: Pick<RunClaims, "views" | "missing"> | undefined,

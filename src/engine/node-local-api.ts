@@ -96,7 +96,10 @@ export class NodeLocalApi implements LocalApi {
     };
   }
 
-  /** Without the manifest of a running pod the engine never knows all: clients must know which pods that leaves open. */
+  /**
+   * Without a running pod's manifest the engine's knowledge stays incomplete: clients must know which pods are
+   * concerned.
+   */
   #unlisted(): Pick<Health, "unlisted"> {
     const { kubelet, mux } = this.#deps;
     if (!kubelet.startUp.has("listed")) return {};

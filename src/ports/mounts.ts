@@ -15,8 +15,8 @@ export interface Mounts {
   below(path: string): Promise<MountPoint[]>;
   mount(mount: MountPoint): Promise<void>;
   /**
-   * Unmounts; a target that is no mount point is no error.
-   * @param options force: requests to a server that does not answer fail
+   * Unmounts; a target that is not a mount point is not an error.
+   * @param options force: requests to an unresponsive server fail
    */
   unmount(target: string, options?: { readonly lazy?: boolean; readonly force?: boolean }): Promise<void>;
 }

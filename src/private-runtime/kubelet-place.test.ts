@@ -91,7 +91,7 @@ test("while a kubelet or another engine uses the place, nothing is mounted and t
   assert.deepEqual(await other.shown(), []);
 });
 
-test("a place of which only a part can be shown is given back whole, and can be taken later", async () => {
+test("a place that can only be mounted partly is released completely, and can be taken later", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory(own, 0o750);
   const mount = fixture.mounts.mount.bind(fixture.mounts);

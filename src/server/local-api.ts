@@ -187,7 +187,7 @@ export interface Health {
   readonly journalSeq: number;
   /** True once the pods of earlier runs are listed too: until then, an unlisted pod may be running. */
   readonly knowsAllPods: boolean;
-  /** UIDs of pods that run, or are to, and are not listed; omitted until the runtime has told its pods. */
+  /** UIDs of unlisted pods that run or should run; omitted until the runtime has been listed. */
   readonly unlisted?: readonly PodUid[];
   /** One for each subsystem: its last success and the oldest outstanding call. */
   readonly checks: readonly HealthCheck[];
@@ -245,17 +245,17 @@ export interface ClaimView {
   readonly objects: readonly unknown[];
 }
 
-/** A PersistentVolume of `podwright run` that no claim is bound to. */
+/** A PersistentVolume of `podwright run` without a bound claim. */
 export interface FreeVolumeView {
   readonly name: string;
   /** As written, `1Gi`. */
   readonly capacity: string;
   readonly accessModes: readonly string[];
-  /** Empty: it has none. */
+  /** Empty: none. */
   readonly storageClass: string;
-  /** The claim that it is kept for, as `namespace/name`. */
+  /** The claim that it is reserved for, as `namespace/name`. */
   readonly keptFor?: string | undefined;
-  /** Where its data is, in words. */
+  /** The location of its data, in words. */
   readonly where: string;
 }
 
@@ -289,7 +289,7 @@ export interface LocalApi {
   stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
   /** The claims of `podwright run`, by namespace and name. */
   claims(): readonly ClaimView[];
-  /** The PersistentVolumes of `podwright run` that no claim is bound to, by name. */
+  /** The PersistentVolumes of `podwright run` without a bound claim, sorted by name. */
   freeVolumes(): readonly FreeVolumeView[];
   /** Removes a claim with its data; rejects while a pod refers to it. */
   removeClaim(namespace: string, name: string): Promise<ClaimRemoval>;

@@ -146,7 +146,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { kind: "observation", what: "ContainerDied", message: "", container: "app", data: { reason: "Error" } },
     retry(14_000, "app"),
   ],
-  // What never ran has not exited.
+  // A container that never ran has not exited.
   [
     "Restarting: app does not start: exec: nope: not found, next try in 14 s",
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 128 }) },

@@ -125,7 +125,7 @@ function failedMount({ entries }: VerdictInputs, { name, finishedAt = Infinity }
   return mount.message;
 }
 
-/** Why the container's last start failed: its exit code says nothing of its program, which never ran. */
+/** Why the container's last start failed: its exit code is not its program's, which never ran. */
 function failedStart({ entries }: VerdictInputs, name: string): string | undefined {
   const start = entries.findLast((entry) => {
     return entry.kind === "action" && entry.what === "StartContainer" && entry.container === name;

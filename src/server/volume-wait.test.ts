@@ -21,7 +21,7 @@ const failed = (of: number, message: string): Told => ({
 });
 const over = ({ message }: Told): Told => ({ kind: "observation", what: "VolumeWaitOver", message });
 
-test("a claim that cannot be used is named, with what to do", () => {
+test("an unusable claim is named, with a remedy", () => {
   const table = [
     [
       'error processing PVC default/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found',
@@ -65,7 +65,7 @@ test("a volume that fails is named until it is set up", () => {
   );
 });
 
-test("a volume that waits to be attached says why, and all of them are counted", () => {
+test("the reason of an attachment's wait is shown, and all waiting volumes are counted", () => {
   const message = "volume data waits to be attached: no VolumeAttachment";
   const attach: Told = { kind: "observation", what: "VolumeUnattached", message };
   assert.equal(volumeWait(entries(attach)), `${message}; see its VolumeAttachment`);
@@ -74,7 +74,7 @@ test("a volume that waits to be attached says why, and all of them are counted",
   assert.equal(volumeWait(entries(attach, claim, over(attach), over(claim))), undefined);
 });
 
-test("nothing of it counts once a container starts, or the pod comes anew", () => {
+test("earlier waits are ignored once a container starts, or the pod is recreated", () => {
   const claim = unprocessed("error processing PVC default/data: PVC is not bound");
   assert.equal(volumeWait(entries(claim, { kind: "action", what: "StartContainer", message: "" })), undefined);
   assert.equal(volumeWait(entries(claim, { kind: "input", what: "PodAdded", message: "" })), undefined);

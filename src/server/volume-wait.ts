@@ -2,8 +2,8 @@ import type { JournalEntry } from "../journal/entry.ts";
 import { printable } from "../journal/text.ts";
 
 /**
- * What a pod that starts waits for before its containers: a claim, an attachment, or a volume whose last try failed, with
- * what can be done; undefined: nothing that is known. Pure.
+ * A starting pod's wait before its containers: for a claim, an attachment, or a volume whose last attempt failed, with
+ * the remedy; undefined: no known wait. Pure.
  * @param entries of the pod
  */
 export function volumeWait(entries: readonly JournalEntry[]): string | undefined {
@@ -14,7 +14,7 @@ export function volumeWait(entries: readonly JournalEntry[]): string | undefined
   return `${textOf(first)}${more}`;
 }
 
-/** By what ends them, oldest first. */
+/** By the entry that ends them, oldest first. */
 function openWaits(entries: readonly JournalEntry[]): ReadonlyMap<string, JournalEntry> {
   const waits = new Map<string, JournalEntry>();
   const volumes = new Map<number, string>();
@@ -37,7 +37,7 @@ function textOf({ what, message }: JournalEntry): string {
   if (claim !== null) return claimText(printable(claim[1] ?? ""), printable(claim[2] ?? ""));
   const failed = /^[\w. ]+ failed[^"]*? for volume ("[^"]*") : (.*)$/su.exec(message);
   if (failed !== null) return `volume ${printable(failed[1] ?? "")}: ${withRemedy(printable(failed[2] ?? ""))}`;
-  // What is said of all its volumes names them at length first.
+  // The message about all volumes begins with a long list of names.
   return withRemedy(printable(message).replace(/^Unable to attach or mount volumes: .*?volumes=\[[^\]]*\]: /u, ""));
 }
 
@@ -50,7 +50,7 @@ function claimText(claim: string, problem: string): string {
   return withRemedy(`claim ${claim}: ${problem}`);
 }
 
-/** By what the problem says. */
+/** By the text of the problem. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [/PVC is not bound: /u, "give a PersistentVolume that fits"],
   [/PVC is being deleted/u, "create the claim again"],

@@ -54,7 +54,7 @@ test("numbers of JSON keep their digits in quantities, and an integer has neithe
     assert.equal(cpu(json(`"overhead": {"cpu": ${written}}`)), inJson);
     assert.equal(cpu(pod(`  overhead: {cpu: ${written}}\n${container}`)), inYaml);
   }
-  // A quantity is what stands between the quotes, escapes and all; elsewhere they mean their characters.
+  // In a quantity escapes are kept as written; elsewhere they are decoded.
   const escaped = onlyPod(
     json(String.raw`"overhead": {"cpu": "1\u0030m"}, "nodeSelector": {"a": "1\u0030m", "b": "\u002d"}`),
   );

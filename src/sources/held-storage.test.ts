@@ -16,7 +16,7 @@ function holds(...documents: readonly string[]): boolean {
   return holdsStorage({ errors: [...errors, ...prepared.errors], storage });
 }
 
-test("an error in a volume, a class or a driver holds claims, whatever it is", () => {
+test("any error in a volume, a class or a driver defers claims", () => {
   assert.equal(holds(claim), false);
   assert.ok(holds(claim, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {hostPth: {}}}"));
   assert.ok(holds(claim, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {}}"));
@@ -26,12 +26,12 @@ test("an error in a volume, a class or a driver holds claims, whatever it is", (
   assert.ok(holds("{apiVersion: v1, kind: StorageClass, metadata: {name: fast}, provisioner: x}"));
 });
 
-test("one in a document that cannot be read holds claims where there are any", () => {
+test("an error in an unreadable document defers claims if there are any", () => {
   assert.ok(holds(claim, "{apiVersion: v1, kind: [}"));
   assert.equal(holds("{apiVersion: v1, kind: [}"), false);
 });
 
-test("one in a pod, or in an object that podwright does not take, holds nothing", () => {
+test("an error in a pod, or in an unsupported object, defers nothing", () => {
   assert.equal(holds(claim, "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {}}"), false);
   assert.equal(holds(claim, "{apiVersion: v1, kind: Service, metadata: {name: web}}"), false);
 });

@@ -5,14 +5,14 @@ import type { LoadedManifests } from "./load.ts";
 const storageKinds = ["PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIDriver"];
 
 /**
- * Whether an error keeps claims from being taken: it is, or may be, in what one of them would be bound to. A claim that is
- * bound without that gets another volume for good. Pure.
+ * Whether an error prevents accepting claims: it concerns, or may concern, an object that a claim would be bound to.
+ * Without that object the claim would permanently get another volume. Pure.
  */
 export function holdsStorage({ errors, storage }: Pick<LoadedManifests, "errors" | "storage">): boolean {
   return errors.some(({ kind }) => (kind === undefined ? storage.length > 0 : isOfStorage(kind)));
 }
 
-/** Of the object that an error is in. */
+/** Kind of the object with the error. */
 function isOfStorage(kind: NonNullable<ManifestError["kind"]>): boolean {
   return didYouMean(kind.replace(/List$/u, ""), storageKinds) !== undefined;
 }

@@ -226,7 +226,7 @@ test("pods unaffected by a change are as after a complete selection", () => {
   );
 });
 
-test("a pod that another source wants when the first no longer does belongs to that source", () => {
+test("a pod that passes from one source to another belongs to the second", () => {
   const fixture = new Fixture();
   fixture.set("run", sourced("c", "3", "x", "run"));
   fixture.set("file", sourced("c", "1", "x", "first"), sourced("c", "3", "x", "second"));
@@ -241,7 +241,7 @@ test("a pod that another source wants when the first no longer does belongs to t
   );
 });
 
-test("a pod whose manifest moves to another file is that file's", () => {
+test("a pod whose manifest moves to another file belongs to that file", () => {
   const fixture = new Fixture();
   fixture.set("file", sourced("c", "3", "x", "first"));
   assert.deepEqual(fixture.set("file", sourced("c", "3", "x", "second")), []);

@@ -195,7 +195,7 @@ export class PodMux {
     };
     const { isListed } = this.#peer;
     const running = candidates.filter(runs);
-    // A UID that runs is not taken from its pod for the sake of a name: the two would take it from each other in turn.
+    // A running pod never loses its UID because of a name conflict: the two would take it from each other in turn.
     const uids = new Set(running.map(({ pod }) => pod.metadata.uid));
     const names = new Map(running.map((candidate) => [fullName(candidate.pod.metadata), candidate]));
     const originals = new Set(candidates.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));

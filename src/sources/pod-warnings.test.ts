@@ -99,7 +99,7 @@ test("repeated names, and addresses in a non-canonical form, are a warning", () 
   ]);
 });
 
-test("a misspelt capability is warned of, with the one that was meant", () => {
+test("a misspelt capability is a warning with a suggestion", () => {
   const add = "[CAP_SYSADMIN, NET-ADMIN, net_admin, all, SYSTEM_OF_A_DOWN, CAP_]";
   assert.deepEqual(warnings(withContainer(`securityContext: {capabilities: {add: ${add}}}`)), [
     ...[

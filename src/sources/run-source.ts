@@ -90,7 +90,7 @@ export class RunSource {
     return this.#complete;
   }
 
-  /** What is wrong with stored manifests; their pods are not known. */
+  /** The problems of stored manifests, whose pods are unknown. */
   get unreadable(): readonly string[] {
     return this.#unreadable;
   }

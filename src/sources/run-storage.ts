@@ -15,7 +15,9 @@ export interface RunStorage {
    * @throws PodwrightError when it cannot be had
    */
   prepare(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void>;
-  /** Takes objects without problems, and binds claims, for the pods that come with them. On disk when it resolves. */
+  /**
+   * Accepts objects without problems, and binds claims for the pods in the same request. Resolves when that is on disk.
+   */
   take(objects: readonly StorageManifest[], pods: readonly Pod[]): Promise<void>;
   /** The effect of {@link take}, and of claims of the pods' own. */
   preview(objects: readonly StorageManifest[], pods: readonly Pod[]): StoragePreview;

@@ -74,7 +74,7 @@ for (const [field, spec, because] of refused) {
   });
 }
 
-test("volumes of removed drivers with CSI successors are refused in manifests only", () => {
+test("volumes of removed plugins with CSI drivers are rejected only in manifests", () => {
   for (const source of ["awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "gcePersistentDisk"]) {
     assert.deepEqual(findUnsupported(manifest(volume({ [source]: {} })), "api"), []);
     assert.equal(findUnsupported(manifest(volume({ [source]: {} }))).length, 1);

@@ -28,7 +28,7 @@ const hasSuccessor: ReadonlySet<string> = new Set([
 ]);
 
 const isExtended = (_value: unknown, resource: string | number): boolean =>
-  // A name without a domain is no resource at all, as validation says.
+  // A name without a domain is invalid, as validation reports.
   String(resource).includes("/");
 const startsWith =
   (prefix: string) =>

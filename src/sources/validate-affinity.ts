@@ -33,7 +33,7 @@ export function* validateAffinity(affinity: Affinity | undefined, path: FieldPat
   yield* validatePodAffinity(affinity?.podAntiAffinity, [...path, "podAntiAffinity"]);
 }
 
-/** Checks which nodes something needs (upstream: ValidateNodeSelector). */
+/** Validates a node selector (upstream: ValidateNodeSelector). */
 export function* validateNodeSelector(
   { nodeSelectorTerms = [] }: { readonly nodeSelectorTerms?: readonly NodeSelectorTerm[] | undefined },
   path: FieldPath,

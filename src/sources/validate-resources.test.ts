@@ -46,7 +46,7 @@ test("huge pages of a pod are at least those of its containers, and need cpu or 
   ]);
 });
 
-test("a name that is no resource is one error, also where it is only requested", () => {
+test("an invalid resource name is one error, even if only requested", () => {
   for (const [name, detail] of [
     ["hugepages-foo", "must name a page size, as hugepages-2Mi"],
     ["hugepages-1foo", "must name a page size, as hugepages-2Mi"],

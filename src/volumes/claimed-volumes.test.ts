@@ -297,7 +297,7 @@ test("a second pod waits for a ReadWriteOncePod claim, also if the first pod is 
   const { mounted } = await fixture.begins(second);
   const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
   assert.deepEqual(fixture.failures, [`MountVolume.SetUp failed for volume "pv-c" : ${used}`]);
-  // Far into its back-off, it goes on with the release and not with the next try.
+  // Far into its back-off, it continues at the release and not at the next retry.
   await fixture.clock.advance(20_000);
   const before = fixture.failures.length;
   await fixture.manager.release(podRef(pod), { cause }, signal);

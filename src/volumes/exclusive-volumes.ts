@@ -6,7 +6,7 @@ export class ExclusiveVolumes {
   readonly #files: Pick<Files, "list">;
   /** By the PersistentVolume's name. */
   readonly #users = new Map<string, PodUid>();
-  /** Those whose volumes others wait for. */
+  /** Volumes whose release is awaited. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(files: Pick<Files, "list">) {
@@ -14,8 +14,8 @@ export class ExclusiveVolumes {
   }
 
   /**
-   * Takes a volume for a pod until that is released; otherwise, what the pod has to wait for: the release of the pod that
-   * uses it. Another pod's directory of the volume shows that it is in use, whichever run set it up.
+   * Takes a volume for a pod until its release; otherwise returns the release of its present user to wait for. Another
+   * pod's directory of the volume shows that it is in use, whichever run set it up.
    * @param root the node's root directory
    * @param plugin the name of the volume's plugin
    */

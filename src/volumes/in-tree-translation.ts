@@ -33,14 +33,14 @@ export function translatedVolume(volume: PersistentVolume): PersistentVolume | u
   return undefined;
 }
 
-/** Whether a volume in a pod's spec is one of a removed in-tree driver that has a CSI successor. Pure. */
+/** Whether an inline volume belongs to a removed in-tree plugin with a CSI driver. Pure. */
 export function isTranslated(volume: Volume): boolean {
   return sources.some((source) => volume[source] !== undefined);
 }
 
 /**
- * What {@link translatedVolume} is of a volume in a pod's spec. Pure.
- * @param namespace the pod's: its secrets are there
+ * {@link translatedVolume} for an inline volume. Pure.
+ * @param namespace the pod's, for the volume's secrets
  * @throws VolumeError
  */
 export function translatedInline(volume: Volume, namespace: string): PersistentVolume | undefined {
@@ -57,7 +57,7 @@ export function translatedInline(volume: Volume, namespace: string): PersistentV
   const { gcePersistentDisk, azureDisk } = parsed.data.spec;
   const own = gcePersistentDisk?.pdName ?? azureDisk?.diskName ?? volumeHandle;
   const name = source === "azureFile" ? volumeHandle : `${driver}-${own}`;
-  // Its parts are anybody's words, and it becomes the name of a directory.
+  // Its parts come from the pod's author, and it becomes a directory name.
   return {
     metadata: { ...metadata, name: name.replaceAll("/", "~") },
     spec: { ...spec, accessModes: [inlineAccess(source, given["readOnly"] === true)], volumeMode: "Filesystem" },

@@ -8,7 +8,7 @@ const gce = "pd.csi.storage.gke.io";
 const azure = "disk.csi.azure.com";
 const vsphere = "csi.vsphere.vmware.com";
 
-/** A source in a pod's spec, the name of its directory, its handle and its access mode. */
+/** An inline source, the name of its directory, its handle and its access mode. */
 const table: readonly (readonly [source: object, name: string, handle: string, access: string])[] = [
   [{ awsElasticBlockStore: { volumeID: "aws://a/vol-1" } }, `${ebs}-vol-1`, "vol-1", "ReadWriteOnce"],
   [
@@ -34,7 +34,7 @@ const table: readonly (readonly [source: object, name: string, handle: string, a
   ],
 ];
 for (const [source, name, handle, access] of table) {
-  test(`a pod's own ${Object.keys(source).join()} is a volume of its CSI driver`, () => {
+  test(`an inline ${Object.keys(source).join()} is translated to its CSI driver`, () => {
     const volume = Volume.parse({ name: "data", ...source });
     assert.ok(isTranslated(volume));
     const { metadata, spec } = translatedInline(volume, "ns") ?? assert.fail("is not translated");
@@ -51,7 +51,7 @@ test("the secret of an Azure share is in the pod's namespace", () => {
   assert.deepEqual(translatedInline(volume, "ns")?.spec.csi?.nodeStageSecretRef, { name: "s", namespace: "ns" });
 });
 
-test("what is not valid says so, and other volumes are left alone", () => {
+test("invalid volumes give their reason, and others are unaffected", () => {
   const bad = Volume.parse({ name: "data", cinder: { volumeID: 7 } });
   assert.throws(() => translatedInline(bad, "ns"), {
     message: "failed to translate in-tree pv to CSI: cinder of volume data is not valid",

@@ -17,7 +17,7 @@ import { nfsMount } from "./nfs-plugin.ts";
 const signal = new AbortController().signal;
 const root = "/var/lib/kubelet";
 
-/** What mount(8) and umount(8) were asked for; they fail as told. */
+/** Records the calls of mount(8) and umount(8), which fail on the test's command. */
 class TestMounts extends SimMounts {
   readonly asked: string[] = [];
   problem: Error | undefined;
@@ -81,7 +81,7 @@ test("an export is mounted for its pod, survives a restart, and is unmounted wit
   assert.deepEqual([await fixture.mounts.list(), await fixture.files.stat(directory)], [[], undefined]);
 });
 
-test("options are those of the volume, and read-only is said to the server and to containers", () => {
+test("options come from the volume, and read-only applies to the server and to containers", () => {
   const of = (own: Volume["nfs"], persistent?: PersistentVolume["spec"], readOnly = false): unknown => {
     const persistentVolume = persistent && { metadata: { name: "pv" }, spec: persistent };
     const volume: Volume = { name: "v", ...(own && { nfs: own }) };
@@ -108,7 +108,7 @@ test("a claim of an export is mounted under its volume's name", async () => {
   assert.deepEqual(fixture.mounts.asked, ["mount -t nfs -o ro,hard files.example.org:/exports/a"]);
 });
 
-test("a mount that fails leaves nothing, is told, and is tried again", async () => {
+test("a mount that fails leaves nothing, is reported, and is retried", async () => {
   const why = "cannot mount: mount.nfs: Connection refused";
   fixture.mounts.problem = new Error(why);
   const mounting = fixture.manager.mount(pod, needs, cause, signal);
@@ -120,7 +120,7 @@ test("a mount that fails leaves nothing, is told, and is tried again", async () 
   assert.equal((await mounting).size, 1);
 });
 
-test("an unmount that a dead server holds back is forced, and no other one is", async () => {
+test("only an unmount that a dead server blocks is forced", async () => {
   await fixture.manager.mount(pod, needs, cause, signal);
   fixture.mounts.asked.length = 0;
   fixture.mounts.unmountProblem = new Error("target is busy");
@@ -132,7 +132,7 @@ test("an unmount that a dead server holds back is forced, and no other one is", 
   assert.deepEqual(await fixture.mounts.list(), []);
 });
 
-test("what lies in its directory without a mount stays", async () => {
+test("files in its directory without a mount stay", async () => {
   await fixture.files.makeDirectory(directory, 0o750);
   await fixture.files.write(`${directory}/file`, "somebody's", 0o644);
   await fixture.manager.release(podRef(pod), { cause }, signal);

@@ -13,7 +13,9 @@ export interface NfsDependencies {
   readonly mounts: Pick<Mounts, "below" | "mount" | "unmount">;
 }
 
-/** `nfs`: the export of a server, mounted once for each pod. Its files belong to the server: they are given to no group. */
+/**
+ * `nfs`: a server's export, mounted separately for each pod. Its files belong to the server, so fsGroup does not apply.
+ */
 export class NfsPlugin implements VolumePlugin {
   readonly name = "kubernetes.io~nfs";
   readonly followsObjects = false;
@@ -42,7 +44,7 @@ export class NfsPlugin implements VolumePlugin {
     if (mode === "Block") return undefined;
     const { files, mounts: mounting } = this.#deps;
     const directory = paths.volume(this.name, name);
-    // What lies there without a mount is nothing of the volume's: it stays.
+    // Files here without a mount do not belong to the volume: they stay.
     if (mounts.length === 0 && (await files.list(directory)).length > 0) return undefined;
     return {
       async tearDown() {
@@ -55,7 +57,7 @@ export class NfsPlugin implements VolumePlugin {
 
   async #setUp(directory: string, source: string, options: readonly string[]): Promise<void> {
     const { files, mounts } = this.#deps;
-    // The look before may have failed.
+    // The earlier check may have failed.
     if (await this.#isAt(directory)) return;
     await files.makeDirectory(directory, 0o750);
     try {
@@ -72,7 +74,7 @@ export class NfsPlugin implements VolumePlugin {
   }
 }
 
-/** What mount(8) is given. Pure. */
+/** The arguments for mount(8). Pure. */
 export function nfsMount({ volume, persistentVolume, readOnly }: VolumeSpec): {
   readonly source: string;
   readonly options: readonly string[];
@@ -86,7 +88,7 @@ export function nfsMount({ volume, persistentVolume, readOnly }: VolumeSpec): {
   return { source: `${host}:${path}`, options: [...new Set(options)] };
 }
 
-/** A server that is gone holds an unmount back: by force its outstanding requests fail, and it goes on. */
+/** A dead server blocks an unmount: force makes its pending requests fail, so that the unmount continues. */
 async function unmount(mounts: Pick<Mounts, "unmount">, target: string): Promise<void> {
   try {
     await mounts.unmount(target);

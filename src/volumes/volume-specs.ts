@@ -52,7 +52,7 @@ export class VolumeSpecs {
   }
 }
 
-/** A volume in the pod's spec whose in-tree driver was removed; undefined: it is none. @throws VolumeError */
+/** An inline volume of a removed in-tree plugin; undefined: it is not one. @throws VolumeError */
 function translatedSpec(volume: Volume, namespace: string): VolumeSpec | undefined {
   const persistentVolume = translatedInline(volume, namespace);
   if (persistentVolume === undefined) return undefined;

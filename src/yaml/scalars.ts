@@ -28,7 +28,7 @@ export function isWrittenNumber(value: unknown): value is WrittenNumber {
   return value instanceof WrittenNumber;
 }
 
-/** A JSON string with escapes that may be a quantity: Kubernetes reads quantities from what stands between the quotes. */
+/** A JSON string with escapes that may be a quantity: Kubernetes parses quantities without decoding escapes. */
 export class EscapedText {
   readonly text: string;
   /** Without its quotes. */
@@ -40,7 +40,7 @@ export class EscapedText {
   }
 }
 
-/** Quantities begin so, after space. */
+/** How quantities begin, after space. */
 const quantityStart = /^\s*[-+.\d]/u;
 
 /** The value of a JSON string. */

@@ -72,7 +72,7 @@ describe("an engine that is killed or stopped", { concurrency: 2 }, () => {
     });
   });
 
-  test("beside a stored manifest that it cannot read a pod is stopped and known to be gone, and the other's pod is left alone", async () => {
+  test("despite an unreadable stored manifest a pod is stopped and known to be gone, and that manifest's pod is left alone", async () => {
     await withPodwright(async (podwright) => {
       for (const name of ["calm", "other"]) {
         await podwright.succeed(

@@ -1,26 +1,26 @@
 import type { CommandEnd } from "./command.ts";
 import type { FakeEngine } from "./fake-engine.ts";
 
-/** A state directory with an engine that answers there, and another one where none does. */
+/** A state directory with a running engine, and another one without. */
 export interface OptionWorld {
   readonly stateDirectory: string;
   readonly engine: FakeEngine;
-  /** `path?query` of what was asked of the kubelet's API beside the engine's. */
+  /** `path?query` of requests to the kubelet's API, in addition to the engine's. */
   readonly asked: string[];
 }
 
-/** What an option does, seen from outside. */
+/** The observable effect of an option. */
 export interface OptionRow {
   /** `command --option` */
   readonly shows: string;
   /** `@` is the directory with the files of the test. */
   readonly line: string;
-  /** The command stays until its output matches. */
+  /** The command keeps running until its output matches. */
   readonly until?: RegExp;
-  /** Expected of standard output, unless it is standard error that tells. */
+  /** Expected on standard output, or on standard error. */
   readonly out?: RegExp | string;
   readonly error?: RegExp;
-  /** Unless 0; of `doctor`, which looks at this machine, whatever it is. */
+  /** Default 0; for `doctor`, which checks this machine, any. */
   readonly exitCode?: number;
   readonly asks?: RegExp;
   readonly check?: (world: OptionWorld, end: CommandEnd) => void;

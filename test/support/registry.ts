@@ -83,7 +83,7 @@ export class Registry implements AsyncDisposable {
     return await this.#pushFile(repository, tag, { path: "content", data: Buffer.from(content), user });
   }
 
-  /** The same with the program `/busybox`, which finds out by that name what it is. */
+  /** The same with the program `/busybox`, which behaves according to its name. */
   async pushProgram(repository: string, tag: string, user?: string): Promise<string> {
     return await this.#pushFile(repository, tag, { path: "busybox", data: await readFile("/bin/busybox"), user });
   }

@@ -10,7 +10,7 @@ export interface MountCommand {
   readonly arguments: readonly string[];
   /** For messages. */
   readonly what: string;
-  /** It ends what is held, and is run beside it. */
+  /** It ends a command that hangs, so it runs concurrently. */
   readonly isForced?: boolean;
 }
 

@@ -201,7 +201,7 @@ test("an unmount that does not even end when it is killed has no successor until
   assert.equal(pids.length, 2);
 });
 
-test("the export of a server is mounted by the helper that mount(8) has for it, and a held unmount can be forced", async () => {
+test("a server's export is mounted by mount(8)'s helper, and an unmount that hangs can be forced", async () => {
   const commands: string[] = [];
   const mounts = mountsWith(() => undefined, {
     isAlive: () => true,

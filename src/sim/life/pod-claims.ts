@@ -17,7 +17,7 @@ export function withClaims(pod: Pod, random: SimRandom, seed: number, always: bo
   return withMounted(pod, claimed);
 }
 
-/** Some pods use the export of a server. */
+/** Some pods mount a server's export. */
 export function withExport(pod: Pod, random: SimRandom): Pod {
   return random.chance(0.1) ? withMounted(pod, [{ name: "export", nfs: { server: "files", path: "/" } }]) : pod;
 }
