@@ -63,6 +63,12 @@ test("a name that is no resource is one error, also where it is only requested",
   }
 });
 
+test("only Kubernetes' own resources may be requested without a limit", () => {
+  const requested = (name: string): string[] => problems({ containers: [container({ requests: { [name]: "1" } })] });
+  assert.deepEqual([requested("cpu"), requested("kubernetes.io/gpu")], [[], []]);
+  assert.match(requested("example.com/gpu").join("\n"), /limits\.example\.com\/gpu: Required value/u);
+});
+
 test("what a pod asks for as a whole is filled in from its containers, then from its limits", () => {
   const containers = [
     container({ requests: { cpu: "500m" }, limits: { memory: "1Gi", cpu: "1", "hugepages-2Mi": "4Mi" } }),
