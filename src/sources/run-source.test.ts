@@ -271,6 +271,21 @@ test("a file that can't be read costs no pod: the source does not claim to know 
   assert.deepEqual(fixture.source.unreadable, fixture.journal.messages("ManifestRejected"));
 });
 
+test("a pod that takes the name of an unreadable file makes the source complete again", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, pods: [pod("a"), pod("b")], configMaps: [configMap] });
+  for (const name of ["pod_default_a", "configmap_default_m"]) {
+    const [entry] = (await fixture.files.list(directory)).filter((each) => each.name.startsWith(name));
+    await fixture.files.write(`${directory}/${entry?.name ?? ""}`, "{", 0o600);
+  }
+  await fixture.restart();
+  assert.deepEqual([fixture.pods, fixture.delivered.at(-1)?.complete], [["b busybox"], false]);
+  await fixture.source.apply({ ...nothing, pods: [pod("a")] });
+  assert.deepEqual([fixture.delivered.at(-1)?.complete, fixture.source.unreadable.length], [false, 1]);
+  await fixture.source.apply({ ...nothing, configMaps: [configMap] });
+  assert.deepEqual([fixture.delivered.at(-1)?.complete, fixture.source.unreadable], [true, []]);
+});
+
 test("a full disk refuses the pod and leaves the others", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });

@@ -98,6 +98,14 @@ describe("an engine that was killed or told to end", { concurrency: 2 }, () => {
       await writeFile(join(manifests, stored), text);
       await podwright.succeed("run", "--detach");
       assert.deepEqual(instances(await podwright.pods()), before);
+
+      await podwright.kill(await podwright.enginePid());
+      await writeFile(join(manifests, stored), "{");
+      const nothing = await podwright.run(["run", "--detach"]);
+      assert.deepEqual([nothing.exitCode, nothing.stdout], [1, ""]);
+      assert.match(nothing.stderr, /no stored manifest can be read: \S+pod_default_other/);
+      await podwright.succeed("run", "--detach", podwright.path("other.yaml"));
+      assert.notDeepEqual(instances(await podwright.pods()), before, "the new pod has taken the old one's place");
       await podwright.succeed("stop", "other");
     });
   });
