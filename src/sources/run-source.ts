@@ -204,6 +204,8 @@ export class RunSource {
     await this.#store.remove("Pod", key);
     this.#pods.delete(key);
     this.#deliver(graceSeconds === undefined ? undefined : new Map([[pod.metadata.uid, graceSeconds]]));
+    // The pod of an unreadable manifest may need them.
+    if (!this.isComplete) return true;
     await this.#removeUnusedObjects();
     if (this.#pods.size === 0) await this.#deps.storage.forgetUnused();
     return true;
