@@ -114,7 +114,7 @@ export class RunClaims implements StorageLookup, RunStorage {
       if (isKept(manifest)) this.#keep(manifest);
     }
     this.#deps.drivers?.objects.set(driverObjects(this.#drivers.values()));
-    return problems;
+    return problems.map(({ message }) => message);
   }
 
   problems(objects: readonly Checked<StorageManifest>[]): readonly ManifestError[] {

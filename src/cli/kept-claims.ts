@@ -74,5 +74,5 @@ async function keptPods({
     const { name = "", namespace, uid = "" } = metadata;
     return [{ metadata: { ...metadata, name, namespace: namespace || "default", uid: podUid(uid) }, spec }];
   });
-  return { pods, problems };
+  return { pods, problems: problems.map(({ message }) => message) };
 }

@@ -89,7 +89,7 @@ export async function runCommand(
     else terminal.print("claims and volumes are kept; 'podwright volumes' lists them");
     return errors.length > 0 ? ExitCode.badInput : ExitCode.done;
   }
-  if (pods.length === 0) throw nothingStored(context);
+  if (pods.length === 0) throw nothingStored(context, health);
   const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
   if (options.json !== true) terminal.print(headline(pods, health, terminal.paint.faint));
   const exitCode = options.detach === true ? await detached(run) : await foreground(run);
@@ -106,7 +106,12 @@ async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
   return views.filter((view) => view.source === "run").map(({ namespace, name, uid }) => ({ namespace, name, uid }));
 }
 
-function nothingStored({ layout }: MachineContext): PodwrightError {
+function nothingStored({ layout }: MachineContext, { checks }: Health): PodwrightError {
+  const unreadable = checks.find(({ name }) => name === "manifests");
+  if (unreadable !== undefined) {
+    const { detail, remedy = "see 'podwright doctor'" } = unreadable;
+    return new PodwrightError(ExitCode.failed, `no stored manifest can be read: ${detail}`, { remedy });
+  }
   return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
     remedy: "give a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
   });

@@ -70,6 +70,14 @@ test("a rejected stop is an error, and that of a pod that the engine does not kn
   await assert.rejects(waiting, /interrupted/u);
 });
 
+test("a pod that the engine will never know is given up, with what is in the way", async () => {
+  const engine = new Engine(web);
+  engine.health = { knowsAllPods: false, unlisted: [db.uid] };
+  const stopped = assert.rejects(engine.stop([db]), /^PodwrightError: the engine does not know all running pods$/u);
+  for (let second = 0; second < 61; second++) await engine.clock.advance(1000);
+  await stopped;
+});
+
 test("the countdown shows the seconds until SIGKILL, then that it was sent, then the clean-up", () => {
   const pod = podView({ state: "terminating", killAt: 30_000 });
   assert.equal(stoppingLine(pod, 2_100), "stopping web: 28 s until SIGKILL");

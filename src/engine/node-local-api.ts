@@ -319,7 +319,7 @@ export class NodeLocalApi implements LocalApi {
   }
 }
 
-const mendStored = "mend or remove it; its pod is left alone until podwright's next start";
+const mendStored = "mend it before podwright's next start, or run its pod again; until then its pod is left alone";
 
 function journalFilter({ uid, sinceSeq }: { readonly uid?: PodUid; readonly sinceSeq?: number }): {
   pod?: { uid: PodUid };

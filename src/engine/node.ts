@@ -308,8 +308,9 @@ export class Node {
 
   /** For a node that ends without pods: removes what they left, and its cgroups. */
   async tidyUp(): Promise<void> {
-    // The pod of an unreadable manifest may be running.
-    if (this.#run?.isComplete === true) await this.#claims?.removeOrphans();
+    // The pod of an unreadable manifest may be running, and finds its files when the manifest is mended.
+    if (this.#run?.isComplete === false) return;
+    await this.#claims?.removeOrphans();
     await this.#kubelet.tidyUp();
   }
 }

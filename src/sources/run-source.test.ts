@@ -271,6 +271,38 @@ test("an unreadable file affects no pod: the source does not claim to know all",
   assert.deepEqual(fixture.source.unreadable, fixture.journal.messages("ManifestRejected"));
 });
 
+test("what the pod of an unreadable file may need stays when others are removed", async () => {
+  const fixture = await started();
+  const user = pod("a", "busybox", [{ name: "K", valueFrom: { configMapKeyRef: { name: "m", key: "k" } } }]);
+  await fixture.source.apply({ ...nothing, pods: [user, pod("b")], configMaps: [configMap] });
+  const [file] = (await fixture.files.list(directory)).filter(({ name }) => name.startsWith("pod_default_a"));
+  await fixture.files.write(`${directory}/${file?.name ?? ""}`, "{", 0o600);
+  let forgotten = 0;
+  fixture.storage = { ...noStorage, forgetUnused: async () => void forgotten++ };
+  await fixture.restart();
+  await fixture.source.remove("default", "b");
+  const value = (): string | undefined => fixture.source.objects.configMap("default", "m")?.data.get("k");
+  assert.deepEqual([value(), forgotten], ["v", 0]);
+  await fixture.source.apply({ ...nothing, pods: [pod("a")] });
+  await fixture.source.remove("default", "a");
+  assert.deepEqual([value(), forgotten], [undefined, 1]);
+});
+
+test("a pod that takes the name of an unreadable file makes the source complete again", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, pods: [pod("a"), pod("b")], configMaps: [configMap] });
+  for (const name of ["pod_default_a", "configmap_default_m"]) {
+    const [entry] = (await fixture.files.list(directory)).filter((each) => each.name.startsWith(name));
+    await fixture.files.write(`${directory}/${entry?.name ?? ""}`, "{", 0o600);
+  }
+  await fixture.restart();
+  assert.deepEqual([fixture.pods, fixture.delivered.at(-1)?.complete], [["b busybox"], false]);
+  await fixture.source.apply({ ...nothing, pods: [pod("a")] });
+  assert.deepEqual([fixture.delivered.at(-1)?.complete, fixture.source.unreadable.length], [false, 1]);
+  await fixture.source.apply({ ...nothing, configMaps: [configMap] });
+  assert.deepEqual([fixture.delivered.at(-1)?.complete, fixture.source.unreadable], [true, []]);
+});
+
 test("a full disk rejects the pod and keeps the others", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });

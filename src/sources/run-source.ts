@@ -18,7 +18,7 @@ import { type Checked, duplicateErrors, objectName, prepareManifests, type Prepa
 import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";
 import { objectKey, RunObjects } from "./run-objects.ts";
 import type { RunStorage } from "./run-storage.ts";
-import { RunStore } from "./run-store.ts";
+import { type RunObject, RunStore, type StoredProblem } from "./run-store.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 
 export interface RunSourceConfig {
@@ -77,8 +77,8 @@ export class RunSource {
   readonly #objects = new RunObjects();
   readonly #pods = new Map<string, RunPod>();
   readonly #kept = { ConfigMap: new Set<string>(), Secret: new Set<string>() };
-  #complete = false;
-  #unreadable: readonly string[] = [];
+  /** Stored files that can't be read; undefined until all were tried. */
+  #unreadable: readonly StoredProblem[] | undefined;
 
   constructor(deps: RunSourceDependencies, config: RunSourceConfig) {
     this.#deps = deps;
@@ -87,12 +87,12 @@ export class RunSource {
 
   /** Whether every pod that was stored is known. */
   get isComplete(): boolean {
-    return this.#complete;
+    return this.#unreadable?.length === 0;
   }
 
   /** The problems of stored manifests, whose pods are unknown. */
   get unreadable(): readonly string[] {
-    return this.#unreadable;
+    return (this.#unreadable ?? []).map(({ message }) => message);
   }
 
   /** ConfigMaps and Secrets for the pods. */
@@ -101,8 +101,8 @@ export class RunSource {
   }
 
   /**
-   * Reads what the earlier run stored and delivers it. An unreadable file is reported, and until the next start the
-   * source is never complete: its pod must not count as an orphan.
+   * Reads what the earlier run stored and delivers it. An unreadable file is reported, and until it is replaced or the
+   * next start the source is not complete: its pod must not count as an orphan.
    */
   async load(): Promise<void> {
     using _turn = await this.#turn.acquire();
@@ -115,12 +115,11 @@ export class RunSource {
       else if (object.kind === "Secret") this.#takeSecret(object.manifest);
       else if (object.kind === "Pod") this.#takePod(object.manifest, object.origin.file, problems);
     }
-    for (const message of [...problems, ...unreadableClaims]) {
+    for (const message of [...problems.map((problem) => problem.message), ...unreadableClaims]) {
       this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message });
       this.#deps.log.warn("stored manifest rejected", { problem: message });
     }
     this.#unreadable = problems;
-    this.#complete = problems.length === 0;
     await this.#prepareAgain();
     this.#deliver();
   }
@@ -141,7 +140,7 @@ export class RunSource {
     await this.#deps.storage.prepare(objects, coming);
     // Written before it counts: what was promised survives a crash. ConfigMaps and Secrets first, as pods need them.
     await this.#deps.storage.take(objects, coming);
-    for (const { manifest } of [...configMaps, ...secrets]) await this.#store.save(manifest);
+    for (const { manifest } of [...configMaps, ...secrets]) await this.#save(manifest);
     const changed = [
       ...configMaps.filter(({ manifest }) => this.#takeConfigMap(manifest)).map(changedObject("ConfigMap")),
       ...secrets.filter(({ manifest }) => this.#takeSecret(manifest)).map(changedObject("Secret")),
@@ -203,6 +202,8 @@ export class RunSource {
     await this.#store.remove("Pod", key);
     this.#pods.delete(key);
     this.#deliver(graceSeconds === undefined ? undefined : new Map([[pod.metadata.uid, graceSeconds]]));
+    // The pod of an unreadable manifest may need them.
+    if (!this.isComplete) return true;
     await this.#removeUnusedObjects();
     if (this.#pods.size === 0) await this.#deps.storage.forgetUnused();
     return true;
@@ -252,7 +253,7 @@ export class RunSource {
       pods.map(async ({ pod, change }) => {
         if (change === "unchanged") return;
         using _place = await places.acquire();
-        await this.#store.save(pod);
+        await this.#save(pod);
       }),
     );
     for (const [index, { pod }] of pods.entries()) {
@@ -285,9 +286,16 @@ export class RunSource {
     return pods;
   }
 
-  #takePod(manifest: PodManifest, file: string, problems: string[]): void {
+  /** What could not be read under that name is gone then: its pod has a successor. */
+  async #save(object: RunObject): Promise<void> {
+    await this.#store.save(object);
+    const path = this.#store.pathOf(object.kind, objectKey(object.metadata));
+    this.#unreadable = this.#unreadable?.filter((problem) => problem.path !== path);
+  }
+
+  #takePod(manifest: PodManifest, file: string, problems: StoredProblem[]): void {
     if (isRunPod(manifest)) this.#pods.set(objectKey(manifest.metadata), manifest);
-    else problems.push(`${file}: holds a pod without a name or UID`);
+    else problems.push({ path: file, message: `${file}: holds a pod without a name or UID` });
   }
 
   #takeConfigMap(manifest: Parameters<RunObjects["setConfigMap"]>[0]): boolean {
@@ -326,7 +334,7 @@ export class RunSource {
 
   #deliver(graceSeconds?: ReadonlyMap<PodUid, number>): void {
     const pods = [...this.#pods.values()].map((manifest) => this.#sourced(manifest));
-    this.#deps.deliver({ pods, complete: this.#complete, ...(graceSeconds && { graceSeconds }) });
+    this.#deps.deliver({ pods, complete: this.isComplete, ...(graceSeconds && { graceSeconds }) });
   }
 
   #sourced(manifest: RunPod): SourcedPod {

@@ -12,8 +12,14 @@ export type RunObject = PodManifest | ConfigMapManifest | SecretManifest | Stora
 
 export interface StoredObjects {
   readonly objects: readonly DecodedManifest[];
-  /** Files that can't be read, with the reason. */
-  readonly problems: readonly string[];
+  readonly problems: readonly StoredProblem[];
+}
+
+/** A file that can't be read, or a part of it. */
+export interface StoredProblem {
+  readonly path: string;
+  /** With the path. */
+  readonly message: string;
 }
 
 /**
@@ -34,32 +40,35 @@ export class RunStore {
     await this.#files.makeDirectory(this.#directory, 0o700);
     await removeUnfinished(this.#files, this.#directory);
     const objects: DecodedManifest[] = [];
-    const problems: string[] = [];
+    const problems: StoredProblem[] = [];
     const names = (await this.#files.list(this.#directory)).map((entry) => entry.name);
     for (const name of names.filter((candidate) => !candidate.startsWith(".")).toSorted()) {
       const path = join(this.#directory, name);
       try {
         const decoded = decodeManifests(await this.#files.read(path, 2 * maxManifestBytes), path);
         objects.push(...decoded.objects);
-        problems.push(...decoded.errors.map((error) => error.message));
+        problems.push(...decoded.errors.map(({ message }) => ({ path, message })));
       } catch (error) {
-        problems.push(`${path}: ${errorMessage(error)}`);
+        problems.push({ path, message: `${path}: ${errorMessage(error)}` });
       }
     }
     return { objects, problems };
   }
 
   async save(object: RunObject): Promise<void> {
-    const path = this.#path(object.kind, objectKey(object.metadata));
+    const path = this.pathOf(object.kind, objectKey(object.metadata));
     await this.#files.writeAtomic(path, `${JSON.stringify(object)}\n`, 0o600);
   }
 
   async remove(kind: RunObject["kind"], key: string): Promise<void> {
-    await this.#files.remove(this.#path(kind, key));
+    await this.#files.remove(this.pathOf(kind, key));
   }
 
-  /** The start of the name for people, a hash of it all, since names may be longer than those of files. */
-  #path(kind: RunObject["kind"], key: string): string {
+  /**
+   * Where the object of that kind and key is. The start of its name for people, a hash of it all, since names may be
+   * longer than those of files.
+   */
+  pathOf(kind: RunObject["kind"], key: string): string {
     const readable = key.replace("/", "_").slice(0, 100);
     const hash = fnv64a(`${kind}/${key}`).toString(16).padStart(16, "0");
     return join(this.#directory, `${kind.toLowerCase()}_${readable}_${hash}.json`);

@@ -194,7 +194,8 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
   }
   for (const [name, value] of Object.entries(resources.requests ?? {})) {
     const limit = resources.limits?.[name];
-    const overcommits = nativeResources.has(name);
+    // Upstream's IsOvercommitAllowed.
+    const overcommits = nativeResources.has(name) || name.includes("kubernetes.io/");
     const here = [...path, "requests", name];
     if (limit === undefined) {
       if (!overcommits && resourceNameProblem(name) === undefined) {

@@ -63,6 +63,12 @@ test("an invalid resource name is one error, even if only requested", () => {
   }
 });
 
+test("only Kubernetes' own resources may be requested without a limit", () => {
+  const requested = (name: string): string[] => problems({ containers: [container({ requests: { [name]: "1" } })] });
+  assert.deepEqual([requested("cpu"), requested("kubernetes.io/gpu")], [[], []]);
+  assert.match(requested("example.com/gpu").join("\n"), /limits\.example\.com\/gpu: Required value/u);
+});
+
 test("pod-level requests default from the containers, then from the pod's limits", () => {
   const containers = [
     container({ requests: { cpu: "500m" }, limits: { memory: "1Gi", cpu: "1", "hugepages-2Mi": "4Mi" } }),

@@ -357,8 +357,8 @@ test("a variable from a file names an emptyDir volume, a path that stays in it, 
 });
 
 test("an SELinux policy for volumes is a known one", () => {
-  assert.deepEqual(ofContainer("", "securityContext: {seLinuxChangePolicy: Never},"), [
-    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive"',
+  assert.deepEqual(ofContainer("", "securityContext: {seLinuxChangePolicy: MountOption},"), [
+    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"',
   ]);
 });
 

@@ -184,9 +184,9 @@ function* validateSecurity(spec: PodSpec, path: FieldPath): Iterable<FieldError>
   if (context.fsGroupChangePolicy !== undefined && !policies.includes(context.fsGroupChangePolicy)) {
     yield notSupported([...here, "fsGroupChangePolicy"], context.fsGroupChangePolicy, policies);
   }
-  const labelling = ["MountOption", "Recursive"];
-  if (context.seLinuxChangePolicy !== undefined && !labelling.includes(context.seLinuxChangePolicy)) {
-    yield notSupported([...here, "seLinuxChangePolicy"], context.seLinuxChangePolicy, labelling);
+  // MountOption needs the gate SELinuxMount, which is off by default.
+  if (context.seLinuxChangePolicy !== undefined && context.seLinuxChangePolicy !== "Recursive") {
+    yield notSupported([...here, "seLinuxChangePolicy"], context.seLinuxChangePolicy, ["Recursive"]);
   }
   yield* validateSysctls(spec, [...here, "sysctls"]);
   yield* validateProfiles(context, here);

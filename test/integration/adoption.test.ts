@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { PodView } from "../../src/server/local-api.ts";
@@ -98,6 +98,41 @@ describe("an engine that is killed or stopped", { concurrency: 2 }, () => {
       await writeFile(join(manifests, stored), text);
       await podwright.succeed("run", "--detach");
       assert.deepEqual(instances(await podwright.pods()), before);
+
+      await podwright.kill(await podwright.enginePid());
+      await writeFile(join(manifests, stored), "{");
+      const nothing = await podwright.run(["run", "--detach"]);
+      assert.deepEqual([nothing.exitCode, nothing.stdout], [1, ""]);
+      assert.match(nothing.stderr, /no stored manifest can be read: \S+pod_default_other/);
+      await podwright.succeed("run", "--detach", podwright.path("other.yaml"));
+      assert.notDeepEqual(instances(await podwright.pods()), before, "the new pod has taken the old one's place");
+      await podwright.succeed("stop", "other");
+    });
+  });
+
+  test("an engine that ends without pods keeps the files of one whose stored manifest it cannot read", async () => {
+    await withPodwright(async (podwright) => {
+      const { manifests, kubeletRoot } = podwright.layout;
+      const paths = [
+        await podwright.manifest("calm.yaml", podManifest("calm", politeSleep)),
+        await podwright.manifest("other.yaml", podManifest("other", politeSleep)),
+      ];
+      await podwright.succeed("run", "--detach", ...paths);
+      const { uid } = await podwright.pod("other");
+      await podwright.kill(await podwright.enginePid());
+      await podwright.removeSandbox(uid);
+      const stored = (await readdir(manifests)).find((name) => name.startsWith("pod_default_other")) ?? "";
+      const text = await readFile(join(manifests, stored), "utf8");
+      await writeFile(join(manifests, stored), "{");
+
+      await podwright.succeed("run", "--detach", podwright.path("calm.yaml"));
+      await podwright.succeed("stop", "calm");
+      await until("the engine to end", async () => (await podwright.enginePid()) === undefined);
+      assert.ok((await stat(join(kubeletRoot, "pods", uid))).isDirectory());
+
+      await writeFile(join(manifests, stored), text);
+      await podwright.succeed("run", "--detach");
+      assert.equal((await podwright.pod("other")).uid, uid);
       await podwright.succeed("stop", "other");
     });
   });

@@ -195,6 +195,17 @@ export class Podwright {
     return pidOf((await cri.runtime.podSandboxStatus({ podSandboxId, verbose: true })).info);
   }
 
+  /** Removes a pod's sandbox from the runtime, as somebody else might. */
+  async removeSandbox(uid: string): Promise<void> {
+    using cri = this.connect();
+    const { items } = await cri.runtime.listPodSandbox({}, { timeoutMs: 20_000 });
+    for (const { id, metadata } of items) {
+      if (metadata?.uid !== uid) continue;
+      await cri.runtime.stopPodSandbox({ podSandboxId: id }, { timeoutMs: 20_000 });
+      await cri.runtime.removePodSandbox({ podSandboxId: id }, { timeoutMs: 20_000 });
+    }
+  }
+
   async containerdPid(): Promise<number | undefined> {
     return findContainerd(systemProcesses, this.layout);
   }
