@@ -161,6 +161,11 @@ export class CsiDriver implements AsyncDisposable {
     this.#faults.push({ method, code, afterwards, left: times });
   }
 
+  /** No call fails any more. */
+  mend(): void {
+    for (const fault of this.#faults) fault.left = 0;
+  }
+
   /** Calls of the method do not end until the result is disposed of. */
   hang(method: string): Disposable {
     const released = Promise.withResolvers<void>();
