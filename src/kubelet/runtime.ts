@@ -153,12 +153,15 @@ function makeVolumes(
   { node, volumeStatsPeriodMs }: RuntimeConfig,
 ): Pick<ActingParts, "volumes" | "volumeStats" | "storageWaits"> {
   const { ports, journal, objects, features, observer, rooms = [] } = deps;
-  const { clock, random, files, volumeFiles, mounts, loopDevices } = ports;
+  const { clock, random, files, volumeFiles, mounts, loopDevices, processes } = ports;
   const log = deps.log.child({ component: "volumes" });
   const waits = new StorageWaits(clock, journal, log);
   const measured = observer?.volumeMeasured.bind(observer);
   const stats = new VolumeStats({ clock, random, journal, log, waits, measured }, volumeStatsPeriodMs);
-  const local = localPlugins({ clock, random, files, volumeFiles, mounts, loopDevices, journal, objects, node });
+  const local = localPlugins({
+    ...{ clock, random, files, volumeFiles, mounts, loopDevices, processes },
+    ...{ journal, objects, node },
+  });
   const volumes = new VolumeManager({
     clock,
     files,

@@ -3,7 +3,7 @@ import { beforeEach, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { TestStorage } from "../../test/support/storage.ts";
-import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { cause, needs, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { NodeVolumes } from "../node/node-volumes.ts";
 import type { LoopDevices } from "../ports/loop-devices.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -131,19 +131,6 @@ for (const [what, path, why] of refused) {
     await mounting;
   });
 }
-
-test("a file system on a block device of the node is not mounted, and the reason is reported", async () => {
-  fixture.storage.bind("c", { local: { path: "/dev/sdb" } });
-  const mounts = podOfVolumes([{ name: "disk", persistentVolumeClaim: { claimName: "c" } }]);
-  const mounting = fixture.manager.mount(mounts, needs, cause, signal);
-  mounting.catch(() => {});
-  await fixture.clock.advance(0);
-  const failed = fixture.entries.find((entry) => entry.kind === "outcome" && entry.result === "failed");
-  assert.match(failed?.message ?? "", /file systems on block devices are not mounted; use volumeMode Block$/u);
-  fixture.storage.bind("c", { local: { path: "/dev" } });
-  await fixture.clock.advance(120_000);
-  await mounting;
-});
 
 test("a volume with a file system cannot be used as a device", async () => {
   fixture.storage.bind("c", { local: { path: "/dev/sdb" } });

@@ -3,6 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { LoopDevices } from "../ports/loop-devices.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import type { Processes } from "../ports/processes.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
@@ -24,6 +25,7 @@ export interface LocalPluginDependencies {
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
   readonly loopDevices: LoopDevices;
+  readonly processes: Pick<Processes, "run">;
   readonly journal: Recorder;
   readonly objects: ObjectLookup;
   readonly node: Pick<NodeContext, "hostIPs" | "resources">;
@@ -38,7 +40,7 @@ const projectedTypes: readonly ProjectedType[] = [
 
 /** The plugins of volumes without a CSI driver. */
 export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
-  const { clock, random, files, volumeFiles, mounts, loopDevices, journal, objects, node } = deps;
+  const { clock, random, files, volumeFiles, mounts, loopDevices, processes, journal, objects, node } = deps;
   const directories = new EmptyDirectories({
     files,
     volumeFiles,
@@ -56,7 +58,7 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
     new NfsPlugin({ files, volumeFiles, mounts }),
-    new LocalVolumePlugin({ files, volumeFiles, mounts, loopDevices, journal }),
+    new LocalVolumePlugin({ clock, files, volumeFiles, mounts, loopDevices, processes, journal }),
     ...projectedTypes.map((type) => new ProjectingPlugin(projecting, type)),
   ];
 }

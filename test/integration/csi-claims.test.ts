@@ -17,57 +17,21 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
+import {
+  deleted,
+  grow,
+  grown,
+  loopDevicesOver,
+  makeClaim,
+  volumesInUse,
+  withoutLoopDevices,
+} from "../support/csi-claims.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
-
-/** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
-function makeClaim(
-  { server }: ClusterNode,
-  name: string,
-  driver: string,
-  volumeMode: "Filesystem" | "Block" = "Filesystem",
-): void {
-  const claimRef = { namespace: "default", name, uid: "" };
-  const spec = { accessModes: ["ReadWriteOnce"], capacity: { storage: volumeMode === "Block" ? "4Mi" : "1Gi" } };
-  const claim = server.admin.create({
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: { name, namespace: "default", finalizers: ["kubernetes.io/pvc-protection"] },
-    spec: {
-      accessModes: spec.accessModes,
-      volumeMode,
-      resources: { requests: spec.capacity },
-      volumeName: `pv-${name}`,
-    },
-  });
-  server.admin.create({
-    apiVersion: "v1",
-    kind: "PersistentVolume",
-    metadata: { name: `pv-${name}` },
-    spec: {
-      ...spec,
-      volumeMode,
-      mountOptions: volumeMode === "Block" ? [] : ["noatime"],
-      claimRef: { ...claimRef, uid: claim.metadata.uid },
-      csi: { driver, volumeHandle: `handle-${name}`, volumeAttributes: { a: "b" } },
-    },
-  });
-  const status = { phase: "Bound", accessModes: spec.accessModes, capacity: spec.capacity };
-  server.admin.patch("persistentvolumeclaims", `default/${name}`, { status }, { subresource: "status" });
-}
 
 function claimPod(name: string, claim: string, mount: Fields = {}, spec: Fields = {}): Fields {
   const container = { image: DEMO_IMAGE, volumeMounts: [{ name: "d", mountPath: "/data", ...mount }] };
   return boundPod(name, container, { volumes: [{ name: "d", persistentVolumeClaim: { claimName: claim } }], ...spec });
-}
-
-async function deleted({ server }: ClusterNode, pod: string): Promise<void> {
-  server.admin.delete("pods", `default/${pod}`);
-  await server.admin.until("pods", `default/${pod}`, (object) => object === undefined, 30_000);
-}
-
-function volumesInUse({ server }: ClusterNode): unknown {
-  return (server.admin.get("nodes", "node1") as { status?: { volumesInUse?: unknown } }).status?.volumesInUse;
 }
 
 test("a claim's volume is staged once for all its pods, survives restarts, and is unstaged after the last pod", async () => {
@@ -143,29 +107,6 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
   }, DEMO_IMAGE);
 });
 
-/** What loop devices hold below a directory. */
-function loopDevicesOver(directory: string): string[] {
-  return loopDevices(directory).map(({ held }) => held);
-}
-
-function loopDevices(directory: string): { readonly device: string; readonly held: string }[] {
-  const columns = ["--list", "--noheadings", "--output", "NAME,BACK-FILE"];
-  const table = execFileSync("losetup", columns, { encoding: "utf8" });
-  return table.split("\n").flatMap((line) => {
-    const [device = "", held = ""] = line.trim().split(/\s+/u);
-    return held.startsWith(`${directory}/`) ? { device, held } : [];
-  });
-}
-
-/** Whatever becomes of a test, no loop device stays: one over what is unmounted cannot be found any more. */
-function withoutLoopDevices(directory: string): Disposable {
-  return {
-    [Symbol.dispose]: () => {
-      for (const { device } of loopDevices(directory)) execFileSync("losetup", ["--detach", device]);
-    },
-  };
-}
-
 test("a block volume is a device in its containers, survives a restart, and is unpublished", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
@@ -221,35 +162,6 @@ test("a block volume is a device in its containers, survives a restart, and is u
     rmSync(directory, { recursive: true });
   }, DEMO_IMAGE);
 });
-
-/** As the driver's controller and its resizer leave a claim once they have made the volume larger. */
-function grow({ server }: ClusterNode, name: string, storage: string): void {
-  const { admin } = server;
-  admin.patch("persistentvolumeclaims", `default/${name}`, { spec: { resources: { requests: { storage } } } });
-  admin.patch("persistentvolumes", `pv-${name}`, { spec: { capacity: { storage } } });
-  const status = {
-    allocatedResources: { storage },
-    allocatedResourceStatuses: { storage: "NodeResizePending" },
-    conditions: [{ type: "FileSystemResizePending", status: "True", lastTransitionTime: null }],
-  };
-  admin.patch("persistentvolumeclaims", `default/${name}`, { status }, { subresource: "status" });
-}
-
-async function grown({ server }: ClusterNode, name: string, storage: string): Promise<void> {
-  const isGrown = (claim: unknown): boolean => {
-    const { capacity, conditions = [] } = (claim as Claim).status ?? {};
-    return capacity?.storage === storage && conditions.length === 0;
-  };
-  await server.admin.until("persistentvolumeclaims", `default/${name}`, isGrown, 60_000);
-}
-
-interface Claim {
-  readonly status?: {
-    readonly capacity?: { readonly storage?: string };
-    readonly conditions?: readonly unknown[];
-    readonly allocatedResourceStatuses?: object;
-  };
-}
 
 test("volumes that grow are expanded under their running pods, and before pods start", async () => {
   const work = async (cluster: ClusterNode): Promise<void> => {

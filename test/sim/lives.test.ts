@@ -22,7 +22,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod",
     "FailedCreatePodContainer FailedToRetrieveImagePullSecret FailedValidation",
-    "ExpandVolume FileSystemResizeFailed FileSystemResizeSuccessful HostIPsIPFamilyMismatch ImageTooOld InvalidDiskCapacity InvalidImageName InvariantBroken",
+    "ExpandVolume FormatDisk FileSystemResizeFailed FileSystemResizeSuccessful HostIPsIPFamilyMismatch ImageTooOld InvalidDiskCapacity InvalidImageName InvariantBroken",
     "JournalGap JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended MapVolume",
     "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",
     "MirrorPodOrphaned MirrorPodOutdated MirrorPodOver MissingCause NameTaken NetworkNotReady NetworkReady",

@@ -43,6 +43,16 @@ interface Fault {
   left: number;
 }
 
+/** Where a call is stopped: before or after the driver has done it, or right after its answer. */
+export type CallMoment = "before" | "after" | "answered";
+
+interface Stop {
+  readonly method: string;
+  readonly moment: CallMoment;
+  readonly reached: PromiseWithResolvers<void>;
+  readonly released: PromiseWithResolvers<void>;
+}
+
 const all: readonly (keyof typeof NodeServiceCapability_RPC_Type)[] = [
   "STAGE_UNSTAGE_VOLUME",
   "GET_VOLUME_STATS",
@@ -68,6 +78,7 @@ export class CsiDriver implements AsyncDisposable {
   readonly notified: { readonly registered: boolean; readonly error: string }[] = [];
   readonly #options: CsiDriverOptions;
   readonly #faults: Fault[] = [];
+  #stops: Stop[] = [];
   readonly #hanging = new Map<string, PromiseWithResolvers<void>>();
   #server: AsyncDisposable | undefined;
   #registrar: AsyncDisposable | undefined;
@@ -150,6 +161,11 @@ export class CsiDriver implements AsyncDisposable {
     this.#faults.push({ method, code, afterwards, left: times });
   }
 
+  /** No call fails any more. */
+  mend(): void {
+    for (const fault of this.#faults) fault.left = 0;
+  }
+
   /** Calls of the method do not end until the result is disposed of. */
   hang(method: string): Disposable {
     const released = Promise.withResolvers<void>();
@@ -160,6 +176,22 @@ export class CsiDriver implements AsyncDisposable {
         this.#hanging.delete(method);
       },
     };
+  }
+
+  /** The next call of a method stops at a moment until it is released. */
+  stopAt(method: string, moment: CallMoment): { readonly reached: Promise<void>; readonly release: () => void } {
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    this.#stops.push({ method, moment, reached, released });
+    return { reached: reached.promise, release: released.resolve };
+  }
+
+  async #pass(method: string, moment: CallMoment): Promise<void> {
+    const stop = this.#stops.find((each) => each.method === method && each.moment === moment);
+    if (stop === undefined) return;
+    this.#stops = this.#stops.filter((each) => each !== stop);
+    stop.reached.resolve();
+    // An answer is not held up by what follows it.
+    if (moment !== "answered") await stop.released.promise;
   }
 
   /** Names of the calls so far, without those that only ask. */
@@ -204,6 +236,7 @@ export class CsiDriver implements AsyncDisposable {
     this.calls.push(call);
     appendFileSync(join(this.#options.directory, "calls.log"), `${method} ${JSON.stringify(call.request)}\n`);
     await this.#hanging.get(method)?.promise;
+    await this.#pass(method, "before");
     const fault = this.#faults.find((each) => each.method === method && each.left > 0);
     try {
       if (fault?.afterwards === true) work();
@@ -211,7 +244,10 @@ export class CsiDriver implements AsyncDisposable {
         fault.left--;
         throw new RpcError(fault.code, `${method} fails by command`);
       }
-      return work();
+      const answer = work();
+      await this.#pass(method, "after");
+      setImmediate(() => void this.#pass(method, "answered"));
+      return answer;
     } catch (error) {
       call.code = error instanceof RpcError ? error.code : "Internal";
       throw error;

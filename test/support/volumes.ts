@@ -3,8 +3,9 @@ import type { Pod } from "../../src/api/pod.ts";
 import type { Volume } from "../../src/api/volume.ts";
 import type { Cause, JournalInput } from "../../src/journal/entry.ts";
 import type { LoopDevices } from "../../src/ports/loop-devices.ts";
+import type { Processes } from "../../src/ports/processes.ts";
 import type { NeededObjects, ObjectLookup } from "../../src/runtime/config/environment.ts";
-import { silentLog } from "../../src/sim/machine.ts";
+import { silentLog, simProcesses } from "../../src/sim/machine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { localPlugins } from "../../src/volumes/local-plugins.ts";
 import { StorageWaits } from "../../src/volumes/storage-waits.ts";
@@ -51,6 +52,8 @@ export class TestObjects implements ObjectLookup {
 
 type TestPorts = Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts"> & {
   readonly loopDevices: LoopDevices;
+  /** Default: none can be run. */
+  readonly processes?: Pick<Processes, "run">;
 };
 
 /** A volume manager on given ports, with settable objects and a readable journal. */
@@ -74,7 +77,10 @@ export class VolumesUnderTest {
     const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
     const { objects = this.objects } = changed;
     const node = { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources };
-    const plugins = localPlugins({ ...this.#ports, random: new SimRandom(1), journal, objects, node });
+    const plugins = localPlugins({
+      ...{ processes: simProcesses, ...this.#ports, random: new SimRandom(1) },
+      ...{ journal, objects, node },
+    });
     const deps = { ...this.#ports, journal, log: silentLog };
     this.waits = new StorageWaits(this.#ports.clock, journal, silentLog);
     this.stats = new VolumeStats({ ...deps, random: new SimRandom(1), waits: this.waits }, 60_000);

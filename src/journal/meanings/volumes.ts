@@ -21,6 +21,10 @@ export const volumeMeanings = {
   },
   VolumeWaitOver: { means: "The pod no longer waits for the volume." },
   UpdateVolume: { means: "A ConfigMap, Secret, token or downward API volume gets new content." },
+  FormatDisk: {
+    means: "A device of a local PersistentVolume gets a file system, because nothing is on it.",
+    remedy: "If it fails: see the message; is mkfs for that type of file systems installed?",
+  },
   UnmountVolumes: { means: "The pod's volumes are unmounted and removed." },
   StageVolume: {
     means: "A CSI driver stages a volume on the node (NodeStageVolume), once for all its pods.",

@@ -21,6 +21,7 @@ export const volumeTerms = {
   VolumeUnattached: { kind: "observation", why: "remark" },
   VolumeWaitOver: { kind: "observation", why: "remark over" },
   UpdateVolume: { kind: "action", failed: failedMount, why: "upkeep" },
+  FormatDisk: { kind: "action", why: "upkeep" },
   UnmountVolumes: { kind: "action" },
   StageVolume: { kind: "action", why: "upkeep" },
   PublishVolume: { kind: "action", why: "upkeep" },
