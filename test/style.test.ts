@@ -149,6 +149,8 @@ describe("the one-way rule", () => {
     assert.deepEqual(inRoom("src/other/x.ts", 'import type { A } from "../api/a.ts";'), [
       "1: one way: other imports api",
     ]);
+    const [unknown] = oneWay({ path: "src/other/x.ts", text: 'import type { A } from "../api/a.ts";' }, project);
+    assert.match(unknown?.remedy ?? "", /^other has no place in storeys/u);
     assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: pods imports cli"]);
     assert.deepEqual(inRoom("src/agent/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: agent imports cli"]);
     assert.deepEqual(inRoom("src/engine/x.ts", 'import { A } from "../agent/a.ts";'), [

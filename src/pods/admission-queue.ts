@@ -62,10 +62,13 @@ export class AdmissionQueue {
     this.#judge(change, this.#decide(change.pod), undefined);
   }
 
-  /** Whether the pod would be rejected for this reason beside the admitted pods alone, without those that wait. */
-  lost(pod: Pod, reason: Rejection["reason"]): boolean {
+  /**
+   * Whether the pod would be rejected beside the admitted pods alone, without those that wait.
+   * @param reason only for this one; undefined: for any
+   */
+  lost(pod: Pod, reason: Rejection["reason"] | undefined): boolean {
     const admission = this.#deps.decide(this.#toHave(pod), this.#letIn(pod));
-    return admission.kind === "reject" && admission.rejection.reason === reason;
+    return admission.kind === "reject" && (reason === undefined || admission.rejection.reason === reason);
   }
 
   /** True when the changed pod is waiting: the change has been merged. */

@@ -134,8 +134,10 @@ export class SyncLoop {
   #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {
     const { admission, effects, workers } = this.#deps;
     const { uid } = pod.metadata;
-    // A rejected pod holds nothing, and is allocated its request of that time if it is ever admitted.
-    if (rejection === undefined) admission.reserve(pod, cause);
+    // A rejected pod holds nothing, and is allocated its request of that time if it is ever admitted. Nor does a pod that
+    // has ended, whatever changes about it: nothing would release it again.
+    const hasEnded = workers.get(uid)?.state.kind === "terminated";
+    if (rejection === undefined && !hasEnded) admission.reserve(pod, cause);
     workers.update(pod, cause);
     if (isDeleted(pod)) {
       const deleted: Cause = { code: "PodDeleted", message: "the pod is being deleted", because: cause };
@@ -149,9 +151,14 @@ export class SyncLoop {
 
   /**
    * The runtime has it, so it was admitted in this or an earlier run. Its host ports may belong to another pod now,
-   * admitted while this one was an orphan.
+   * admitted while this one was an orphan. What the runtime has of a pod that ends says nothing of one that returns under
+   * its UID: that one keeps its place, but may be rejected.
    */
   #mayRunOn(pod: Pod): boolean {
-    return this.#deps.pleg.isListed(pod.metadata.uid) && !this.#queue.lost(pod, "NodePorts");
+    const { pleg, workers } = this.#deps;
+    const { uid } = pod.metadata;
+    if (!pleg.isListed(uid)) return false;
+    const isEnding = (workers.get(uid)?.state.kind ?? "syncing") !== "syncing";
+    return !this.#queue.lost(pod, isEnding ? undefined : "NodePorts");
   }
 }

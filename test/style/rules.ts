@@ -138,6 +138,13 @@ function mayImport(from: string, to: string): boolean {
   return own >= 0 && own < other;
 }
 
+function remedyOf(from: string, to: string): string {
+  const missing = [from, to].find((room) => !(room in realPorts) && room !== "sim" && !storeys.includes(room));
+  if (missing !== undefined)
+    return `${missing} has no place in storeys (test/style/rules.ts), above all that it imports`;
+  return `storeys (test/style/rules.ts) has ${from} below ${to}; take an interface, or move what both need down`;
+}
+
 /** The classes that a file exports, its errors aside: anybody may throw or recognise those. */
 export function exportedClasses(file: SourceFile): string[] {
   const classes = [...file.text.matchAll(/^export (?:abstract )?class (\w+)/gm)].map((match) => match[1] ?? "");
@@ -163,10 +170,7 @@ export function oneWay(file: SourceFile, project: ReadonlyMap<string, SourceFile
     if (target.endsWith(".test.ts") || !target.startsWith("src/")) {
       violation(`one way: imports ${target}`, "move what both need into src/");
     } else if (!mayImport(from, to)) {
-      violation(
-        `one way: ${from} imports ${to}`,
-        `imports go ${storeys.join(" → ")}; take an interface, or move what both need down`,
-      );
+      violation(`one way: ${from} imports ${to}`, remedyOf(from, to));
     } else if (from !== to && !builders.has(from) && !(from in realPorts) && !ground.includes(to)) {
       const classes = new Set(exportedClasses(project.get(target) ?? { path: target, text: "" }));
       for (const name of values.filter((value) => classes.has(value))) {

@@ -5,6 +5,7 @@ import { podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { type PodUid, podUid } from "../../base/ids.ts";
+import { Semaphore } from "../../base/semaphore.ts";
 import { eventsOf } from "../../events/entry-events.ts";
 import type { Cause } from "../../journal/entry.ts";
 import type { Room, RoomServices } from "../../kubelet/room.ts";
@@ -26,6 +27,7 @@ class Licences implements Room {
   readonly #revoked: Revoked;
   readonly #lent = new Map<PodUid, number>();
   readonly #count: number;
+  readonly #turn = new Semaphore(1);
   #services: RoomServices | undefined;
 
   constructor({ record, ports }: RoomParts, revoked: Revoked, count: number) {
@@ -36,11 +38,12 @@ class Licences implements Room {
     this.#revoked = revoked;
   }
 
-  /** Licences lent by an earlier run. */
+  /** Licences lent by an earlier run. An unreadable file costs its own pod the licence. */
   async load(): Promise<void> {
     for (const { name } of await this.#files.list(directory)) {
-      const number = new TextDecoder().decode(await this.#files.read(`${directory}/${name}`, 10));
-      this.#lent.set(podUid(name), Number(number));
+      const bytes = await this.#files.read(`${directory}/${name}`, 10).catch(() => undefined);
+      const number = Number(bytes && new TextDecoder().decode(bytes));
+      if (Number.isInteger(number)) this.#lent.set(podUid(name), number);
     }
   }
 
@@ -72,6 +75,8 @@ class Licences implements Room {
     name: "licence",
     until: "ended",
     release: async ({ uid }) => {
+      // `run` may be writing it.
+      using _turn = await this.#turn.acquire();
       this.#lent.delete(podUid(uid));
       await this.#files.remove(`${directory}/${uid}`);
     },
@@ -84,13 +89,19 @@ class Licences implements Room {
   /** Stores the lent licences, and ends a pod whose licence was revoked. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      for (const [uid, number] of this.#lent) {
-        await this.#files.makeDirectory(directory, 0o700);
-        await this.#files.write(`${directory}/${uid}`, String(number), 0o600);
+      for (const [uid, number] of [...this.#lent]) {
+        await this.#keep(uid, number);
         if ((await this.#files.stat(`/var/lib/kubelet/revoked-${number}`)) !== undefined) this.#revoke(uid);
       }
       await this.#clock.sleep("a look at licences", 1000, signal).catch(() => {});
     }
+  }
+
+  async #keep(uid: PodUid, number: number): Promise<void> {
+    using _turn = await this.#turn.acquire();
+    if (!this.#lent.has(uid)) return;
+    await this.#files.makeDirectory(directory, 0o700);
+    await this.#files.write(`${directory}/${uid}`, String(number), 0o600);
   }
 
   #revoke(uid: PodUid): void {
@@ -124,8 +135,12 @@ class LicenceScene extends Scene {
   }
 
   add(name: string): void {
+    this.node.add(this.pod(name));
+  }
+
+  pod(name: string): Pod {
     const pod = podOf({ containers: [runs("main")] }, name, name);
-    this.node.add({ ...pod, metadata: { ...pod.metadata, annotations: { "example.org/licence": "wanted" } } });
+    return { ...pod, metadata: { ...pod.metadata, annotations: { "example.org/licence": "wanted" } } };
   }
 
   told(uid: string): readonly (string | undefined)[] {
@@ -166,6 +181,30 @@ test("an additional room admits pods, edits containers, holds resources and ends
     ["Evicted"],
   );
   assert.deepEqual(scene.counted("example_licences_revoked_total"), ["1"]);
+
+  const first = scene.pod("first");
+  scene.node.update({ ...first, metadata: { ...first.metadata, labels: { changed: "after its end" } } });
+  await scene.pass(10_000);
+  assert.deepEqual(await scene.lent(), [], "a pod that has ended holds nothing");
+});
+
+test("a pod that returns under its UID while it ends needs every room's admission", async () => {
+  for (const opensAgain of [true, false]) {
+    let isOpen = true;
+    const closed = { reason: "UnexpectedAdmissionError", message: "the room is closed" } as const;
+    const scene = new Scene({}, undefined, () => [{ admit: () => (isOpen ? undefined : closed) }]);
+    const pod = podOf({ containers: [runs("main")] });
+    scene.node.add(pod);
+    await scene.pass(10_000);
+    const { uid } = pod.metadata;
+    isOpen = false;
+    scene.node.remove(uid);
+    isOpen = opensAgain;
+    scene.node.add(pod);
+    await scene.pass(60_000);
+    assert.equal(scene.world.running(uid, "main") !== undefined, opensAgain);
+    assert.equal(scene.status(uid)?.phase, opensAgain ? "Running" : "Failed");
+  }
 });
 
 test("an orphan's holdings of a room are released with it", async () => {
