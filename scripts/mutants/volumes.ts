@@ -137,4 +137,18 @@ export const volumeMutants: readonly Mutant[] = [
     from: "for (const target of mounts.toReversed()) await unmount(mounting, target);",
     to: "",
   },
+  {
+    name: "expansion-not-told",
+    lives,
+    file: "src/csi/expansions.ts",
+    from: 'if (isLess(claimSize(claim), size) || way === "recorded") await this.#finish(claim, size, signal);',
+    to: "",
+  },
+  {
+    name: "failed-expansion-taken-for-done",
+    lives,
+    file: "src/csi/expansions.ts",
+    from: "if (!growth.known.isRefused) throw new VolumeError(expansionProblem(error), { cause: error });",
+    to: "",
+  },
 ];

@@ -22,7 +22,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
     "DeleteMirrorPod DuplicateManifest EvictionAverted EvictionByChange EvictionsConfirmed ExceededGracePeriod",
     "FailedCreatePodContainer FailedToRetrieveImagePullSecret FailedValidation",
-    "ExpandVolume FormatDisk FileSystemResizeFailed FileSystemResizeSuccessful HostIPsIPFamilyMismatch ImageTooOld InvalidDiskCapacity InvalidImageName InvariantBroken",
+    "FormatDisk FileSystemResizeFailed HostIPsIPFamilyMismatch ImageTooOld InvalidDiskCapacity InvalidImageName InvariantBroken",
     "JournalGap JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended MapVolume",
     "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",
     "MirrorPodOrphaned MirrorPodOutdated MirrorPodOver MissingCause NameTaken NetworkNotReady NetworkReady",
@@ -36,8 +36,8 @@ const notPlayed: ReadonlySet<string> = new Set(
     "StartupProbeFailed StatusDiffers StatusRefused StopRequested SuccessfulMountVolume",
     "SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",
     "UnknownEntry VolumeAttachmentLimitExceeded VolumePermissionChangeInProgress",
-    "VolumeConditionAbnormal VolumeConditionOver VolumeHasGrown VolumeResizeFailed",
-    "VolumeWarning VolumeWarningOver",
+    "VolumeConditionAbnormal VolumeConditionOver ",
+    "VolumeResizeFailed VolumeWarning VolumeWarningOver",
   ].flatMap((line) => line.split(" ")),
 );
 

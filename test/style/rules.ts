@@ -140,8 +140,7 @@ function mayImport(from: string, to: string): boolean {
 
 function remedyOf(from: string, to: string): string {
   const missing = [from, to].find((room) => !(room in realPorts) && room !== "sim" && !storeys.includes(room));
-  if (missing !== undefined)
-    return `${missing} has no place in storeys (test/style/rules.ts), above all that it imports`;
+  if (missing !== undefined) return `${missing} has no place in storeys (test/style/rules.ts), above its imports`;
   return `storeys (test/style/rules.ts) has ${from} below ${to}; take an interface, or move what both need down`;
 }
 

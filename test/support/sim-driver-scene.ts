@@ -17,7 +17,7 @@ export class DriverScene extends ClusterScene {
   constructor() {
     super((parts, node) => driverRooms(node, parts));
     const { clock, runtime: world, node } = this;
-    this.cluster.addStorage(new SimRandom(3));
+    this.cluster.addStorage(new SimRandom(3), false);
     node.drivers.install(new SimRandom(4), true);
     const scene = { clock, world, node, pods: new Map(), unwanted: new Map() };
     this.#rule = drivers(scene, (rule, detail) => void this.broken.push(`${rule}: ${detail}`));

@@ -23,7 +23,7 @@ export const volumeMeanings = {
   UpdateVolume: { means: "A ConfigMap, Secret, token or downward API volume gets new content." },
   FormatDisk: {
     means: "A device of a local PersistentVolume gets a file system, because nothing is on it.",
-    remedy: "If it fails: see the message; is mkfs for that type of file systems installed?",
+    remedy: "If it fails: see the message, and install mkfs for that type of file systems.",
   },
   UnmountVolumes: { means: "The pod's volumes are unmounted and removed." },
   StageVolume: {

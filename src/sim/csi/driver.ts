@@ -17,8 +17,9 @@ const root = "/var/lib/kubelet";
 /** Latest time at which an abandoned call is carried out, ms. */
 const latestMs = 200_000;
 
-/** STAGE_UNSTAGE_VOLUME. */
-const stagesVolumes = { type: { case: "rpc", value: { type: 1 } } };
+const capability = (type: number) => ({ type: { case: "rpc", value: { type } } });
+/** STAGE_UNSTAGE_VOLUME, GET_VOLUME_STATS and EXPAND_VOLUME. */
+const [stages, measures, expands] = [capability(1), capability(2), capability(3)];
 
 type Request = Readonly<Record<string, unknown>>;
 
@@ -144,6 +145,7 @@ export class SimDriver {
       await this.#pass(this.#random.uniform() * 20);
       return told;
     }
+    if (method === "nodeGetVolumeStats") return await this.#measure(request);
     const volume = volumeOf(request);
     const work = this.#volumes.operation(this.kind, method, request);
     if (work === undefined) throw new RpcError("Unimplemented", `unknown method ${method}`, { isStatus: true });
@@ -163,7 +165,15 @@ export class SimDriver {
   #aboutItself(method: string): object | undefined {
     if (method === "nodeGetInfo") return { nodeId: `sim-${this.kind.name}`, maxVolumesPerNode: 0n };
     if (method !== "nodeGetCapabilities") return undefined;
-    return { capabilities: this.kind.stages ? [stagesVolumes] : [] };
+    return { capabilities: [...(this.kind.stages ? [stages] : []), ...(this.kind.canMore ? [measures, expands] : [])] };
+  }
+
+  /** Beside other calls. */
+  async #measure(request: Request): Promise<object> {
+    if (this.#random.chance(this.faults.hangs)) return await new Promise(() => {});
+    await this.#pass(this.#random.uniform() * 20);
+    if (!this.#volumes.isMounted(volumeOf(request))) throw refusal("NotFound");
+    return { usage: [{ available: 3n << 28n, total: 1n << 30n, used: 1n << 28n, unit: 1 }] };
   }
 
   async #carryOut(volume: string, { about, work }: Operation, fate: Fate): Promise<object> {

@@ -26,10 +26,13 @@ export class SimDrivers {
     return this.#all;
   }
 
-  /** @param areSound they have no permanent faults */
-  install(random: SimRandom, areSound: boolean): void {
+  /**
+   * @param areSound nothing is permanently wrong with them
+   * @param canMore they expand and measure volumes, too
+   */
+  install(random: SimRandom, areSound: boolean, canMore = false): void {
     const parts = { clock: this.#clock, sockets: this.sockets, volumes: this.volumes };
-    this.#all = driverKinds.map((kind) => new SimDriver(kind, { ...parts, random: random.fork() }));
+    this.#all = driverKinds.map((kind) => new SimDriver({ ...kind, canMore }, { ...parts, random: random.fork() }));
     for (const driver of this.#all) {
       if (!areSound) driver.usual = drawUsualFaults(random);
       driver.faults = driver.usual;

@@ -20,6 +20,8 @@ export interface SimStorageParts {
   readonly clock: SimClock;
   readonly random: SimRandom;
   readonly nodeName: string;
+  /** Volumes have sizes, and their driver's controller makes them larger. */
+  readonly grows: boolean;
 }
 
 /**
@@ -36,10 +38,14 @@ export class SimStorage {
   readonly #nodeName: string;
   /** Volumes that are being attached. */
   readonly #coming = new Set<ClaimedVolume>();
+  /** GiB by volume; empty: nobody speaks of sizes. */
+  readonly #sizes = new Map<ClaimedVolume, number>();
+  /** Of claims that were not bound anew since their volumes have grown: only the node says that it is done. */
+  readonly #waiting = new Set<ClaimedVolume>();
   #claims = 0;
   #isSlow = false;
 
-  constructor({ server, clock, random, nodeName }: SimStorageParts) {
+  constructor({ server, clock, random, nodeName, grows }: SimStorageParts) {
     this.#registry = server.registry;
     this.#clock = clock;
     this.#random = random;
@@ -47,7 +53,8 @@ export class SimStorage {
     this.#names = new CsiNames(simHashing, "/var/lib/kubelet", nodeName);
     for (const driver of driverObjects) this.#registry.create("csidrivers", undefined, driver);
     for (const volume of claimedVolumes) {
-      this.#registry.create("persistentvolumes", undefined, volumeObject(volume, ""));
+      if (grows) this.#sizes.set(volume, 1);
+      this.#registry.create("persistentvolumes", undefined, volumeObject(volume, "", this.sizeOf(volume)));
       this.claim(volume);
       if (!volume.isLate) this.bind(volume);
     }
@@ -82,14 +89,62 @@ export class SimStorage {
     const claim = this.#claimOf(volume);
     if (claim === undefined) return;
     const { store } = this.#registry;
-    const bound = volumeObject(volume, claim.value.metadata.uid) as unknown as Value;
+    const bound = volumeObject(volume, claim.value.metadata.uid, this.sizeOf(volume)) as unknown as Value;
     const before = store.get("persistentvolumes", `/${volume.name}`);
     if (before === undefined) return;
     const persistent = { ...before.value, ...bound, metadata: before.value.metadata };
     if (JSON.stringify(persistent) !== before.text) store.put("persistentvolumes", before.key, persistent);
     const spec = { ...fieldsAt(claim.value, "spec"), volumeName: volume.name };
-    const claimed = { ...claim.value, spec, status: { phase: "Bound" } };
+    const known = fieldsAt(claim.value, "status");
+    // A new claim is as large as its volume; what its resizer and the node say of a bound one stays.
+    if (known["phase"] !== "Bound") this.#waiting.delete(volume);
+    const status = known["phase"] === "Bound" ? known : { phase: "Bound", ...capacityOf(this.sizeOf(volume)) };
+    const claimed = { ...claim.value, spec, status };
     if (JSON.stringify(claimed) !== claim.text) store.put("persistentvolumeclaims", claim.key, claimed);
+  }
+
+  /** As written in its PersistentVolume; undefined: nobody speaks of it. */
+  sizeOf(volume: ClaimedVolume): string | undefined {
+    const size = this.#sizes.get(volume);
+    return size === undefined ? undefined : `${size}Gi`;
+  }
+
+  /** Its user wants more, and the driver's controller and resizer have done their part: the node's is left. */
+  grow(volume: ClaimedVolume): void {
+    const { store } = this.#registry;
+    const [claim, persistent] = [this.#claimOf(volume), store.get("persistentvolumes", `/${volume.name}`)];
+    const size = this.#sizes.get(volume);
+    if (claim === undefined || persistent === undefined || size === undefined) return;
+    if (fieldsAt(claim.value, "status")["phase"] !== "Bound") return;
+    this.#sizes.set(volume, size + 1);
+    const capacity = capacityOf(this.sizeOf(volume));
+    store.put("persistentvolumes", persistent.key, {
+      ...persistent.value,
+      spec: { ...fieldsAt(persistent.value, "spec"), ...capacity },
+    });
+    const { conditions: _before, ...status } = fieldsAt(claim.value, "status");
+    store.put("persistentvolumeclaims", claim.key, {
+      ...claim.value,
+      spec: { ...fieldsAt(claim.value, "spec"), resources: { requests: capacity["capacity"] } },
+      status: {
+        ...status,
+        allocatedResources: capacity["capacity"],
+        allocatedResourceStatuses: { storage: "NodeResizePending" },
+        conditions: [{ type: "FileSystemResizePending", status: "True" }],
+      },
+    });
+    this.#waiting.add(volume);
+  }
+
+  /** Whether its claim is as large as its volume because this node says so. */
+  isExpanded(volume: ClaimedVolume): boolean {
+    const { storage } = fieldsAt(this.claimStatus(volume), "capacity");
+    return this.#waiting.has(volume) && storage === this.sizeOf(volume);
+  }
+
+  /** What its claim says. */
+  claimStatus(volume: ClaimedVolume): Fields {
+    return fieldsAt(this.#claimOf(volume)?.value ?? {}, "status");
   }
 
   /** Deletes the claim immediately, even if it is in use; pods keep its volume. */
@@ -191,8 +246,16 @@ export class SimStorage {
   }
 }
 
+function capacityOf(storage: string | undefined): Fields {
+  return storage === undefined ? {} : { capacity: { storage } };
+}
+
 /** @param claimUid empty: no claim is bound to it */
-function volumeObject({ name, driver, handle, claim }: ClaimedVolume, claimUid: string): Fields {
+function volumeObject(
+  { name, driver, handle, claim }: ClaimedVolume,
+  claimUid: string,
+  size: string | undefined,
+): Fields {
   const claimRef = { namespace: "default", name: claim, uid: claimUid };
   return {
     apiVersion: "v1",
@@ -202,6 +265,7 @@ function volumeObject({ name, driver, handle, claim }: ClaimedVolume, claimUid: 
       accessModes: ["ReadWriteMany"],
       volumeMode: "Filesystem",
       csi: { driver, volumeHandle: handle, fsType: "ext4" },
+      ...capacityOf(size),
       ...(claimUid !== "" && { claimRef }),
     },
   };

@@ -5,7 +5,7 @@ import type { DriverKind } from "./driver-kind.ts";
 
 /** The subject of a driver's call. */
 export interface CallAbout {
-  readonly method: "stage" | "unstage" | "publish" | "unpublish";
+  readonly method: "stage" | "unstage" | "publish" | "unpublish" | "expand";
   readonly volume: string;
   /** The staging or target path. */
   readonly target: string;
@@ -26,6 +26,8 @@ export class DriverVolumes {
   readonly #staged = new Map<string, string>();
   /** Volumes by target. */
   readonly #published = new Map<string, string>();
+  /** Bytes by volume; one that has never grown has none. */
+  readonly #sizes = new Map<string, bigint>();
   /** Called for calls that the specification forbids. */
   onViolation: Violation = () => {};
 
@@ -42,6 +44,11 @@ export class DriverVolumes {
   /** Volumes that are published, by target. */
   get published(): ReadonlyMap<string, string> {
     return this.#published;
+  }
+
+  /** Bytes of volumes that were expanded on this node. */
+  get sizes(): ReadonlyMap<string, bigint> {
+    return this.#sizes;
   }
 
   /** Every path where a driver has mounted something. */
@@ -101,9 +108,27 @@ export class DriverVolumes {
           about: { method: "unpublish", volume, target, staging: "" },
           work: () => this.#unpublish(volume, target),
         };
+      case "nodeExpandVolume": {
+        const path = textOf(request, "volumePath");
+        return {
+          about: { method: "expand", volume, target: path, staging },
+          work: () => this.#expand(volume, path, requiredBytes(request)),
+        };
+      }
       default:
         return undefined;
     }
+  }
+
+  #expand(volume: string, path: string, bytes: bigint): object {
+    if (this.#published.get(path) !== volume) {
+      this.onViolation("volumes are expanded where they are published", `${volume} at ${path}`);
+      throw failed("NotFound", `${volume} is not at ${path}`);
+    }
+    const before = this.#sizes.get(volume) ?? 0n;
+    if (bytes < before) this.onViolation("volumes never shrink", `${volume} from ${before} to ${bytes}`);
+    this.#sizes.set(volume, bytes);
+    return {};
   }
 
   #stage(volume: string, path: string): object {
@@ -162,6 +187,11 @@ export function volumeOf(request: Request): string {
 function textOf(request: Request, name: string): string {
   const value = request[name];
   return typeof value === "string" ? value : "";
+}
+
+function requiredBytes({ capacityRange: range }: Request): bigint {
+  const bytes = typeof range === "object" && range !== null && "requiredBytes" in range ? range.requiredBytes : 0n;
+  return typeof bytes === "bigint" ? bytes : 0n;
 }
 
 function mountOf(source: string, target: string) {

@@ -76,8 +76,9 @@ export class SimCluster {
   }
 
   /** From now on there are claims. */
-  addStorage(random: SimRandom): void {
-    this.storage = new SimStorage({ server: this.server, clock: this.#clock, random, nodeName: clusterNodeName });
+  addStorage(random: SimRandom, grows: boolean): void {
+    const [server, clock] = [this.server, this.#clock];
+    this.storage = new SimStorage({ server, clock, random, nodeName: clusterNodeName, grows });
   }
 
   change(pod: Pod): void {

@@ -108,6 +108,12 @@ export const driverActs = {
       later(stage, "a claim to return", hangsMs, () => storage.claim(volume));
     });
   },
+  growClaim: ({ cluster, strike }, random) => {
+    const volume = random.pickFrom(claimedVolumes);
+    if (volume === undefined) return;
+    strike("volume grows");
+    cluster?.storage?.grow(volume);
+  },
   /** Mounts are gone, and files remain. */
   rebootNode: ({ node, strike }) => {
     strike("power lost");
@@ -117,8 +123,8 @@ export const driverActs = {
 
 export type DriverStepKind = keyof typeof driverActs;
 
-/** Relative frequency of each kind. */
-export const driverWeights: Readonly<Record<DriverStepKind, number>> = {
+/** How often each kind comes, compared with the others; volumes grow in some lives only. */
+export const driverWeights: Readonly<Record<Exclude<DriverStepKind, "growClaim">, number>> = {
   restartDriver: 4,
   deregisterDriver: 3,
   refusingDriver: 2,

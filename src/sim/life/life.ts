@@ -18,7 +18,7 @@ import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
 import { machineRooms, prepareMachine } from "./sim-node-rooms.ts";
 import { act } from "./steps.ts";
-import { drawSubject, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
+import { drawSubject, growsVolumes, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
@@ -201,7 +201,7 @@ class Life {
   #installDrivers(): void {
     const { power, drivers } = this.#node;
     const random = SimRandom.named(this.#seed, "power");
-    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false);
+    drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false, growsVolumes(this.#seed));
     power.onOff(() => {
       const afterMs = random.integer(3000, 90_000);
       power.bootAfter(afterMs);

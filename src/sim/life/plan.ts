@@ -1,10 +1,10 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
-import { type DriverStepKind, driverWeights } from "./driver-steps.ts";
+import { driverWeights } from "./driver-steps.ts";
 import { type MachineStepKind, machineWeights } from "./machine-steps.ts";
 import { hardPressureKinds, isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
-import { drawSubject, hasDrivers, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
+import { drawSubject, growsVolumes, hasDrivers, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
 
 /** An action on the node, its pods or its machine; the details follow from the step's own seed. */
 export interface Step {
@@ -43,7 +43,10 @@ export function drawPlan(seed: number): Step[] {
   const hard = isUnderPressure(seed)
     ? drawHardPressure(SimRandom.named(seed, "hard pressure"), before.length + ofDrivers.length, untilMs)
     : [];
-  const others = [...before, ...ofDrivers, ...hard];
+  const growth = growsVolumes(seed)
+    ? drawGrowth(SimRandom.named(seed, "growth"), before.length + ofDrivers.length + hard.length, untilMs)
+    : [];
+  const others = [...before, ...ofDrivers, ...hard, ...growth];
   const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
   if (others.length + rare.length === steps.length) return steps;
   return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
@@ -119,13 +122,22 @@ function drawMachineSteps(random: SimRandom, firstIndex: number, untilMs: number
 
 /** Additional actions on drivers and claims; few kinds in each life. */
 function drawDriverSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
-  const all = Object.keys(driverWeights) as DriverStepKind[];
+  const all = Object.keys(driverWeights) as (keyof typeof driverWeights)[];
   const likely = random.pick([0.3, 1]);
   const kinds = all.filter((kind) => kind === "bindClaims" || random.chance(likely));
   const drawKind = drawer(kinds, driverWeights, random);
   return Array.from({ length: random.integer(2, 15) }, (_, index) => {
     const atMs = random.integer(0, untilMs + 60_000);
     return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** Volumes become larger, some of them several times. */
+function drawGrowth(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  return Array.from({ length: random.integer(1, 8) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 60_000);
+    const seed = Math.floor(random.uniform() * 0x1_0000_0000);
+    return { index: firstIndex + index, atMs, kind: "growClaim", seed };
   });
 }
 

@@ -30,3 +30,8 @@ export function withDriverVolumes(pod: Pod, random: SimRandom): Pod {
     },
   };
 }
+
+/** Its volumes belong to a group. */
+export function withGroup(pod: Pod): Pod {
+  return { ...pod, spec: { ...pod.spec, securityContext: { ...pod.spec.securityContext, fsGroup: 2000 } } };
+}

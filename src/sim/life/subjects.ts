@@ -152,6 +152,11 @@ export function hasDrivers(seed: number): boolean {
   return seed % 15 === 3;
 }
 
+/** Whether volumes of a seed's life grow, are measured, and belong to groups. */
+export function growsVolumes(seed: number): boolean {
+  return hasDrivers(seed) && seed % 2 === 0;
+}
+
 /** Whether the machine of a seed's life shuts down, and its kubelet has the rooms for the machine. */
 export function hasMachineRooms(seed: number): boolean {
   return seed % 12 === 5 && !isInCluster(seed);

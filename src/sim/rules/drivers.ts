@@ -68,6 +68,7 @@ class DriverRules implements Rule {
       ...published.map((target) => `${target} is still published`),
       ...this.#inUseProblems(),
       ...this.#unpublishedDrivers(),
+      ...this.#smallVolumes(),
       ...this.#missing(),
     ];
   }
@@ -132,6 +133,24 @@ class DriverRules implements Rule {
       const isInUse = this.#storage.inUse.includes(uniqueVolumeName(driver, handle));
       if (isInUse === this.#volumes.isMounted(handle)) return [];
       return [isInUse ? `the Node still calls ${handle} in use` : `the Node does not call ${handle} in use`];
+    });
+  }
+
+  /** Claims of running pods whose volumes have grown, and that do not say so. */
+  #smallVolumes(): string[] {
+    const used = new Set(this.#volumes.published.values());
+    return claimedVolumes.flatMap((volume) => {
+      const size = this.#storage.sizeOf(volume);
+      const status = this.#storage.claimStatus(volume);
+      const { storage = "" } = fieldsAt(status, "capacity");
+      const bytes = this.#volumes.sizes.get(volume.handle) ?? 0n;
+      if (this.#storage.isExpanded(volume) && bytes !== BigInt(Number.parseInt(String(storage), 10)) << 30n) {
+        return [`${volume.claim} has ${String(storage)}, and its volume ${bytes} bytes`];
+      }
+      if (size === undefined || status["phase"] !== "Bound") return [];
+      if (!used.has(volume.handle) || storage === size) return [];
+      const { storage: resize } = fieldsAt(status, "allocatedResourceStatuses");
+      return resize === "NodeResizeInfeasible" ? [] : [`${volume.claim} has ${String(storage)} of ${size}`];
     });
   }
 
