@@ -89,8 +89,11 @@ export class SimCluster {
     if (stored === undefined) return;
     this.desired.set(uid, pod);
     const { containers, ephemeralContainers } = pod.spec;
-    const spec = { ...fieldsAt(stored.value, "spec"), containers, ...(ephemeralContainers && { ephemeralContainers }) };
-    const generation = (stored.value.metadata.generation ?? 1) + 1;
+    const before = fieldsAt(stored.value, "spec");
+    const spec = { ...before, containers, ...(ephemeralContainers && { ephemeralContainers }) };
+    // Counts changes of the spec alone.
+    const isChanged = JSON.stringify(spec) !== JSON.stringify(before);
+    const generation = (stored.value.metadata.generation ?? 1) + (isChanged ? 1 : 0);
     const metadata = { ...stored.value.metadata, generation, ...(labels && { labels }) };
     this.#put(stored, { ...stored.value, metadata, spec });
   }
