@@ -47,7 +47,7 @@ async function callOf(
   if (!gate.step()) return await never();
   const ended = Promise.withResolvers<never>();
   ended.promise.catch(() => {});
-  const cancel = (): void => ended.reject(new RpcError("Canceled", `${name}: ${method} was called off`));
+  const cancel = (): void => ended.reject(new RpcError("Canceled", `${name}: ${method} was canceled`));
   if (closed.aborted || signal?.aborted === true) cancel();
   closed.addEventListener("abort", cancel);
   signal?.addEventListener("abort", cancel);
