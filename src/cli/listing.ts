@@ -63,7 +63,7 @@ export class KnowledgeLimit {
     else this.#unknownSince ??= now;
     if (this.#unknownSince === undefined || now - this.#unknownSince < knowsWithinMs) return;
     throw new PodwrightError(ExitCode.failed, "the engine does not know all running pods", {
-      remedy: "'podwright doctor' names manifests that it cannot read; mend or remove them, and try again",
+      remedy: "'podwright doctor' lists unreadable manifests; correct or remove them, and try again",
     });
   }
 }

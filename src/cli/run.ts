@@ -63,8 +63,8 @@ export async function runCommand(
   for (const error of errors) printError(terminal, error);
   for (const warning of warnings) printWarning(terminal, warning);
   if (holdsStorage({ errors, storage: request.storage ?? [] })) {
-    throw new PodwrightError(ExitCode.badInput, "nothing is applied: claims could get other volumes than are meant", {
-      remedy: "correct the errors above, or leave out what is not needed",
+    throw new PodwrightError(ExitCode.badInput, "nothing is applied: claims could be bound to the wrong volumes", {
+      remedy: "correct the errors above, or omit those manifests",
     });
   }
   const isStorageOnly = request.pods.length === 0 && (request.storage ?? []).length > 0;
