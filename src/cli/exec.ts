@@ -19,7 +19,7 @@ export async function execCommand(
 ): Promise<number> {
   if (command.length === 0) {
     throw new PodwrightError(ExitCode.badInput, "no command given", {
-      remedy: "give a command after --, e.g. 'podwright exec -it web -- sh'",
+      remedy: "add a command after --, e.g. 'podwright exec -it web -- sh'",
     });
   }
   const pod = await remotePod(context, selector);

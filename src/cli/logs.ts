@@ -72,7 +72,7 @@ function isLimited(since: number | undefined): since is number {
 function oneContainer(operand: string | undefined, option: string | undefined): string | undefined {
   if (operand !== undefined && option !== undefined) {
     throw new PodwrightError(ExitCode.badInput, `two containers given: ${operand} and, with -c, ${option}`, {
-      remedy: "give only one",
+      remedy: "use only one of them",
     });
   }
   return operand ?? option;

@@ -10,7 +10,7 @@ test("the next steps have the first pod's name as a user would type it", () => {
   assert.deepEqual(nextSteps([pod("default", "web"), pod("default", "db")]), [
     "  podwright timeline web   its history, with causes",
     "  podwright logs -f web    its output",
-    "  podwright ui             all of it in a browser",
+    "  podwright ui             everything in a browser",
   ]);
   assert.match(nextSteps([pod("tools", "db")])[1] ?? "", /logs -f tools\/db/u);
 });

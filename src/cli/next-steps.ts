@@ -7,7 +7,7 @@ export function nextSteps([first]: readonly PodRef[]): string[] {
   const steps: readonly (readonly [string, string])[] = [
     [`podwright timeline ${pod}`, "its history, with causes"],
     [`podwright logs -f ${pod}`, "its output"],
-    ["podwright ui", "all of it in a browser"],
+    ["podwright ui", "everything in a browser"],
   ];
   const width = Math.max(...steps.map(([command]) => command.length));
   return steps.map(([command, what]) => `  ${command.padEnd(width)}   ${what}`);

@@ -71,7 +71,7 @@ export async function runCommand(
   if (inputs.length > 0 && request.pods.length === 0 && !isStorageOnly) {
     if (errors.length > 0) return ExitCode.badInput;
     throw new PodwrightError(ExitCode.badInput, `no pod in ${inputs.join(", ")}`, {
-      remedy: "give a file with an object of kind Pod",
+      remedy: "use a file with an object of kind Pod",
     });
   }
   const startedAt = clock.now();
@@ -108,7 +108,7 @@ async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
 
 function nothingStored({ layout }: MachineContext): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
-    remedy: "give a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
+    remedy: "specify a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
   });
 }
 

@@ -28,7 +28,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "hostname-override": honoured("string", "the node's name instead of the hostname"),
   "node-ip": honoured(
     "string",
-    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family; by default detected as upstream does, again with each status",
+    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family (default: detected with each status, as upstream)",
   ),
   "node-labels": honoured("labels", "labels of the Node when it is registered"),
   "lock-file": honoured("string", "a file that the kubelet locks while it runs; it waits for the lock"),
@@ -51,7 +51,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users with nodes/proxy"),
   "confirm-evictions": honoured(
     "bool",
-    "podwright's own: pods that the thresholds of the last start would not evict stay until podwright evict --confirm",
+    "podwright's own: pods that only changed thresholds would evict are kept until podwright evict --confirm",
   ),
   "eviction-memory": honoured(
     "string",

@@ -137,7 +137,7 @@ export class EvictionManager implements NodePressure {
     const signal = signals.find((each) => each === about);
     if (signal === undefined) {
       throw new PodwrightError(ExitCode.badInput, `${about} is not an eviction signal`, {
-        remedy: `give one of ${signals.join(", ")}`,
+        remedy: `use one of ${signals.join(", ")}`,
       });
     }
     const never = new AbortController().signal;

@@ -218,8 +218,8 @@ describe("MirrorPods", () => {
         await goes(uid);
       }
       assert.deepEqual(told, [
-        "API server still rejects the status of a mirror pod; it shows an end that the static pod has not reached, " +
-          "again after the mirror pod was recreated",
+        "API server still rejects the status of a mirror pod; the mirror pod shows a terminal phase that " +
+          "the static pod has not reached, even after its recreation",
       ]);
     });
   });

@@ -276,7 +276,7 @@ export class MirrorPods {
   #tellInVain({ metadata: { namespace, name, uid } }: Pod): void {
     if (this.#inVain.has(uid)) return;
     this.#inVain.add(uid);
-    const why = "it shows an end that the static pod has not reached, again after the mirror pod was recreated";
+    const why = "the mirror pod shows a terminal phase that the static pod has not reached, even after its recreation";
     const wait = { retryMs: this.#replacements.get(uid) };
     this.#deps.log.warn("API server still rejects the status of a mirror pod", { namespace, name, why, ...wait });
   }
