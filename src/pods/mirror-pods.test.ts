@@ -24,8 +24,8 @@ describe("MirrorPods", () => {
   async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
     const kube = new ScriptedKube();
     const told: string[] = [];
-    const tell = (message: string, { why, remedy }: LogFields = {}): void => {
-      told.push([message, why, remedy].flatMap((part) => (typeof part === "string" ? [part] : [])).join("; "));
+    const tell = (message: string, { reason, remedy }: LogFields = {}): void => {
+      told.push([message, reason, remedy].flatMap((part) => (typeof part === "string" ? [part] : [])).join("; "));
     };
     const world: World = {
       kube,

@@ -62,7 +62,7 @@ test("a recording of a crashing pod and a failing probe replays to equal decisio
     assert.equal(exitCode, 1);
     assert.match(stdout, new RegExp(`line ${at + 1}, `));
     assert.match(stdout, /decided then\n {2}≠ start regular container app, attempt 7/);
-    assert.match(stdout, /decided today\n {2}≠ start regular container app, attempt 1/);
+    assert.match(stdout, /decided now\n {2}≠ start regular container app, attempt 1/);
     assert.equal((await podwright.run(["replay", changed, "--pod", "deaf"])).exitCode, 0);
     const broken = await podwright.run(["replay", podwright.path("crash.json")]);
     assert.equal(broken.exitCode, 2);

@@ -80,7 +80,7 @@ const errorClasses = {
   },
   CriError: {
     means:
-      "A call to the container runtime failed, with its gRPC code. After Canceled, DeadlineExceeded or Unavailable the runtime may have done the work.",
+      "A call to the container runtime failed, with its gRPC code. After Canceled, DeadlineExceeded or Unavailable the runtime may have completed it.",
     remedy: "See the runtime's log.",
   },
   RpcError: {

@@ -98,7 +98,7 @@ export const runtimeMeanings = {
   SandboxNetworkChanged: { means: "Cause: the pod's hostNetwork changed, so the sandbox is recreated." },
   SandboxNotReady: { means: "Cause: the sandbox has died, so it is recreated." },
   SandboxSurplus: { means: "Cause: the pod has more than one ready sandbox." },
-  SandboxUsersDiffer: { means: "Cause: the sandbox has another user namespace than its pod." },
+  SandboxUsersDiffer: { means: "Cause: the sandbox has a different user namespace from its pod's." },
   SandboxWithoutAddress: { means: "Cause: the sandbox has no IP address." },
   Sidecar: { means: "Cause: a sidecar is restarted whenever it exits." },
 } as const satisfies Meanings<keyof (typeof runtimeTerms & typeof runtimeFacts)>;

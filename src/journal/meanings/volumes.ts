@@ -81,7 +81,7 @@ export const volumeMeanings = {
     means:
       "The engine of `podwright run` mounted its pods' directories at /var/lib/kubelet, where CSI drivers expect them.",
   },
-  ClaimRemovalRequested: { means: "A user removes a claim of `podwright run`." },
+  ClaimRemovalRequested: { means: "A user requested the removal of a claim of `podwright run`." },
   RemoveClaim: {
     means: "A claim of `podwright run` is removed, with its data if that is in the state directory.",
     remedy: "If it failed: see the message; data that was not removed yet is still there.",
@@ -92,7 +92,7 @@ export const volumeMeanings = {
   },
   VolumeConditionOver: { means: "The CSI driver no longer reports the volume as unhealthy." },
   VolumeSilent: {
-    means: "Storage, or its driver, has not answered for 30 s: a volume is neither set up, torn down nor measured.",
+    means: "Storage or its driver has not answered the set-up, teardown or measurement of a volume for 30 s.",
     remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` shows since when.",
   },
   VolumeSilenceOver: { means: "The storage has answered, or nothing waits for it any more." },
