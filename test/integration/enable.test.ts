@@ -125,7 +125,7 @@ test("an invalid manifest, or one that cannot exist at boot, changes nothing", a
   await assert.rejects(enableCommand(context, ["https://example.com/a.yaml"], places), /is not a file/u);
   await assert.rejects(
     enableCommand(context, [await file("notes.txt", "")], places),
-    /ends in \.yaml, \.yml or \.json/u,
+    /must end in \.yaml, \.yml or \.json/u,
   );
   await mkdir(join(directory, "other"));
   const other = await file("other/web.yaml", manifest("web"));

@@ -65,7 +65,12 @@ export const volumeOptions: readonly OptionRow[] = [
     out: /\n\nFREE VOLUME .*\nspare +2Gi +ReadWriteOnce +- +default\/later +\/srv\n/,
   },
   { shows: "volumes --json", line: "volumes --json", out: /"volumes": \[\n {4}\{\n {6}"name": "spare"/ },
-  { shows: "volumes --force", line: "volumes rm", exitCode: 2, error: /missing argument: 'podwright volumes rm CLAIM …'/ },
+  {
+    shows: "volumes --force",
+    line: "volumes rm",
+    exitCode: 2,
+    error: /missing argument: 'podwright volumes rm CLAIM …'/,
+  },
   { shows: "volumes --state-dir", line: "volumes --state-dir @", out: /NAMESPACE .*\ndefault +data .*\n/ },
   { shows: "volumes --state-dir", line: "volumes --state-dir @/none", error: /no claims/ },
 ];
