@@ -14,7 +14,7 @@ export type CommandOptions = Readonly<Record<string, CommandOption>>;
 /** An invalid command line. The message says what is allowed. */
 export class UsageError extends Error {}
 
-const help: CommandOption = { help: "say this" };
+const help: CommandOption = { help: "print this help" };
 
 /**
  * Parses the command line: the value of each option, empty for one without.
@@ -36,16 +36,16 @@ export function readOptions<Name extends string>(
   );
   const found = new Map<Name | "help", string>();
   for (const token of parseArgs({ args: [...args], options, strict: false, tokens: true }).tokens) {
-    if (token.kind !== "option") throw new UsageError(`only options are taken, not "${args[token.index]}"`);
+    if (token.kind !== "option") throw new UsageError(`unexpected argument "${args[token.index]}"`);
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
-    if (option === undefined) throw new UsageError(`there is no option ${token.rawName}`);
+    if (option === undefined) throw new UsageError(`unknown option ${token.rawName}`);
     if (option.value === undefined && token.value !== undefined) {
       throw new UsageError(`${token.rawName} takes no value`);
     }
     if (option.value !== undefined && isMissing(token.value)) {
-      throw new UsageError(`${token.rawName} takes a value: ${token.rawName} ${option.value}`);
+      throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${option.value}`);
     }
-    if (found.has(token.name as Name)) throw new UsageError(`${token.rawName} is given twice`);
+    if (found.has(token.name as Name)) throw new UsageError(`${token.rawName} is repeated`);
     found.set(token.name as Name | "help", token.value ?? "");
   }
   return found;
@@ -83,7 +83,7 @@ export function wholeNumber<Name extends string>(
   const text = values.get(name);
   if (text === undefined) return undefined;
   if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= most) return Number(text);
-  throw new UsageError(`--${name} takes a whole number from 1 to ${most}, not "${text}"`);
+  throw new UsageError(`--${name} must be a whole number from 1 to ${most}, not "${text}"`);
 }
 
 /**
@@ -99,7 +99,7 @@ export async function runCommand(name: string, run: (args: readonly string[]) =>
     process.exitCode = await run(process.argv.slice(2));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    console.error(`${error.message}\n${name} --help names all options`);
+    console.error(`${error.message}\n${name} --help lists all options`);
     process.exitCode = 2;
   }
 }

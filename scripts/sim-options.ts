@@ -14,16 +14,16 @@ const usualSeeds = 1000;
 const leavable = [...podFeatures, "references"];
 
 const taken = {
-  seed: { value: "FIRST", help: `the first seed, 1 to ${lastSeed}; 1 without it` },
+  seed: { value: "FIRST", help: `first seed, 1 to ${lastSeed} (default 1)` },
   seeds: {
     value: "N",
-    help: `so many seeds; without it ${usualSeeds}, or only that of --seed, or what --minutes allows`,
+    help: `number of seeds (default: 1 with --seed, as many as possible with --minutes, else ${usualSeeds})`,
   },
-  minutes: { value: "M", help: "begins no life after so many minutes; with --seeds, whichever comes first" },
-  threads: { value: "T", help: `plays so many lives at a time, 1 to ${mostThreads}; one a processor without it` },
-  trace: { help: "tells all that happens in each life" },
-  steps: { value: "LIST", help: "only these steps of the plan of the one life that is played: 0,3" },
-  without: { value: "LIST", help: `pods without these features: ${leavable.join(",")}` },
+  minutes: { value: "M", help: "starts no life after M minutes; with --seeds, the first limit counts" },
+  threads: { value: "T", help: `number of lives at a time, 1 to ${mostThreads} (default: one per processor)` },
+  trace: { help: "print everything that happens in each life" },
+  steps: { value: "LIST", help: "play only these steps of the life of --seed, e.g. 0,3" },
+  without: { value: "LIST", help: `leave out these features of pods: ${leavable.join(",")}` },
 } satisfies CommandOptions;
 
 /** The lives to play. */
@@ -51,15 +51,13 @@ export function readSimOptions(args: readonly string[]): SimOptions | undefined 
   const minutes = wholeNumber(values, "minutes", weekMinutes);
   const asked = wholeNumber(values, "seeds", lastSeed);
   if (asked !== undefined && asked > left) {
-    throw new UsageError(
-      `--seeds ${asked} goes beyond the last seed, ${lastSeed}: from ${first} on take ${left} at most`,
-    );
+    throw new UsageError(`--seeds ${asked} goes beyond the last seed, ${lastSeed}: from ${first} there are ${left}`);
   }
   const usual = minutes !== undefined ? left : given !== undefined ? 1 : usualSeeds;
   const last = first + Math.min(asked ?? usual, left) - 1;
   const [steps, without] = [values.get("steps"), values.get("without")];
   if (steps !== undefined && (given === undefined || last !== first)) {
-    throw new UsageError("--steps takes a part of one life: say which with --seed, without more --seeds or --minutes");
+    throw new UsageError("--steps is a part of one life: set --seed, and neither --seeds nor --minutes");
   }
   return {
     ...{ first, last, minutes },
@@ -78,7 +76,7 @@ function readSteps(list: string, seed: number): number[] {
     const index = /^\d+$/.test(text) ? Number(text) : -1;
     if (there.includes(index)) return index;
     const most = Math.max(...there);
-    throw new UsageError(`seed ${seed} has no step "${text}": --steps takes some of 0 to ${most}, with commas between`);
+    throw new UsageError(`seed ${seed} has no step "${text}": --steps is a comma-separated list of 0 to ${most}`);
   });
 }
 
@@ -86,7 +84,7 @@ function readFeatures(list: string): string[] {
   const features = list.split(",");
   const wrong = features.find((feature) => !leavable.includes(feature));
   if (wrong === undefined) return features;
-  throw new UsageError(`pods have no feature "${wrong}": --without takes some of ${leavable.join(",")}`);
+  throw new UsageError(`pods have no feature "${wrong}": --without is a comma-separated list of ${leavable.join(",")}`);
 }
 
 export const simHelp = helpText(

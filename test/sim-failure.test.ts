@@ -30,7 +30,7 @@ function assertWhole(text: string, rule: string): void {
   assert.ok(Number(left) >= 1 && Number(left) < Number(all), text);
   assert.equal(Number(all), drawPlan(seed).length);
   assert.match(text, /^    step \d+ at \d+ ms: \w+$/m);
-  assert.match(text, /^      wants pod\d+ \(uid-\d+\): restartPolicy \w+.*\n {10}(init )?container \w+: sim /m);
+  assert.match(text, /^      adds pod\d+ \(uid-\d+\): restartPolicy \w+.*\n {10}(init )?container \w+: sim /m);
   assert.match(text, / ---- step \d+: \w+/);
   assert.match(text, / BROKEN /);
   assert.match(text, /again: npm run sim -- --seed 2 --steps \d+(,\d+)*( --without [\w,]+)? --trace$/);

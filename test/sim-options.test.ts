@@ -27,12 +27,12 @@ describe("the simulator's command line", () => {
 
   test("seeds are whole numbers from 1 to 4294967295", () => {
     for (const seed of ["0", "-1", "1.5", "abc", "4294967296", "9007199254740993", "99999999999999999999"]) {
-      assert.equal(refusal(`--seed ${seed}`), `--seed takes a whole number from 1 to 4294967295, not "${seed}"`);
+      assert.equal(refusal(`--seed ${seed}`), `--seed must be a whole number from 1 to 4294967295, not "${seed}"`);
     }
     assert.equal(readSimOptions(["--seed=4294967295"])?.last, 4294967295);
     assert.match(
       refusal("--seed 4294967295 --seeds 2"),
-      /beyond the last seed, 4294967295: from 4294967295 on take 1 at most/,
+      /beyond the last seed, 4294967295: from 4294967295 there are 1/,
     );
   });
 
@@ -48,23 +48,26 @@ describe("the simulator's command line", () => {
     for (const steps of ["abc", "900", "0,,1", "1.5", `${last + 1}`]) {
       assert.ok(refusal(`--seed 2 --steps ${steps}`).includes(`0 to ${last}`), steps);
     }
-    assert.match(refusal("--steps 0"), /--steps takes a part of one life/);
-    assert.match(refusal("--seed 2 --seeds 2 --steps 0"), /--steps takes a part of one life/);
-    assert.equal(refusal("--seed 2 --steps --trace"), "--steps takes a value: --steps LIST");
+    assert.match(refusal("--steps 0"), /--steps is a part of one life/);
+    assert.match(refusal("--seed 2 --seeds 2 --steps 0"), /--steps is a part of one life/);
+    assert.equal(refusal("--seed 2 --steps --trace"), "--steps needs a value: --steps LIST");
   });
 
   test("excluded features must be features of pods", () => {
     assert.deepEqual(readSimOptions(["--without", "probes,hooks"])?.parts, { without: ["probes", "hooks"] });
-    assert.match(refusal("--without nonsense"), /no feature "nonsense": --without takes some of init,hooks,/);
+    assert.match(
+      refusal("--without nonsense"),
+      /no feature "nonsense": --without is a comma-separated list of init,hooks,/,
+    );
   });
 
   test("unknown options are rejected with an explanation", () => {
-    assert.equal(refusal("--bogus"), "there is no option --bogus");
-    assert.equal(refusal("--toString"), "there is no option --toString");
-    assert.equal(refusal("-x"), "there is no option -x");
-    assert.equal(refusal("777"), 'only options are taken, not "777"');
+    assert.equal(refusal("--bogus"), "unknown option --bogus");
+    assert.equal(refusal("--toString"), "unknown option --toString");
+    assert.equal(refusal("-x"), "unknown option -x");
+    assert.equal(refusal("777"), 'unexpected argument "777"');
     assert.equal(refusal("--trace=yes"), "--trace takes no value");
-    assert.equal(refusal("--seed 1 --seed 2"), "--seed is given twice");
+    assert.equal(refusal("--seed 1 --seed 2"), "--seed is repeated");
   });
 
   test("--help has a line for each option", () => {

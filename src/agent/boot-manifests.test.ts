@@ -161,7 +161,10 @@ test("an error in a volume defers the claims, but no pod without a claim", async
 `;
   await scene.put("web.yaml", manifest("web") + claim + volume("hostPth: {path: /srv/data}"));
   assert.deepEqual([scene.applied.at(-1), scene.claims], [["web"], []]);
-  assert.equal(scene.rejected.at(-1), "no claim or volume of the manifests is taken before these errors are corrected");
+  assert.equal(
+    scene.rejected.at(-1),
+    "no claim or volume of the manifests is applied until these errors are corrected",
+  );
   await scene.put("web.yaml", manifest("web") + claim + volume("hostPath: {path: /srv/data}"));
   assert.deepEqual(scene.claims, ["data", "disk"]);
   await scene.stop();
@@ -180,7 +183,7 @@ test("a volume that the engine rejects defers the claims in the same request", a
 `;
   await scene.put("web.yaml", manifest("web") + storage);
   assert.deepEqual([scene.applied.at(-1), scene.claims], [["web"], []]);
-  assert.match(scene.rejected.join("; "), /is immutable; no claim or volume of the manifests is taken/u);
+  assert.match(scene.rejected.join("; "), /is immutable; no claim or volume of the manifests is applied/u);
   await scene.stop();
 });
 
@@ -218,10 +221,7 @@ test("a damaged record of pods is set aside, and reconciling continues", async (
     await scene.stop();
     await scene.files.write(memory, damaged, 0o600);
     await scene.start();
-    assert.match(
-      scene.logged.at(-1) ?? "",
-      /^warn: cannot read which pods came from manifests; the record is set aside/u,
-    );
+    assert.match(scene.logged.at(-1) ?? "", /^warn: cannot read which pods came from manifests; renaming the record/u);
     assert.equal(new TextDecoder().decode(await scene.files.read(`${memory}.bad`, 100)), damaged);
     await scene.remove("web.yaml");
     assert.deepEqual(scene.stopped, ["default/web"], damaged);

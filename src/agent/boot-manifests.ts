@@ -16,7 +16,7 @@ import { BootMemory } from "./boot-memory.ts";
 import { tell } from "./supervision.ts";
 
 /** Otherwise claims could get wrong volumes; pods with new claims wait. */
-const storageHeld = "no claim or volume of the manifests is taken before these errors are corrected";
+const storageHeld = "no claim or volume of the manifests is applied until these errors are corrected";
 /** inotify may miss a change. */
 const periodMs = 60_000;
 /** Retry interval for stops. */

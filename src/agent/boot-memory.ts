@@ -42,7 +42,7 @@ export class BootMemory {
       return await readBootPods(this.#files, this.#path);
     } catch (error) {
       const aside = `${this.#path}.bad`;
-      this.#log.warn("cannot read which pods came from manifests; the record is set aside", {
+      this.#log.warn("cannot read which pods came from manifests; renaming the record", {
         path: this.#path,
         aside,
         error: errorMessage(error),

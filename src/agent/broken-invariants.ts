@@ -8,7 +8,7 @@ export function tellBrokenInvariants(journal: Recorder, log: Logger): BrokenInva
   return (name, detail) => {
     if (reported.has(name)) return;
     reported.add(name);
-    log.error("invariant broken; please report this defect of podwright", { invariant: name, detail });
+    log.error("invariant broken; please report this podwright bug", { invariant: name, detail });
     journal.record({ kind: "note", what: "InvariantBroken", message: `broken invariant: ${name}: ${detail}` });
   };
 }

@@ -132,7 +132,7 @@ async function removeCgroup(
 
 async function giveBack({ place }: RunDrivers, log: Logger): Promise<void> {
   await place.give().catch((error: unknown) => {
-    log.warn("cannot give back the place of a kubelet", { error: errorMessage(error) });
+    log.warn("cannot unmount the directories for CSI drivers", { error: errorMessage(error) });
   });
 }
 

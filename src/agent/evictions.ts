@@ -68,7 +68,7 @@ export function evictionSettings(
 
 function isMemAvailable(text: string): boolean {
   if (text === "MemAvailable" || text === "workingSet") return text === "MemAvailable";
-  throw new PodwrightError(ExitCode.badInput, `--eviction-memory ${JSON.stringify(text)} is not known`, {
-    remedy: "give workingSet or MemAvailable",
+  throw new PodwrightError(ExitCode.badInput, `invalid --eviction-memory ${JSON.stringify(text)}`, {
+    remedy: "use workingSet or MemAvailable",
   });
 }

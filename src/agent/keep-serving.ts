@@ -22,7 +22,7 @@ export async function keepServing(
     try {
       server = await serve();
     } catch (error) {
-      log.error("cannot serve an API", { api: what, error: errorMessage(error), retryMs });
+      log.error("cannot serve an API; retrying", { api: what, error: errorMessage(error), retryMs });
       await clock.sleep(`retry of serving ${what}`, retryMs, signal).catch(() => {});
     }
   }

@@ -78,7 +78,7 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
     if (!renews) return unmanaged(parts, found.access, path);
     return await managed(parts, { access: found.access, found, bootstrap, kubeconfig: path });
   }
-  log.info("kubeconfig has no valid client certificate; requesting one", { path, why: whyNot(found) });
+  log.info("kubeconfig has no valid client certificate; requesting one", { path, reason: whyNot(found) });
   const begin = await readKubeconfig(ports, bootstrap);
   if (begin.access === undefined) throw unusable(begin, "--bootstrap-kubeconfig");
   tellWay(log, begin.access, bootstrap);

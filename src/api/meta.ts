@@ -17,7 +17,7 @@ export function optionalChoice<const T extends string>(texts: readonly T[]): z.Z
 const mostInt32 = 2 ** 31 - 1;
 /** A whole number of 32 bits. */
 export const Int32 = z.int().refine((value) => value >= -mostInt32 - 1 && value <= mostInt32, {
-  error: `the number does not fit int32: ${-mostInt32 - 1} to ${mostInt32}`,
+  error: `the number is outside int32: ${-mostInt32 - 1} to ${mostInt32}`,
 });
 /** Kubernetes' IntOrString. */
 export const IntOrString = z.union([Int32, z.string()]);

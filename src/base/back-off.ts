@@ -42,7 +42,7 @@ export class BackOff {
     const delayMs = entry === undefined ? this.#initialMs : Math.min(entry.delayMs * 2, this.#maxMs);
     // The clock is monotonic, and restored delays were last updated before this run.
     const lastMs = entry?.lastUpdateMs ?? nowMs;
-    invariant("a back-off is not set back", lastMs <= nowMs, () => `${key}: from ${lastMs} to ${nowMs}`);
+    invariant("a back-off never moves back in time", lastMs <= nowMs, () => `${key}: from ${lastMs} to ${nowMs}`);
     this.#entries.set(key, { delayMs, lastUpdateMs: nowMs });
   }
 

@@ -37,7 +37,7 @@ export class EventChannel<T> {
     }
     const { length } = this.#queue;
     // Offers beyond the capacity are refused.
-    invariant("a channel holds what fits it", length <= this.#capacity, () => `${length} of ${this.#capacity}`);
+    invariant("a channel never exceeds its capacity", length <= this.#capacity, () => `${length} of ${this.#capacity}`);
     return this.#queue.splice(0);
   }
 }

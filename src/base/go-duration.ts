@@ -32,9 +32,9 @@ export function parseGoDuration(text: string): number | undefined {
 /** What to say of a value that {@link parseGoDuration} can't read, and how it may have been meant. */
 export function durationProblem(value: unknown): string {
   const text = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
-  if (/^[+-]?(?:\d+\.?\d*|\.\d+)$/u.test(text)) return `needs a unit, as ${text}s`;
+  if (/^[+-]?(?:\d+\.?\d*|\.\d+)$/u.test(text)) return `needs a unit: write ${text}s`;
   const days = /^\d{1,4}(?=d$)/u.exec(text)?.[0];
-  if (days !== undefined) return `has no days: write ${Number(days) * 24}h`;
+  if (days !== undefined) return `cannot have days: write ${Number(days) * 24}h`;
   return 'expected a duration such as "10s" or "1h30m"';
 }
 

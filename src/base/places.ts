@@ -80,7 +80,11 @@ export class Places {
         place[Symbol.dispose]();
         if (isOverdue) this.#overdue--;
         // Each overdue work was counted once, when it lost its place.
-        invariant("overdue works are never negative", this.#overdue >= 0, () => `${this.#kind}: ${this.#overdue}`);
+        invariant(
+          "the number of overdue works is never negative",
+          this.#overdue >= 0,
+          () => `${this.#kind}: ${this.#overdue}`,
+        );
         isOverdue = false;
       },
     };

@@ -38,7 +38,7 @@ export class Semaphore {
         if (!this.#waiting.grantNext()) this.#held--;
         // A place is released once.
         const isRight = this.#held >= 0 && this.#held <= this.#limit;
-        invariant("places are neither owed nor too many", isRight, () => `${this.#held} of ${this.#limit}`);
+        invariant("used places stay between 0 and the limit", isRight, () => `${this.#held} of ${this.#limit}`);
       },
     };
   }

@@ -31,7 +31,7 @@ export class StartUp {
     if (this.has(stage)) return;
     const isNext = stages.indexOf(stage) === stages.indexOf(this.#stage) + 1;
     // Each needs the one before.
-    invariant("a start goes from stage to stage", isNext, () => `${this.#stage} to ${stage}`);
+    invariant("start-up stages follow their order", isNext, () => `${this.#stage} to ${stage}`);
     this.#stage = stage;
     this.#waits.get(stage)?.resolve();
   }

@@ -90,7 +90,7 @@ export class TimerQueue implements Disposable {
     const { index } = wait;
     if (index < 0) return;
     // Every swap writes both places.
-    invariant("a wait knows its place in the heap", this.#heap[index] === wait, () => `${this.#name}: ${index}`);
+    invariant("a wait's heap index is correct", this.#heap[index] === wait, () => `${this.#name}: ${index}`);
     wait.index = -1;
     const last = this.#heap.pop();
     // A timer armed for a wait that has ended fires once for nothing: cheaper than re-arming each time.

@@ -187,7 +187,7 @@ describe("CertificateManager", () => {
     assert.equal(manager.current, undefined);
     assert.match(
       manager.problem,
-      /^the client certificate: it expired at 2026-11-21T00:02:00Z; this machine's clock says/,
+      /^the client certificate: it expired at 2026-11-21T00:02:00Z; this machine's clock is at/,
     );
     await world.creation();
     assert.deepEqual(world.asked, [false]);

@@ -328,8 +328,10 @@ export class CertificateManager {
     const before = this.#pair;
     const pair = await store.update(issued, nowMs);
     const [own] = pair.chain;
-    const lack = lackOf(own, template);
-    if (lack !== undefined) log.warn("signer issued a certificate that differs from the request", { purpose, lack });
+    const difference = lackOf(own, template);
+    if (difference !== undefined) {
+      log.warn("signer issued a certificate that differs from the request", { purpose, difference });
+    }
     if (before !== undefined) this.#ages.push((nowMs - before.chain[0].notBeforeMs) / 1000);
     this.#issuedFor = JSON.stringify(template);
     this.#storedMs = nowMs;

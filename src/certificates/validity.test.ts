@@ -26,7 +26,7 @@ test("a chain is expired as soon as one certificate is, and the message has both
   assert.equal(timeProblem([longer, certificate], nowMs - 1), undefined);
   assert.equal(
     timeProblem([longer, certificate], nowMs),
-    "it expired at 2027-01-01T00:00:00Z; this machine's clock says 2027-01-01T00:00:00Z",
+    "it expired at 2027-01-01T00:00:00Z; this machine's clock is at 2027-01-01T00:00:00Z",
   );
 });
 
@@ -45,6 +45,6 @@ test("a certificate that is not valid yet suggests a wrong clock of this machine
   const problem = timeProblem([certificate], nowMs) ?? "";
   assert.match(
     problem,
-    /^it is valid from 2026-01-01T00:00:00Z on, and .* says 2025-12-31T23:00:00Z, which is probably/,
+    /^it is valid from 2026-01-01T00:00:00Z on, and .* is at 2025-12-31T23:00:00Z, which is probably/,
   );
 });

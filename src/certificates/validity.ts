@@ -41,7 +41,7 @@ export function nextLookMs(chain: readonly Validity[], nowMs: number, longestMs:
 export function timeProblem(chain: readonly Validity[], nowMs: number): string | undefined {
   const state = stateOf(chain, nowMs);
   if (state === "valid") return undefined;
-  const clock = `this machine's clock says ${formatTime(nowMs)}`;
+  const clock = `this machine's clock is at ${formatTime(nowMs)}`;
   if (state === "expired") {
     return `it expired at ${formatTime(endMs(chain))}; ${clock}`;
   }

@@ -59,7 +59,7 @@ export class ClaimDirectories {
     const mounted = (await this.#mounts.below(this.#pods)).find(({ target }) => target.endsWith(place));
     if (mounted === undefined) return;
     throw new PodwrightError(ExitCode.failed, `claim ${namespace}/${name} is mounted at ${mounted.target}`, {
-      remedy: "let the pod of that directory end first: 'podwright ps' shows it while an engine runs",
+      remedy: "stop the pod of that directory first: 'podwright ps' lists it while an engine runs",
     });
   }
 }

@@ -32,7 +32,7 @@ test("a claim gets a directory that any user in a pod may write to and only root
   assert.equal(volume.spec.claimRef?.uid, claim.metadata.uid);
   assert.deepEqual(volume.spec.accessModes, ["ReadWriteOnce"]);
   assert.deepEqual(fixture.journal.messages("ClaimBound"), [
-    "claim default/data gets the directory /state/volumes/default/data",
+    "claim default/data is bound to directory /state/volumes/default/data",
   ]);
 });
 
@@ -70,7 +70,7 @@ test("a claim without a document is not found, with upstream's message and the r
   const fixture = await RunClaimsScene.started();
   fixture.present = [using("data")];
   await assert.rejects(fixture.claims.claim("default", "data", never), {
-    message: `persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document to 'podwright run'`,
+    message: `persistentvolumeclaims "data" not found; add the PersistentVolumeClaim to the manifests of 'podwright run'`,
   });
   assert.deepEqual(fixture.claims.missing(fixture.present), ["default/data"]);
   assert.deepEqual(fixture.claims.missing([]), []);
@@ -134,7 +134,10 @@ test("a claim that a pod refers to is not removed, and an unknown one is an erro
     fixture.claims.views().map(({ usedBy }) => usedBy.map(({ name }) => name)),
     [["web"]],
   );
-  await assert.rejects(fixture.claims.remove("default", "none", asked), rejection(/lists/u, /no claim default\/none/u));
+  await assert.rejects(
+    fixture.claims.remove("default", "none", asked),
+    rejection(/lists/u, /claim default\/none not found/u),
+  );
 });
 
 test("while its data is removed, pods see a claim as terminating, and nothing waits for the removal", async () => {
@@ -151,7 +154,7 @@ test("while its data is removed, pods see a claim as terminating, and nothing wa
   const { metadata } = await fixture.claims.claim("default", "data", never);
   assert.ok(metadata.deletionTimestamp);
   assert.match(fixture.problems(dataClaim)[0] ?? "", /is being removed; try again/u);
-  await assert.rejects(fixture.claims.remove("default", "data", asked), /no claim default\/data/u);
+  await assert.rejects(fixture.claims.remove("default", "data", asked), /claim default\/data not found/u);
   removal.resolve();
   await removed;
   await fixture.take(dataClaim);
@@ -294,10 +297,10 @@ test("a preview shows bindings and pods' waits, and changes nothing", async () =
       },
       {
         ...{ kind: "PersistentVolumeClaim", namespace: "default", name: "db-scratch", change: "added" },
-        detail: "goes with its pod",
+        detail: "is removed with its pod",
       },
     ],
-    waits: [[], [], ["claim default/no does not exist; give the PersistentVolumeClaim document too"]],
+    waits: [[], [], ["claim default/no does not exist; add the PersistentVolumeClaim to the manifests"]],
   });
   assert.deepEqual(fixture.claims.views(), []);
   assert.deepEqual(await fixture.files.list("/state/claims"), []);

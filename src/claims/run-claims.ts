@@ -178,7 +178,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     const claim = this.#claims.get(key);
     if (claim !== undefined && this.#removing.has(key)) return deletedClaim(this.#objects(claim).claim, this.#now());
     if (claim !== undefined) return this.#objects(claim).claim;
-    const message = `persistentvolumeclaims "${name}" not found; give the PersistentVolumeClaim document to 'podwright run'`;
+    const message = `persistentvolumeclaims "${name}" not found; add the PersistentVolumeClaim to the manifests of 'podwright run'`;
     throw new StorageLookupError(message, 0, { cause: new AwaitedError(message, this.#taken.promise) });
   }
 
@@ -240,7 +240,7 @@ export class RunClaims implements StorageLookup, RunStorage {
     const key = objectKey({ namespace, name });
     const claim = this.#claims.get(key);
     if (claim === undefined || this.#removing.has(key)) {
-      throw new PodwrightError(ExitCode.badInput, `no claim ${namespace}/${name}`, {
+      throw new PodwrightError(ExitCode.badInput, `claim ${namespace}/${name} not found`, {
         remedy: "'podwright volumes' lists the claims",
       });
     }
@@ -359,9 +359,9 @@ export class RunClaims implements StorageLookup, RunStorage {
       await this.#store.save(bound);
       this.#keep(bound);
       const { namespace, name } = claim.metadata;
-      const to = isOwn ? `the directory ${this.#directories.path(claim)}` : `PersistentVolume ${binding.name}`;
+      const to = isOwn ? `directory ${this.#directories.path(claim)}` : `PersistentVolume ${binding.name}`;
       const [pod] = podsUsing(bound, [...this.#deps.pods(), ...coming]);
-      const message = `claim ${namespace}/${name} gets ${to}`;
+      const message = `claim ${namespace}/${name} is bound to ${to}`;
       this.#deps.journal.record({ kind: "note", what: "ClaimBound", message, ...(pod && { pod }) });
     }
   }

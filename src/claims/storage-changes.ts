@@ -132,7 +132,7 @@ export function previewStorage(
   const waits = pods.map((pod) =>
     claimsOf(pod).flatMap(({ key, isEphemeral }) => {
       if (isEphemeral) return [];
-      if (!claims.has(key)) return [`claim ${key} does not exist; give the PersistentVolumeClaim document too`];
+      if (!claims.has(key)) return [`claim ${key} does not exist; add the PersistentVolumeClaim to the manifests`];
       return whys.has(key) ? [`claim ${key} is ${detailOf(key)}`] : [];
     }),
   );
@@ -153,5 +153,5 @@ export function previewStorage(
 
 function ephemeralPlan(key: string): ObjectPlan {
   const [namespace = "", name = ""] = key.split("/");
-  return { kind: "PersistentVolumeClaim", namespace, name, change: "added", detail: "goes with its pod" };
+  return { kind: "PersistentVolumeClaim", namespace, name, change: "added", detail: "is removed with its pod" };
 }

@@ -34,7 +34,7 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
   const asked = options.stateDir ?? (environment["PODWRIGHT_STATE_DIR"] || DEFAULT_STATE_DIRECTORY);
   if (asked === "") {
     throw new PodwrightError(ExitCode.badInput, "--state-dir is empty", {
-      remedy: "give a directory, or omit the option",
+      remedy: "set it to a directory, or omit it",
     });
   }
   const stateDirectory = await canonicalPath(systemFiles, resolve(asked));

@@ -53,9 +53,9 @@ test("nothing is overwritten", async () => {
   await withData(async (directory, data) => {
     const archive = join(directory, "there.tar");
     await writeFile(archive, "mine");
-    await assert.rejects(copyOut(machine, data, archive, never), /there.tar exists already$/u);
+    await assert.rejects(copyOut(machine, data, archive, never), /there.tar already exists$/u);
     assert.equal(await readFile(archive, "utf8"), "mine");
-    await assert.rejects(copyOut(machine, data, data, never), /data exists already and is no empty directory/u);
+    await assert.rejects(copyOut(machine, data, data, never), /data already exists and is not an empty directory/u);
   });
 });
 
@@ -119,7 +119,7 @@ test("another copy's incomplete files are left alone", async () => {
   await withData(async (directory, data) => {
     const partial = join(directory, ".one.podwright-partial");
     await mkdir(partial);
-    await assert.rejects(copyOut(machine, data, join(directory, "one"), never), /another copy is under way/u);
+    await assert.rejects(copyOut(machine, data, join(directory, "one"), never), /another copy is in progress/u);
     assert.deepEqual((await readdir(directory)).toSorted(), [".one.podwright-partial", "data"]);
   });
 });

@@ -44,8 +44,8 @@ async function isUsable(files: Files, destination: string, isArchive: boolean): 
   const there = await files.stat(destination);
   if (there === undefined) return false;
   if (!isArchive && there.type === "directory" && (await files.list(destination)).length === 0) return true;
-  const how = isArchive ? "" : " and is no empty directory";
-  throw new PodwrightError(ExitCode.badInput, `${destination} exists already${how}`, {
+  const how = isArchive ? "" : " and is not an empty directory";
+  throw new PodwrightError(ExitCode.badInput, `${destination} already exists${how}`, {
     remedy: "choose another destination; NAME.tar and NAME.tar.gz become archives",
   });
 }
@@ -82,8 +82,8 @@ async function refuseInside(files: Files, source: string, destination: string): 
 async function partialName(files: Files, destination: string): Promise<string> {
   const path = join(dirname(destination), `.${basename(destination)}.podwright-partial`);
   if ((await files.stat(path)) === undefined) return path;
-  throw new PodwrightError(ExitCode.failed, `${path} is there: another copy is under way, or was interrupted`, {
-    remedy: "remove it unless it still grows",
+  throw new PodwrightError(ExitCode.failed, `${path} exists: another copy is in progress or was interrupted`, {
+    remedy: "remove it if no copy is in progress",
   });
 }
 

@@ -31,7 +31,7 @@ export async function debugCommand(
   const { terminal, engine, clock } = context;
   if (command.length === 0 && options.image === undefined) {
     throw new PodwrightError(ExitCode.badInput, "no command given", {
-      remedy: "give a command after --, e.g. 'podwright debug web -- ps', or an --image with one",
+      remedy: "add a command after --, e.g. 'podwright debug web -- ps', or an --image with one",
     });
   }
   using interrupts = new Interrupts(process, terminal.closed);
@@ -73,7 +73,7 @@ async function startOf(context: MachineContext, added: DebugContainer, signal: A
       throw new PodwrightError(
         ExitCode.failed,
         `container ${view.name} does not start: ${view.reason}: ${view.message}`,
-        { remedy: `'podwright why ${added.pod.name}' says more; the start is retried while the pod runs` },
+        { remedy: `'podwright why ${added.pod.name}' shows more; the start is retried while the pod runs` },
       );
     }
     await clock.sleep("the start of a debug container", pollMs, signal);
@@ -83,7 +83,7 @@ async function startOf(context: MachineContext, added: DebugContainer, signal: A
 function notTakenUp({ pod, container }: DebugContainer): PodwrightError {
   const problem = `pod ${pod.name} did not start container ${container} within ${takenUpWithinMs / 1000} s`;
   return new PodwrightError(ExitCode.failed, problem, {
-    remedy: `'podwright why ${pod.name}' says what the pod waits for`,
+    remedy: `'podwright why ${pod.name}' shows what the pod waits for`,
   });
 }
 

@@ -65,7 +65,7 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
   for (const operand of operands) {
     if (operand === "-" || /^https?:\/\//iu.test(operand)) {
       throw new PodwrightError(ExitCode.badInput, `${operand} is not a file`, {
-        remedy: "save it to a file first: what is enabled must be there at boot",
+        remedy: "save it to a file first: only files and directories can be enabled",
       });
     }
     const path = resolve(process.cwd(), operand);
@@ -76,7 +76,7 @@ async function manifestFiles({ files }: MachineContext, operands: readonly strin
     } else if (isManifestName(basename(path))) {
       add(path);
     } else {
-      throw new PodwrightError(ExitCode.badInput, `${operand}: the name of a manifest ends in .yaml, .yml or .json`);
+      throw new PodwrightError(ExitCode.badInput, `${operand}: names of manifests must end in .yaml, .yml or .json`);
     }
   }
   if (found.size > 0) return found;

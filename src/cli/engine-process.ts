@@ -169,7 +169,7 @@ async function waitForEngine(
 function checkFits(health: Health, start: EngineStart): Health {
   if (start.record !== undefined && start.record !== health.record) {
     const does = health.record === undefined ? "does not record" : `records to ${health.record}`;
-    throw new PodwrightError(ExitCode.badInput, `the running engine ${does} until it stops`, {
+    throw new PodwrightError(ExitCode.badInput, `the running engine ${does}, which cannot be changed while it runs`, {
       remedy: "omit --record, stop its pods first, or use another --state-dir",
     });
   }

@@ -12,8 +12,8 @@ export function printError(terminal: Terminal, error: unknown, debug = false): v
     if (error.remedy !== undefined) terminal.warn(`  ${warnPaint.faint("→")} ${error.remedy}`);
   } else {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    terminal.warn(`${warnPaint.bad("podwright:")} a defect of podwright: ${message}`);
-    const remedy = "run it again with PODWRIGHT_DEBUG=1 and report what it prints";
+    terminal.warn(`${warnPaint.bad("podwright:")} a bug in podwright: ${message}`);
+    const remedy = "run it again with PODWRIGHT_DEBUG=1 and report its output";
     if (!debug) terminal.warn(`  ${warnPaint.faint("→")} ${remedy}`);
   }
   if (debug && error instanceof Error) terminal.warn(stackOf(error));

@@ -17,5 +17,5 @@ test("the eviction order has a line per pod, with the reason for its place", () 
     "1  default/web       uses 2Gi of memory",
     "2  default/database  uses 1Gi of memory, critical: never evicted",
   ]);
-  assert.deepEqual(previewLines({ ...preview, pods: [] }).at(-1), "no pod runs that could be evicted");
+  assert.deepEqual(previewLines({ ...preview, pods: [] }).at(-1), "no running pod can be evicted");
 });

@@ -14,13 +14,13 @@ export interface EvictOptions {
 export async function evictCommand(context: CommandContext, options: EvictOptions): Promise<ExitCode> {
   const { terminal, engine } = context;
   if ((options.preview === true) === (options.confirm === true)) {
-    throw new PodwrightError(ExitCode.badInput, "podwright evict needs --preview or --confirm", {
-      remedy: "--preview shows which pods the node would evict, --confirm allows evictions that wait for it",
+    throw new PodwrightError(ExitCode.badInput, "'evict' needs either --preview or --confirm", {
+      remedy: "--preview shows which pods the node would evict, --confirm allows evictions that await confirmation",
     });
   }
   if (options.confirm === true) {
     await engine.confirmEvictions();
-    terminal.print("evictions by the current thresholds are allowed");
+    terminal.print("evictions by the current thresholds are now allowed");
     return ExitCode.done;
   }
   const preview = await engine.evictionPreview(options.signal);
@@ -31,7 +31,7 @@ export async function evictCommand(context: CommandContext, options: EvictOption
 
 /** One line per pod, in the order of eviction. */
 export function previewLines({ standing, pods }: EvictionPreview): string[] {
-  if (pods.length === 0) return [standing, "no pod runs that could be evicted"];
+  if (pods.length === 0) return [standing, "no running pod can be evicted"];
   const width = Math.max(...pods.map(({ namespace, name }) => `${namespace}/${name}`.length));
   const places = String(pods.length).length;
   return [

@@ -19,7 +19,7 @@ export async function execCommand(
 ): Promise<number> {
   if (command.length === 0) {
     throw new PodwrightError(ExitCode.badInput, "no command given", {
-      remedy: "give a command after --, e.g. 'podwright exec -it web -- sh'",
+      remedy: "add a command after --, e.g. 'podwright exec -it web -- sh'",
     });
   }
   const pod = await remotePod(context, selector);
@@ -36,7 +36,7 @@ export async function attachCommand(context: MachineContext, selector: string, o
   const pod = await remotePod(context, selector);
   const { name, stdin: reads, tty: hasTerminal } = remoteContainer(context, pod, options.container);
   if (options.stdin === true && reads !== true) {
-    throw new PodwrightError(ExitCode.failed, `container ${name} reads no input`, {
+    throw new PodwrightError(ExitCode.failed, `container ${name} has no stdin`, {
       remedy: "its manifest does not set stdin: true; attach without -i, or run a command with podwright exec",
     });
   }

@@ -45,6 +45,6 @@ test("removals are reported with the freed space, and a node without image colle
     "image   docker.io/library/old:1   1.5 KiB   removed",
     "",
     "not ours",
-    "1 image, 0 dead containers, 0 sandboxes removed; the image file system has 2.0 KiB more",
+    "1 image, 0 dead containers, 0 sandboxes removed; 2.0 KiB freed on the image file system",
   ]);
 });

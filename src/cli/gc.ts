@@ -46,7 +46,7 @@ function summary(goes: readonly GarbageItem[], { freedBytes }: GarbageReport, is
     plural(count("sandbox"), "sandbox").replace(/xs$/u, "xes"),
   ].join(", ");
   if (isPreview) return `${parts} would be removed: at most ${formatBytes(bytes)}, because images share layers`;
-  const freed = freedBytes === undefined ? "" : `; the image file system has ${formatBytes(freedBytes)} more`;
+  const freed = freedBytes === undefined ? "" : `; ${formatBytes(freedBytes)} freed on the image file system`;
   return `${parts} removed${freed}`;
 }
 

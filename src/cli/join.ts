@@ -27,7 +27,7 @@ export async function joinCommand(
 ): Promise<ExitCode> {
   const { terminal, files, processes } = context;
   if (options.fromKubeadm !== true) {
-    throw new PodwrightError(ExitCode.badInput, "podwright join needs --from-kubeadm", {
+    throw new PodwrightError(ExitCode.badInput, "'join' needs --from-kubeadm", {
       remedy: "see docs/join.md for other nodes",
     });
   }

@@ -46,7 +46,7 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
   await files.makeDirectory(layout.runDirectory, 0o755);
   using lock = await systemLocks.tryOwnLock(layout.lockFile);
   if (lock === undefined) {
-    throw new PodwrightError(ExitCode.failed, `an engine is starting or ending for ${layout.stateDirectory}`, {
+    throw new PodwrightError(ExitCode.failed, `an engine is starting or stopping for ${layout.stateDirectory}`, {
       remedy: "try again",
     });
   }
@@ -57,7 +57,7 @@ export async function removeKeptClaim(context: Context, namespace: string, name:
       remedy: "correct or remove that file",
     });
   }
-  const message = `a user removes claim ${namespace}/${name}`;
+  const message = `a user requested the removal of claim ${namespace}/${name}`;
   return await (await openClaims(context, pods)).remove(namespace, name, { code: "ClaimRemovalRequested", message });
 }
 

@@ -35,7 +35,9 @@ export async function installedKubelet({
   const { exitCode, stdout, stderr } = await askSystemctl(processes, ["cat", unit]);
   if (exitCode !== 0 && !stderr.startsWith("No files found for ")) {
     const reason = stderr.trim() || `exit code ${exitCode}`;
-    throw new PodwrightError(ExitCode.environment, `systemctl cat ${unit}: ${reason}`);
+    throw new PodwrightError(ExitCode.environment, `systemctl cat ${unit}: ${reason}`, {
+      remedy: `run it on a machine whose kubelet is the systemd service ${unit}`,
+    });
   }
   const command = exitCode === 0 ? unitCommand(stdout) : undefined;
   if (command === undefined) return undefined;
@@ -59,7 +61,7 @@ export async function kubeletFindings(
   if (!("configuration" in loaded)) return loaded.failures;
   const { configuration, warnings, rootDirectory } = loaded;
   return [
-    warnings.length === 0 ? passed("configuration", "all of it is honoured") : undefined,
+    warnings.length === 0 ? passed("configuration", "every field and flag is honoured") : undefined,
     ...warnings.map((warning) => warned("configuration", warning, "see docs/configuration.md")),
     ...(await runtimeChecks(context, configuration)),
     ...(await manifestChecks(context, configuration)),
@@ -111,11 +113,11 @@ async function manifestChecks(
   const rejected = errors.map(({ message }) => failed("static pods", message, "podwright would not run this pod"));
   const without = pods.filter(({ metadata: { uid } }) => uid === undefined).length;
   const understood = pods.length === 1 ? "1 manifest is" : `${pods.length} manifests are`;
-  const kept = `${understood} valid, ${without} without a UID: running pods keep theirs`;
+  const kept = `${understood} valid, ${without} without metadata.uid: their running pods keep their UIDs`;
   return [...rejected, passed("static pods", kept)];
 }
 
-const remedy = "keep the Go kubelet on nodes whose pods need another kind";
+const remedy = "keep the Go kubelet on nodes whose pods need this plugin";
 
 /** Sockets of plugins that podwright does not support. */
 async function pluginChecks(files: Files, rootDirectory: string): Promise<readonly Check[]> {

@@ -29,5 +29,5 @@ test("a command waits a minute for an engine's incomplete knowledge", async () =
   await clock.advance(59_000);
   limit.check(false);
   await clock.advance(1000);
-  assert.throws(() => limit.check(false), /^PodwrightError: the engine does not know all running pods$/);
+  assert.throws(() => limit.check(false), /^PodwrightError: the engine has not found all running pods yet$/);
 });

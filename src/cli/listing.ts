@@ -65,8 +65,8 @@ export class KnowledgeLimit {
     if (knowsAll) this.#unknownSince = undefined;
     else this.#unknownSince ??= now;
     if (this.#unknownSince === undefined || now - this.#unknownSince < knowsWithinMs) return;
-    throw new PodwrightError(ExitCode.failed, "the engine does not know all running pods", {
-      remedy: "'podwright doctor' names manifests that it cannot read; mend or remove them, and try again",
+    throw new PodwrightError(ExitCode.failed, "the engine has not found all running pods yet", {
+      remedy: "'podwright doctor' lists unreadable manifests; correct or remove them, and try again",
     });
   }
 }

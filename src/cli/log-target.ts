@@ -175,7 +175,7 @@ async function earlierLog(
 }
 
 function noSuchLog({ layout }: TargetContext, selector: string): PodwrightError {
-  return new PodwrightError(ExitCode.badInput, `no logs of pod ${JSON.stringify(selector)}`, {
+  return new PodwrightError(ExitCode.badInput, `no logs found for pod ${JSON.stringify(selector)}`, {
     remedy: `'podwright ps' lists the pods; logs are in ${layout.podLogs}, a kubelet's in ${KUBELET_LOGS}`,
   });
 }
@@ -195,6 +195,6 @@ function noPrevious(name: string): PodwrightError {
 function notStarted({ name, reason }: ContainerView): PodwrightError {
   const why = reason === "" ? "" : ` (${reason})`;
   return new PodwrightError(ExitCode.failed, `container ${name} has not started yet${why}`, {
-    remedy: "'podwright why' says what it waits for",
+    remedy: "'podwright why' shows what it waits for",
   });
 }

@@ -72,7 +72,7 @@ function isLimited(since: number | undefined): since is number {
 function oneContainer(operand: string | undefined, option: string | undefined): string | undefined {
   if (operand !== undefined && option !== undefined) {
     throw new PodwrightError(ExitCode.badInput, `two containers given: ${operand} and, with -c, ${option}`, {
-      remedy: "give only one",
+      remedy: "use only one of them",
     });
   }
   return operand ?? option;
@@ -81,11 +81,11 @@ function oneContainer(operand: string | undefined, option: string | undefined): 
 function noLog(container: string, previous: boolean): PodwrightError {
   if (previous) {
     return new PodwrightError(ExitCode.failed, `the log of container ${container}'s previous instance is gone`, {
-      remedy: "only the last instance of an ended container is kept; 'podwright timeline' says how each ended",
+      remedy: "only the last instance of an ended container is kept; 'podwright timeline' shows how each ended",
     });
   }
   return new PodwrightError(ExitCode.failed, `container ${container} has no log yet`, {
-    remedy: "-f waits for it; 'podwright why' says what the container waits for",
+    remedy: "-f waits for it; 'podwright why' shows what the container waits for",
   });
 }
 

@@ -8,9 +8,9 @@ test("the next steps have the first pod's name as a user would type it", () => {
     return { namespace, name, uid: podUid("u") };
   };
   assert.deepEqual(nextSteps([pod("default", "web"), pod("default", "db")]), [
-    "  podwright timeline web   all that happened to it, and why",
-    "  podwright logs -f web    what it prints",
-    "  podwright ui             all of it in a browser",
+    "  podwright timeline web   its history, with causes",
+    "  podwright logs -f web    its output",
+    "  podwright ui             everything in a browser",
   ]);
   assert.match(nextSteps([pod("tools", "db")])[1] ?? "", /logs -f tools\/db/u);
 });

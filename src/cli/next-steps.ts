@@ -5,9 +5,9 @@ import { podLabel } from "../server/pod-selector.ts";
 export function nextSteps([first]: readonly PodRef[]): string[] {
   const pod = first === undefined ? "POD" : podLabel(first);
   const steps: readonly (readonly [string, string])[] = [
-    [`podwright timeline ${pod}`, "all that happened to it, and why"],
-    [`podwright logs -f ${pod}`, "what it prints"],
-    ["podwright ui", "all of it in a browser"],
+    [`podwright timeline ${pod}`, "its history, with causes"],
+    [`podwright logs -f ${pod}`, "its output"],
+    ["podwright ui", "everything in a browser"],
   ];
   const width = Math.max(...steps.map(([command]) => command.length));
   return steps.map(([command, what]) => `  ${command.padEnd(width)}   ${what}`);

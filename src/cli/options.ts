@@ -7,7 +7,7 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h:
 export function parseDuration(text: string): number {
   if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text) * 1000;
   if (!/^(\d{1,9}(\.\d{1,3})?(ms|s|m|h|d))+$/.test(text)) {
-    throw new InvalidArgumentError("Give a duration such as 90s, 5m or 1h30m.");
+    throw new InvalidArgumentError("Use a duration such as 90s, 5m or 1h30m.");
   }
   let sum = 0;
   for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
@@ -26,20 +26,20 @@ export function parseSeconds(text: string): number {
 /** A number of lines; `all` (or -1, as in kubectl) for all. Never undefined, which Commander would take for an empty text. */
 export function parseTail(text: string): number | "all" {
   if (text === "all" || text === "-1") return "all";
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("Give a number of lines, or all.");
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("Use a number of lines, or all.");
   return Number(text);
 }
 
 /** Addresses to listen on, comma-separated. Other texts would mean all addresses, or a host in DNS. */
 export function parseAddresses(text: string): string {
   const isTaken = text.split(",").every((address) => address === "localhost" || isIpAddress(address));
-  if (!isTaken) throw new InvalidArgumentError("Give IP addresses of this machine, or localhost.");
+  if (!isTaken) throw new InvalidArgumentError("Use IP addresses of this machine, or localhost.");
   return text;
 }
 
 /** A TCP port; 0 for any free one. */
 export function parsePort(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError("Give a port, 0 to 65535.");
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError("Use a port, 0 to 65535.");
   return Number(text);
 }
 
@@ -47,7 +47,7 @@ export function parsePort(text: string): number {
 export function parseEndpoint(text: string): string {
   const endpoint = text.startsWith("/") ? `unix://${text}` : text;
   if (!/^unix:\/\/\/./.test(endpoint)) {
-    throw new InvalidArgumentError("Give a Unix socket, e.g. unix:///run/containerd/containerd.sock.");
+    throw new InvalidArgumentError("Use a Unix socket, e.g. unix:///run/containerd/containerd.sock.");
   }
   return endpoint;
 }

@@ -205,8 +205,8 @@ function addDebug(define: Define): void {
     .command("debug")
     .summary("run a command in an ephemeral container of a running pod")
     .description(
-      "Adds an ephemeral container to a pod that 'podwright run' started, prints its output, and fails when it fails. " +
-        "It shares the pod's network, with --target also a container's processes. It is never restarted, and stays " +
+      "Adds an ephemeral container to a pod that 'podwright run' started, prints its output, and fails if the container fails. " +
+        "It shares the pod's network, and with --target a container's processes. It is never restarted, and stays " +
         "until its pod is stopped.",
     )
     .addArgument(podArgument())
@@ -286,10 +286,10 @@ function addReplay({ program, terminal, setExitCode }: Define): void {
     .command("replay")
     .summary("repeat the decisions of a recording, and compare")
     .description(
-      "Repeats the decisions of a recording (--record), without a runtime, and shows the first one that is " +
-        "different today. Exit code 1 if there is one.",
+      "Repeats the decisions of a recording (--record), without a runtime, and shows the first one that " +
+        "differs now. Exit code 1 if one does.",
     )
-    .argument("<file>", "what --record wrote")
+    .argument("<file>", "a file written by --record")
     .option("--pod <pod>", "only this pod: its name, namespace/name or UID")
     .addOption(jsonOption())
     .addHelpText("after", "\n  podwright replay node.rec --pod web")

@@ -62,7 +62,7 @@ function addPortForward({ program, run }: Define<MachineContext>): void {
   program
     .command("port-forward")
     .summary("forward local ports to a pod")
-    .description("Forwards ports of this machine to ports of a pod until Ctrl-C. Concurrent connections are fine.")
+    .description("Forwards ports of this machine to ports of a pod until Ctrl-C. Connections can be concurrent.")
     .addArgument(podArgument())
     .argument("<port...>", "REMOTE, LOCAL:REMOTE, or :REMOTE for a free local one; REMOTE may be a port's name")
     .addOption(

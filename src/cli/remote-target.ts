@@ -14,7 +14,7 @@ export async function remotePod({ engine }: TargetContext, selector: string): Pr
   const pod = (await engine.podList()).find((candidate) => candidate.metadata.uid === uid);
   if (pod !== undefined && state !== "terminated") return pod;
   throw new PodwrightError(ExitCode.failed, `pod ${name} is no longer running`, {
-    remedy: `'podwright why ${name}' says why`,
+    remedy: `'podwright why ${name}' shows the reason`,
   });
 }
 

@@ -32,7 +32,7 @@ async function replayFile(file: string, pod: string | undefined): Promise<Replay
     return replay(new TextDecoder().decode(bytes), pod);
   } catch (error) {
     if (error instanceof RecordingError) {
-      const remedy = "give a file that --record wrote";
+      const remedy = "use a file written by --record";
       throw new PodwrightError(ExitCode.badInput, `${file}: ${error.message}`, { cause: error, remedy });
     }
     throw new PodwrightError(ExitCode.badInput, `cannot read ${file}: ${errorMessage(error)}`, { cause: error });

@@ -105,7 +105,7 @@ test("a pod that is no longer ready is printed with the container, and an ended 
   progress.views([podView({})], 0);
   const waiting = containerView({ state: "waiting", ready: false, reason: "CrashLoopBackOff", restartCount: 1 });
   assert.deepEqual(progress.views([podView({ ready: false, containers: [waiting] })], 0), [
-    "↻ web: container app was restarted, 1st time",
+    "↻ web: container app was restarted for the 1st time",
     "● web is not ready",
     "  container app is waiting: CrashLoopBackOff",
   ]);
@@ -128,7 +128,7 @@ test("a stopping pod is not reported as unready, and restarts before this run ar
     [],
   );
   assert.deepEqual(progress.views([podView({ containers: [containerView({ restartCount: 23 })] })], 0), [
-    "↻ web: container app was restarted, 23rd time",
+    "↻ web: container app was restarted for the 23rd time",
   ]);
 });
 

@@ -176,7 +176,7 @@ export class RunProgress {
       .filter((container) => container.restartCount > (before.restarts.get(container.name) ?? 0))
       .map((container) => {
         const name = `${podLabel(pod)}: container ${container.name}`;
-        return `${this.#paint.caution("↻")} ${name} was restarted, ${ordinal(container.restartCount)} time`;
+        return `${this.#paint.caution("↻")} ${name} was restarted for the ${ordinal(container.restartCount)} time`;
       });
   }
 

@@ -63,15 +63,15 @@ export async function runCommand(
   for (const error of errors) printError(terminal, error);
   for (const warning of warnings) printWarning(terminal, warning);
   if (holdsStorage({ errors, storage: request.storage ?? [] })) {
-    throw new PodwrightError(ExitCode.badInput, "nothing is applied: claims could get other volumes than are meant", {
-      remedy: "correct the errors above, or leave out what is not needed",
+    throw new PodwrightError(ExitCode.badInput, "nothing is applied: claims could be bound to the wrong volumes", {
+      remedy: "correct the errors above, or omit those manifests",
     });
   }
   const isStorageOnly = request.pods.length === 0 && (request.storage ?? []).length > 0;
   if (inputs.length > 0 && request.pods.length === 0 && !isStorageOnly) {
     if (errors.length > 0) return ExitCode.badInput;
     throw new PodwrightError(ExitCode.badInput, `no pod in ${inputs.join(", ")}`, {
-      remedy: "give a file with an object of kind Pod",
+      remedy: "use a file with an object of kind Pod",
     });
   }
   const startedAt = clock.now();
@@ -113,7 +113,7 @@ function nothingStored({ layout }: MachineContext, { checks }: Health): Podwrigh
     return new PodwrightError(ExitCode.failed, `no stored manifest can be read: ${detail}`, { remedy });
   }
   return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
-    remedy: "give a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
+    remedy: "specify a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
   });
 }
 

@@ -25,7 +25,7 @@ export async function enable(
   { kubelet }: EnableOptions,
 ): Promise<ExitCode> {
   if (files.length > 0 === (kubelet !== undefined)) {
-    throw new PodwrightError(ExitCode.badInput, "give either manifests or --kubelet CONFIG");
+    throw new PodwrightError(ExitCode.badInput, "specify either manifests or --kubelet CONFIG");
   }
   if (kubelet !== undefined) return await enableKubelet(context, kubelet, systemPlaces());
   return await enableCommand(context, files, systemPlaces());
@@ -39,5 +39,5 @@ export async function disable(
 ): Promise<ExitCode> {
   if (kubelet === undefined) return await disableCommand(context, files, systemPlaces());
   if (files.length === 0) return await disableKubelet(context, systemPlaces());
-  throw new PodwrightError(ExitCode.badInput, "give either names of manifests or --kubelet");
+  throw new PodwrightError(ExitCode.badInput, "specify either names of manifests or --kubelet");
 }

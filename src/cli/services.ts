@@ -20,9 +20,13 @@ export async function requireSystemd(
   instead: string,
 ): Promise<void> {
   if ((await files.stat(booted)) !== undefined) return;
-  throw new PodwrightError(ExitCode.environment, "systemd is not process 1 here, so nothing starts a service at boot", {
-    remedy: `have your init run: ${instead}`,
-  });
+  throw new PodwrightError(
+    ExitCode.environment,
+    "systemd is not process 1, so no service can start podwright at boot",
+    {
+      remedy: `have your init run: ${instead}`,
+    },
+  );
 }
 
 /** Writes a unit. @throws PodwrightError when one that podwright did not write is there */

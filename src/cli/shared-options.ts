@@ -11,5 +11,5 @@ export const stateOption = (): Option => {
     "where podwright keeps its state (also PODWRIGHT_STATE_DIR; default /var/lib/podwright)",
   );
 };
-export const jsonOption = (): Option => new Option("--json", "print JSON for programs");
+export const jsonOption = (): Option => new Option("--json", "print JSON");
 export const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");

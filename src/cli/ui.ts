@@ -25,7 +25,7 @@ export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions
   using interrupts = new Interrupts(process, terminal.closed);
   await engine.health().catch((error: unknown) => {
     if (!(error instanceof EngineGone)) throw error;
-    terminal.warn(terminal.warnPaint.caution(`podwright: ${error.message}; the page shows its pods once one runs`));
+    terminal.warn(terminal.warnPaint.caution(`podwright: ${error.message}; the page will show its pods once one runs`));
   });
   const data = fromEngine(unixTransport(layout.engineSocket), layout.stateDirectory);
   let guard: PageGuard | undefined;

@@ -34,7 +34,7 @@ function addGc({ program, run }: Define<CommandContext>): void {
     .command("gc")
     .summary("remove unused images and dead containers")
     .description(
-      "Removes what the node would collect when it needs room: images that no container and no pod uses, dead containers " +
+      "Removes what the node would collect when it needs space: images that no container and no pod uses, dead containers " +
         "and sandboxes. --preview shows it, with the reason for everything that stays.",
     )
     .option("--preview", "show what would be removed, and remove nothing")

@@ -51,7 +51,7 @@ export async function volumesCommand(
 }
 
 function missing(usage: string): PodwrightError {
-  return new PodwrightError(ExitCode.badInput, `'podwright volumes ${usage}' is needed`, {
+  return new PodwrightError(ExitCode.badInput, `missing argument: 'podwright volumes ${usage}'`, {
     remedy: "'podwright volumes' lists the claims",
   });
 }
@@ -85,10 +85,16 @@ function claimIn(claims: readonly ClaimView[], wanted: string, context: MachineC
   const [first, second] = found;
   if (first === undefined) {
     const names = claims.map(claimLabel).join(", ");
-    throw new PodwrightError(ExitCode.badInput, `no claim ${wanted} in ${context.layout.stateDirectory}`, {
-      remedy:
-        names === "" ? "'podwright run' keeps the PersistentVolumeClaims that it is given" : `there are: ${names}`,
-    });
+    throw new PodwrightError(
+      ExitCode.badInput,
+      `claim ${JSON.stringify(wanted)} not found in ${context.layout.stateDirectory}`,
+      {
+        remedy:
+          names === ""
+            ? "run a manifest with a PersistentVolumeClaim first: 'podwright run FILE'"
+            : `existing claims: ${names}`,
+      },
+    );
   }
   if (second === undefined) return first;
   throw new PodwrightError(ExitCode.badInput, `${wanted} matches several claims: ${found.map(claimLabel).join(", ")}`, {
@@ -238,6 +244,6 @@ async function copy(
   if (json === true) terminal.print(JSON.stringify({ namespace, name, copiedTo: to, usedBy }, undefined, 2));
   else terminal.print(`copied claim ${claimLabel(claim)} to ${to}`);
   const users = usedBy.map(podLabel).join(", ");
-  if (users !== "") terminal.warn(`${users} may have written meanwhile: stop it for a consistent copy`);
+  if (users !== "") terminal.warn(`${users} may have written meanwhile: stop the pods for a consistent copy`);
   return ExitCode.done;
 }

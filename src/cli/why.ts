@@ -54,7 +54,7 @@ function verdictOf(
   views: readonly PodView[] | undefined,
   now: number,
 ): string {
-  if (views === undefined) return "Not known: no engine runs; showing the last recorded state";
+  if (views === undefined) return "Unknown: no engine is running; showing the last recorded state";
   const { uid } = incarnation.pod;
   const pod = views.find((view) => view.uid === uid);
   if (pod === undefined) return "Gone: the pod is no longer on this node";

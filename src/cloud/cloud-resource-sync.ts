@@ -145,6 +145,6 @@ export class CloudResourceSync {
     const message = `cannot get metadata of ${provider.name} (${goesOn}): ${problem}`;
     this.#problem = problem;
     journal.record({ kind: "note", what: "CloudMetadataFailed", message });
-    log.warn("cannot get cloud metadata", { provider: provider.name, error: problem, meanwhile: goesOn });
+    log.warn("cannot get cloud metadata", { provider: provider.name, error: problem, fallback: goesOn });
   }
 }

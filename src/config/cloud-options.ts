@@ -16,7 +16,7 @@ export function cloudOptions(flags: NodeFlagValues): CloudOptions {
   if (cloudProvider !== "" && cloudProvider !== "external") {
     throw bad(
       `cloud provider ${JSON.stringify(cloudProvider)} was specified, but built-in cloud providers are disabled`,
-      "set --cloud-provider=external and run a cloud controller manager, or give --cloud-metadata",
+      "set --cloud-provider=external and run a cloud controller manager, or set --cloud-metadata",
     );
   }
   const service = metadataServices.find((name) => name === cloudMetadata);

@@ -67,9 +67,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   imageMinimumGCAge: honoured,
   imageMaximumGCAge: as("an image that was never in use ages from when it was first seen"),
   imageGCHighThresholdPercent: honoured,
-  imageGCLowThresholdPercent: as("a collection ends when the measured usage is no higher"),
+  imageGCLowThresholdPercent: as("a collection ends at or below it"),
   volumeStatsAggPeriod: as(
-    "volumes of claims are measured every one to two of it, others at most once in it and on demand; negative: never",
+    "volumes of claims are measured once every one to two periods, others on demand and at most once a period; negative: never",
   ),
   kubeletCgroups: as("the kubelet is moved there, and its usage is reported as the kubelet's"),
   systemCgroups: as("every process of the root cgroup but kernel threads and process 1 is moved there, each minute"),
@@ -115,7 +115,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   protectKernelDefaults: as(
     "false: kernel settings that differ from the kubelet's are changed; never by `podwright run`",
   ),
-  makeIPTablesUtilChains: as("by the machine's own `iptables` and `ip6tables`; `podwright run` makes none"),
+  makeIPTablesUtilChains: as("by the machine's own `iptables` and `ip6tables`; `podwright run` creates none"),
   iptablesMasqueradeBit: ignored(noEffectUpstream),
   iptablesDropBit: ignored(noEffectUpstream),
   featureGates: as(
@@ -149,7 +149,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   "logging.options": ignored("writes all logs to standard error, each line immediately"),
   enableSystemLogHandler: honoured,
   enableSystemLogQuery: honoured,
-  shutdownGracePeriod: as("needs systemd-logind and `node:ffi` of Node.js 26.1; without them that is said once"),
+  shutdownGracePeriod: as("needs systemd-logind and `node:ffi` of Node.js 26.1; without them a log line says so once"),
   shutdownGracePeriodCriticalPods: honoured,
   shutdownGracePeriodByPodPriority: honoured,
   crashLoopBackOff: honoured,

@@ -99,7 +99,7 @@ const refused: readonly (readonly [words: readonly string[], message: RegExp])[]
   [["run"], /^unknown command "run"$/],
   [["--config"], /^flag needs an argument: --config$/],
   [["--port=x"], /^invalid argument "x" for --port: expected a whole number$/],
-  [["--sync-frequency=5"], /^invalid argument "5" for --sync-frequency: needs a unit, as 5s$/],
+  [["--sync-frequency=5"], /^invalid argument "5" for --sync-frequency: needs a unit: write 5s$/],
   [["--fail-swap-on=maybe"], /^invalid argument "maybe" for --fail-swap-on: expected true or false$/],
   [["--address=localhost"], /expected an IP address$/],
   [["--system-reserved=a"], /malformed pair "a", expect key=value$/],

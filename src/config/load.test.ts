@@ -198,7 +198,7 @@ test("unknown and duplicate fields are warnings with their place, wrong types ar
     exitCode: 2,
     message: [
       "/etc/kubelet.yaml:3:1: maxPods: expected a number, got a string; leave out the quotes",
-      "/etc/kubelet.yaml:4:1: syncFrequency: needs a unit, as 10s",
+      "/etc/kubelet.yaml:4:1: syncFrequency: needs a unit: write 10s",
       "/etc/kubelet.yaml:5:1: failSwapOn: expected true or false, got a string",
       '/etc/kubelet.yaml:6:1: httpCheckFrequency: expected a duration such as "10s" or "1h30m"',
     ].join("\n"),
@@ -239,10 +239,10 @@ test("an invalid value is reported with file and line, or with the command line"
 
 test("the error for a duration without a unit suggests one", async () => {
   for (const [text, wanted] of [
-    ["syncFrequency: 60", "needs a unit, as 60s"],
-    ['syncFrequency: "1.5"', "needs a unit, as 1.5s"],
-    ["crashLoopBackOff: {maxContainerRestartPeriod: 30}", "needs a unit, as 30s"],
-    ["imageMaximumGCAge: 7d", "has no days: write 168h"],
+    ["syncFrequency: 60", "needs a unit: write 60s"],
+    ['syncFrequency: "1.5"', "needs a unit: write 1.5s"],
+    ["crashLoopBackOff: {maxContainerRestartPeriod: 30}", "needs a unit: write 30s"],
+    ["imageMaximumGCAge: 7d", "cannot have days: write 168h"],
     ["syncFrequency: [1s]", 'expected a duration such as "10s" or "1h30m"'],
   ] as const) {
     await assert.rejects(loadText(text), (error: Error) => error.message.endsWith(`: ${wanted}`), text);
@@ -256,8 +256,8 @@ test("integers must fit their type; every 64-bit integer is accepted", async () 
   await assert.rejects(loadText("maxPods: 3000000000\nport: -2147483649\npodPidsLimit: 1.5\nmaxOpenFiles: 1e40"), {
     exitCode: 2,
     message: [
-      "/etc/kubelet.yaml:3:1: maxPods: the number does not fit int32: -2147483648 to 2147483647",
-      "/etc/kubelet.yaml:4:1: port: the number does not fit int32: -2147483648 to 2147483647",
+      "/etc/kubelet.yaml:3:1: maxPods: the number is outside int32: -2147483648 to 2147483647",
+      "/etc/kubelet.yaml:4:1: port: the number is outside int32: -2147483648 to 2147483647",
       "/etc/kubelet.yaml:5:1: podPidsLimit: expected a whole number, got a number with a fraction",
       "/etc/kubelet.yaml:6:1: maxOpenFiles: the number exceeds 64 bits",
     ].join("\n"),

@@ -20,16 +20,22 @@ const noCadvisor = "collects statistics itself, without cAdvisor";
 export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   config: honoured("string", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1)"),
   "config-dir": honoured("string", "directory of drop-in *.conf files, merged in lexical order"),
-  "root-dir": honoured("string", "directory of pods' directories; /var/lib/kubelet"),
-  "state-dir": honoured("string", "directory of podwright's own state, also for client commands; <root-dir>/podwright"),
+  "root-dir": honoured("string", "parent of the pods' directories (default /var/lib/kubelet)"),
+  "state-dir": honoured(
+    "string",
+    "directory of podwright's own state, also for client commands (default <root-dir>/podwright)",
+  ),
   "hostname-override": honoured("string", "the node's name instead of the hostname"),
   "node-ip": honoured(
     "string",
-    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family; by default detected as upstream does, again with each status",
+    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family (default: detected with each status, as upstream)",
   ),
   "node-labels": honoured("labels", "labels of the Node when it is registered"),
   "lock-file": honoured("string", "a file that the kubelet locks while it runs; it waits for the lock"),
-  version: honoured("version", "print the Kubernetes version, and exit; raw: in parts; vX.Y.Z…: report this version"),
+  version: honoured(
+    "version",
+    "print the Kubernetes version and exit; with raw: in its parts; with vX.Y.Z…: report this version instead",
+  ),
   "exit-on-lock-contention": honoured("bool", "exit when another process waits for the lock file"),
   "seccomp-default": honoured("bool", "like the field seccompDefault; either enables it"),
   kubeconfig: honoured("string", "kubeconfig for the API server; without it the node is standalone"),
@@ -37,7 +43,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
     "string",
     "kubeconfig to request a client certificate with while --kubeconfig has no valid one; --kubeconfig is then written",
   ),
-  "cert-dir": honoured("string", "directory of this node's certificates; /var/lib/kubelet/pki"),
+  "cert-dir": honoured("string", "directory of this node's certificates (default /var/lib/kubelet/pki)"),
   "token-auth-file": honoured(
     "string",
     'podwright\'s own: file of client tokens, one line token,user,uid[,"groups"] each',
@@ -45,11 +51,11 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users with nodes/proxy"),
   "confirm-evictions": honoured(
     "bool",
-    "podwright's own: pods that the thresholds of the last start would not evict stay until podwright evict --confirm",
+    "podwright's own: pods that only changed thresholds would evict are kept until podwright evict --confirm",
   ),
   "eviction-memory": honoured(
     "string",
-    "podwright's own: what memory.available means: workingSet as upstream, or MemAvailable of /proc/meminfo",
+    "podwright's own: the source of memory.available: workingSet as upstream (default), or MemAvailable of /proc/meminfo",
   ),
   record: honoured("string", "podwright's own: file to record decisions to, for podwright replay"),
   "cloud-provider": honoured("string", "external: a cloud controller manager sets the node's addresses"),
@@ -57,19 +63,22 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
     "string",
     "podwright's own: ec2, gce or azure: the node gets its ID, addresses, zone and type from its cloud's metadata service",
   ),
-  "cloud-metadata-url": honoured("string", "podwright's own: URL of that service; http://169.254.169.254"),
+  "cloud-metadata-url": honoured("string", "podwright's own: URL of that service (default http://169.254.169.254)"),
   "runtime-cgroups": honoured(
     "string",
     "the cgroup whose usage is reported as the runtime's, if it cannot be detected",
   ),
   "image-credential-provider-config": honoured("string", "CredentialProviderConfig: a file, or a directory of files"),
   "image-credential-provider-bin-dir": honoured("string", "directory of credential provider executables"),
-  "minimum-container-ttl-duration": honoured("duration", "minimum age of a dead container before it is removed; 0"),
+  "minimum-container-ttl-duration": honoured(
+    "duration",
+    "minimum age of a dead container before it is removed (default 0)",
+  ),
   "maximum-dead-containers-per-container": honoured(
     "int",
-    "dead instances to keep of each container; 1; negative: all. The newest is always kept",
+    "dead instances to keep of each container (default 1; negative: all); the newest is always kept",
   ),
-  "maximum-dead-containers": honoured("int", "dead containers to keep on the node; negative: any number; -1"),
+  "maximum-dead-containers": honoured("int", "dead containers to keep on the node (default -1; negative: any number)"),
   "experimental-mounter-path": ignored("string", "mounts by itself", ""),
   "experimental-allocatable-ignore-eviction": honoured(
     "bool",

@@ -245,7 +245,7 @@ function garbagePolicy(flags: SettingFlags): GarbagePolicy {
   const minAgeMs = milliseconds(age);
   if (minAgeMs < 0) {
     throw new PodwrightError(ExitCode.badInput, `invalid minimum garbage collection age: ${age}`, {
-      remedy: "give --minimum-container-ttl-duration 0 or more",
+      remedy: "set --minimum-container-ttl-duration to 0 or more",
     });
   }
   const { maxPerPodContainer, maxContainers } = defaultGarbagePolicy;

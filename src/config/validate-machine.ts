@@ -11,7 +11,7 @@ export function validateMachine(
   const isV1 = cgroupVersion === 1;
   if (configuration.failCgroupV1 && isV1) {
     return [
-      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
+      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release: migrate to cgroup v2, or set failCgroupV1 to false",
     ];
   }
   const invalid = (problem: string): string[] => [`invalid configuration: ${problem}`];

@@ -61,7 +61,7 @@ export async function callSecrets(
       texts[key] = decoder.decode(value);
     } catch {
       // gRPC requires text; the value itself is never shown.
-      throw failed(`the value of ${JSON.stringify(key)} is no UTF-8`);
+      throw failed(`the value of ${JSON.stringify(key)} is not UTF-8`);
     }
   }
   return texts;

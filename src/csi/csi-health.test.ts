@@ -34,7 +34,7 @@ test("problems of drivers, their calls and their volumes are named", () => {
     "! CSINode is not yet initialized",
     "! waiting for drivers that are not registered: volume pv-2 (gone)",
     "! a has not answered NodePublishVolume of h for 90 s, a has not answered NodeGetInfo for 40 s",
-    "! staged, but wanted by no pod: volume pv-3 (a)",
+    "! staged, but used by no pod: volume pv-3 (a)",
   ]);
 });
 

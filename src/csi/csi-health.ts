@@ -21,9 +21,9 @@ const longCallMs = 30_000;
 const shown = 5;
 
 const remedies = {
-  node: "see podwright's log for the API server's answer; until the CSINode is there the node is not ready",
-  missing: "see the driver's pod on this node: its registrar makes a socket in plugins_registry",
-  calls: "see the driver's own log on this node; nothing else waits for it",
+  node: "see podwright's log for the API server's response; the node is not ready until the CSINode exists",
+  missing: "check the driver's pod on this node: its registrar must create a socket in plugins_registry",
+  calls: "see the driver's own log on this node; other volumes are not affected",
   staged: "see the driver's own log on this node: the volume cannot be detached before the driver has unstaged it",
 } as const;
 
@@ -52,7 +52,7 @@ export function csiHealth(nowMs: number, { drivers, problem, calls, volumes, sta
     });
     warn(list(texts), remedies.calls);
   }
-  if (unwanted.length > 0) warn(`staged, but wanted by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
+  if (unwanted.length > 0) warn(`staged, but used by no pod: ${list(unwanted.map(nameOf))}`, remedies.staged);
   return lines;
 }
 

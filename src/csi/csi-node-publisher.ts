@@ -96,7 +96,7 @@ export class CsiNodePublisher implements NodeProblem {
     using _limit = clock.timer(`CSI driver ${driver.name} to be published`, installLimitMs, () => done.resolve());
     await done.promise;
     if (this.#installed.get(driver.name) === driver) return;
-    throw new CollisionError(this.#collisions.get(driver) ?? `CSI driver ${driver.name} is gone again`);
+    throw new CollisionError(this.#collisions.get(driver) ?? `CSI driver ${driver.name} was deregistered meanwhile`);
   }
 
   /** Removes the driver. */
@@ -167,7 +167,7 @@ export class CsiNodePublisher implements NodeProblem {
     this.#failures++;
     const isLong = nowMs - sinceMs >= upstreamExitMs;
     const fields = { error: text, failingMs: Math.round(nowMs - sinceMs), retryMs: Math.round(delayMs) };
-    if (isLong) log.error("CSINode still not published; retrying where upstream's kubelet exits", fields);
+    if (isLong) log.error("CSINode still not published; retrying, unlike the Go kubelet, which exits", fields);
     else if (this.#failures > 1) log.warn("cannot publish the CSINode", fields);
     if (this.#failures === 2) {
       journal.record({ kind: "note", what: "CSINodeNotPublished", message: `cannot publish the CSINode: ${text}` });
@@ -219,7 +219,7 @@ export class CsiNodePublisher implements NodeProblem {
         if (!isApiError(error, "Conflict", "AlreadyExists", "NotFound") || steps === maxSteps - 1) throw error;
       }
     }
-    throw new Error(`CSINode ${this.#deps.nodeName} is made by others again and again`);
+    throw new Error(`CSINode ${this.#deps.nodeName} keeps being created by another client`);
   }
 
   async #find(signal: AbortSignal): Promise<CsiNode | undefined> {

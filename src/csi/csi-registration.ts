@@ -26,7 +26,7 @@ export class CsiRegistration implements PluginHandler {
     const of = `kubernetes.io/csi: ValidatePlugin for CSI driver ${JSON.stringify(name)} failed.`;
     const failed = (why: string): string =>
       `validation failed for CSI Driver ${name} at endpoint ${endpoint}: ${of} ${why}`;
-    if (!isDriverName(name)) return failed("The name is no DNS subdomain of at most 63 characters");
+    if (!isDriverName(name)) return failed("The name is not a DNS subdomain of at most 63 characters");
     const highest = highestVersion(versions);
     if ("problem" in highest) return failed(highest.problem);
     const known = this.#deps.drivers.versionOf(name);

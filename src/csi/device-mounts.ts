@@ -249,7 +249,7 @@ export class DeviceMounts {
       await perform(journal, clock, action, () => client.unstage(handle, stagingPath, { signal }));
     }
     if (!(await files.remove(volume))) {
-      this.#deps.log.warn("something is still mounted where an unstaged volume was", { volume: name, stagingPath });
+      this.#deps.log.warn("staging directory is still mounted after NodeUnstageVolume", { volume: name, stagingPath });
     }
     staging.state = "absent";
   }

@@ -169,7 +169,7 @@ export class Expansions {
       return await this.#deps.storage()?.persistentVolume(name, signal);
     } catch (error) {
       signal.throwIfAborted();
-      this.#deps.log.debug("cannot look at a volume's size", { volume: name, error: errorMessage(error) });
+      this.#deps.log.debug("cannot check a volume's size", { volume: name, error: errorMessage(error) });
       return undefined;
     }
   }
@@ -233,7 +233,7 @@ export class Expansions {
     const { name } = volume.persistentVolume.metadata;
     const cause: Cause = {
       code: "VolumeHasGrown",
-      message: `volume ${name} has ${size.toString()}, of which its claim ${claim.metadata.name} has ${claimSize(claim).toString()}`,
+      message: `volume ${name} has ${size.toString()}, the status of its claim ${claim.metadata.name} only ${claimSize(claim).toString()}`,
     };
     const action = {
       what: "ExpandVolume",
@@ -263,7 +263,7 @@ export class Expansions {
     } catch (failure) {
       signal.throwIfAborted();
       const { namespace, name } = claim.metadata;
-      log.warn("cannot say in a claim that its expansion failed", {
+      log.warn("cannot record a failed expansion in the claim's status", {
         namespace,
         claim: name,
         error: errorMessage(failure),

@@ -28,8 +28,8 @@ test("doctor names the claims that pods wait for, and no others", () => {
   assert.deepEqual(
     checks.map(({ detail, remedy }) => [detail, remedy]),
     [
-      ["claim default/lost-of-web does not exist", "give the PersistentVolumeClaim document to 'podwright run'"],
-      ['claim default/awaited is not bound: volume "disk" not found', "give a PersistentVolume that fits"],
+      ["claim default/lost-of-web does not exist", "add the PersistentVolumeClaim to the manifests of 'podwright run'"],
+      ['claim default/awaited is not bound: volume "disk" not found', "add a matching PersistentVolume"],
     ],
   );
   assert.ok(checks.every(({ ok, warning }) => ok && warning === true));

@@ -19,10 +19,10 @@ export function claimChecks(
     .views()
     .filter(({ phase, usedBy }) => phase === "Pending" && usedBy.some(({ uid }) => uids.has(uid)))
     .map(({ namespace, name, message }) => {
-      return check(`claim ${namespace}/${name} is not bound: ${message}`, "give a PersistentVolume that fits");
+      return check(`claim ${namespace}/${name} is not bound: ${message}`, "add a matching PersistentVolume");
     });
   const missing = claims.missing(wanted).map((key) => {
-    return check(`claim ${key} does not exist`, "give the PersistentVolumeClaim document to 'podwright run'");
+    return check(`claim ${key} does not exist`, "add the PersistentVolumeClaim to the manifests of 'podwright run'");
   });
   return [...missing, ...unbound];
 }

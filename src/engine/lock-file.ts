@@ -55,7 +55,7 @@ async function isContended({ files, log }: LockFileDependencies, path: string): 
     const [file, table] = await Promise.all([files.stat(path), files.read("/proc/locks", maxTableBytes)]);
     return file === undefined || hasWaiter(new TextDecoder().decode(table), file);
   } catch (error) {
-    log.debug("cannot see who waits for the lock file", { path, error: String(error) });
+    log.debug("cannot watch the lock file for contention", { path, error: String(error) });
     return false;
   }
 }

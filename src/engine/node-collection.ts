@@ -58,8 +58,8 @@ export class NodeCollection {
 
   #requireKnown(): void {
     if (this.#deps.garbage.isReady) return;
-    throw new PodwrightError(ExitCode.failed, "not all pods of this node are known yet, so that nothing is garbage", {
-      remedy: "ask again in a moment; 'podwright doctor' says what is waited for",
+    throw new PodwrightError(ExitCode.failed, "not all pods of this node are known yet; nothing is collected", {
+      remedy: "try again in a moment; 'podwright doctor' shows what podwright is waiting for",
     });
   }
 

@@ -133,7 +133,7 @@ export class NodeLocalApi implements LocalApi {
   async removeClaim(namespace: string, name: string): Promise<ClaimRemoval> {
     const { claims, journal } = this.#deps;
     if (claims === undefined) throw new PodwrightError(ExitCode.badInput, "this node keeps no claims");
-    const message = `a user removes claim ${namespace}/${name}`;
+    const message = `a user requested the removal of claim ${namespace}/${name}`;
     const entry = journal.record({ kind: "input", what: "ClaimRemovalRequested", message });
     return await claims.remove(namespace, name, { code: "ClaimRemovalRequested", message, entry });
   }
@@ -175,7 +175,7 @@ export class NodeLocalApi implements LocalApi {
     const view = this.pod(selector);
     if (run === undefined || view.source !== "run") {
       throw new PodwrightError(ExitCode.badInput, `pod ${view.name} ${originOf(view.source)}`, {
-        remedy: "remove it from there: it would come back otherwise",
+        remedy: "remove it there; otherwise it would be started again",
       });
     }
     const grace = graceSeconds === undefined ? "its own grace period" : `a grace period of ${graceSeconds} s`;
@@ -204,7 +204,7 @@ export class NodeLocalApi implements LocalApi {
     const { namespace, name, uid } = view;
     const message = "a user requested an immediate retry";
     const entry = journal.record({ kind: "input", what: "RetryRequested", message, pod: { namespace, name, uid } });
-    kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "asked to try again at once", entry });
+    kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "a user requested an immediate retry", entry });
     return view;
   }
 
@@ -319,7 +319,7 @@ export class NodeLocalApi implements LocalApi {
   }
 }
 
-const mendStored = "mend it before podwright's next start, or run its pod again; until then its pod is left alone";
+const mendStored = "correct or remove it; its pod is not managed until podwright restarts";
 
 function journalFilter({ uid, sinceSeq }: { readonly uid?: PodUid; readonly sinceSeq?: number }): {
   pod?: { uid: PodUid };

@@ -96,7 +96,7 @@ test("pods that are terminating, ended, overdue or waiting for their name are sh
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);
   assert.match(
     only({ behind: podUid("u0"), actions: undefined }).waits[0]?.text ?? "",
-    /until pod u0 of the same name/u,
+    /wait for the removal of pod u0 of the same name/u,
   );
   assert.match(only({ stale: "no answer" }).note, /no answer/u);
 });
@@ -123,7 +123,10 @@ test("an added pod starts; a replaced one is stopped first; an unchanged one sta
       ["new", "replaced", "create sandbox, attempt 0"],
     ],
   );
-  assert.match(replaced[1]?.waits[0]?.text ?? "", new RegExp(`until pod ${ref.uid} of the same name is gone`, "u"));
+  assert.match(
+    replaced[1]?.waits[0]?.text ?? "",
+    new RegExp(`wait for the removal of pod ${ref.uid} of the same name`, "u"),
+  );
   const wait = "claim default/data does not exist";
   const [waiting] = planPods([], { pods: [{ pod, change: "added", replaces: undefined, waits: [wait] }] }, [], 0);
   assert.deepEqual(

@@ -99,7 +99,7 @@ function newPlan(
 }
 
 function rivalWait(uid: PodUid): PodPlan["waits"][number] {
-  return { text: `wait until pod ${uid} of the same name is gone`, because: [], until: undefined };
+  return { text: `wait for the removal of pod ${uid} of the same name`, because: [], until: undefined };
 }
 
 function stepsOf(actions: PodActions): PlanStep[] {

@@ -100,10 +100,10 @@ test("messages of image managers and admission become events unchanged", () => {
     told({ kind: "decision", what: "NodePorts", message: "Pod was rejected: port 80 is taken" }),
     "Warning NodePorts: port 80 is taken",
   );
-  const message = "the pod waits until other pods have stopped: Node didn't have enough resource: cpu";
+  const message = "the pod waits for other pods to stop: Node didn't have enough resource: cpu";
   assert.equal(
     told({ kind: "decision", what: "AdmissionWaits", message }),
-    "Normal AdmissionWaits: The pod waits until other pods have stopped: Node didn't have enough resource: cpu",
+    "Normal AdmissionWaits: The pod waits for other pods to stop: Node didn't have enough resource: cpu",
   );
 });
 

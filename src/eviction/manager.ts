@@ -117,7 +117,9 @@ export class EvictionManager implements NodePressure {
     const { told } = this.#node;
     if (told === undefined) return [pressure];
     const { waits } = this.#deps.accepted;
-    const remedy = waits ? "podwright evict --confirm allows it; podwright evict --preview shows whom" : undefined;
+    const remedy = waits
+      ? "podwright evict --confirm allows it; podwright evict --preview shows which pods"
+      : undefined;
     return [
       pressure,
       { name: "eviction", ok: true, warning: true, detail: told, ...(remedy !== undefined && { remedy }) },
@@ -134,8 +136,8 @@ export class EvictionManager implements NodePressure {
     const about = name ?? first?.signal ?? "memory.available";
     const signal = signals.find((each) => each === about);
     if (signal === undefined) {
-      throw new PodwrightError(ExitCode.badInput, `${about} is no eviction signal`, {
-        remedy: `give one of ${signals.join(", ")}`,
+      throw new PodwrightError(ExitCode.badInput, `${about} is not an eviction signal`, {
+        remedy: `use one of ${signals.join(", ")}`,
       });
     }
     const never = new AbortController().signal;

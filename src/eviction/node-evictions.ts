@@ -134,7 +134,7 @@ export class NodeEvictions {
       await withDeadline(clock, `unused ${kind} to be removed`, reclaimLimitMs, signal, work).catch(
         (error: unknown) => {
           signal.throwIfAborted();
-          log.warn("cannot reclaim node-level resources", { what: kind, error: errorMessage(error) });
+          log.warn("cannot reclaim node-level resources", { kind, error: errorMessage(error) });
         },
       );
     }

@@ -74,7 +74,7 @@ export class PressureMonitor implements NodePressure {
     const why = met.map((threshold) => metText(threshold, observations));
     const reasons = why.length === 0 ? "" : ` (${why.join("; ")})`;
     journal.record({ kind: "observation", what: "NodePressureChanged", message: `${message}${reasons}` });
-    log.warn("node pressure changed", { pressures: [...pressures], why });
+    log.warn("node pressure changed", { pressures: [...pressures], reason: why });
     this.#changes.emit();
   }
 }

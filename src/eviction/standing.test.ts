@@ -14,5 +14,5 @@ test("a signal is described with its thresholds, soft ones with their grace peri
     standingText("nodefs.available", [], observations),
     "nodefs.available is 512Mi of 1Gi; no threshold is set",
   );
-  assert.equal(standingText("pid.available", thresholds, observations), "pid.available is not known");
+  assert.equal(standingText("pid.available", thresholds, observations), "pid.available is unknown");
 });

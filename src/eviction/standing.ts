@@ -5,7 +5,7 @@ import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 /** How much of a signal is available, and when pods are evicted for it. Pure. */
 export function standingText(signal: Signal, thresholds: readonly Threshold[], observations: Observations): string {
   const observation = observations.get(signal);
-  if (observation === undefined) return `${signal} is not known`;
+  if (observation === undefined) return `${signal} is unknown`;
   const { available, capacity } = observation;
   const resource = resourceOf(signal);
   const limits = thresholds

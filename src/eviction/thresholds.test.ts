@@ -48,7 +48,8 @@ const wrong: readonly (readonly [given: Partial<ThresholdStatements>, message: R
   [{ hard: { "memory.available": "-5%" } }, /^eviction percentage threshold memory\.available must be >= 0%: -5%$/u],
   [{ hard: { "memory.available": "101%" } }, /must be <= 100%: 101%$/u],
   [{ hard: { "memory.available": "x%" } }, /parsing "x": invalid syntax$/u],
-  [{ hard: { "memory.available": "lots" } }, /quantit/u],
+  [{ hard: { "memory.available": "lots" } }, /^memory\.available: "lots" is not a quantity/u],
+  [{ minimumReclaim: { "pid.available": "few" } }, /^pid\.available: "few" is not a quantity/u],
   [
     { soft: { "pid.available": "5%" } },
     /^grace period must be specified for the soft eviction threshold pid\.available$/u,

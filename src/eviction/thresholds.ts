@@ -1,4 +1,5 @@
-import { parseQuantity } from "../resources/quantity.ts";
+import { errorMessage } from "../base/errors.ts";
+import { parseQuantity, type Quantity } from "../resources/quantity.ts";
 import type { ThresholdValue } from "../resources/threshold-value.ts";
 
 /** Eviction signals. `allocatableMemory.available`: within the memory for all pods together. */
@@ -107,7 +108,7 @@ function signalOf(name: string): Signal {
 /** Undefined: none, which 0% and 100% mean. */
 function valueOf(name: string, text: string): ThresholdValue | undefined {
   if (!text.endsWith("%")) {
-    const quantity = parseQuantity(text);
+    const quantity = quantityOf(name, text);
     if (quantity.nanos > 0n) return { amount: quantity };
     throw new Error(`eviction threshold ${name} must be positive: ${quantity.toString()}`);
   }
@@ -124,9 +125,17 @@ function reclaim(name: string, text: string): ThresholdValue {
     if (part > 0) return { part };
     throw new Error(`eviction percentage minimum reclaim ${name} must be positive: ${text}`);
   }
-  const quantity = parseQuantity(text);
+  const quantity = quantityOf(name, text);
   if (quantity.nanos < 0n) throw new Error(`negative eviction minimum reclaim specified for ${name}`);
   return { amount: quantity };
+}
+
+function quantityOf(name: string, text: string): Quantity {
+  try {
+    return parseQuantity(text);
+  } catch (error) {
+    throw new Error(`${name}: ${errorMessage(error)}`, { cause: error });
+  }
 }
 
 function partOf(text: string): number {

@@ -38,8 +38,8 @@ test("the older file has its registries at the top level", () => {
 test("an invalid file is rejected without quoting its contents", () => {
   const cases: readonly (readonly [unknown, RegExp])[] = [
     ['{"auths": {"r": {"auth": "c2VjcmV0', /is not JSON/],
-    [[], /"auths" is no map of registries/],
-    [{ auths: ["hidden"] }, /"auths" is no map of registries/],
+    [[], /"auths" is not a map of registries/],
+    [{ auths: ["hidden"] }, /"auths" is not a map of registries/],
     [{ auths: { r: "hidden" } }, /the entry of "r" must hold strings only/],
     [{ auths: { r: { password: 5 } } }, /the entry of "r" must hold strings only/],
     [{ auths: { r: { auth: "!hidden" } } }, /"auth" of "r" is not base64\(username:password\)/],

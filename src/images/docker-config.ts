@@ -46,7 +46,7 @@ export function decodeDockerConfig(bytes: Uint8Array, form: DockerConfigForm): R
   const entries = Entries.safeParse(form === "config.json" && isObject(json) ? Reflect.get(json, "auths") : json);
   if (!isObject(json) || !entries.success) {
     throw new DockerConfigError(
-      form === "config.json" ? '"auths" is no map of registries' : "is not a map of registries",
+      form === "config.json" ? '"auths" is not a map of registries' : "is not a map of registries",
     );
   }
   return Object.entries(entries.data ?? {}).map(([registry, value]) => {

@@ -180,7 +180,7 @@ test("images in use, wanted, pinned or young stay, and a collection that frees t
     "Insufficient free disk space on the node's image filesystem (95% of 1000 B used). " +
       "Failed to free sufficient space by deleting unused images (freed 100 bytes). " +
       "Investigate disk usage, as it could be used by active images, logs, volumes, or other data. " +
-      "Images that stay: 1 wanted by pods, 2 pinned, 1 younger than imageMinimumGCAge, 1 in use.",
+      "Images that stay: 1 needed by pods, 2 pinned, 1 younger than imageMinimumGCAge, 1 in use.",
   ]);
 });
 

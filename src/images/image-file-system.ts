@@ -32,7 +32,7 @@ export class ImageFileSystem {
   async mountPoint(signal: AbortSignal): Promise<string> {
     const { imageFilesystems } = await this.#deps.images.imageFsInfo({}, { signal, timeoutMs });
     const mountPoint = imageFilesystems[0]?.fsId?.mountpoint ?? "";
-    if (mountPoint === "") throw new Error("the runtime names no image file system");
+    if (mountPoint === "") throw new Error("the runtime reports no image file system");
     return mountPoint;
   }
 

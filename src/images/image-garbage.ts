@@ -134,7 +134,7 @@ export function holdSummary(held: ImageVerdicts["held"]): string {
 
 const holdWords = {
   inUse: "in use",
-  wanted: "wanted by pods",
+  wanted: "needed by pods",
   leased: "about to be used",
   pinned: "pinned",
   notOurs: "not pulled by podwright",

@@ -74,8 +74,8 @@ function holdOf(
     return { reason: "inUse", text: `in use by container ${container.metadata?.name ?? container.id}${of}` };
   }
   const pod = wanted.find((each) => each.names.some((name) => isNamed(name, { id, names })));
-  if (pod !== undefined) return { reason: "wanted", text: `wanted by pod ${pod.pod}` };
-  if (isLeased(id)) return { reason: "leased", text: "a container that starts is about to use it" };
+  if (pod !== undefined) return { reason: "wanted", text: `needed by pod ${pod.pod}` };
+  if (isLeased(id)) return { reason: "leased", text: "a starting container is about to use it" };
   if (pinned) return { reason: "pinned", text: "pinned by the runtime" };
   if (isNamed(sandboxImage, { id, names })) return { reason: "pinned", text: "the image of the runtime's sandboxes" };
   return foreign.has(id) ? { reason: "notOurs", text: "not pulled by podwright" } : undefined;

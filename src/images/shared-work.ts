@@ -27,7 +27,7 @@ export class SharedWork<T> {
     } finally {
       work.waiters--;
       // Each waiter leaves only once.
-      invariant("shared work has no less than no waiters", work.waiters >= 0, () => `${key}: ${work.waiters}`);
+      invariant("the number of waiters is never negative", work.waiters >= 0, () => `${key}: ${work.waiters}`);
       if (work.waiters === 0) this.#leave(key, work, signal);
     }
   }

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { podUid } from "../base/ids.ts";
 import type { JournalEntry } from "./entry.ts";
 import type { EntryName } from "./vocabulary.ts";
-import { why } from "./explain.ts";
-import { renderWhy } from "./render.ts";
+import { timeline, why } from "./explain.ts";
+import { renderTimeline, renderWhy } from "./render.ts";
 
 const web = { namespace: "default", name: "web", uid: podUid("uid-2") };
 
@@ -42,6 +42,10 @@ test("a remark on a manifest or volume stays beside other events, until it is ov
     ["PodAdded", "ContainerStarted"],
   );
   assert.match(renderWhy(explanation, { now: 1000 }), /warning .*memory is small/u);
+  const lived = timeline(entries, web);
+  assert.ok(lived);
+  const [given, over] = renderTimeline(lived, { now: 1000 }).match(/(?:no longer: )?web\.yaml\.bak is ignored/gu) ?? [];
+  assert.deepEqual([given, over], ["web.yaml.bak is ignored", "no longer: web.yaml.bak is ignored"]);
   const changed = journal(input("ManifestWarning", "memory is small"), input("PodChanged", "web.yaml changed"));
   assert.deepEqual(warnings(changed), []);
 });

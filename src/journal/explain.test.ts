@@ -372,7 +372,7 @@ test("for a container that runs again, why reports the cause of its restart", ()
           "ContainerExited",
           "container app exited with code 137",
           undefined,
-          because("LivenessProbeFailed", "liveness failed 3/3 (GET :8080/healthz: no answer in 1 s)"),
+          because("LivenessProbeFailed", "liveness probe failed 3/3 (GET :8080/healthz: no answer in 1 s)"),
         ),
       },
     ],

@@ -89,7 +89,10 @@ test("torn and foreign lines are skipped and counted, and entries after them are
   files.contents.set(`${directory}/other.txt`, "not ours");
   const journal = await open();
   assert.deepEqual(messages(journal.entries({ kinds: ["observation"] })), ["m5", "m20", "m21"]);
-  assert.equal(messages(journal.entries()).at(-1), "the journal is incomplete: 6 lines are torn or not entries");
+  assert.equal(
+    messages(journal.entries()).at(-1),
+    "the journal is incomplete: 6 lines are truncated or not journal entries",
+  );
   journal.record(observed("new"));
   await clock.advance(50);
   assert.equal(messages((await open()).entries({ kinds: ["observation"] })).at(-1), "new");

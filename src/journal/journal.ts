@@ -184,7 +184,7 @@ export class Journal implements Recorder {
     this.record({
       kind: "note",
       what: "MissingCause",
-      message: `the action ${input.what} was requested without a cause: please report this defect of podwright`,
+      message: `the action ${input.what} was requested without a cause: please report this podwright bug`,
       ...(input.pod !== undefined && { pod: input.pod }),
       data: { action: seq },
     });

@@ -68,7 +68,7 @@ export class JournalMemory {
   /** Adds an entry with a new highest sequence number. */
   add(entry: JournalEntry, bytes: number): void {
     // Readers and files rely on the order.
-    invariant("entries are numbered up", entry.seq > this.#lastSeq, () => `${entry.seq} after ${this.#lastSeq}`);
+    invariant("entry numbers increase", entry.seq > this.#lastSeq, () => `${entry.seq} after ${this.#lastSeq}`);
     this.#lastSeq = entry.seq;
     this.#entries.set(entry.seq, { entry, bytes });
     this.#bytes += bytes;

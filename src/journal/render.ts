@@ -1,5 +1,6 @@
 import type { Explanation, Incarnation, Subject, Timeline, TimelineLine } from "./explain.ts";
 import type { CauseLink, Ending, Step } from "./steps.ts";
+import { termOf } from "./vocabulary.ts";
 import { formatDuration, type Paint, plainPaint, printable, timeFormat, type TimeFormat, wrap } from "./text.ts";
 
 export interface RenderOptions {
@@ -162,7 +163,8 @@ export function stepText(step: Step): string {
   const repeated = step.repeated;
   const count =
     repeated === undefined ? "" : ` (${repeated.count} times in ${formatDuration(repeated.lastTime - step.time)})`;
-  return `${printable(step.message)}${count}${endingText(step)}`;
+  const over = termOf(step.what).why === "remark over" ? "no longer: " : "";
+  return `${over}${printable(step.message)}${count}${endingText(step)}`;
 }
 
 function endingText({ ending, kind, message }: Step): string {

@@ -77,7 +77,7 @@ export class SegmentLog implements LineLog {
         else if (!found.has(entry.seq)) found.set(entry.seq, entry);
       }
     }
-    if (junkLines > 0) problems.push(`${junkLines} lines are torn or not entries`);
+    if (junkLines > 0) problems.push(`${junkLines} lines are truncated or not journal entries`);
     const entries = [...found.values()].toSorted((a, b) => a.seq - b.seq).slice(-wantEntries);
     this.#nextSeq = Math.max(this.#nextSeq, this.#segments.at(-1)?.firstSeq ?? 1, (entries.at(-1)?.seq ?? 0) + 1);
     return { entries, nextSeq: this.#nextSeq, problems };

@@ -125,10 +125,10 @@ export class ExecCredentials {
       const end = result.signal ?? `exit code ${result.exitCode}`;
       if (said !== "") throw this.#failed(`ended with ${end}: ${said}`);
       const how = `it was run as: ${shownCommand(command, args)}`;
-      throw this.#failed(`ended with ${end} and printed nothing to say why; ${how}`);
+      throw this.#failed(`ended with ${end} and printed no error; ${how}`);
     }
     const credential = decodeCredential(result.stdout, apiVersion);
-    if (typeof credential === "string") throw this.#failed(`${credential}${said && `; it says: ${said}`}`);
+    if (typeof credential === "string") throw this.#failed(`${credential}${said && `; its output: ${said}`}`);
     try {
       createSecureContext(credential.certificate);
     } catch (error) {

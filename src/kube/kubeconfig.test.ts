@@ -361,14 +361,14 @@ describe("ExecCredentials", () => {
     await assert.rejects(
       world.credentials.get(),
       new KubeConnectionError(
-        "the credential plugin get-token ended with exit code 1 and printed nothing to say why; it was run as: get-token " +
+        "the credential plugin get-token ended with exit code 1 and printed no error; it was run as: get-token " +
           "get --token=… --client-secret … --region r --cache=a=b -p x --api-key --password …: install it from example.org",
       ),
     );
     world.result = { exitCode: 0, stdout: '{"kind": "s3cret', stderr: "the disk is full\n" };
     await assert.rejects(
       world.credentials.get(),
-      /^KubeConnectionError: the credential plugin get-token printed something that is not JSON; it says: the disk is full/,
+      /^KubeConnectionError: the credential plugin get-token printed something that is not JSON; its output: the disk is full/,
     );
     world.result = { exitCode: 0, stdout: "", stderr: "" };
     await assert.rejects(world.credentials.get(), /get-token printed nothing instead of an ExecCredential/);

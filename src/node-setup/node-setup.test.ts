@@ -93,7 +93,7 @@ test("a cgroup that cannot be created is reported once, for processes and for th
   const running = setup.run(end.signal);
   await clock.run(1000);
   assert.deepEqual(cgroups.moved, []);
-  assert.deepEqual(told, ["cannot make the cgroup of systemCgroups", "cannot move the kubelet into kubeletCgroups"]);
+  assert.deepEqual(told, ["cannot create the systemCgroups cgroup", "cannot move the kubelet into kubeletCgroups"]);
   end.abort();
   await running;
 });

@@ -28,7 +28,7 @@ export async function moveSystemProcesses(deps: SystemProcessesDependencies, cgr
     try {
       for (const [pid, error] of await cgroups.move(pids, cgroup)) failure = { pid, error: errorMessage(error) };
     } catch (error) {
-      log.info("cannot make the cgroup of systemCgroups", { cgroup, error: errorMessage(error) });
+      log.info("cannot create the systemCgroups cgroup", { cgroup, error: errorMessage(error) });
       return;
     }
   }

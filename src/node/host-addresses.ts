@@ -105,7 +105,7 @@ export class HostAddresses implements NodeHostAddresses {
     this.#foreign = foreign;
     if (foreign.length === 0) return;
     const why = "no network interface of this machine has this address: logs and exec may not reach the node";
-    this.#deps.log.warn("reporting --node-ip unverified", { addresses: foreign, why });
+    this.#deps.log.warn("reporting --node-ip unverified", { addresses: foreign, reason: why });
   }
 
   #replace(addresses: readonly string[]): void {

@@ -246,7 +246,7 @@ export class NodeSync {
     for (let tries = 1; ; tries++) {
       try {
         await this.#trySync(signal);
-        if (this.#failing) log.info("node status reaches the API server again");
+        if (this.#failing) log.info("node status updates work again");
         this.#failing = false;
         return 0;
       } catch (error) {

@@ -194,7 +194,7 @@ export class ApiObjects {
   #letGo(key: string, uid: PodUid): void {
     const watched = this.#watched.get(key);
     if (watched === undefined || !watched.users.delete(uid) || watched.users.size > 0) return;
-    watched.stop.abort(new Error("no pod refers to it any longer"));
+    watched.stop.abort(new Error("no pod refers to it any more"));
     watched.known.resolve();
     this.#watched.delete(key);
   }

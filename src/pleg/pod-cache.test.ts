@@ -100,9 +100,9 @@ describe("PodCache", () => {
   test("rejects a repeated number for a pod, a stale mark of an earlier inspection, and another pod's status", () => {
     const { cache } = setUp();
     cache.set(uid, status, undefined, 5);
-    assert.throws(() => cache.set(uid, status, undefined, 5), /two observations of a pod are told apart/);
+    assert.throws(() => cache.set(uid, status, undefined, 5), /observations of a pod are distinct/);
     cache.markStale(uid, 6);
-    assert.throws(() => cache.markStale(uid, 4), /a pod is not marked stale by an earlier look/);
-    assert.throws(() => cache.set(podUid("other"), status, undefined, 7), /a pod's entry is its own/);
+    assert.throws(() => cache.markStale(uid, 4), /an earlier observation does not mark a pod stale/);
+    assert.throws(() => cache.set(podUid("other"), status, undefined, 7), /a cache entry has its pod's UID/);
   });
 });

@@ -53,10 +53,10 @@ export class PodCache {
   set(uid: PodUid, status: PodStatus, error: Error | undefined, observed: Observation): void {
     const known = this.#pods.get(uid);
     // The writer numbers each observation once.
-    invariant("two observations of a pod are told apart", known?.observed !== observed, () => `${uid}: ${observed}`);
+    invariant("observations of a pod are distinct", known?.observed !== observed, () => `${uid}: ${observed}`);
     if (known !== undefined && known.observed > observed) return;
     // A request by UID precedes a decision about that pod.
-    invariant("a pod's entry is its own", status.uid === uid, () => `${status.uid} is stored as ${uid}`);
+    invariant("a cache entry has its pod's UID", status.uid === uid, () => `${status.uid} is stored as ${uid}`);
     if (observed > (this.#stale.get(uid) ?? 0)) this.#stale.delete(uid);
     this.#pods.set(uid, { status, error, observed });
     this.#notify(uid);
@@ -69,7 +69,7 @@ export class PodCache {
   markStale(uid: PodUid, began: Observation): void {
     const before = this.#stale.get(uid) ?? 0;
     // An inspection in progress at the later mark would count as one after it.
-    invariant("a pod is not marked stale by an earlier look", began >= before, () => `${uid}: ${began}, ${before}`);
+    invariant("an earlier observation does not mark a pod stale", began >= before, () => `${uid}: ${began}, ${before}`);
     this.#stale.set(uid, began);
   }
 
@@ -109,7 +109,11 @@ export class PodCache {
     const data = known.observed > newerThan ? known : await this.#wait(uid, newerThan, limitMs, signal);
     // Subscribers get nothing older.
     const isNewer = data.observed > newerThan;
-    invariant("a wait for news ends with news", isNewer, () => `${uid}: ${data.observed}, ${newerThan}`);
+    invariant(
+      "a wait for an observation ends with a newer one",
+      isNewer,
+      () => `${uid}: ${data.observed}, ${newerThan}`,
+    );
     if (data.error !== undefined) throw data.error;
     return data.status;
   }

@@ -150,7 +150,7 @@ describe("a pod that has room only when another has stopped", () => {
     assert.deepEqual(world.names, ["a"]);
     assert.deepEqual(world.refused, ["c: OutOfcpu"]);
     assert.deepEqual(world.journal.messages("AdmissionWaits").slice(0, 1), [
-      "the pod waits until other pods have stopped: Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000",
+      "the pod waits for other pods to stop: Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000",
     ]);
     assert.equal(world.journal.messages("AdmissionWaits").length, 2);
     world.gone("a");
@@ -205,7 +205,7 @@ test("for a critical pod others are preempted with their own grace period, and i
   assert.ok(victim?.stoppedFor);
   const { code, message, because } = victim.stoppedFor;
   assert.deepEqual([code, message], ["Preempting", "Preempted in order to admit critical pod"]);
-  assert.equal(because?.message, "no room for critical pod ns/critical");
+  assert.equal(because?.message, "making room for critical pod ns/critical");
   assert.equal(world.journal.messages("Preempting").length, 1);
   world.gone(victim.pod.metadata.uid);
   assert.ok(world.names.includes("critical"));
@@ -223,7 +223,7 @@ test("a critical pod takes the room that others wait for: none of these is preem
   assert.deepEqual(world.names, ["b", "high"]);
   assert.deepEqual(world.refused, ["c: OutOfcpu", "waits: OutOfcpu"]);
   // The lower of the two critical ones continues to preempt for itself.
-  assert.equal(world.workers.get("b")?.stoppedFor?.because?.message, "no room for critical pod ns/low");
+  assert.equal(world.workers.get("b")?.stoppedFor?.because?.message, "making room for critical pod ns/low");
   world.gone("b");
   assert.deepEqual(world.names, ["high", "low"]);
 });

@@ -153,7 +153,7 @@ export class AdmissionQueue {
     const { workers } = this.#deps;
     const id = podUid(uid);
     const isCounted = workers.get(id) !== undefined || workers.returning(id) !== undefined;
-    invariant("an admitted pod is counted at once", isCounted, () => uid);
+    invariant("an admitted pod is counted immediately", isCounted, () => uid);
   }
 
   /** The scheduler may know newer labels than this node: refresh them once before a rejection. */
@@ -179,7 +179,7 @@ export class AdmissionQueue {
     if (waiting === undefined) this.#waiting.set(change.pod.metadata.uid, { change, lacks });
     else if (waiting.lacks === lacks) return;
     else waiting.lacks = lacks;
-    const message = `the pod waits until other pods have stopped: ${lacks}`;
+    const message = `the pod waits for other pods to stop: ${lacks}`;
     this.#record("AdmissionWaits", change.pod, message, change.cause);
   }
 
@@ -190,11 +190,11 @@ export class AdmissionQueue {
   ): void {
     for (const victim of victims) {
       const mayGo = mayPreempt(pod, victim);
-      invariant("only a lesser pod makes room", mayGo, () => `${victim.metadata.uid} for ${pod.metadata.uid}`);
+      invariant("only a pod of lower rank is preempted", mayGo, () => `${victim.metadata.uid} for ${pod.metadata.uid}`);
       const { namespace, name, uid } = pod.metadata;
       const because: Cause = {
         code: "CriticalPod",
-        message: `no room for critical pod ${namespace}/${name}`,
+        message: `making room for critical pod ${namespace}/${name}`,
         because: cause,
       };
       const { reason, message } = preempting;

@@ -23,5 +23,5 @@ export async function reportAdoption(deps: {
   const seconds = ((clock.monotonic() - began) / 1000).toFixed(1);
   const message = `found ${running.length} of ${wanted.length} desired pods in the runtime, ${seconds} s after the start`;
   journal.record({ kind: "note", what: "PodsFound", message });
-  log.info("found pods in the runtime", { pods: running.length, wanted: wanted.length });
+  log.info("found pods in the runtime", { running: running.length, desired: wanted.length });
 }

@@ -68,7 +68,7 @@ export class DecisionLog {
 
   /** Another pod of the same name must be removed first. Returns the record, and whether it is new. */
   waitsFor(rival: string): { readonly message: string; readonly isNews: boolean } {
-    const message = `waits until pod ${rival} of the same name is gone`;
+    const message = `waiting for the removal of pod ${rival} of the same name`;
     const isNews = message !== this.#last;
     this.#last = message;
     if (isNews) this.#journal.record({ kind: "decision", what: "PodWaits", message, pod: this.#pod });

@@ -33,10 +33,10 @@ export function describeActions(actions: PodActions): DescribedAction[] {
 function describePodResize({ updates, restarts, cause }: PodResize): DescribedAction[] {
   const inPlace = updates.map((update) => `resize container ${update.container.name}: ${describeResize(update)}`);
   const again = restarts.map(({ start: { container, attempt } }) => {
-    return `restart container ${container.name} for its resize, attempt ${attempt}`;
+    return `restart container ${container.name} to resize it, attempt ${attempt}`;
   });
   const texts = [...inPlace, ...again];
-  return (texts.length > 0 ? texts : ["resize the pod's cgroup"]).map((text) => ({ text, cause }));
+  return (texts.length > 0 ? texts : ["set limits of the pod's cgroup"]).map((text) => ({ text, cause }));
 }
 
 /** What a container that waits is waiting for. Pure. */

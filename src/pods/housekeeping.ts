@@ -171,7 +171,7 @@ export class Housekeeping {
     try {
       const isGone = await leftovers.remove(uid, signal);
       // Its volumes would go while it makes them.
-      invariant("nothing is left over of a pod that is worked on", !workers.has(uid), () => uid);
+      invariant("leftovers do not belong to an active pod", !workers.has(uid), () => uid);
       return isGone;
     } catch (error) {
       if (signal.aborted) return false;

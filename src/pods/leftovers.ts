@@ -50,7 +50,7 @@ export class PodLeftovers {
       return false;
     }
     const pod = await this.#nameOf(uid);
-    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone and has left files or cgroups behind" };
+    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone, but files or cgroups of it remain" };
     const message = `remove the directory, logs and cgroup of pod ${uid}`;
     await perform(journal, clock, { what: "RemoveLeftovers", message, pod, cause }, async () => {
       await holdings.releaseEnded(pod, cause, signal);

@@ -64,10 +64,16 @@ function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<PodUid
     };
   }
   if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
-    return { code: "MirrorPodOutdated", message: "it shows an earlier version or another UID of the static pod" };
+    return {
+      code: "MirrorPodOutdated",
+      message: "the mirror pod shows an earlier version or another UID of the static pod",
+    };
   }
   if (refused.has(mirror.metadata.uid)) {
-    return { code: "MirrorPodOver", message: "it shows an earlier instance of the static pod, which is over" };
+    return {
+      code: "MirrorPodOver",
+      message: "the mirror pod shows an earlier instance of the static pod, which has ended",
+    };
   }
   return undefined;
 }

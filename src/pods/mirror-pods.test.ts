@@ -24,8 +24,8 @@ describe("MirrorPods", () => {
   async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
     const kube = new ScriptedKube();
     const told: string[] = [];
-    const tell = (message: string, { why, remedy }: LogFields = {}): void => {
-      told.push([message, why, remedy].flatMap((part) => (typeof part === "string" ? [part] : [])).join("; "));
+    const tell = (message: string, { reason, remedy }: LogFields = {}): void => {
+      told.push([message, reason, remedy].flatMap((part) => (typeof part === "string" ? [part] : [])).join("; "));
     };
     const world: World = {
       kube,
@@ -218,8 +218,8 @@ describe("MirrorPods", () => {
         await goes(uid);
       }
       assert.deepEqual(told, [
-        "API server still rejects the status of a mirror pod; it shows an end that the static pod has not reached, " +
-          "again after the mirror pod was recreated",
+        "API server still rejects the status of a mirror pod; the mirror pod shows a terminal phase that " +
+          "the static pod has not reached, even after its recreation",
       ]);
     });
   });

@@ -276,9 +276,10 @@ export class MirrorPods {
   #tellInVain({ metadata: { namespace, name, uid } }: Pod): void {
     if (this.#inVain.has(uid)) return;
     this.#inVain.add(uid);
-    const why = "it shows an end that the static pod has not reached, again after the mirror pod was recreated";
+    const reason =
+      "the mirror pod shows a terminal phase that the static pod has not reached, even after its recreation";
     const wait = { retryMs: this.#replacements.get(uid) };
-    this.#deps.log.warn("API server still rejects the status of a mirror pod", { namespace, name, why, ...wait });
+    this.#deps.log.warn("API server still rejects the status of a mirror pod", { namespace, name, reason, ...wait });
   }
 
   #tell(action: MirrorAction, error: unknown): void {
@@ -293,14 +294,14 @@ export class MirrorPods {
 }
 
 /** What people can do about a rejected mirror pod; nothing if the request itself failed. Pure. */
-function adviceOn(error: unknown, namespace: string): { readonly why?: string; readonly remedy?: string } {
+function adviceOn(error: unknown, namespace: string): { readonly reason?: string; readonly remedy?: string } {
   if (isApiError(error, "AlreadyExists")) {
     const remedy = "delete that pod, or rename the static pod or move it to another namespace";
-    return { why: "its name is taken by a pod that is not its mirror", remedy };
+    return { reason: "its name is taken by a pod that is not its mirror", remedy };
   }
   if (isApiError(error, "NotFound")) {
-    return { why: "its namespace does not exist", remedy: `create the namespace ${namespace}` };
+    return { reason: "its namespace does not exist", remedy: `create the namespace ${namespace}` };
   }
   if (!(error instanceof ApiError)) return {};
-  return { why: "the API server rejects it", remedy: "fix what the error names; the static pod keeps running" };
+  return { reason: "the API server rejects it", remedy: "fix what the error names; the static pod keeps running" };
 }

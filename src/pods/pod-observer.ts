@@ -43,7 +43,11 @@ export class PodObserver {
   acted(look: "requestInspect" | "requestInspectSoon" | "requestInspectAfresh" = "requestInspect"): void {
     const now = this.#deps.pleg.now();
     // Observations have increasing numbers.
-    invariant("effects are never set back", now >= this.#effects, () => `${this.#uid}: ${now} after ${this.#effects}`);
+    invariant(
+      "the count of effects never decreases",
+      now >= this.#effects,
+      () => `${this.#uid}: ${now} after ${this.#effects}`,
+    );
     this.#effects = now;
     this.#deps.pleg[look](this.#uid);
   }
@@ -70,7 +74,11 @@ export class PodObserver {
       const { observed } = cache.get(this.#uid);
       // An older observation would repeat what was done since.
       const isNews = observed > effects;
-      invariant("what decides was observed after all effects", isNews, () => `${this.#uid}: ${observed}, ${effects}`);
+      invariant(
+        "decisions use observations newer than all effects",
+        isNews,
+        () => `${this.#uid}: ${observed}, ${effects}`,
+      );
       this.#messages = await readTerminationMessages(messages, this.#ref, status, this.#messages);
       const preparing = prepare(status);
       const prepared = preparing === undefined ? status : await preparing;

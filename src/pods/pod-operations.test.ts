@@ -35,7 +35,10 @@ test("two operations on one container, or beside the sandbox's creation, violate
   assert.throws(() => own.launch(work(["b", "c"]), status, signal), /no container is in two operations at once/);
   const whole = operations();
   whole.launch(work(["a"], { wholePod: true }), status, signal);
-  assert.throws(() => whole.launch(work(["b"]), status, signal), /nothing begins in a pod while its sandbox is made/);
+  assert.throws(
+    () => whole.launch(work(["b"]), status, signal),
+    /no operation begins in a pod while its sandbox is created/,
+  );
 });
 
 test("nothing begins in a pod that is being stopped; a cancellation for another reason is followed by more operations", () => {
@@ -44,5 +47,5 @@ test("nothing begins in a pod that is being stopped; a cancellation for another 
   assert.equal(own.abort(new Error("the sandbox is replaced")), 1);
   own.launch(work(["b"]), status, signal);
   assert.equal(own.end(new Error("the pod stops")), 2);
-  assert.throws(() => own.launch(work(["c"]), status, signal), /nothing begins in a pod that ends/);
+  assert.throws(() => own.launch(work(["c"]), status, signal), /no operation begins in a pod that is ending/);
 });

@@ -99,7 +99,7 @@ export class PodOperations {
       before,
     };
     // What is started then has no place in the order of the stops.
-    invariant("nothing begins in a pod that ends", !this.#hasEnded, () => operation.name);
+    invariant("no operation begins in a pod that is ending", !this.#hasEnded, () => operation.name);
     this.#check(operation);
     this.#running.add(running);
     void this.#run(running, signal);
@@ -111,8 +111,8 @@ export class PodOperations {
       const beside = (): string => `${name} beside ${operation.name}`;
       const isFree = ![...containers].some((container) => pending.has(container));
       invariant("no container is in two operations at once", isFree, beside);
-      invariant("nothing begins in a pod while its sandbox is made", !wholePod, beside);
-      invariant("a pod is resized once at a time", resizes !== true || operation.resizes !== true, beside);
+      invariant("no operation begins in a pod while its sandbox is created", !wholePod, beside);
+      invariant("a pod has one resize at a time", resizes !== true || operation.resizes !== true, beside);
     }
   }
 

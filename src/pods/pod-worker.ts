@@ -312,7 +312,7 @@ export class PodWorker {
 
   #waitFor(rival: Rival): void {
     this.#failures.sandboxFailed({ reason: "ContainerCreating", message: rival.message, retryAtMs: 0 }, 0);
-    const cause: Cause = { code: "RivalPod", message: `pod ${rival.uid} of the same name still existed` };
+    const cause: Cause = { code: "RivalPod", message: `pod ${rival.uid} of the same name still exists` };
     this.#schedule.by(this.#deps.effects.clock.monotonic() + rivalRetryMs, cause);
   }
 

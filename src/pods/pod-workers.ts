@@ -242,7 +242,7 @@ export class PodWorkers {
     const queue = this.#queues.get(fullName(worker.ref)) ?? [];
     // Log paths and addresses are shared.
     const isItsTurn = queue[0] === worker || !queue.includes(worker);
-    invariant("one pod of a name works at a time", isItsTurn, () => `${worker.uid} before ${queue[0]?.uid}`);
+    invariant("one worker per pod name is active", isItsTurn, () => `${worker.uid} before ${queue[0]?.uid}`);
     void this.#runToEnd(worker, signal);
   }
 
@@ -260,7 +260,7 @@ export class PodWorkers {
   #finished(worker: PodWorker): void {
     const name = fullName(worker.ref);
     // Its place stays taken until it has finished.
-    invariant("who finishes is known", this.#workers.get(worker.uid) === worker, () => worker.uid);
+    invariant("a worker that finishes is known", this.#workers.get(worker.uid) === worker, () => worker.uid);
     const wasFirst = this.#queues.get(name)?.[0] === worker;
     const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
     this.#workers.delete(worker.uid);

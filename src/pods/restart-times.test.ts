@@ -183,7 +183,7 @@ test("an exit that restarts the pod is known until its instance is removed, also
 test("an instance stopped for a restart is known until it is removed", () => {
   const scene = new Scene();
   const exited = scene.exit();
-  const cause = { code: "LivenessProbeFailed", message: "liveness failed" } as const;
+  const cause = { code: "LivenessProbeFailed", message: "liveness probe failed" } as const;
   scene.times.stopped(exited.id, cause);
   assert.equal(scene.times.restartCause(exited), cause);
   scene.times.observe(testStatus([], []));

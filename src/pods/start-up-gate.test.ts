@@ -16,7 +16,7 @@ const annotations = { "kubernetes.io/config.source": "api" };
 const change = (uid: string, op: PodChange["op"] = "add"): PodChange => ({
   op,
   pod: podWith({ containers: [] }, { name: uid, uid, annotations }),
-  cause: { code: "ManifestAdded", message: "wanted at the start" },
+  cause: { code: "ManifestAdded", message: "desired at the start" },
 });
 
 async function settled(): Promise<void> {

@@ -124,7 +124,7 @@ export class SyncLoop {
     const end = endings.take(uid);
     const graceSeconds = gracePeriodSeconds(pod);
     if (hadEnded(uid)) {
-      const ended: Cause = { code: "PodHadEnded", message: "the pod had ended before", because: cause };
+      const ended: Cause = { code: "PodHadEnded", message: "the pod had already ended", because: cause };
       return unwanted(ended, graceSeconds);
     }
     // Beside one that is still stopping it is another instance of the pod.

@@ -46,7 +46,7 @@ const next: Readonly<Record<WorkerState["kind"], readonly WorkerState["kind"][]>
 export function checkTransition(from: WorkerState, to: WorkerState): void {
   // An ended pod never runs again under its UID.
   const isLegal = next[from.kind].includes(to.kind);
-  invariant("a pod's worker goes legal ways", isLegal, () => `it cannot go from ${from.kind} to ${to.kind}`);
+  invariant("worker states change in legal order", isLegal, () => `it cannot go from ${from.kind} to ${to.kind}`);
 }
 
 /**

@@ -30,7 +30,7 @@ export function removingAbandonedTasks(cri: Cri, { processes, log, ctr, socket }
       const words = ["--address", socket, "--namespace", "k8s.io", "tasks", "rm", "--force", containerId];
       try {
         const { exitCode, stderr } = await processes.run(ctr, words, { timeoutMs: removeTimeoutMs });
-        log.warn("removed a task that an interrupted start had left behind", { containerId, exitCode, stderr });
+        log.warn("removed the task of an interrupted start", { containerId, exitCode, stderr });
       } catch (failure) {
         log.warn("cannot remove the task of an interrupted start", { error: errorMessage(failure) });
         throw error;

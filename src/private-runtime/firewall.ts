@@ -105,7 +105,7 @@ export async function sweepFirewall(
     const removed = await removeStaleRules(deps, (id) => early.has(id) && !present.has(id));
     if (removed.length > 0) deps.log.info("removed firewall rules of sandboxes that are gone", { sandboxes: removed });
   } catch (error) {
-    if (!signal.aborted) deps.log.warn("cannot look for stale firewall rules", { error: errorMessage(error) });
+    if (!signal.aborted) deps.log.warn("cannot check for stale firewall rules", { error: errorMessage(error) });
   }
 }
 

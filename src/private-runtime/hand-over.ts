@@ -37,7 +37,7 @@ export async function whenFree<T>(
     } catch (error) {
       if (!(error instanceof HeldError) || clock.monotonic() >= deadline) throw error;
       if (!isReported) {
-        log.info("another process holds what this one needs; waiting for its exit", {
+        log.info("another process uses the state directory; waiting for its exit", {
           what,
           pid: error.pid,
           reason: error.message,

@@ -87,7 +87,10 @@ test("while a kubelet or another engine uses the place, nothing is mounted and t
   const other = new Fixture();
   other.isHeld = true;
   other.running.push({ pid: 7, name: "node", arguments: ["podwright", "engine"] });
-  assert.match(await other.refusal(), /another node agent \(pid 7: podwright engine\) -> CSI drivers need it/u);
+  assert.match(
+    await other.refusal(),
+    /another node agent \(pid 7: podwright engine\) -> CSI drivers need this directory/u,
+  );
   assert.deepEqual(await other.shown(), []);
 });
 
@@ -116,7 +119,7 @@ test("a kubelet in a container of this machine has its own place", async () => {
 test("a kubelet's leftover files are not hidden", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory("/var/lib/kubelet/pods/uid-old", 0o750);
-  assert.match(await fixture.refusal(), /\/var\/lib\/kubelet\/pods is not empty: a kubelet has left it/u);
+  assert.match(await fixture.refusal(), /\/var\/lib\/kubelet\/pods is not empty: it has files of a kubelet/u);
   assert.deepEqual(await fixture.shown(), []);
 });
 
@@ -124,6 +127,6 @@ test("missing mount propagation is reported as the reason", async () => {
   const fixture = new Fixture();
   await fixture.files.makeDirectory(own, 0o750);
   fixture.canShare = false;
-  assert.match(await fixture.refusal(), /is no shared mount.*would not propagate -> stop the pods first/u);
+  assert.match(await fixture.refusal(), /is not a shared mount.*would not reach containers -> stop the pods first/u);
   assert.deepEqual([await fixture.shown(), fixture.released], [[], 1]);
 });

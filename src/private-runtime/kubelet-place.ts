@@ -107,9 +107,13 @@ export class KubeletPlace {
       await files.makeDirectory(`${kubeletPlace}/${name}`, 0o750);
       if (await this.#isShown(name)) continue;
       if ((await files.list(`${kubeletPlace}/${name}`)).length === 0) continue;
-      throw new PodwrightError(ExitCode.environment, `${kubeletPlace}/${name} is not empty: a kubelet has left it`, {
-        remedy: "unmount and remove what is there, or run the driver elsewhere",
-      });
+      throw new PodwrightError(
+        ExitCode.environment,
+        `${kubeletPlace}/${name} is not empty: it has files of a kubelet`,
+        {
+          remedy: "unmount and remove what is there, or run the driver elsewhere",
+        },
+      );
     }
     await this.#mountAll(await files.realPath(this.#own));
   }
@@ -152,7 +156,7 @@ function rootOf({ arguments: words }: ProcessInfo): string {
 }
 
 function unshared(own: string): PodwrightError {
-  const why = "is no shared mount, and volumes of running pods are below it: drivers' mounts would not propagate";
+  const why = "is not a shared mount and has volumes of running pods: mounts of CSI drivers would not reach containers";
   return new PodwrightError(ExitCode.environment, `${own} ${why}`, {
     remedy: "stop the pods first, or 'mount --make-rshared /'",
   });
@@ -161,6 +165,6 @@ function unshared(own: string): PodwrightError {
 function inTheWay(process: ProcessInfo | undefined): PodwrightError {
   const who = process === undefined ? "" : ` (pid ${process.pid}: ${process.arguments.join(" ").slice(0, 160)})`;
   return new PodwrightError(ExitCode.environment, `${kubeletPlace} belongs to another node agent${who}`, {
-    remedy: "CSI drivers need it: stop that one first, or give the pods to it",
+    remedy: "CSI drivers need this directory: stop that agent first, or run the pods with it",
   });
 }

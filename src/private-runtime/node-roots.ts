@@ -46,7 +46,7 @@ export async function registerRoot({ files, hashing, log }: RootDependencies, ro
 export async function unregisterRoot({ files, hashing, log }: RootDependencies, rootDirectory: string): Promise<void> {
   const path = rootRegistration(hashing, rootDirectory);
   await files.remove(path).catch((error: unknown) => {
-    log.warn("cannot remove the registration of the root directory", { path, error: errorMessage(error) });
+    log.warn("cannot unregister the root directory", { path, error: errorMessage(error) });
   });
 }
 

@@ -32,7 +32,7 @@ export async function watchPrivateRuntime(
       answeredMs = clock.monotonic();
     } catch (error) {
       if (signal.aborted || clock.monotonic() - answeredMs < patienceMs) continue;
-      log.warn("private runtime is gone; restarting it", { error: errorMessage(error) });
+      log.warn("private runtime exited; restarting it", { error: errorMessage(error) });
       await ensure(signal).catch((failure: unknown) => {
         log.error("cannot restart the private runtime", { error: errorMessage(failure) });
       });

@@ -36,9 +36,9 @@ export class FailureLog {
     return `${Math.min(count, this.#threshold)}/${this.#threshold}`;
   }
 
-  /** `liveness failed 3/3 (GET :8080/healthz: no response in 1 s)` */
+  /** `liveness probe failed 3/3 (GET :8080/healthz: no response in 1 s)` */
   message(count: number, detail: string): string {
-    return `${this.#type} failed ${this.#row(count)} (${detail})`;
+    return `${this.#type} probe failed ${this.#row(count)} (${detail})`;
   }
 
   /**

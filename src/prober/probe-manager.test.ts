@@ -113,8 +113,8 @@ describe("a liveness probe", () => {
     await world.clock.advance(3000);
     const { unhealthy } = world.state(container);
     assert.deepEqual(chain(unhealthy?.cause), [
-      "liveness failed 3/3 (TCP :2: connection refused)",
-      "liveness failed 2/3 (TCP :2: no response in 1 s)",
+      "liveness probe failed 3/3 (TCP :2: connection refused)",
+      "liveness probe failed 2/3 (TCP :2: no response in 1 s)",
     ]);
     assert.deepEqual(world.changes, ["c liveness failure"]);
   });
@@ -128,7 +128,7 @@ describe("a liveness probe", () => {
     assert.equal(cause?.code, "LivenessProbeFailed");
     const entry = world.entries[(cause.entry ?? 0) - 1];
     assert.equal(entry?.what, "Unhealthy");
-    assert.equal(entry.message, "liveness failed 3/3 (TCP :2: connection refused)");
+    assert.equal(entry.message, "liveness probe failed 3/3 (TCP :2: connection refused)");
     const eventMessage = "Liveness probe failed: connection refused (3/3, TCP :2)";
     assert.deepEqual(entry.data, { probe: "liveness", output: "connection refused", lateMs: 0, eventMessage });
   });
@@ -377,7 +377,7 @@ test("late probes are mentioned in the cause, once it matters", async () => {
   world.clock.monotonic = () => monotonic() + 800;
   await world.clock.advance(1);
   assert.deepEqual(chain(world.state(container).unhealthy?.cause), [
-    "liveness failed 1/1 (TCP :2: connection refused)",
+    "liveness probe failed 1/1 (TCP :2: connection refused)",
     "podwright was busy: these probes were up to 0.8 s late",
   ]);
 });

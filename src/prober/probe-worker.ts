@@ -155,8 +155,8 @@ export class ProbeWorker {
     const { container, probe, target, hide } = this.#view;
     const subject = (): string => `${this.#pod.uid}/${container.name} ${this.type}`;
     // Stopping the probe also cancels the wait.
-    invariant("only what runs is probed", target !== undefined && this.#mayProbe(), subject);
-    invariant("a container is probed once at a time", this.#probing === undefined, subject);
+    invariant("only running containers are probed", target !== undefined && this.#mayProbe(), subject);
+    invariant("a container has one probe at a time", this.#probing === undefined, subject);
     if (target === undefined) return;
     const controller = new AbortController();
     this.#probing = controller;
@@ -183,7 +183,7 @@ export class ProbeWorker {
     const { clock, results } = this.#deps;
     // The end of an instance cancels its probes.
     const isItsOwn = target.id === this.#view.target?.id;
-    invariant("a verdict is of the instance that was probed", isItsOwn, () => `${this.#pod.uid}: ${target.id}`);
+    invariant("a probe result belongs to the probed instance", isItsOwn, () => `${this.#pod.uid}: ${target.id}`);
     results.saw(target.id, this.type, { kind: outcome.kind, text: outcome.text, at: clock.now() });
     const what = describeProbe(probe);
     const eventText = outcome.eventText ?? outcome.text;
@@ -210,7 +210,7 @@ export class ProbeWorker {
       });
     } else {
       this.#failures.clear();
-      cause = { code: `${capitalised(this.type)}ProbeSucceeded`, message: `${this.type} succeeded (${what})` };
+      cause = { code: `${capitalised(this.type)}ProbeSucceeded`, message: `${this.type} probe succeeded (${what})` };
     }
     if (verdict === undefined) return;
     this.#settled = isFinal(this.type, verdict);

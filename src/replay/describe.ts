@@ -8,10 +8,10 @@ import type { Difference, Replay } from "./replay.ts";
 export function replayText({ decisions, pods, lives, cutOff, different, first }: Replay, paint: Paint): string[] {
   const from = `${count(decisions, "decision")} about ${count(pods, "pod")} in ${count(lives, "life", "lives")}`;
   const lines: string[] = [];
-  if (decisions === 0) lines.push("nothing to compare: the recording holds no decision");
-  else if (first === undefined) lines.push(`${from}: ${paint.good("each the same today")}`);
+  if (decisions === 0) lines.push("nothing to compare: the recording has no decisions");
+  else if (first === undefined) lines.push(`${from}: ${paint.good("all unchanged")}`);
   else {
-    lines.push(`${from}: ${paint.bad(`${different} ${different === 1 ? "differs" : "differ"} today`)}`);
+    lines.push(`${from}: ${paint.bad(`${different} ${different === 1 ? "differs" : "differ"} now`)}`);
     lines.push("", ...differenceText(first, paint));
   }
   if (cutOff.length > 0) {
@@ -23,7 +23,7 @@ export function replayText({ decisions, pods, lives, cutOff, different, first }:
 function differenceText({ line, recorded, now }: Difference, paint: Paint): string[] {
   const { namespace, name, uid } = recorded.pod;
   const then = decidedText(recorded.decided, recorded);
-  const today = "error" in now ? [`nothing, because of a defect: ${printable(now.error)}`] : decidedText(now, recorded);
+  const today = "error" in now ? [`nothing, because of a bug: ${printable(now.error)}`] : decidedText(now, recorded);
   const marked = (lines: readonly string[], others: readonly string[]): string[] =>
     lines.map((each) => (others.includes(each) ? `    ${each}` : paint.caution(`  ≠ ${each}`)));
   return [
@@ -32,7 +32,7 @@ function differenceText({ line, recorded, now }: Difference, paint: Paint): stri
     ...inputsText(recorded).map((each) => `    ${each}`),
     "decided then",
     ...marked(then, today),
-    "decided today",
+    "decided now",
     ...marked(today, then),
   ];
 }

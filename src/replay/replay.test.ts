@@ -196,7 +196,7 @@ describe("a recording", () => {
         assert.equal(result.different, 1);
         assert.equal(result.first?.line, 2);
         const text = replayText(result, plainPaint).join("\n");
-        assert.match(text, /decided then\n(?:.*\n)* {2}≠ the next sandbox waits .*\n(?:.*\n)*decided today\n/);
+        assert.match(text, /decided then\n(?:.*\n)* {2}≠ the next sandbox waits .*\n(?:.*\n)*decided now\n/);
       }),
       { numRuns: 100 },
     );
@@ -205,7 +205,7 @@ describe("a recording", () => {
   test("is filtered by a pod's name, namespace and name, or UID", () => {
     for (const selector of ["pod", "default/pod", "uid"]) assert.equal(replay(header + line, selector).decisions, 1);
     assert.equal(replay(header + line, "other").decisions, 0);
-    assert.deepEqual(replayText(replay(header), plainPaint), ["nothing to compare: the recording holds no decision"]);
+    assert.deepEqual(replayText(replay(header), plainPaint), ["nothing to compare: the recording has no decisions"]);
   });
 
   test("is read up to a truncation, at its end or before the next run's part", () => {
@@ -217,8 +217,8 @@ describe("a recording", () => {
 
   const broken: readonly (readonly [what: string, text: string, error: RegExp])[] = [
     ["an empty file", "", /^line 1: the file is empty$/],
-    ["any other text", "apiVersion: v1\n", /^line 1: not a recording of podwright: it has no header$/],
-    ["decisions without a header", line, /^line 1: not a recording of podwright/],
+    ["any other text", "apiVersion: v1\n", /^line 1: not a podwright recording: no header$/],
+    ["decisions without a header", line, /^line 1: not a podwright recording/],
     [
       "a newer recording",
       `{"format":"podwright-recording","version":2,"podwright":"9.9.9"}\n`,

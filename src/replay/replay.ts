@@ -103,7 +103,7 @@ function readLines(text: string): Lines {
 }
 
 const noJson = "not JSON";
-const noRecording = "not a recording of podwright: it has no header";
+const noRecording = "not a podwright recording: no header";
 
 function json(text: string): unknown {
   try {

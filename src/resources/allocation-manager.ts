@@ -205,7 +205,7 @@ export class AllocationManager {
       const over = overcommitted(entry.pod, granted, activePods(), node);
       // The grant was checked against all other present allocations.
       invariant("granted resizes fit the node", over === undefined, () => `${uid}: ${over}`);
-      const message = "the manifest's resources are allocated";
+      const message = "the requested resources are allocated";
       // A pending resize names the reason for its retry.
       const data = entry.pending && { trigger: trigger.code };
       const cause = this.#record("ResizeStarted", entry.pod, message, entry.cause, data);

@@ -121,7 +121,7 @@ export class ResourceRecord {
     try {
       await this.#files.rename(this.#path, aside);
     } catch (renaming) {
-      this.#log.warn("cannot set aside the unreadable allocated resources", {
+      this.#log.warn("cannot rename the unreadable record of allocated resources", {
         path: this.#path,
         error: errorMessage(renaming),
       });

@@ -108,7 +108,7 @@ test("a call that never settles ends at its deadline and aborts the calls below 
   clock.advance(149_999);
   assert.equal(tracked.outstanding().length, 1);
   clock.advance(1);
-  assert.equal(await stop, "DeadlineExceeded: no response for c1 within 150 s");
+  assert.equal(await stop, "DeadlineExceeded: container runtime did not answer StopContainer for c1 within 150 s");
   assert.equal(calls[0]?.options.signal?.aborted, true);
   assert.deepEqual(tracked.outstanding(), []);
   // A later rejection is ignored, and not unhandled.
@@ -143,9 +143,9 @@ test("the shorter of upstream's and the caller's limit counts", async () => {
   );
   clock.advance(120_000);
   assert.deepEqual(await Promise.all([short, none, long]), [
-    "DeadlineExceeded: no response within 1 s",
-    "DeadlineExceeded: no response for c within 2 s",
-    "DeadlineExceeded: no response within 120 s",
+    "DeadlineExceeded: container runtime did not answer Status within 1 s",
+    "DeadlineExceeded: container runtime did not answer ExecSync for c within 2 s",
+    "DeadlineExceeded: container runtime did not answer Version within 120 s",
   ]);
 });
 

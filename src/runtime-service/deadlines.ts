@@ -112,7 +112,11 @@ function canceled(method: string, reason: unknown): CriError {
 
 function deadlineExceeded(method: string, detail: string, limitMs: number): CriError {
   const what = detail === "" ? "" : ` for ${detail}`;
-  return new CriError("DeadlineExceeded", method, `no response${what} within ${limitMs / 1000} s`);
+  return new CriError(
+    "DeadlineExceeded",
+    method,
+    `container runtime did not answer ${method}${what} within ${limitMs / 1000} s`,
+  );
 }
 
 /** The port rejects with CriError alone; anything else is a defect of the implementation below, reported as Internal. */

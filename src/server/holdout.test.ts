@@ -30,17 +30,17 @@ test("a pod whose containers have ended waits for a volume, or for a step", () =
     "remove volumes pv-1 failed: target is busy.",
   );
   assert.equal(told(unmounting, outcome(1, "done")), undefined);
-  assert.equal(told(unmounting, silent), "volume pv-1 (d) does not answer, told 12 s ago");
+  assert.equal(told(unmounting, silent), "volume pv-1 (d) does not answer, reported 12 s ago");
   assert.equal(told(unmounting, silent, { ...silent, what: "VolumeSilenceOver" }), "remove volumes pv-1, for 12 s");
   const others = [silent, { ...silent, message: "volume b does not answer" }];
-  assert.equal(told(...others), "volume pv-1 (d) does not answer, told 12 s ago and 1 more do not either");
+  assert.equal(told(...others), "volume pv-1 (d) does not answer, reported 12 s ago, and 1 more");
   assert.equal(told(deletion), undefined, "that is the API server's");
 });
 
 test("a pod that has stopped waits for a write, or for its finalizers", () => {
   const told = (finalizers: readonly string[], ...inputs: readonly Partial<JournalInput>[]): string =>
     serverHoldout(entries(...inputs), finalizers, now);
-  assert.equal(told([]), "its deletion at the API server is about to be sent");
+  assert.equal(told([]), "its deletion will be sent to the API server next");
   assert.equal(told([], patch), "update the status, for 12 s");
   assert.equal(told([], patch, outcome(1, "failed", "forbidden")), "update the status failed: forbidden");
   assert.equal(told(["a"], deletion), "delete the pod, for 12 s");

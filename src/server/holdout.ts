@@ -15,8 +15,8 @@ export function nodeHoldout(entries: readonly JournalEntry[], now: number): stri
   }
   const [first] = silent.values();
   if (first !== undefined) {
-    const more = silent.size > 1 ? ` and ${silent.size - 1} more do not either` : "";
-    return `${printable(first.message)}, told ${span(now - first.time)} ago${more}`;
+    const more = silent.size > 1 ? `, and ${silent.size - 1} more` : "";
+    return `${printable(first.message)}, reported ${span(now - first.time)} ago${more}`;
   }
   return stepText(lastStep(entries, ends), now);
 }
@@ -29,7 +29,7 @@ export function serverHoldout(entries: readonly JournalEntry[], finalizers: read
   const deletion = lastStep(entries, ({ what }) => what === "DeletePod");
   if (deletion === undefined) {
     const status = lastStep(entries, ({ what }) => what === "PatchPodStatus");
-    return stepText(status, now) ?? "its deletion at the API server is about to be sent";
+    return stepText(status, now) ?? "its deletion will be sent to the API server next";
   }
   const unfinished = stepText(deletion, now);
   if (unfinished !== undefined) return unfinished;

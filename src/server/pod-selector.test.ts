@@ -32,7 +32,7 @@ test("among many pods a few are named, and a node without pods is reported as su
     noSuchPod("p", many).remedy ?? "",
     /^pods with this prefix: p-0, p-1, .* and 12 more \('podwright ps' lists them\)$/,
   );
-  assert.equal(noSuchPod("web", []).remedy, "no pods exist");
+  assert.equal(noSuchPod("web", []).remedy, "this node has no pods");
 });
 
 test("a name in a rejected manifest is answered with its problem", () => {

@@ -62,7 +62,7 @@ export function noSuchPod(selector: string, pods: readonly PodRef[], rejected: r
 
 function remedyFor(selector: string, pods: readonly PodRef[]): string {
   const labels = labelsOf(pods);
-  if (labels.length === 0) return "no pods exist";
+  if (labels.length === 0) return "this node has no pods";
   const beginning = selector === "" ? [] : labelsOf(pods.filter((pod) => begins(pod, selector)));
   if (beginning.length > 1) return `pods with this prefix: ${listed(beginning)}`;
   const near = beginning[0] ?? didYouMean(selector, labels);

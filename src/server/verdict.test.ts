@@ -70,7 +70,7 @@ const killed: Partial<JournalInput> = {
   what: "Killing",
   message: "stopping container app",
   container: "app",
-  cause: { code: "LivenessProbeFailed", message: "liveness failed 3/3" },
+  cause: { code: "LivenessProbeFailed", message: "liveness probe failed 3/3" },
 };
 
 /** Expected line, the pod, and its journal. */
@@ -130,7 +130,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     retry(14_000, "app"),
   ],
   [
-    "Restarting: app was killed: liveness failed 3/3, next try in 14 s",
+    "Restarting: app was killed: liveness probe failed 3/3, next try in 14 s",
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 137 }) },
     started,
     killed,
@@ -250,9 +250,9 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { kind: "action", what: "PullImage", message: "pull image demo:1", container: "app" },
   ],
   [
-    "Pending: waits until pod uid-1 of the same name is gone",
+    "Pending: waiting for the removal of pod uid-1 of the same name",
     { ...notReady, phase: "Pending", containers: waiting("") },
-    { kind: "decision", what: "PodWaits", message: "waits until pod uid-1 of the same name is gone" },
+    { kind: "decision", what: "PodWaits", message: "waiting for the removal of pod uid-1 of the same name" },
   ],
   [
     "Pending: init container setup runs for 3 s",

@@ -28,13 +28,13 @@ test("an unusable claim is named, with a remedy", () => {
       "claim default/data does not exist; create it, or correct claimName",
     ],
     [
-      `error processing PVC default/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document to 'podwright run'`,
-      "claim default/data does not exist; give the PersistentVolumeClaim document to 'podwright run'",
+      `error processing PVC default/data: failed to fetch PVC from API server: persistentvolumeclaims "data" not found; add the PersistentVolumeClaim to the manifests of 'podwright run'`,
+      "claim default/data does not exist; add the PersistentVolumeClaim to the manifests of 'podwright run'",
     ],
     ["error processing PVC default/data: PVC is not bound", "claim default/data is not bound; see its Events"],
     [
       "error processing PVC default/data: PVC is not bound: no persistent volumes available for this claim and a selector is set",
-      "claim default/data: PVC is not bound: no persistent volumes available for this claim and a selector is set; give a PersistentVolume that fits",
+      "claim default/data: PVC is not bound: no persistent volumes available for this claim and a selector is set; add a matching PersistentVolume",
     ],
     [
       "PVC default/web-data was not created for pod default/web (pod is not owner)",
@@ -66,7 +66,7 @@ test("a volume that fails is named until it is set up", () => {
 });
 
 test("the reason of an attachment's wait is shown, and all waiting volumes are counted", () => {
-  const message = "volume data waits to be attached: no VolumeAttachment";
+  const message = "volume data is not attached yet: no VolumeAttachment";
   const attach: Told = { kind: "observation", what: "VolumeUnattached", message };
   assert.equal(volumeWait(entries(attach)), `${message}; see its VolumeAttachment`);
   const claim = unprocessed("error processing PVC default/data: PVC is not bound");

@@ -52,7 +52,7 @@ function claimText(claim: string, problem: string): string {
 
 /** By the text of the problem. */
 const remedies: readonly (readonly [RegExp, string])[] = [
-  [/PVC is not bound: /u, "give a PersistentVolume that fits"],
+  [/PVC is not bound: /u, "add a matching PersistentVolume"],
   [/PVC is being deleted/u, "create the claim again"],
   [/\(pod is not owner\)/u, "remove the claim, or rename the pod"],
   [/but is specified in volumeMounts/u, "use volumeDevices"],

@@ -48,6 +48,6 @@ async function raiseDelay(
     if (allowedMs >= wantedMs) return log.info("raised logind's InhibitDelayMaxSec", { seconds: wantedMs / 1000 });
     await clock.sleep("logind to read its configuration", firstLookMs * 2 ** look, signal);
   }
-  const kept = `logind keeps InhibitDelayMaxSec at ${allowedMs / 1000} s`;
-  throw new Error(`${kept}, less than the pods' ${wantedMs / 1000} s at a shutdown`);
+  const kept = `logind limits InhibitDelayMaxSec to ${allowedMs / 1000} s`;
+  throw new Error(`${kept}: too short for the ${wantedMs / 1000} s that pods get at a shutdown`);
 }

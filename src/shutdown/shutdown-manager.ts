@@ -170,7 +170,7 @@ export class ShutdownManager {
     if (this.#shutdown !== undefined) return this.#shutdown;
     const message = "shutdown manager detected shutdown event";
     const entry = this.#deps.journal.record({ kind: "observation", what: "Shutdown", message });
-    const cause: Cause = { code: "Shutdown", message: "the node shuts down", entry };
+    const cause: Cause = { code: "Shutdown", message: "the node is shutting down", entry };
     this.#shutdown = { cause, stop: new AbortController() };
     this.#changes.emit();
     return this.#shutdown;

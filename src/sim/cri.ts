@@ -357,7 +357,7 @@ function shuffled<T>(items: readonly T[], random: SimRandom): T[] {
 
 const fateNames = {
   failBefore: "call fails",
-  failAfter: "call done but told failed",
+  failAfter: "call done but reported failed",
   hangBefore: "call hangs before its effect",
   hangAfter: "call hangs after its effect",
 } as const satisfies Record<Exclude<Fate, "fine">, string>;

@@ -132,11 +132,11 @@ ${container}status: {count: 9223372036854775807}
 `),
     ),
     [
-      "pod.yaml:5:3: spec.priority: the number does not fit int32: -2147483648 to 2147483647",
+      "pod.yaml:5:3: spec.priority: the number is outside int32: -2147483648 to 2147483647",
       "pod.yaml:6:3: spec.terminationGracePeriodSeconds: the number exceeds 64 bits",
       "pod.yaml:7:3: spec.activeDeadlineSeconds: the number exceeds 64 bits",
       "pod.yaml:8:3: spec.hostname: expected a string, got a number; put it in quotes",
-      "pod.yaml:10:51: spec.containers[0].livenessProbe.httpGet.port: the number does not fit int32: -2147483648 to 2147483647",
+      "pod.yaml:10:51: spec.containers[0].livenessProbe.httpGet.port: the number is outside int32: -2147483648 to 2147483647",
     ],
   );
 });
@@ -230,7 +230,7 @@ test("all wrong types in a file are reported, in the order of its lines", () => 
     "pod.yaml:9:14: spec.containers[0].ports[0].containerPort: expected a number, got a string; leave out the quotes",
     "pod.yaml:10:5: spec.containers[0].stdin: expected true or false, got a number",
     "pod.yaml:11:26: spec.containers[0].resources.limits.cpu: expected a string or a number, got a list",
-    "pod.yaml:12:21: spec.containers[0].env[0].value: expected a string, got true or false; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)",
+    "pod.yaml:12:21: spec.containers[0].env[0].value: expected a string, got a boolean; put it in quotes (plain yes, no, on, off, y and n are booleans in YAML)",
   ]);
 });
 
@@ -247,7 +247,7 @@ test("unsupported kinds and versions are named", () => {
     'pod.yaml:2:1: kind: Unsupported value: "Deployment": podwright runs pods; write its spec.template as a manifest of kind Pod',
   ]);
   assert.deepEqual(messages("apiVersion: v1\nkind: pod\n"), [
-    'pod.yaml:2:1: kind: Unsupported value: "pod": podwright takes Pod, ConfigMap, Secret, PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver and Lists of them; did you mean "Pod"?',
+    'pod.yaml:2:1: kind: Unsupported value: "pod": podwright accepts Pod, ConfigMap, Secret, PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver and Lists of them; did you mean "Pod"?',
   ]);
   assert.deepEqual(messages("apiVersion: v2\nkind: Pod\n"), [
     'pod.yaml:1:1: apiVersion: Unsupported value: "v2": the apiVersion of kind Pod is "v1"',

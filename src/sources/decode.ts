@@ -239,5 +239,5 @@ function unknownKind(kind: string): string {
   }
   const meant = didYouMean(kind, [...objectKinds, ...Object.keys(itemKinds)]);
   const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
-  return `Unsupported value: ${quote(kind)}: podwright takes ${takenKinds} and Lists of them${hint}`;
+  return `Unsupported value: ${quote(kind)}: podwright accepts ${takenKinds} and Lists of them${hint}`;
 }

@@ -109,7 +109,7 @@ test("a misspelt capability is a warning with a suggestion", () => {
       ["5", "CAP_", ""],
     ].map(
       ([index, name, hint]) =>
-        `spec.containers[0].securityContext.capabilities.add[${index}]: "${name}" is no capability of Linux, and runtimes ignore or refuse it${hint}`,
+        `spec.containers[0].securityContext.capabilities.add[${index}]: "${name}" is not a Linux capability; runtimes ignore or reject it${hint}`,
     ),
   ]);
 });

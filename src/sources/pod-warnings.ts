@@ -95,7 +95,7 @@ function capabilityProblem(name: string): string | undefined {
   if (!isCapability(name)) {
     const meant = nearestCapability(name);
     const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
-    return `${quote(name)} is no capability of Linux, and runtimes ignore or refuse it${hint}`;
+    return `${quote(name)} is not a Linux capability; runtimes ignore or reject it${hint}`;
   }
   const plain = plainCapability(name);
   if (plain === name) return undefined;

@@ -61,7 +61,7 @@ function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue
     case "custom":
       return [{ path, detail: issue.message }];
     default:
-      return [{ path, detail: "does not fit" }];
+      return [{ path, detail: "is invalid" }];
   }
 }
 
@@ -72,7 +72,7 @@ function wrongType(expected: string, value: unknown): string {
 function quotingHint(expected: string, value: unknown): string {
   if (typeof value === "string") return isQuoted(expected, value) ? "; leave out the quotes" : placeholderHint(value);
   if (expected !== "a string") return "";
-  if (typeof value === "boolean") return "; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)";
+  if (typeof value === "boolean") return "; put it in quotes (plain yes, no, on, off, y and n are booleans in YAML)";
   return typeof value === "number" || typeof value === "bigint" ? "; put it in quotes" : "";
 }
 
@@ -154,7 +154,7 @@ export function typeName(value: unknown): string {
     case "string":
       return "a string";
     case "boolean":
-      return "true or false";
+      return "a boolean";
     case "bigint":
       return "a number";
     case "number":

@@ -88,9 +88,7 @@ test("a field that only the API server sets is rejected in a manifest", () => {
   const found = findUnsupported(manifest({}, { deletionTimestamp: "2026-11-20T14:00:00Z" }));
   assert.deepEqual(
     found.map(({ path, detail }) => `${path.join(".")}: ${detail}`),
-    [
-      "metadata.deletionTimestamp: not supported: podwright stops a pod when its manifest is removed, not at a time in it",
-    ],
+    ["metadata.deletionTimestamp: not supported: podwright stops a pod when its manifest is removed; remove the field"],
   );
 });
 

@@ -50,7 +50,7 @@ const ofContainers: readonly UnsupportedField[] = [
 const unsupported: readonly UnsupportedField[] = [
   {
     path: "metadata.deletionTimestamp",
-    because: "stops a pod when its manifest is removed, not at a time in it",
+    because: "stops a pod when its manifest is removed; remove the field",
     manifestsOnly: true,
   },
   ...["iscsi", "fc", "flexVolume"].map((type) => ({

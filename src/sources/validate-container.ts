@@ -231,7 +231,7 @@ function* validatePages(name: string, value: string | number, path: FieldPath): 
 function resourceNameProblem(name: string): string | undefined {
   if (nativeResources.has(name)) return undefined;
   if (name.startsWith("hugepages-")) {
-    return (pageSizeOf(name) ?? 0n) > 0n ? undefined : "must name a page size, as hugepages-2Mi";
+    return (pageSizeOf(name) ?? 0n) > 0n ? undefined : "must have a page size, such as hugepages-2Mi";
   }
   if (!name.includes("/")) return "must be a standard resource for containers, or fully qualified (example.com/name)";
   return qualifiedNameProblem(name);

@@ -28,7 +28,7 @@ export function* validateMetadata(metadata: ObjectMeta): Iterable<FieldError> {
   const path = ["metadata"];
   const { name, generateName, namespace, uid } = metadata;
   if (name === undefined || name === "") {
-    yield required([...path, "name"], generateName ? "only an API server makes a name from generateName" : "");
+    yield required([...path, "name"], generateName ? "only an API server supports generateName; set name" : "");
   } else {
     const problem = dnsSubdomainProblem(name);
     if (problem !== undefined) yield invalid([...path, "name"], name, problem);

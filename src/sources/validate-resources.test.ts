@@ -48,10 +48,10 @@ test("huge pages of a pod are at least those of its containers, and need cpu or 
 
 test("an invalid resource name is one error, even if only requested", () => {
   for (const [name, detail] of [
-    ["hugepages-foo", "must name a page size, as hugepages-2Mi"],
-    ["hugepages-1foo", "must name a page size, as hugepages-2Mi"],
-    ["hugepages-", "must name a page size, as hugepages-2Mi"],
-    ["hugepages-0", "must name a page size, as hugepages-2Mi"],
+    ["hugepages-foo", "must have a page size, such as hugepages-2Mi"],
+    ["hugepages-1foo", "must have a page size, such as hugepages-2Mi"],
+    ["hugepages-", "must have a page size, such as hugepages-2Mi"],
+    ["hugepages-0", "must have a page size, such as hugepages-2Mi"],
     ["gpu", "must be a standard resource for containers, or fully qualified (example.com/name)"],
   ]) {
     for (const kind of ["limits", "requests"] as const) {

@@ -95,7 +95,7 @@ function* validateGates(gates: NonNullable<PodSpec["schedulingGates"]>, path: Fi
     if (names.has(name)) yield duplicate([...path, index, "name"], name);
     names.add(name);
   }
-  if (gates.length > 0) yield forbidden(path, "a pod that has a node can't have scheduling gates");
+  if (gates.length > 0) yield forbidden(path, "a pod with a node cannot have scheduling gates");
 }
 
 function* validateGroup(group: PodSpec["schedulingGroup"], path: FieldPath): Iterable<FieldError> {

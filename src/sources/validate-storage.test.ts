@@ -34,10 +34,10 @@ test("claims are checked as the API server does", () => {
 
 test("unsupported fields of a claim are rejected by name", () => {
   assert.deepEqual(claim(`${once}, ${size}, volumeMode: Block`), [
-    "spec.volumeMode: not supported: podwright run has no block volumes behind claims",
+    "spec.volumeMode: not supported: podwright run does not bind claims to block volumes",
   ]);
   assert.deepEqual(claim(`${once}, ${size}, dataSource: {kind: VolumeSnapshot, name: s}`), [
-    "spec.dataSource: not supported: podwright fills no volumes",
+    "spec.dataSource: not supported: podwright does not populate volumes",
   ]);
 });
 
@@ -73,7 +73,7 @@ test("PersistentVolumes are directories of this machine, with one source", () =>
     'spec.nfs.path: Invalid value: "p": must be an absolute path',
   ]);
   assert.deepEqual(volume(`${rest}, iscsi: {targetPortal: s}`), [
-    "spec.iscsi: not supported: volumes behind claims of podwright run are directories (hostPath, local), of a server (nfs), or a CSI driver's",
+    "spec.iscsi: not supported: podwright run binds claims to volumes of type hostPath, local, nfs and csi",
   ]);
   assert.deepEqual(volume(`${rest}, local: {path: /srv}`, "{name: disk, namespace: default}"), [
     "metadata.namespace: Forbidden: not allowed on this type",
@@ -87,7 +87,7 @@ test("a StorageClass has no provisioner here, and the remedy is to omit it", () 
     manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: c}, ${fields}}`);
   assert.deepEqual(storageClass("provisioner: kubernetes.io/no-provisioner, volumeBindingMode: Immediate"), []);
   assert.deepEqual(storageClass("provisioner: ebs.csi.aws.com"), [
-    "provisioner: not supported: podwright provisions no volumes, only kubernetes.io/no-provisioner makes sense; leave the StorageClass out, and its claims get directories",
+    "provisioner: not supported: podwright does not provision volumes, so the provisioner must be kubernetes.io/no-provisioner; omit the StorageClass: its claims are bound to directories",
   ]);
   assert.deepEqual(storageClass('provisioner: ""'), ["provisioner: Required value"]);
   assert.match(storageClass("provisioner: kubernetes.io/no-provisioner, volumeBindingMode: Late")[0] ?? "", /"Late"/u);
@@ -97,7 +97,7 @@ test("volumes of a CSI driver cannot require attachment here", () => {
   const driver = (spec: string): string[] =>
     manifestProblems(`{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: d}, spec: ${spec}}`);
   assert.deepEqual(driver("{attachRequired: false, podInfoOnMount: true, fsGroupPolicy: File}"), []);
-  assert.match(driver("{}")[0] ?? "", /^spec.attachRequired: not supported: only a cluster attaches volumes/u);
+  assert.match(driver("{}")[0] ?? "", /^spec.attachRequired: not supported: podwright run does not attach volumes/u);
   assert.match(driver("{attachRequired: false, tokenRequests: [{audience: a}]}")[0] ?? "", /tokenRequests: not supp/u);
   assert.deepEqual(volume(`${rest}, csi: {driver: d, volumeHandle: one}`), []);
   assert.deepEqual(volume(`${rest}, csi: {driver: d, volumeHandle: ""}`), ["spec.csi.volumeHandle: Required value"]);

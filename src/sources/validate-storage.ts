@@ -47,7 +47,7 @@ function* validateClaimSpec(spec: ClaimSpec, path: FieldPath): Iterable<FieldErr
   yield* refuseBlock(spec.volumeMode, path);
   for (const field of ["dataSource", "dataSourceRef"] as const) {
     if (spec[field] !== undefined && spec[field] !== null) {
-      yield { path: [...path, field], detail: "not supported: podwright fills no volumes" };
+      yield { path: [...path, field], detail: "not supported: podwright does not populate volumes" };
     }
   }
 }
@@ -85,8 +85,7 @@ function* validateVolumeSource(spec: VolumeManifest["spec"], path: FieldPath): I
   }
   const [source] = sources;
   if (source !== undefined && !["hostPath", "local", "nfs", "csi"].includes(source)) {
-    const detail =
-      "not supported: volumes behind claims of podwright run are directories (hostPath, local), of a server (nfs), or a CSI driver's";
+    const detail = "not supported: podwright run binds claims to volumes of type hostPath, local, nfs and csi";
     yield { path: [...path, source], detail };
   }
   if (spec.hostPath !== undefined) yield* validateHostPath(spec.hostPath, [...path, "hostPath"]);
@@ -104,10 +103,10 @@ export function* validateStorageClass(object: ClassManifest): Iterable<FieldErro
   yield* refuseNamespace(metadata);
   if (provisioner === "") yield required(["provisioner"]);
   else if (provisioner !== noProvisioner) {
-    const remedy = "leave the StorageClass out, and its claims get directories";
+    const remedy = "omit the StorageClass: its claims are bound to directories";
     yield {
       path: ["provisioner"],
-      detail: `not supported: podwright provisions no volumes, only ${noProvisioner} makes sense; ${remedy}`,
+      detail: `not supported: podwright does not provision volumes, so the provisioner must be ${noProvisioner}; ${remedy}`,
     };
   }
   const modes = ["Immediate", "WaitForFirstConsumer"];
@@ -125,7 +124,7 @@ export function* validateDriver({ metadata, spec }: DriverManifest): Iterable<Fi
   if (spec.attachRequired !== false) {
     yield {
       path: ["spec", "attachRequired"],
-      detail: "not supported: only a cluster attaches volumes; a driver that needs no attaching has false",
+      detail: "not supported: podwright run does not attach volumes; set it to false if the driver works without",
     };
   }
   if (spec.tokenRequests?.[0] !== undefined) {
@@ -196,5 +195,5 @@ function* refuseNamespace({ namespace }: ObjectMeta): Iterable<FieldError> {
 
 function* refuseBlock(mode: string | undefined, path: FieldPath): Iterable<FieldError> {
   if (mode !== "Block") return;
-  yield { path: [...path, "volumeMode"], detail: "not supported: podwright run has no block volumes behind claims" };
+  yield { path: [...path, "volumeMode"], detail: "not supported: podwright run does not bind claims to block volumes" };
 }

@@ -40,7 +40,7 @@ test("leftover volumes are a warning that names them and the remedy; without any
   assert.deepEqual([one?.ok, one?.warning], [true, true]);
   const volume = "no volume plugin owns volumes/kubernetes.io~csi/pvc-1 (mounted) in /var/lib/kubelet/pods/a";
   assert.equal(one?.detail, `${volume}: left in place`);
-  assert.match(one?.remedy ?? "", /unmount them by hand; a directory goes within a minute/);
+  assert.match(one?.remedy ?? "", /or by hand; a directory is removed within a minute/);
   assert.equal(check([left("a"), left("b"), left("c")])?.detail, `${volume}, and those of 2 other pods: left in place`);
 });
 
@@ -54,8 +54,8 @@ test("volumes that do not respond are reported by their drivers, the longest of 
   assert.deepEqual([check?.ok, check?.warning], [true, true], "the node stays ready");
   assert.equal(
     check?.detail,
-    "volume pv-a (d) of pod ns/a: the try to tear down it has taken 40.0 s, and 1 like it; " +
-      "volume pv-b (nfs) of pod ns/b: the try to tear down it has taken 39.0 s",
+    "volume pv-a (d) of pod ns/a: its teardown has taken 40.0 s, and 1 like it; " +
+      "volume pv-b (nfs) of pod ns/b: its teardown has taken 39.0 s",
   );
   assert.ok(!kubeletHealth(40_000, well).some(({ name }) => name === "storage"));
 });

@@ -1,6 +1,6 @@
 import type { Pleg } from "../pleg/pleg.ts";
 import type { ProbeManager } from "../prober/probe-manager.ts";
-import type { StorageWait } from "../volumes/storage-waits.ts";
+import { type StorageWait, workNouns } from "../volumes/storage-waits.ts";
 import type { VolumesLeft } from "../volumes/unowned-volumes.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
 
@@ -43,7 +43,7 @@ export function kubeletHealth(
       name: "pleg",
       // The first relist has as much time as any other: a restart of podwright makes no node NotReady.
       ok: now - (last ?? pleg.beganMs) < plegUnhealthyMs,
-      detail: `${listed}, ${pleg.evented ? "runtime events" : "no runtime events"}, ${pleg.discarded} events discarded`,
+      detail: `${listed}, ${pleg.evented ? "runtime event stream connected" : "no runtime event stream"}, ${pleg.discarded} events discarded`,
     },
     {
       name: "runtime",
@@ -63,8 +63,8 @@ function volumesHealth(left: readonly VolumesLeft[]): SubsystemHealth[] {
   const more = left.length === 1 ? "" : `, and those of ${left.length - 1} other pods`;
   const detail = `no volume plugin owns ${first.list} in ${first.directory}${more}: left in place`;
   const remedy =
-    "let the driver that mounted them unmount them, or unmount them by hand; a directory goes within a minute " +
-    "once nothing is mounted below it and only empty directories are left of its volumes";
+    "unmount them with the driver that mounted them, or by hand; a directory is removed " +
+    "within a minute once nothing is mounted in it and its volumes' directories are empty";
   return [{ name: "volumes", ok: true, warning: true, detail, remedy }];
 }
 
@@ -77,11 +77,11 @@ function storageHealth(now: number, silent: readonly StorageWait[]): SubsystemHe
     const { volume, driver, pod, operation, sinceMonotonicMs } = longest;
     const whose = `volume ${volume} (${driver}) of pod ${pod.namespace}/${pod.name}`;
     const more = others.length === 0 ? "" : `, and ${others.length} like it`;
-    return [`${whose}: the try to ${operation} it has taken ${seconds(now - sinceMonotonicMs)}${more}`];
+    return [`${whose}: its ${workNouns[operation]} has taken ${seconds(now - sinceMonotonicMs)}${more}`];
   });
   const rest = lines.length > mostSilent ? `; and ${lines.length - mostSilent} more` : "";
   const detail = `${lines.slice(0, mostSilent).join("; ")}${rest}`;
-  const remedy = "look at the storage server, or at the driver's own log on this node; nothing else waits for it";
+  const remedy = "check the storage server, or the driver's own log on this node; other volumes are not affected";
   return [{ name: "storage", ok: true, warning: true, detail, remedy }];
 }
 

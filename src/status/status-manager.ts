@@ -124,7 +124,11 @@ export class StatusManager {
     for (const { name, restartCount } of allStatuses(after)) {
       const last = counts.get(name) ?? 0;
       // Its logs and status continue the restart count.
-      invariant("restarts are counted up", restartCount >= last, () => `${uid}/${name}: ${restartCount}, ${last}`);
+      invariant(
+        "restart counts never decrease",
+        restartCount >= last,
+        () => `${uid}/${name}: ${restartCount}, ${last}`,
+      );
     }
   }
 
@@ -160,7 +164,7 @@ export class StatusManager {
 /** A pod's status does not revoke what this run has reported. */
 function checkSuccessor(uid: string, before: PodStatus, after: PodStatus): void {
   const [seen = 0, last = 0] = [after.observedGeneration, before.observedGeneration];
-  invariant("a status shows no earlier spec than the one before", seen >= last, () => `${uid}: ${seen}, ${last}`);
+  invariant("the observed generation of a status never decreases", seen >= last, () => `${uid}: ${seen}, ${last}`);
   const isSameStart = before.startTime === undefined || after.startTime === before.startTime;
   invariant("a pod starts once", isSameStart, () => `${uid}: ${after.startTime} after ${before.startTime}`);
 }

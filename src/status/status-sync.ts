@@ -264,7 +264,7 @@ export class StatusSync {
 
   #begin(entry: StatusEntry, kind: Write["kind"], place: Disposable, signal: AbortSignal): void {
     // Otherwise the earlier of two could arrive last.
-    invariant("a pod's status is written once at a time", !entry.busy, () => entry.pod.metadata.uid);
+    invariant("a pod's status has one write at a time", !entry.busy, () => entry.pod.metadata.uid);
     entry.busy = true;
     const write = this.#write(entry, kind, signal).finally(() => {
       entry.busy = false;
@@ -317,7 +317,7 @@ export class StatusSync {
     }
     const { sentVersion = 0 } = entry;
     const detail = (): string => `${uid}: ${latest.version}, ${sentVersion}`;
-    invariant("the API server is told no earlier status", latest.version >= sentVersion, detail);
+    invariant("the API server never receives an older status", latest.version >= sentVersion, detail);
     entry.sentVersion = latest.version;
     entry.reconcileAtMs = undefined;
     entry.refusals = 0;
@@ -341,7 +341,7 @@ export class StatusSync {
     const cause: Cause = { code: "PodReleased", message: "the pod was deleted, and has stopped" };
     const isOver = pod.metadata.deletionTimestamp !== undefined && entry.released;
     // From then on others may take its name and its storage.
-    invariant("a pod leaves the API server when it holds nothing", isOver, () => pod.metadata.uid);
+    invariant("a pod is deleted at the API server after its resources are released", isOver, () => pod.metadata.uid);
     const options = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
     await perform(journal, clock, { what: "DeletePod", message, pod: this.#ref(pod), cause }, () =>
       client.delete(this.#call(pod, signal), options),

@@ -333,8 +333,8 @@ test("an attachable volume is in use before the attachment is awaited, and set u
   assert.deepEqual(driver.setUps, [{ attachmentName: "csi-h", metadata: { device: "/dev/sdx" } }]);
   const waits = fixture.entries.filter(({ what }) => what === "VolumeUnattached").map(({ message }) => message);
   assert.deepEqual(waits, [
-    "volume data waits to be attached: volume has not been added to the list of VolumesInUse in the node's volume status",
-    "volume data waits to be attached: volume is not in the list of VolumesAttached in the node's status",
+    "volume data is not attached yet: volume has not been added to the list of VolumesInUse in the node's volume status",
+    "volume data is not attached yet: volume is not in the list of VolumesAttached in the node's status",
   ]);
   await fixture.manager.release(podRef(pod), { cause }, signal);
   assert.deepEqual(node.used, []);

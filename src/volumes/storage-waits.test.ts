@@ -9,7 +9,7 @@ import { namedAfterMs, StorageWaits, type StorageWork } from "./storage-waits.ts
 const uid = "u" as PodUid;
 const pod = { namespace: "ns", name: "p", uid };
 const work: StorageWork = { pod, volume: "pv-1", driver: "d.example.org", operation: "tear down" };
-const message = "volume pv-1 (d.example.org) does not answer: the try to tear down it has not ended in 30 s";
+const message = "volume pv-1 (d.example.org) does not answer: its teardown has not returned within 30 s";
 
 let clock: ManualClock;
 let entries: JournalInput[];

@@ -17,6 +17,9 @@ export interface StorageWait extends StorageWork {
   readonly sinceMonotonicMs: number;
 }
 
+/** How messages name it. */
+export const workNouns = { "set up": "set-up", "tear down": "teardown", measure: "measurement" } as const;
+
 /** Work that takes longer is reported. */
 export const namedAfterMs = 30_000;
 
@@ -78,7 +81,7 @@ export class StorageWaits {
     const wait: Wait = { ...work, sinceMonotonicMs: this.#clock.monotonic(), timer: undefined, message: "" };
     this.#waits.set(key, wait);
     wait.timer = this.#clock.timer(`work on volume ${volume} to be named`, namedAfterMs, () => {
-      wait.message = `volume ${volume} (${driver}) does not answer: the try to ${operation} it has not ended in 30 s`;
+      wait.message = `volume ${volume} (${driver}) does not answer: its ${workNouns[operation]} has not returned within 30 s`;
       this.#journal.record({ kind: "observation", what: "VolumeSilent", message: wait.message, pod });
       this.#log.warn("storage does not answer", { ...pod, volume, driver, operation });
     });

@@ -50,6 +50,6 @@ export class UnownedVolumes {
       `no volume plugin owns ${list}: left in ${directory}, ` +
       "which is removed once they are unmounted and their directories are empty";
     this.#journal.record({ kind: "note", what: "VolumesLeft", message, pod });
-    this.#log.warn("volumes without a plugin left in place", { ...pod, directory, volumes: list });
+    this.#log.warn("leaving volumes without a plugin in place", { ...pod, directory, volumes: list });
   }
 }

@@ -309,7 +309,7 @@ export class VolumeSetUp {
       progress.unattached(spec.podVolume);
       if (why === told) return;
       told = why;
-      const message = `volume ${spec.podVolume} waits to be attached: ${why}`;
+      const message = `volume ${spec.podVolume} is not attached yet: ${why}`;
       this.#waits(mounting, spec.podVolume, "VolumeUnattached", message);
     };
     try {

@@ -44,7 +44,7 @@ export class VolumeUpkeeps {
   /** Cancels the upkeep of the pod's volumes before they are removed. Resolves when it has ended. */
   async stop(uid: PodUid): Promise<void> {
     const running = [...(this.#running.get(uid)?.values() ?? [])];
-    for (const { controller } of running) controller.abort(new Error("the pod's volumes are removed"));
+    for (const { controller } of running) controller.abort(new Error("the pod's volumes are being removed"));
     await Promise.all(running.map(({ ended }) => ended));
   }
 
@@ -87,7 +87,7 @@ export class VolumeUpkeeps {
       if (signal.aborted) return;
       // The volume stays as it is, and the next sync retries.
       const about = { ...podRef(kept.pod), volume: volume.name, error: errorMessage(error) };
-      this.#log.warn("cannot look after a volume", about);
+      this.#log.warn("cannot republish or expand a volume", about);
     }
   }
 }

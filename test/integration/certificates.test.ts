@@ -188,7 +188,7 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
     await writeFile(joining.kubeconfigPath, server.kubeconfig(expired), { mode: 0o600 });
 
     const alone = node.startKubelet("--kubeconfig", joining.kubeconfigPath, "--rotate-certificates");
-    await says(alone, /expired at .*this machine's clock says/);
+    await says(alone, /expired at .*this machine's clock is at/);
     await says(
       alone,
       /use a kubeconfig with a valid certificate, or --bootstrap-kubeconfig.*certificate request failed/,

@@ -159,7 +159,7 @@ test("run reports restarts with their cause, and pods that become unready", asyn
     });
     engine.change(pod.uid, { ready: true, containers: [containerView({ restartCount: 1 })] });
     await command.prints(/✓ start container app {3}9 ms {3}because container app exited with code 3/);
-    await command.prints(/↻ web: container app was restarted, 1st time/);
+    await command.prints(/↻ web: container app was restarted for the 1st time/);
     command.child.kill("SIGINT");
     await command.ended;
   });

@@ -107,7 +107,7 @@ after(async () => {
 test("without systemd as process 1 nothing changes, and one line says what to run instead", async () => {
   const web = await file("web.yaml", manifest("web"));
   await assert.rejects(enableCommand(context, [web], places), {
-    message: "systemd is not process 1 here, so nothing starts a service at boot",
+    message: "systemd is not process 1, so no service can start podwright at boot",
     remedy: "have your init run: podwright run --detach --wait none FILE",
   });
   assert.equal(existsSync(places.manifests), false);
@@ -125,7 +125,7 @@ test("an invalid manifest, or one that cannot exist at boot, changes nothing", a
   await assert.rejects(enableCommand(context, ["https://example.com/a.yaml"], places), /is not a file/u);
   await assert.rejects(
     enableCommand(context, [await file("notes.txt", "")], places),
-    /ends in \.yaml, \.yml or \.json/u,
+    /must end in \.yaml, \.yml or \.json/u,
   );
   await mkdir(join(directory, "other"));
   const other = await file("other/web.yaml", manifest("web"));

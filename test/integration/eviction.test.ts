@@ -80,7 +80,7 @@ describe("evictions", { concurrency: 2 }, () => {
       const why = await podwright.succeed("why", "sized");
       assert.match(why.replaceAll(/\s+/gu, " "), /because evicted for exceeding its own limit: it uses 5\d+Ki of 1Mi/u);
       const end = await podwright.run(["evict"]);
-      assert.deepEqual([end.exitCode, /podwright evict needs --preview or --confirm/u.test(end.stderr)], [2, true]);
+      assert.deepEqual([end.exitCode, /'evict' needs either --preview or --confirm/u.test(end.stderr)], [2, true]);
       assert.match(
         await podwright.succeed("evict", "--preview"),
         /^memory\.available is .*no threshold is set\n1 {2}default\/modest/u,

@@ -71,7 +71,7 @@ const shows: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> =
         return name === "probes" && containers[0]?.restartCount === 1;
       }),
     );
-    assert.match(await podwright.succeed("timeline", "probes"), /liveness failed 2\/2/u);
+    assert.match(await podwright.succeed("timeline", "probes"), /liveness probe failed 2\/2/u);
   },
   resize: async (podwright) => {
     const before = await podwright.container("resize", "app");

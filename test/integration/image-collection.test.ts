@@ -118,7 +118,7 @@ test(
     const summary = entries.find(({ what }) => what === "ImagesCollected")?.message ?? "";
     assert.match(summary, /^removed \d+ images, \d+\.\d MiB freed/u);
     assert.match(summary, /1 pinned/u);
-    assert.match(summary, /1 wanted by pods/u);
+    assert.match(summary, /1 needed by pods/u);
     assert.match(summary, /1 about to be used/u);
 
     const freed = await collector.removeUnused({ code: "GarbageRequested", message: "asked" }, signal);

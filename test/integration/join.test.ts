@@ -139,7 +139,7 @@ test("doctor reports in advance what would differ on this node, and changes noth
   assert.equal(await kubeletDoctor(await node.context(), true), 3);
   const { checks } = JSON.parse(node.printed) as { readonly checks: readonly Record<string, string>[] };
   const found = checks.map(({ name, ok, detail }) => `${ok} ${name}: ${detail}`);
-  assert.match(found[0] ?? "", /^(?:ok configuration: all of it is honoured|warning configuration: )/u);
+  assert.match(found[0] ?? "", /^(?:ok configuration: every field and flag is honoured|warning configuration: )/u);
   const has = (pattern: RegExp): void =>
     assert.ok(
       found.some((line) => pattern.test(line)),

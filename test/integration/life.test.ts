@@ -169,7 +169,7 @@ describe("pod lifecycle", { concurrency: 2 }, () => {
         entries.find((entry) => entry.what === what && entry.container === "app" && entry.kind === "action");
       const [startOf, stop] = [of("StartContainer"), of("StopContainer")];
       assert.ok(startOf && stop && stop.time - startOf.time >= wellMs, "not before it was unwell");
-      assert.equal(stop.cause?.message, "liveness failed 3/3 (GET :8080/live: HTTP status 404)");
+      assert.equal(stop.cause?.message, "liveness probe failed 3/3 (GET :8080/live: HTTP status 404)");
     });
   });
 

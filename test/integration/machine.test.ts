@@ -62,7 +62,7 @@ test("an unusable state directory is rejected with the reason", async () => {
       const end = await podwright.run(["run", "--detach", "--state-dir", directory, path]);
       assert.ok(end.exitCode === 2 || end.exitCode === 3, `${directory}: ${end.exitCode}`);
       assert.match(end.stderr, reason);
-      assert.doesNotMatch(end.stderr, /a defect of podwright/);
+      assert.doesNotMatch(end.stderr, /a bug in podwright/);
     }
     await expectNothingStarted(podwright);
   });

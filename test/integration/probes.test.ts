@@ -57,7 +57,7 @@ test("a container that stops responding is killed and restarted, and why shows i
     const why = await podwright.succeed("why", "dies");
     assert.match(
       why.replaceAll(/\s+|\d\d:\d\d:\d\d\.\d+/g, " "),
-      /because liveness failed 2\/2 \(GET :8080\/healthz: HTTP +status 404\)/,
+      /because liveness probe failed 2\/2 \(GET :8080\/healthz: HTTP +status 404\)/,
     );
     await podwright.waitFor("the one that is not restarted to end", (pods) =>
       pods.some((pod) => pod.name === "once" && pod.state === "terminated"),
@@ -67,7 +67,7 @@ test("a container that stops responding is killed and restarted, and why shows i
     const once = of("once");
     assert.equal(once.filter((entry) => entry.kind === "action" && entry.what === "StartContainer").length, 1);
     const stop = once.find((entry) => entry.kind === "action" && entry.what === "StopContainer");
-    const because = "liveness failed 2/2 (TCP :9: connection refused)";
+    const because = "liveness probe failed 2/2 (TCP :9: connection refused)";
     assert.equal(stop?.cause?.message, `the remaining containers (app) are not restarted: ${because}`);
     const stopDeaf = of("deaf").find((entry) => entry.kind === "action" && entry.what === "StopContainer");
     const killed = of("deaf").find((entry) => entry.what === "ContainerDied");
@@ -98,8 +98,8 @@ test("the startup probe precedes others, dependents wait for readiness, and a pr
     const entries = (await podwright.journal()).filter((entry) => entry.pod?.name === "slow");
     const states = entries.filter((entry) => entry.what === "ContainerStateChanged").map(({ message }) => message);
     assert.deepEqual(states.slice(-2), ["container app is running, not ready", "container app is running and ready"]);
-    assert.ok(entries.some(({ message }) => message.startsWith("startup failed 1/30 (exec test: exit code 1")));
-    assert.ok(!entries.some(({ message }) => message.startsWith("liveness failed")));
+    assert.ok(entries.some(({ message }) => message.startsWith("startup probe failed 1/30 (exec test: exit code 1")));
+    assert.ok(!entries.some(({ message }) => message.startsWith("liveness probe failed")));
   });
 });
 

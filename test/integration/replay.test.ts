@@ -51,10 +51,7 @@ test("a recording of a crashing pod and a failing probe replays to equal decisio
     const text = await readFile(recording, "utf8");
     assert.equal((await stat(recording)).mode & 0o777, 0o600);
     assert.doesNotMatch(text, new RegExp(secret), "what manifests hold in secret is not recorded");
-    assert.match(
-      await podwright.succeed("replay", recording),
-      /decisions about 2 pods in 2 lives: each the same today/,
-    );
+    assert.match(await podwright.succeed("replay", recording), /decisions about 2 pods in 2 lives: all unchanged/);
 
     const changed = podwright.path("changed.rec");
     const lines = text.split("\n");
@@ -65,11 +62,11 @@ test("a recording of a crashing pod and a failing probe replays to equal decisio
     assert.equal(exitCode, 1);
     assert.match(stdout, new RegExp(`line ${at + 1}, `));
     assert.match(stdout, /decided then\n {2}≠ start regular container app, attempt 7/);
-    assert.match(stdout, /decided today\n {2}≠ start regular container app, attempt 1/);
+    assert.match(stdout, /decided now\n {2}≠ start regular container app, attempt 1/);
     assert.equal((await podwright.run(["replay", changed, "--pod", "deaf"])).exitCode, 0);
     const broken = await podwright.run(["replay", podwright.path("crash.json")]);
     assert.equal(broken.exitCode, 2);
-    assert.match(broken.stderr, /line 1: not a recording of podwright/);
+    assert.match(broken.stderr, /line 1: not a podwright recording/);
   });
 });
 
@@ -83,7 +80,7 @@ test("a kubelet records its decisions about its static pods", async () => {
       node.podwright.waitFor("the static pod", (pods) => (ready ? pods.some((pod) => pod.ready) : pods.length === 0));
     await node.write("static.json", podManifest("static", politeSleep));
     await running(true);
-    assert.match(await node.podwright.succeed("replay", recording, "--pod", "static-node1"), /each the same today/);
+    assert.match(await node.podwright.succeed("replay", recording, "--pod", "static-node1"), /all unchanged/);
     await node.remove("static.json");
     await running(false);
     kubelet.child.kill("SIGTERM");

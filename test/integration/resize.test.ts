@@ -134,7 +134,7 @@ describe("resizing running pods", { concurrency: 2 }, () => {
       assert.notEqual(after.id, before.id);
       const expected = { request: 100, limit: 300, MiB: 96 };
       assert.deepEqual(await kernel(podwright, pod, after.id), { pod: expected, container: expected });
-      assert.match(await podwright.succeed("timeline", "restarts"), /restart container app for its resize, attempt 1/u);
+      assert.match(await podwright.succeed("timeline", "restarts"), /restart container app to resize it, attempt 1/u);
     });
   });
 

@@ -117,11 +117,11 @@ const waits: Readonly<Record<string, (podwright: Podwright) => Promise<void>>> =
   "a pod waits for a claim that nobody gave, and starts with it": async (podwright) => {
     const manifest = await podwright.manifest("web.yaml", pod("web", "echo x >/data/here", { data: claimed("data") }));
     await podwright.succeed("run", "--detach", "--wait", "none", manifest);
-    const missing = /persistentvolumeclaims "data" not found; give the PersistentVolumeClaim document/u;
+    const missing = /persistentvolumeclaims "data" not found; add the PersistentVolumeClaim to the manifests/u;
     await until("the reason", async () => missing.test(await why(podwright, "web")));
     assert.match(
       await why(podwright, "web"),
-      /^Pending: waits for a volume: claim default\/data does not exist; give the PersistentVolumeClaim document/u,
+      /^Pending: waits for a volume: claim default\/data does not exist; add the PersistentVolumeClaim to the manifests/u,
     );
     assert.match((await podwright.run(["doctor"])).stdout, /claim default\/data does not exist/u);
 

@@ -197,7 +197,7 @@ test("storage that hangs delays only its own pod, and is named", { skip: noHangi
         };
         await until("the volume to be named", isNamed, 60_000);
         const doctor = (await podwright.run(["doctor"])).stdout;
-        assert.match(doctor, /volume pv-far \(test\.csi\.example\.org\) of pod default\/far: the try to tear down it/u);
+        assert.match(doctor, /volume pv-far \(test\.csi\.example\.org\) of pod default\/far: its teardown has taken/u);
         assert.match(doctor, /test\.csi\.example\.org has not answered NodeUnpublishVolume of h for \d+ s/u);
         const why = await podwright.succeed("why", "far");
         assert.match(why, /^Terminating: it has stopped: volume pv-far \(\S+\) does not answer/u);

@@ -12,7 +12,7 @@ export const volumeOptions: readonly OptionRow[] = [
   { shows: "volumes --json", line: "volumes ls --json", out: /^\{\n {2}"claims": \[[^]*"usedBytes": \d+/ },
   { shows: "volumes --json", line: "volumes inspect data --json", out: /^\{\n {2}"namespace": "default"/ },
   { shows: "volumes --json", line: "volumes inspect data", out: /^kind: PersistentVolumeClaim\n/ },
-  { shows: "volumes --json", line: "volumes inspect none", exitCode: 2, error: /no claim none in/ },
+  { shows: "volumes --json", line: "volumes inspect none", exitCode: 2, error: /claim "none" not found in/ },
   {
     shows: "volumes --force",
     line: "volumes rm --force data",
@@ -37,7 +37,7 @@ export const volumeOptions: readonly OptionRow[] = [
     shows: "volumes --force",
     line: "volumes rm --force data none",
     exitCode: 2,
-    error: /no claim none in/,
+    error: /claim "none" not found in/,
     check: ({ engine }) => assert.deepEqual(engine.removals, []),
   },
   {
@@ -65,7 +65,12 @@ export const volumeOptions: readonly OptionRow[] = [
     out: /\n\nFREE VOLUME .*\nspare +2Gi +ReadWriteOnce +- +default\/later +\/srv\n/,
   },
   { shows: "volumes --json", line: "volumes --json", out: /"volumes": \[\n {4}\{\n {6}"name": "spare"/ },
-  { shows: "volumes --force", line: "volumes rm", exitCode: 2, error: /'podwright volumes rm CLAIM …' is needed/ },
+  {
+    shows: "volumes --force",
+    line: "volumes rm",
+    exitCode: 2,
+    error: /missing argument: 'podwright volumes rm CLAIM …'/,
+  },
   { shows: "volumes --state-dir", line: "volumes --state-dir @", out: /NAMESPACE .*\ndefault +data .*\n/ },
   { shows: "volumes --state-dir", line: "volumes --state-dir @/none", error: /no claims/ },
 ];

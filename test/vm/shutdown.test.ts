@@ -51,7 +51,7 @@ function inhibitors(): string[] {
 }
 
 function write(name: string, priority: number, hangs = false): void {
-  const pod = podObject(name, politeSleep, { grace: 120 }) as { readonly spec: { readonly containers: object[] } };
+  const pod = podObject(name, politeSleep, { grace: 45 }) as { readonly spec: { readonly containers: object[] } };
   const lifecycle = { preStop: { exec: { command: ["/bin/sleep", "600"] } } };
   const containers = pod.spec.containers.map((container) => ({ ...container, ...(hangs && { lifecycle }) }));
   node.write(name, { ...pod, spec: { ...pod.spec, priority, containers } });

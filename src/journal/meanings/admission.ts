@@ -76,7 +76,7 @@ export const admissionMeanings = {
   AdmissionWaits: {
     means: "The pod fits once pods that are being stopped have released their resources, and waits for that.",
   },
-  Preempting: { means: "A critical pod has no room: other pods are stopped for it." },
-  CriticalPod: { means: "Cause: a critical pod needs the room." },
-  RoomMade: { means: "Cause: a pod has stopped or the node has changed, so waiting pods are judged again." },
+  Preempting: { means: "A critical pod does not fit: other pods are stopped for it." },
+  CriticalPod: { means: "Cause: a critical pod needs the resources." },
+  RoomMade: { means: "Cause: a pod has stopped or the node has changed, so the admission of waiting pods is retried." },
 } as const satisfies Meanings<keyof (typeof admissionTerms & typeof admissionFacts)>;

@@ -9,7 +9,7 @@ const waitingReasons = {
     remedy: "See 'podwright logs --previous POD' for the reason of the exits.",
   },
   CreateContainerConfigError: {
-    means: "The container cannot be created as its pod is written, e.g. a ConfigMap or Secret is missing.",
+    means: "The container cannot be created from the pod's spec, e.g. a ConfigMap or Secret is missing.",
     remedy: "Create the object that the message names, or correct the pod.",
   },
   CreateContainerError: {
@@ -57,7 +57,7 @@ const terminatedReasons = {
   },
   ContainerStatusUnknown: {
     means: "The container disappeared before its exit code was seen.",
-    remedy: "Find out what removes containers without podwright.",
+    remedy: "Find out what else removes containers on this node.",
   },
 } as const satisfies Readonly<Record<string, Meaning>>;
 
@@ -67,13 +67,12 @@ const seeMessage = "See the message.";
 /** Error classes, whose names precede messages in logs and in stacks (PODWRIGHT_DEBUG=1). */
 const errorClasses = {
   PodwrightError: {
-    means:
-      "An error for people: what was tried, on what, and a remedy. The exit code tells bad input (2) from a problem of the machine (3).",
+    means: "An error message with a remedy. The exit code is 2 for bad input and 3 for a problem of the machine.",
     remedy: "Follow the remedy after the message.",
   },
   InvariantError: {
-    means: "Something that must always hold did not.",
-    remedy: "Report it as a defect of podwright, with its log and journal.",
+    means: "An internal invariant was violated.",
+    remedy: "Report it as a podwright bug, with its log and journal.",
   },
   DeadlineError: {
     means: "A wait exceeded its deadline; the message names the wait.",
@@ -81,7 +80,7 @@ const errorClasses = {
   },
   CriError: {
     means:
-      "A call to the container runtime failed, with its gRPC code. After Canceled, DeadlineExceeded or Unavailable the runtime may have done the work.",
+      "A call to the container runtime failed, with its gRPC code. After Canceled, DeadlineExceeded or Unavailable the runtime may have completed it.",
     remedy: "See the runtime's log.",
   },
   RpcError: {
@@ -117,13 +116,13 @@ const errorClasses = {
   ImageReferenceError: { means: "An image reference is invalid.", remedy: "Correct spec.containers[].image." },
   DockerConfigError: { means: "A pull secret or credentials file is invalid.", remedy: "Recreate the Secret or file." },
   ContainerConfigError: {
-    means: "A container or sandbox cannot be created as its pod is written.",
+    means: "A container or sandbox cannot be created from the pod's spec.",
     remedy: "Create the object that the message names, or correct the pod.",
   },
   NotKnownYetError: { means: "An object is not known yet, because the API server has not answered; it is retried." },
   HookError: { means: "A lifecycle hook failed or cannot be run.", remedy: "Run the hook by hand in the container." },
   ResizeError: {
-    means: "A resize cannot be applied as things are; it is retried.",
+    means: "A resize cannot be applied now; it is retried.",
     remedy: "Request no less memory than is in use.",
   },
   EditConflictError: {
@@ -140,9 +139,9 @@ const errorClasses = {
     remedy: "Correct the label, or the driver's configuration.",
   },
   RegistrationError: { means: "A plugin of the node cannot be registered; it is retried.", remedy: seeMessage },
-  NotifyError: { means: "A plugin did not accept the result of its registration; it is registered again." },
+  NotifyError: { means: "A plugin did not accept the result of its registration; the registration is retried." },
   AttachLimitError: {
-    means: "The driver's volume limit on this node is reached; the pod is rejected.",
+    means: "The node has reached a driver's volume limit; the pod is rejected.",
     remedy: "Run the pod on another node, or remove pods with volumes of that driver.",
   },
   AwaitedError: {
@@ -150,7 +149,7 @@ const errorClasses = {
     remedy: seeMessage,
   },
   ClaimError: {
-    means: "The pod cannot use its claim, or not yet; it is rechecked.",
+    means: "A claim cannot be used as the pod requests, or not yet; it is retried.",
     remedy: seeMessage,
   },
   StorageLookupError: { means: "A claim or its volume cannot be read from the API server; it is retried." },
@@ -173,7 +172,7 @@ const errorClasses = {
     means: "Another process uses the runtime or the state directory.",
     remedy: "Stop the process that the message names, or use another --state-dir or --runtime-endpoint.",
   },
-  RecordingError: { means: "A recording for replay is invalid.", remedy: "Use a file that --record wrote." },
+  RecordingError: { means: "A recording for replay is invalid.", remedy: "Use a file written by --record." },
   SocketError: { means: "The connection to the engine's socket failed.", remedy: "See 'podwright doctor'." },
   UpgradeRefusedError: { means: "The engine refused to start a stream, e.g. of exec.", remedy: seeMessage },
   HttpSyntaxError: {

@@ -6,17 +6,17 @@ const seePreview =
 
 export const evictionMeanings = {
   EvictionThresholdMet: {
-    means: "An eviction threshold is met: the node reclaims the resource, from its own garbage first, then from a pod.",
+    means: "An eviction threshold is met: the node first removes garbage, then evicts pods.",
     remedy: seePreview,
   },
   EvictionAverted: { means: "Removing dead containers and unused images was enough: no pod was evicted." },
   EvictionsConfirmed: { means: "A user ran podwright evict --confirm: the thresholds of this start may evict pods." },
   EvictionByChange: {
     means: "Only the changed eviction thresholds evict this pod: those of the last start would not.",
-    remedy: "Correct the thresholds, or allow it with 'podwright evict --confirm' where it waits for that.",
+    remedy: "Correct the thresholds; with --confirm-evictions, allow it with 'podwright evict --confirm'.",
   },
   PodEvicted: {
-    means: "The pod is evicted, for the node or for a storage limit of its own; 'podwright why' has the reasons.",
+    means: "The pod is evicted because of node pressure or of its own storage limit; 'podwright why' has the reasons.",
     remedy: "Raise the pod's requests or limits to what it uses, or find out why it uses so much.",
   },
   StorageLimitPassed: { means: "The pod stores more on the node than one of its limits allows." },

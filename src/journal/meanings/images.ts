@@ -3,7 +3,7 @@ import type { Meanings } from "./meaning.ts";
 
 export const imageMeanings = {
   PullImage: {
-    means: "An image is pulled. The outcome says how long it took, or why it failed.",
+    means: "An image is pulled. The outcome has the duration, or the reason of the failure.",
     remedy: "If it failed: check the image name, the registry and the pull secrets.",
   },
   ImagePresent: { means: "The image is already on the node, so nothing is pulled." },
@@ -16,7 +16,7 @@ export const imageMeanings = {
     remedy: "Load the image, or change the policy.",
   },
   ImageInspectError: {
-    means: "The container runtime cannot say whether it has the image.",
+    means: "The container runtime cannot report whether it has the image.",
     remedy: "See the message and the runtime's log.",
   },
   InvalidImageName: {
@@ -33,11 +33,11 @@ export const imageMeanings = {
     remedy: "Run the plugin by hand with the request of the message; see --image-credential-provider-config.",
   },
   RemoveImage: {
-    means: "An unused image is removed; the cause says whether it is old or its file system is full.",
+    means: "An unused image is removed; the cause is its age or a full image file system.",
     remedy: "If it failed: see the message and the runtime's log.",
   },
   ImagesCollected: {
-    means: "A collection of images ended; the message says how much was freed and which images stay.",
+    means: "A collection of images ended; the message has the freed space and the images that stay.",
   },
   FreeDiskSpaceFailed: {
     means: "The image file system is above its high threshold, and removing unused images did not free enough.",

@@ -1,7 +1,7 @@
 import type { journalFacts, journalTerms } from "../vocabulary/journal.ts";
 import type { Meanings } from "./meaning.ts";
 
-const report = "Report it as a defect of podwright, with the entry.";
+const report = "Report it as a podwright bug, with the entry.";
 
 export const journalMeanings = {
   PodwrightStarted: {
@@ -16,7 +16,7 @@ export const journalMeanings = {
     remedy: "Check the disk of the state directory: free space, permissions, errors.",
   },
   JournalWritable: { means: "The journal can be written again after a failure; some entries may be missing on disk." },
-  InvariantBroken: { means: "Something that must always hold did not. podwright continues.", remedy: report },
+  InvariantBroken: { means: "An internal invariant was violated; podwright continues.", remedy: report },
   MissingCause: { means: "An action was requested without a cause.", remedy: report },
   StopRequested: { means: "A user requested to stop the pod, e.g. with podwright stop." },
   RetryRequested: { means: "A user requested to end the pod's back-offs and to retry at once." },

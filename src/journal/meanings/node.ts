@@ -32,7 +32,7 @@ export const nodeMeanings = {
   Rebooted: { means: "The machine has rebooted since the last run of podwright." },
   CgroupV1: { means: "The machine uses cgroup v1, which is deprecated.", remedy: "Migrate the machine to cgroup v2." },
   CheckLimitsForResolvConf: {
-    means: "The node's resolv.conf has more search domains than pods can have; some are left out.",
+    means: "The node's resolv.conf has more search domains than pods can have; some are omitted.",
     remedy: "Shorten the search line of resolvConf.",
   },
   NodePressureChanged: { means: "The node came under pressure, or recovered; the message names the signals." },

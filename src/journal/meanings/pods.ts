@@ -10,7 +10,7 @@ export const podMeanings = {
     remedy: "Check the connection to the API server.",
   },
   PodWaits: { means: "The pod waits until an earlier pod of the same name is gone." },
-  PodTerminating: { means: "The pod is being stopped; the cause says why." },
+  PodTerminating: { means: "The pod is being stopped; the cause has the reason." },
   PodTerminated: { means: "All containers of the pod have stopped." },
   PodFinished: { means: "The pod is removed from the node." },
   ComputePodActions: { means: "A decision about the pod: which containers to stop, create and start." },
@@ -67,5 +67,5 @@ export const podMeanings = {
   ResizeRetry: { means: "Cause: a pending resize is due for a retry." },
   Resync: { means: "Cause: the periodic resync of the pod, every 60 to 90 s." },
   RetryDue: { means: "Cause: a failed step is due for its retry." },
-  RivalPod: { means: "Cause: an earlier pod of the same name still existed." },
+  RivalPod: { means: "Cause: an earlier pod of the same name still exists." },
 } as const satisfies Meanings<keyof (typeof podTerms & typeof podFacts)>;

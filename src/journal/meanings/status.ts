@@ -10,8 +10,8 @@ export const statusMeanings = {
   },
   DeletePod: { means: "A stopped pod that was marked for deletion is deleted at the API server." },
   StatusRefused: {
-    means: "A status would have moved a terminated container back to running; the old one is kept.",
-    remedy: "Report it as a defect of podwright, with the timeline.",
+    means: "A new status would have moved a terminated container back to running; the old status is kept.",
+    remedy: "Report it as a podwright bug, with the timeline.",
   },
   HostIPsIPFamilyMismatch: {
     means: "The node's address has another IP family than the cloud provider's.",

@@ -35,10 +35,10 @@ export const volumeMeanings = {
     remedy: "If it fails: see the driver's own log on this node.",
   },
   UnpublishVolume: {
-    means: "A CSI driver unpublishes a volume from a pod (NodeUnpublishVolume).",
+    means: "A CSI driver unmounts a volume from a pod (NodeUnpublishVolume).",
     remedy: "If it fails: see the driver's own log; the pod's volumes stay until it succeeds.",
   },
-  UnstageVolume: { means: "A CSI driver unstages a volume from the node (NodeUnstageVolume) after its last pod." },
+  UnstageVolume: { means: "A CSI driver unmounts a volume from the node (NodeUnstageVolume) after its last pod." },
   RepublishVolume: {
     means:
       "A CSI volume is published again: to confirm it after a restart, or because its driver requests that periodically.",
@@ -50,55 +50,56 @@ export const volumeMeanings = {
     remedy: "If it fails, the pod keeps its device; see the driver's own log.",
   },
   ExpandVolume: {
-    means: "A CSI driver expands a volume on this node (NodeExpandVolume), after its controller has.",
+    means: "A CSI driver expands a volume on this node (NodeExpandVolume), after its controller did.",
     remedy: "If it fails, the volume keeps its size; see the driver's own log on this node.",
   },
-  FileSystemResizeSuccessful: { means: "A volume and its file system have the size of its PersistentVolume." },
+  FileSystemResizeSuccessful: {
+    means: "A volume and its file system were expanded to the size of its PersistentVolume.",
+  },
   FileSystemResizeFailed: {
-    means: "A volume that has grown is not expanded, because the pod uses its claim read-only.",
-    remedy: "It is expanded when a pod with write access uses the claim.",
+    means: "A volume is not expanded to its new size, because the pod uses its claim read-only.",
+    remedy: "Use the claim in a pod with write access.",
   },
   VolumeResizeFailed: {
     means: "A volume of a running pod could not be expanded; it is retried, and the pod keeps running.",
     remedy: "See the message, the claim's status, and the driver's own log.",
   },
   VolumePermissionChangeInProgress: {
-    means: "The files of a volume get the group of a pod (fsGroup), which takes long.",
+    means: "Changing the group of a volume's files to the pod's fsGroup takes long.",
     remedy: "Set fsGroupChangePolicy: OnRootMismatch in the pod's securityContext.",
   },
   AlreadyMountedVolume: {
-    means: "A local volume that another pod uses has a group other than this pod's fsGroup; the group is not changed.",
+    means: "A local volume is in use by another pod and has another group than this pod's fsGroup; it is not changed.",
     remedy: "Give pods that share a volume the same fsGroup.",
   },
   VolumeWanted: { means: "Cause: a pod that starts uses the volume." },
   VolumeUnwanted: { means: "Cause: the pod that used the volume has ended." },
-  PodOfClaimGone: { means: "Cause: the pod with the claim's ephemeral volume is gone." },
-  VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver must confirm or renew it." },
+  PodOfClaimGone: { means: "Cause: the pod whose ephemeral volume the claim is for is gone." },
+  VolumeToBeConfirmed: { means: "Cause: a running pod uses the volume, and its driver is to confirm or renew it." },
   VolumeHasGrown: {
-    means: "Cause: a PersistentVolume is larger than its claim's status, because the claim was enlarged.",
+    means: "Cause: a PersistentVolume is larger than its claim's status, because its user requested more.",
   },
   NoPodUsesVolume: { means: "Cause: no pod on this node uses the volume any more." },
-  ClaimBound: { means: "A claim of `podwright run` is bound: to a given PersistentVolume, or to a directory." },
+  ClaimBound: { means: "A claim of `podwright run` was bound to a PersistentVolume of a manifest, or to a directory." },
   KubeletPlaceTaken: {
     means:
-      "The engine of `podwright run` shows its pods at /var/lib/kubelet, where CSI drivers expect those of a kubelet.",
+      "The engine of `podwright run` mounted its pods' directories at /var/lib/kubelet, where CSI drivers expect them.",
   },
-  ClaimRemovalRequested: { means: "A user removes a claim of `podwright run`." },
+  ClaimRemovalRequested: { means: "A user requested the removal of a claim of `podwright run`." },
   RemoveClaim: {
     means: "A claim of `podwright run` is removed, with its data if that is in the state directory.",
-    remedy: "If it failed: see the message; data that was not removed yet remains.",
+    remedy: "If it failed: see the message; data that was not removed yet is still there.",
   },
   VolumeConditionAbnormal: {
     means: "A CSI driver reports a volume of the pod as unhealthy (feature gate CSIVolumeHealth).",
     remedy: "See the message, and the driver's own log on this node.",
   },
-  VolumeConditionOver: { means: "The driver reports the volume as healthy again." },
+  VolumeConditionOver: { means: "The CSI driver no longer reports the volume as unhealthy." },
   VolumeSilent: {
-    means: "Storage or its driver has not responded for 30 s: a volume is not set up, torn down or measured.",
-    remedy:
-      "See the storage server, or the driver's own log on this node; `podwright doctor` shows the start of the wait.",
+    means: "Storage or its driver has not answered the set-up, teardown or measurement of a volume for 30 s.",
+    remedy: "See the storage server, or the driver's own log on this node; `podwright doctor` shows since when.",
   },
-  VolumeSilenceOver: { means: "The storage has responded, or the wait has ended." },
+  VolumeSilenceOver: { means: "The storage has answered, or nothing waits for it any more." },
   VolumesLeft: {
     means: "Volumes on disk belong to no volume plugin of this node; they are left alone.",
     remedy: "Unmount and remove them by hand once you know their owner.",

@@ -121,7 +121,7 @@ export class BusConnection implements Disposable {
       this.#rest = this.#rest.subarray(end + 2);
       return text;
     });
-    if (!answer.startsWith(expected)) throw new Error(`the system bus refuses podwright: ${answer}`);
+    if (!answer.startsWith(expected)) throw new Error(`the system bus rejects the connection: ${answer}`);
   }
 
   async #when<T>(what: string, signal: AbortSignal, look: () => T | undefined): Promise<T> {

@@ -26,6 +26,6 @@ test("the error of a device that cannot be held names it", { skip }, async () =>
   using directory = testDirectory();
   const path = directory.join("none");
   await assert.rejects(systemLoopDevices.hold(path), (error: Error) => {
-    return error.message.startsWith(`cannot hold ${path} by a loop device: losetup: `);
+    return error.message.startsWith(`cannot attach a loop device to ${path}: losetup: `);
   });
 });

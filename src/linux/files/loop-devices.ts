@@ -11,12 +11,12 @@ export const systemLoopDevices: LoopDevices = {
   isHeld: async (path) => (await deviceOver(path)) !== undefined,
 
   async hold(path) {
-    if ((await deviceOver(path)) === undefined) await losetup(["--find", path], `hold ${path} by a loop device`);
+    if ((await deviceOver(path)) === undefined) await losetup(["--find", path], `attach a loop device to ${path}`);
   },
 
   async release(path) {
     const device = await deviceOver(path);
-    if (device !== undefined) await losetup(["--detach", device], `release ${device}, which holds ${path}`);
+    if (device !== undefined) await losetup(["--detach", device], `detach ${device} from ${path}`);
   },
 };
 

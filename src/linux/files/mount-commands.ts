@@ -27,7 +27,7 @@ export class MountCommands {
   async run({ program, target, arguments: words, what, isForced = false }: MountCommand): Promise<void> {
     const held = this.#held.get(target);
     if (!isForced && held !== undefined && this.#processes.isAlive(held)) {
-      throw new FileError("ETIMEDOUT", target, `cannot ${what}: process ${held} is still at it`);
+      throw new FileError("ETIMEDOUT", target, `cannot ${what}: an earlier attempt, process ${held}, is still running`);
     }
     if (!isForced) this.#held.delete(target);
     let own: number | undefined;

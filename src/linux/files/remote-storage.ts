@@ -139,7 +139,7 @@ export async function usageOf(path: string, signal?: AbortSignal): Promise<FileS
   const [size = 0, blocks = 0, free = 0, available = 0, inodes = 0, inodesFree = 0] = said.split(" ").map(Number);
   const figures = [size, blocks, free, available, inodes, inodesFree];
   if (said === "" || figures.some((figure) => !Number.isFinite(figure))) {
-    throw new FileError("EIO", path, `EIO: the size of the file system at '${path}' cannot be told: ${said}`);
+    throw new FileError("EIO", path, `EIO: the size of the file system at '${path}' cannot be determined: ${said}`);
   }
   return {
     capacityBytes: blocks * size,

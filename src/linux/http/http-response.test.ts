@@ -67,7 +67,7 @@ describe("an HTTP/1 response", () => {
     ["that never comes", "", "the connection closed before the response"],
     ["of a chunk without length", `${chunked}xyz\r\n`, "a chunk has no length"],
     ["of a chunk of too many digits", `${chunked}fffffffffffffffff\r\n`, "a chunk has no length"],
-    ["of a chunk that is longer", `${chunked}1\r\nabc\r\n`, "a chunk is longer than it says"],
+    ["of a chunk that is longer", `${chunked}1\r\nabc\r\n`, "a chunk is longer than its declared size"],
     ["of another protocol", "SSH-2.0-x\r\n\r\n", "the response is not HTTP"],
     ["of another version", "HTTP/2 200\r\n\r\n", "the response is not HTTP/1"],
     ["of a strange status", "HTTP/1.1 2000 OK\r\n\r\n", "the response is not HTTP/1"],

@@ -219,7 +219,7 @@ class ChunkedBody implements Body {
         return;
       }
       case "contentEnd":
-        if (line !== "") throw new HttpSyntaxError("a chunk is longer than it says");
+        if (line !== "") throw new HttpSyntaxError("a chunk is longer than its declared size");
         this.#part = "size";
         return;
       default:

@@ -69,19 +69,19 @@ test("starts out of the spec's order, or twice, violate an invariant", () => {
 
 test("an instance that starts beside its predecessor, or with a used count, violates an invariant", () => {
   const again = { containersToStart: [start("a", { restart: true, attempt: 1 })] };
-  assert.equal(broken([a, sidecar], again), "an instance starts when the one before has stopped");
+  assert.equal(broken([a, sidecar], again), "an instance starts after the previous one has stopped");
   assert.equal(broken([a, sidecar], { ...again, containersToKill: [kill(a)] }), undefined);
   const gone = instance("a", { state: "exited", restartCount: 1 });
-  assert.equal(broken([gone, sidecar], again), "an instance counts on from the one before");
+  assert.equal(broken([gone, sidecar], again), "attempts continue from the previous instance");
 });
 
 test("a container with an operation in progress is neither started nor stopped, and an ended one not stopped", () => {
   assert.equal(
     broken([sidecar, ended], { containersToStart: [start("a")] }, ["a"]),
-    "what is worked on is not started",
+    "a container in an operation is not started",
   );
-  assert.equal(broken([a], { containersToKill: [kill(a)] }, ["a"]), "what is worked on is not stopped");
-  assert.equal(broken([ended], { containersToKill: [kill(ended)] }), "what is stopped may run");
+  assert.equal(broken([a], { containersToKill: [kill(a)] }, ["a"]), "a container in an operation is not stopped");
+  assert.equal(broken([ended], { containersToKill: [kill(ended)] }), "a container that is stopped may still run");
 });
 
 test("a second sandbox beside a ready one violates an invariant, unless the first is stopped before", () => {

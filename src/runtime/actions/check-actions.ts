@@ -42,9 +42,17 @@ export function checkActions(
   for (const start of starts) checkStart(uid, start, { status, sandbox, busy, killed });
   for (const { container } of containersToKill) {
     // What works on it decides about it.
-    invariant("what is worked on is not stopped", !busy.has(container.name), () => `${uid}/${container.name}`);
+    invariant(
+      "a container in an operation is not stopped",
+      !busy.has(container.name),
+      () => `${uid}/${container.name}`,
+    );
     const isAlive = container.state === "running" || container.state === "unknown";
-    invariant("what is stopped may run", isAlive, () => `${uid}/${container.name} is ${container.state}`);
+    invariant(
+      "a container that is stopped may still run",
+      isAlive,
+      () => `${uid}/${container.name} is ${container.state}`,
+    );
   }
   checkOrder(pod, status, busy, actions);
 }
@@ -64,15 +72,15 @@ function checkStart(
   { status, sandbox, busy, killed }: Beside,
 ): void {
   const current = findContainer(status, name);
-  invariant("what is worked on is not started", !busy.has(name), () => `${uid}/${name}`);
+  invariant("a container in an operation is not started", !busy.has(name), () => `${uid}/${name}`);
   // What a sandbox had is stopped before the next one is made.
   const isBeside = current?.state === "running" && current.sandboxId === sandbox?.id;
   const isAlone = !isBeside || killed.has(current.id);
   const beside = (): string => `${uid}/${name} beside ${current?.id}`;
-  invariant("an instance starts when the one before has stopped", isAlone, beside);
+  invariant("an instance starts after the previous one has stopped", isAlone, beside);
   // Logs, statuses and back-offs distinguish instances by it.
   const least = current === undefined ? 0 : current.restartCount + (leftover === undefined ? 1 : 0);
-  invariant("an instance counts on from the one before", attempt >= least, () => `${uid}/${name}: ${attempt}`);
+  invariant("attempts continue from the previous instance", attempt >= least, () => `${uid}/${name}: ${attempt}`);
 }
 
 /** First starts keep the order of the spec, and wait for the init containers. */

@@ -9,8 +9,11 @@ import type { ContainerStatus } from "../status/pod-status.ts";
 import type { Unhealthy } from "./container-decision.ts";
 import { firstStart, type PodActionsContext } from "./pod-actions-context.ts";
 
-const liveness: Unhealthy = { cause: { code: "LivenessProbeFailed", message: "liveness failed 3/3" } };
-const startup: Unhealthy = { cause: { code: "StartupProbeFailed", message: "startup failed 30/30" }, graceSeconds: 4 };
+const liveness: Unhealthy = { cause: { code: "LivenessProbeFailed", message: "liveness probe failed 3/3" } };
+const startup: Unhealthy = {
+  cause: { code: "StartupProbeFailed", message: "startup probe failed 30/30" },
+  graceSeconds: 4,
+};
 const restart42 = [{ action: "Restart", exitCodes: { operator: "In", values: [42] } }];
 
 /** Whether a container that is stopped for its probe, beside one that runs on, is to run again. */
@@ -89,7 +92,7 @@ describe("a pod whose remaining containers are being stopped for good", () => {
       assert.equal(actions.killPod?.code, "LastContainerUnhealthy");
       assert.match(
         actions.killPod?.message ?? "",
-        /remaining containers \(c\) are not restarted: liveness failed 3\/3/,
+        /remaining containers \(c\) are not restarted: liveness probe failed 3\/3/,
       );
       assert.deepEqual([actions.containersToKill, actions.containersToStart, actions.waits], [[], [], []]);
     }

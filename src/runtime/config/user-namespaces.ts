@@ -69,7 +69,7 @@ export class UserNamespaces implements UserNamespaceProvider, PodHolding {
     const range = this.#ranges.get(uid) ?? (await this.#assign(pod));
     // Users of the one would be users of the other.
     const owner = this.#ownerOf(range);
-    invariant("ids of the node are of one pod", owner === uid, () => `${range.first} of ${uid} are of ${owner}`);
+    invariant("user namespace IDs belong to one pod", owner === uid, () => `${range.first} of ${uid} are of ${owner}`);
     const { first, length } = range;
     const ids = [{ hostId: first, containerId: 0, length }];
     return { mode: NamespaceMode.POD, uids: ids, gids: ids };

@@ -58,7 +58,7 @@ export class ContainerRemoval {
   async removeDead(pod: PodRef, container: ContainerStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { id, name } = container;
     if (container.state === "unknown") {
-      const message = `stop container ${name} (${shortId(id)}), whose state the runtime does not know`;
+      const message = `stop container ${name} (${shortId(id)}) in unknown state`;
       const eventMessage = "Container is in unknown state, try killing it before removal";
       tellKill({ journal: this.#effects.journal, preStops: this.#preStops }, pod, { id, name, eventMessage }, cause);
       const action = { pod, id, name, cause, graceSeconds: minimumGraceSeconds };
@@ -96,7 +96,7 @@ export class ContainerRemoval {
     cause: Cause,
     signal: AbortSignal,
   ): Promise<void> {
-    const message = `remove container ${name} (${shortId(id)}), its pod restarts all containers`;
+    const message = `remove container ${name} (${shortId(id)}) for a restart of all containers`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, () =>
       this.#removeFromRuntime(id, signal),
     );

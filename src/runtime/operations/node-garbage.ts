@@ -156,7 +156,7 @@ export class NodeGarbage {
     if (owners === undefined) return;
     const cause: Cause = {
       code: "OrphanedPod",
-      message: "no source wants the pod, and no node of this machine has it",
+      message: "no source and no node of this machine has the pod",
     };
     for (const { name, type } of await files.list(node.podLogsRoot)) {
       const pod = podOfLogDirectory(name);
@@ -210,7 +210,7 @@ export class NodeGarbage {
     const { files, journal, clock } = effects;
     const { name, leftovers } = holding;
     if (leftovers === undefined) return;
-    const cause: Cause = { code: "OrphanedPod", message: "no source has the pod, nor does the runtime" };
+    const cause: Cause = { code: "OrphanedPod", message: "neither a source nor the runtime has the pod" };
     for (const uid of await leftovers.uids()) {
       // One with a directory is removed with it, mounts first.
       if (known(uid) || (await files.stat(podDirectory(node, uid))) !== undefined) continue;

@@ -17,7 +17,7 @@ import { podRef } from "../pod-ref.ts";
 import type { PodCgroupProvider } from "../providers.ts";
 import { recordActuated } from "../status/actuated.ts";
 import type { SandboxStatus } from "../status/pod-status.ts";
-import { type PodLimits, stepsFor, unlimited } from "./resize-steps.ts";
+import { limitsText, type PodLimits, stepsFor, unlimited } from "./resize-steps.ts";
 
 /** A resize that cannot be applied as things are. */
 export class ResizeError extends Error {
@@ -109,8 +109,7 @@ export class PodResizer {
   async #updatePod(subject: Subject, limits: PodLimits, signal: AbortSignal): Promise<void> {
     const { pod, ref, cause } = subject;
     const { clock, journal } = this.#effects;
-    const values = Object.entries(limits).map(([name, value]) => `${name} ${value < 0 ? "unlimited" : value}`);
-    const message = `resize the pod's cgroup: ${values.join(", ")}`;
+    const message = `set limits of the pod's cgroup: ${limitsText(limits)}`;
     await perform(journal, clock, { what: "UpdatePodCgroup", message, pod: ref, cause, data: limits }, async () => {
       await this.#tellRuntime(subject, signal);
       await this.#parts.podCgroups.apply(pod, limits);

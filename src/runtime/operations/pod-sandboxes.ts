@@ -87,7 +87,7 @@ export class PodSandboxes {
     const ids = userIdsOf(config.linux?.securityContext?.namespaceOptions);
     // Its containers would run with the sandbox's IDs, and not own their files.
     if (ids !== undefined && sandbox.userIds !== undefined && !isSameRange(ids, sandbox.userIds)) {
-      const message = `sandbox ${shortId(sandbox.id)} has another user namespace than its pod`;
+      const message = `sandbox ${shortId(sandbox.id)} has a different user namespace from its pod's`;
       const cause: Cause = { code: "SandboxUsersDiffer", message };
       const target = { ref: podRef(pod), pod, graceSeconds: gracePeriodSeconds(pod), cause };
       await this.#parts.stopper.stopPod(target, remainsOf(status), signal);

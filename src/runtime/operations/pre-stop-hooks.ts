@@ -45,7 +45,7 @@ export class PreStopHooks {
 
   /** The container has stopped: its hook has become pointless. */
   stopped(id: ContainerId): void {
-    this.#begun.get(id)?.controller.abort(new HookCalledOff("its container has stopped"));
+    this.#begun.get(id)?.controller.abort(new HookCalledOff("the container has stopped"));
   }
 
   /** The container is removed. */

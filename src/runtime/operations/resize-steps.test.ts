@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../../test/support/fast-check.ts";
 import { testContainer } from "../../../test/support/observed.ts";
 import type { Amounts, ContainerResize } from "../actions/resize-actions.ts";
-import { stepsFor } from "./resize-steps.ts";
+import { limitsText, stepsFor } from "./resize-steps.ts";
 
 function update(name: string, from: Partial<Amounts>, to: Partial<Amounts>): ContainerResize {
   const none: Amounts = { cpuRequest: 0n, cpuLimit: 0n, memoryRequest: 0n, memoryLimit: 0n };
@@ -76,4 +76,10 @@ test("at no step do containers have more than their pod", () => {
       );
     }),
   );
+});
+
+test("limits are named with their units", () => {
+  assert.equal(limitsText(limits(512, 20_000)), "CPU shares 512, CPU quota 20000 µs, CPU period 100000 µs");
+  assert.equal(limitsText({ cpuQuotaMicroseconds: -1, memoryLimitBytes: -1 }), "no CPU quota, no memory limit");
+  assert.equal(limitsText({ memoryLimitBytes: 1024 }), "memory limit 1024 bytes");
 });

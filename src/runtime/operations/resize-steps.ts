@@ -8,6 +8,17 @@ export type PodLimits = Pick<
   "cpuShares" | "cpuQuotaMicroseconds" | "cpuPeriodMicroseconds" | "memoryLimitBytes"
 >;
 
+/** `CPU quota 20000 µs, CPU period 100000 µs` */
+export function limitsText(limits: PodLimits): string {
+  const { cpuShares, cpuQuotaMicroseconds: quota, cpuPeriodMicroseconds: period, memoryLimitBytes: memory } = limits;
+  return [
+    ...(cpuShares === undefined ? [] : [`CPU shares ${cpuShares}`]),
+    ...(quota === undefined ? [] : [quota < 0 ? "no CPU quota" : `CPU quota ${quota} µs`]),
+    ...(period === undefined ? [] : [`CPU period ${period} µs`]),
+    ...(memory === undefined ? [] : [memory < 0 ? "no memory limit" : `memory limit ${memory} bytes`]),
+  ].join(", ");
+}
+
 /**
  * The ordered steps for one resource: values of the pod's cgroup and containers. If the pod is to have no limit, its
  * cgroup keeps the present one.

@@ -125,7 +125,7 @@ export class SimKubeConnection implements KubeTransport {
       return new Refusal(code, code === 500 ? "InternalError" : "ServiceUnavailable", `a simulated ${code}`, seconds);
     }
     if (draw < apiFails + apiBusy) {
-      onFault("API asks to wait");
+      onFault("API throttles");
       return new Refusal(429, "TooManyRequests", "the simulated API server is busy", random.integer(1, 5));
     }
     if (method === "GET" || draw >= apiFails + apiBusy + apiLies) return undefined;
@@ -182,7 +182,7 @@ export class SimKubeConnection implements KubeTransport {
     });
     try {
       if (call.query.get("sendInitialEvents") !== "true" && random.chance(faults().apiForgets)) {
-        onFault("API forgets a watch");
+        onFault("API expires a watch");
         throw tooOld(0);
       }
       const watch = server.watch(call, lines);

@@ -202,7 +202,7 @@ export class SimDriver {
 }
 
 function refusal(code: RpcError["code"]): RpcError {
-  return new RpcError(code, "the simulated driver says so", { isStatus: true });
+  return new RpcError(code, "a simulated failure", { isStatus: true });
 }
 
 /** Errors have no receiver: the caller is gone. */

@@ -143,7 +143,7 @@ test("a pod that returns to a sandbox that the runtime created late, with anothe
   const next = { first: 131_072, length: 65_536 };
   assert.deepEqual(idsOf(scene, "back"), [next, next]);
   const [first] = scene.entries("StopPodSandbox").filter(({ data }) => data?.["id"] === late[0]);
-  assert.equal(first?.cause?.message, `sandbox ${late[0]} has another user namespace than its pod`);
+  assert.equal(first?.cause?.message, `sandbox ${late[0]} has a different user namespace from its pod's`);
   assert.ok(!scene.world.sandboxes.has(late[0] ?? ""));
 });
 

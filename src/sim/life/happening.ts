@@ -31,7 +31,7 @@ export function changeText(change: WorldChange): string {
   const about = [podUid, container === undefined ? "sandbox" : nameOf(container), id].join("/");
   const details = [
     hook && `${hook.kind}, ends with ${hook.exitCode} after ${hook.durationMs} ms`,
-    probe && `${probe.type} ${probe.ok ? "well" : "not well"}`,
+    probe && `${probe.type} ${probe.ok ? "passed" : "failed"}`,
     timeoutMs !== undefined && `SIGKILL after ${timeoutMs} ms`,
     type === "exited" && container !== undefined && `${container.exitCode} ${container.reason}`,
     type === "removed" && container !== undefined && mayRun(container) && "its process may still run",

@@ -145,7 +145,7 @@ export class SimNode {
     this.#lives++;
     this.#startedMs = this.#settings.clock.nowMs;
     this.#fuse = 0;
-    this.#record({ kind: "note", what: lifeStarted, message: "a life begins" });
+    this.#record({ kind: "note", what: lifeStarted, message: "a life of podwright begins" });
     const { run, controller, gate, manifests } = incarnation;
     manifests.read();
     run(controller.signal).catch((error: unknown) => {
@@ -173,7 +173,7 @@ export class SimNode {
   async stop(run: (forMs: number) => Promise<void>): Promise<string[]> {
     const incarnation = this.#incarnation;
     if (incarnation === undefined) return [];
-    incarnation.controller.abort(new Error("podwright is asked to end"));
+    incarnation.controller.abort(new Error("podwright is stopping"));
     await run(60_000);
     const waits = incarnation.clock.pending();
     this.kill();
@@ -359,7 +359,7 @@ export class SimNode {
   }
 
   #deliverAll(): void {
-    for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestAdded", "wanted at the start");
+    for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestAdded", "desired at the start");
   }
 
   #step(): void {

@@ -100,7 +100,7 @@ test("a static pod waits for an API server's pod with its name, and reports it; 
   const waiting = node.statuses?.get(podUid("uid-static"))?.containerStatuses?.[0]?.state.waiting;
   assert.deepEqual(waiting, {
     reason: "ContainerCreating",
-    message: "waits until pod uid-taken of the same name is gone",
+    message: "waiting for the removal of pod uid-taken of the same name",
   });
   await world.pass(minuteMs);
   cluster.server.comeUp(false);

@@ -11,7 +11,7 @@ export function narratedStage(stage: Stage, tell: Tell): Stage {
   return {
     ...stage,
     want: (pod) => {
-      tell(`wants ${podText(pod)}`, pod.metadata.uid);
+      tell(`adds ${podText(pod)}`, pod.metadata.uid);
       stage.want(pod);
     },
     change: (pod) => {
@@ -19,7 +19,7 @@ export function narratedStage(stage: Stage, tell: Tell): Stage {
       stage.change(pod);
     },
     unwant: (uid, graceSeconds) => {
-      tell(`wants no longer ${uid}${graceSeconds === undefined ? "" : `, with a grace of ${graceSeconds} s`}`, uid);
+      tell(`removes ${uid}${graceSeconds === undefined ? "" : `, grace ${graceSeconds} s`}`, uid);
       stage.unwant(uid, graceSeconds);
     },
   };
@@ -29,14 +29,14 @@ export function narratedStage(stage: Stage, tell: Tell): Stage {
 export function tellDesired(before: ReadonlyMap<string, Pod>, after: ReadonlyMap<string, Pod>, tell: Tell): void {
   for (const [uid, pod] of after) {
     const old = before.get(uid);
-    if (old !== pod) tell(old === undefined ? `wants ${podText(pod)}` : changed(old, pod), uid);
+    if (old !== pod) tell(old === undefined ? `adds ${podText(pod)}` : changed(old, pod), uid);
   }
-  for (const uid of before.keys()) if (!after.has(uid)) tell(`wants no longer ${uid}`, uid);
+  for (const uid of before.keys()) if (!after.has(uid)) tell(`removes ${uid}`, uid);
 }
 
 /** Faults that begin or end here. */
 export function faultsText(before: Faults, after: Faults): string {
-  return `what goes wrong: ${differences("", before, after).join(", ") || "as before"}`;
+  return `faults: ${differences("", before, after).join(", ") || "unchanged"}`;
 }
 
 function changed(before: Pod | undefined, after: Pod): string {

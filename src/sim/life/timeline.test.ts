@@ -10,7 +10,7 @@ const happenings: readonly Happening[] = [
   { atMs: 1500, kind: "struck", text: "call failed" },
   { atMs: 1600, kind: "runtime", text: "started uid-0/c0", podUid: "uid-0" },
   { atMs: 1700, kind: "journal", text: "of another pod", podUid: "uid-1" },
-  { atMs: 2000, kind: "deed", text: "wants no longer uid-0", podUid: "uid-0", step: 0 },
+  { atMs: 2000, kind: "deed", text: "removes uid-0", podUid: "uid-0", step: 0 },
   { atMs: 2500.25, kind: "struck", text: "call failed" },
   { atMs: 9000, kind: "struck", text: "disk full" },
 ];
@@ -26,7 +26,7 @@ describe("the timeline of a simulated life", () => {
       "                   container c0",
       "     1500 !!!! call failed",
       "     1600 true started uid-0/c0",
-      "     2000 ----   wants no longer uid-0",
+      "     2000 ----   removes uid-0",
       "     2500 !!!! call failed",
       "     3001 BROKEN back-off: uid-0/c0 restarted 777 ms after 0.25 of all",
     ]);
@@ -50,7 +50,7 @@ describe("the timeline of a simulated life", () => {
         "step 0 at 1000 ms: addPod",
         "  wants pod0 (uid-0)",
         "      container c0",
-        "  wants no longer uid-0 (at 2000 ms)",
+        "  removes uid-0 (at 2000 ms)",
         "step 4 at 1000 ms: addPod (not reached)",
       ],
     );

@@ -15,7 +15,7 @@ export interface AskedParts {
 
 /** `podwright retry POD` */
 export function askRetry({ kubelet, journal }: AskedParts, uid: PodUid): void {
-  const message = "asked to try again at once";
+  const message = "a user requested an immediate retry";
   const ref = kubelet.pods.list().find(({ view }) => view.ref.uid === uid)?.view.ref;
   const entry = journal.record({ kind: "input", what: "RetryRequested", message, ...(ref && { pod: ref }) });
   kubelet.workers.retryNow(uid, { code: "RetryRequested", message, entry });

@@ -90,7 +90,7 @@ export const history: RuleMaker = ({ world }, broken): Rule => {
       if (entry.what === "PodTerminating") ending.add(uid);
       if (entry.what === "PodFinished") ending.delete(uid);
       if (entry.kind === "action" && beginnings.has(entry.what) && ending.has(uid)) {
-        broken("nothing begins in a pod that ends", `${entry.what} of ${uid}/${entry.container ?? ""}`);
+        broken("no operation begins in a pod that is ending", `${entry.what} of ${uid}/${entry.container ?? ""}`);
       }
       const id = idOf(entry);
       if (entry.kind !== "outcome" && entry.container !== undefined && id !== "") move(entry, id);
