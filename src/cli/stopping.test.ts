@@ -73,7 +73,7 @@ test("a rejected stop is an error, and that of a pod that the engine does not kn
 test("a pod that the engine will never know is given up, with what is in the way", async () => {
   const engine = new Engine(web);
   engine.health = { knowsAllPods: false, unlisted: [db.uid] };
-  const stopped = assert.rejects(engine.stop([db]), /^PodwrightError: the engine does not know all running pods$/u);
+  const stopped = assert.rejects(engine.stop([db]), /^PodwrightError: the engine has not found all running pods yet$/u);
   for (let second = 0; second < 61; second++) await engine.clock.advance(1000);
   await stopped;
 });
