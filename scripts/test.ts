@@ -159,16 +159,28 @@ function summarize(
   return { line, good: failed === 0 && count("passed") > 0 };
 }
 
+const usage = "usage: test.ts [--unit] [--long] [--vm] [--again] [PATH…]";
+
+/** @throws TypeError for an unknown option */
+function readArguments() {
+  const flag = { type: "boolean", default: false } as const;
+  const options = { unit: flag, long: flag, vm: flag, again: flag, help: flag };
+  return parseArgs({ options, allowPositionals: true });
+}
+
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
-    options: {
-      unit: { type: "boolean", default: false },
-      long: { type: "boolean", default: false },
-      vm: { type: "boolean", default: false },
-      again: { type: "boolean", default: false },
-    },
-    allowPositionals: true,
-  });
+  let given: ReturnType<typeof readArguments>;
+  try {
+    given = readArguments();
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
+    return 2;
+  }
+  const { values, positionals } = given;
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
   const groups = plan({ ...values, filters: positionals });
   if (groups.some((group) => group.needsRoot) && process.getuid?.() !== 0) {
     console.error("integration tests need root: run them as root, or `npm run test:unit` for those that do not");
