@@ -260,12 +260,14 @@ test("a pod runs with the handler of its runtime class; one with unsupported fea
     const { items } = await cri.runtime.listPodSandbox({});
     assert.equal(items.find(({ metadata }) => metadata?.name === "classy")?.runtimeHandler, "runc");
 
-    server.admin.create(boundPod("needy", {}, { volumes: [{ name: "v", nfs: { server: "s", path: "/" } }] }));
+    server.admin.create(
+      boundPod("needy", {}, { volumes: [{ name: "v", iscsi: { targetPortal: "192.0.2.1", iqn: "iqn.a", lun: 0 } }] }),
+    );
     const failed = (object: unknown): boolean => JSON.stringify(object ?? {}).includes('"phase":"Failed"');
     await server.admin.until("pods", "default/needy", failed, 20_000);
     const { reason, message } = cluster.status("needy");
     assert.equal(reason, "PodFeatureUnsupported");
-    assert.match(message ?? "", /spec\.volumes\.0\.nfs: not supported: podwright does not mount/);
+    assert.match(message ?? "", /spec\.volumes\.0\.iscsi: not supported: podwright does not mount/);
   }, image);
 });
 

@@ -144,7 +144,7 @@ const faults: Readonly<Record<string, (scene: Scene, driver: CsiDriver) => Promi
     const verdicts = {
       lost: /^Pending: waits for a volume: claim default\/nothere does not exist; create it/u,
       undriven: /^Pending: waits for a volume: .*run the driver on this node/u,
-      unattached: /^Pending: waits for a volume: volume d waits to be attached: .*; see its VolumeAttachment/u,
+      unattached: /^Pending: waits for a volume: volume d is not attached yet: .*; see its VolumeAttachment/u,
       secretive: /^Pending: waits for a volume: volume "d": secret "nothere" not found; create it/u,
     };
     for (const [pod, expected] of Object.entries(verdicts)) {
