@@ -3,6 +3,7 @@ import type { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Ending } from "../pods/ending.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
+import type { PodWorker } from "../pods/pod-worker.ts";
 import { hasReleased, type WorkerState } from "../pods/worker-state.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -17,6 +18,8 @@ export interface GroupEndDependencies {
   readonly killer: Pick<PodKiller, "kill">;
   /** Undefined: the pod has no worker. */
   readonly stateOf: (pod: Pod) => WorkerState | undefined;
+  /** The worker of a pod that ends before this one starts under its UID. */
+  readonly predecessorOf: (pod: Pod) => Pick<PodWorker, "terminate"> | undefined;
   /** Ends early when a pod has released its resources. */
   readonly wait: WakeableWait;
 }
@@ -50,7 +53,7 @@ export async function endGroup(
 }
 
 function kill(
-  { journal, killer, stateOf }: GroupEndDependencies,
+  { journal, killer, stateOf, predecessorOf }: GroupEndDependencies,
   group: ShutdownGroup,
   pod: Pod,
   because: Cause,
@@ -58,8 +61,12 @@ function kill(
   const state = stateOf(pod);
   if (state === undefined || hasReleased(state)) return;
   const graceSeconds = graceWithin(group, pod);
-  // A pod that is already stopping keeps its reason, but gets no more time than the group.
-  const ending = state.kind === "terminating" ? state.ending : newEnding();
+  // A pod that is already stopping keeps its reason, but gets no more time than the group. One that returns under its UID
+  // ends for the shutdown, before it starts.
+  const isStopping = state.kind === "terminating";
+  const predecessor = isStopping ? predecessorOf(pod) : undefined;
+  if (isStopping) predecessor?.terminate({ ...state.ending, graceSeconds });
+  const ending = isStopping && predecessor === undefined ? state.ending : newEnding();
   void killer.kill(pod, { ...ending, graceSeconds });
 
   function newEnding(): Ending {

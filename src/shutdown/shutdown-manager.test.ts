@@ -51,6 +51,27 @@ describe("a shutdown of the node", () => {
     assert.equal(scene.powerOffs[0]?.why, "locks gone");
   });
 
+  test("ends a pod that returns under its UID before it starts, and restarts it after a cancellation", async () => {
+    for (const isCancelled of [false, true]) {
+      const scene = new ShutdownScene([{ priority: 0, graceSeconds: 10 }]);
+      await scene.boot();
+      const spec = { containers: [deaf("main")], terminationGracePeriodSeconds: 39 };
+      scene.add("web", spec, "file");
+      await scene.pass(20_000);
+      scene.node.remove("web");
+      scene.add("web", spec, "file");
+      await scene.pass(1000);
+      const starts = scene.starts.length;
+      scene.login.announce();
+      await scene.pass(5000);
+      assert.deepEqual(scene.terminated(), { web: 0 });
+      if (isCancelled) scene.login.cancel();
+      await scene.pass(15_000);
+      assert.equal(scene.powerOffs.length, isCancelled ? 0 : 1, "the pod before it gets no more time than its group");
+      assert.deepEqual([scene.runs("web"), scene.starts.length > starts], [isCancelled, isCancelled]);
+    }
+  });
+
   test("fails pods in upstream's words, rejects new pods, and emits an Event of the node", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();

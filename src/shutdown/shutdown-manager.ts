@@ -8,6 +8,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { AdmissionHandler } from "../pods/admission.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
+import type { PodWorker } from "../pods/pod-worker.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { WorkerState } from "../pods/worker-state.ts";
@@ -208,7 +209,12 @@ export class ShutdownManager {
     const { clock, journal, log } = this.#deps;
     const stateOf = ({ metadata: { uid } }: Pod): WorkerState | undefined =>
       services.pods.list().find(({ view }) => view.ref.uid === uid)?.view.state;
-    const deps = { clock, journal, log, killer: services.killer, stateOf, wait: this.#wait };
+    const { workers, killer } = services;
+    const predecessorOf = ({ metadata: { uid } }: Pod): PodWorker | undefined => {
+      const back = workers.returning(uid);
+      return back === undefined || back.end !== undefined ? undefined : workers.list().find((one) => one.uid === uid);
+    };
+    const deps = { clock, journal, log, killer, stateOf, predecessorOf, wait: this.#wait };
     const assigned = new Set<string>();
     for (const index of this.#periods.keys()) {
       // A late pod belongs to the current group.
