@@ -28,6 +28,8 @@ test("a reserved cgroup is limited to its reservation, or only in its CPU weight
   assert.deepEqual(reservedLimits(system, true), { ...limits, memoryMinBytes: 100 * mi });
   assert.deepEqual(reservedLimits({ ...system, onlyCompressible: true }, true), { cpuShares: 512 });
   assert.deepEqual(reservedLimits({ ...system, reserved: { memory: "1" } }, false), { memoryLimitBytes: 1 });
+  const nothing = { ...system, reserved: { cpu: "0", memory: "0", pid: "0" } };
+  assert.deepEqual(reservedLimits(nothing, true), { cpuShares: 2 }, "a limit of 0 would stop the whole system");
 });
 
 test("limits are set in order and reported in upstream's words, with either cgroup driver", async () => {

@@ -44,13 +44,15 @@ export function reservedLimits(
   if (Object.keys(reserved).length === 0) return undefined;
   const list = parseList(reserved);
   const [cpu, memory, pids] = [list.get("cpu"), list.get("memory"), list.get("pid")];
-  const memoryBytes = memory && Number(memory.value());
+  // Nothing reserved limits nothing: a limit of 0 would stop everything in the cgroup.
+  const memoryBytes = memory && (Number(memory.value()) || undefined);
+  const pidsLimit = pids && (Number(pids.value()) || undefined);
   return {
     ...(cpu && { cpuShares: Number(milliCpuToShares(cpu.milliValue())) }),
     ...(!onlyCompressible && {
       ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
       ...(memoryBytes !== undefined && protectsMemory && { memoryMinBytes: memoryBytes }),
-      ...(pids && { pidsLimit: Number(pids.value()) }),
+      ...(pidsLimit !== undefined && { pidsLimit }),
     }),
   };
 }

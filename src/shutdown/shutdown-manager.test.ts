@@ -72,6 +72,24 @@ describe("a shutdown of the node", () => {
     }
   });
 
+  test("that is cancelled while podwright is down restarts the static pods that it ended, and no others", async () => {
+    const scene = new ShutdownScene(byTwo);
+    await scene.boot();
+    scene.add("static", { containers: [runs("main")] }, "file");
+    scene.add("bound", { containers: [runs("main")] });
+    scene.add("slow", { containers: [deaf("main")], terminationGracePeriodSeconds: 600 });
+    await scene.pass(20_000);
+    scene.login.announce();
+    await scene.pass(5000);
+    assert.deepEqual(scene.told("static"), ["Failed", "Terminated"]);
+    scene.node.kill();
+    scene.login.cancel();
+    scene.node.start();
+    await scene.pass(60_000);
+    assert.deepEqual([scene.told("static"), scene.runs("static")], [["Running", undefined], true]);
+    assert.deepEqual([scene.told("bound"), scene.runs("bound")], [["Failed", "Terminated"], false]);
+  });
+
   test("fails pods in upstream's words, rejects new pods, and emits an Event of the node", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();

@@ -15,6 +15,7 @@ import type { WorkerState } from "../pods/worker-state.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { LoginManager, LoginSession } from "../ports/login-manager.ts";
+import { podRef } from "../runtime/pod-ref.ts";
 import { terminated } from "./ending.ts";
 import { endGroup } from "./group-end.ts";
 import { type InhibitorDependencies, inhibitShutdown } from "./inhibitor.ts";
@@ -36,7 +37,7 @@ export interface ShutdownServices {
   readonly pods: { list(): readonly { readonly view: WorkerView }[]; get(uid: string): Pod | undefined };
   readonly workers: Pick<PodWorkers, "list" | "returning">;
   /** At "allKnown" the pods include those of earlier runs. */
-  readonly startUp: Pick<StartUp, "when">;
+  readonly startUp: Pick<StartUp, "has" | "when">;
   readonly killer: Pick<PodKiller, "kill">;
   /** Restarts an ended pod under its UID. */
   readonly restart: (pod: Pod, cause: Cause) => void;
@@ -49,6 +50,9 @@ const firstLookMs = 3000;
 const nodeIsShuttingDown = "node is shutting down";
 const refusal = { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." } as const;
 
+/** Static pods that an earlier shutdown ended are looked for this often and this long, at most until all pods are known. */
+const restartLookMs = 1000;
+const restartLimitMs = 600_000;
 /** A run that starts during a shutdown waits this long until all pods are known. */
 const knownLimitMs = 10_000;
 
@@ -75,6 +79,8 @@ export class ShutdownManager {
   #services: ShutdownServices | undefined;
   #shutdown: Shutdown | undefined;
   #lock: Disposable | undefined;
+  /** Restarts what shutdowns of earlier runs ended; undefined: logind has not answered in this run. */
+  #restarting: Promise<void> | undefined;
   #isFailing = false;
 
   constructor(deps: ShutdownDependencies, periods: readonly ShutdownPeriod[]) {
@@ -141,6 +147,7 @@ export class ShutdownManager {
     }
     this.#shutdown?.stop.abort(signal.reason);
     await this.#shutdown?.work;
+    await this.#restarting;
     this.#release();
   }
 
@@ -157,6 +164,7 @@ export class ShutdownManager {
     this.#isFailing = false;
     if (isPreparing) this.#begin();
     else await this.#cancelled();
+    this.#restarting ??= this.#restartEnded(signal);
     for await (const begins of session.shutdowns(signal)) {
       if (begins) this.#begin();
       // The next session takes a new lock.
@@ -242,6 +250,26 @@ export class ShutdownManager {
     this.#changes.emit();
     // Nothing else restarts them.
     for (const pod of endedStatics(this.#services)) this.#services?.restart(pod, cause);
+  }
+
+  /**
+   * A shutdown of an earlier run was cancelled while podwright was down, or the machine restarted without another boot ID
+   * (a container, a soft reboot): static pods that it ended start again as they become known. Never rejects.
+   */
+  async #restartEnded(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const services = this.#services;
+    const limitMs = clock.monotonic() + restartLimitMs;
+    const cause: Cause = { code: "ShutdownCancelled", message: "the node is not shutting down any more" };
+    while (services !== undefined && this.#shutdown === undefined && !signal.aborted) {
+      const isLast = services.startUp.has("allKnown") || clock.monotonic() > limitMs;
+      for (const pod of endedStatics(services)) {
+        log.info("restarting a static pod that an earlier shutdown ended", { ...podRef(pod) });
+        services.restart(pod, cause);
+      }
+      if (isLast) return;
+      await clock.sleep("static pods that an earlier shutdown ended", restartLookMs, signal).catch(() => {});
+    }
   }
 
   #release(): void {

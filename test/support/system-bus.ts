@@ -72,6 +72,11 @@ export class SystemBus implements AsyncDisposable {
   /** PrepareForShutdown. */
   announce(begins: boolean): void {
     this.isPreparing = begins;
+    this.forge(begins);
+  }
+
+  /** PrepareForShutdown, of which logind knows nothing. */
+  forge(begins: boolean): void {
     const fields = [
       [1, "o", object],
       [2, "s", manager],

@@ -68,6 +68,20 @@ test("a shutdown and its cancellation are reported, also when received between a
   assert.deepEqual(told, [true, false]);
 });
 
+test("an announcement that logind does not confirm is ignored", { skip }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  using session = await systemLoginManager(systemClock, bus.address).connect(none);
+  bus.forge(true);
+  setTimeout(() => bus.announce(true), 50);
+  setTimeout(() => bus.forge(false), 100);
+  setTimeout(() => bus.announce(false), 150);
+  const told: boolean[] = [];
+  for await (const begins of session.shutdowns(none)) if (told.push(begins) === 2) break;
+  assert.deepEqual(told, [true, false]);
+  assert.equal(bus.isPreparing, false);
+});
+
 test("signals end with the bus, or without listeners", { skip }, async () => {
   using directory = testDirectory();
   const bus = await SystemBus.start(directory.path);

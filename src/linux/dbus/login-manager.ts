@@ -26,12 +26,15 @@ const defaultSocket = "/run/dbus/system_bus_socket";
 export function systemLoginManager(clock: Clock, address = ""): LoginManager {
   return {
     connect: async (signal) => {
-      const connection = await BusConnection.open(clock, socketOf(address), signal);
+      const open = async (until: AbortSignal): Promise<BusConnection> =>
+        await BusConnection.open(clock, socketOf(address), until);
+      const connection = await open(signal);
       try {
         // Subscribes before any call, so that no announcement is missed.
-        const rule = `type='signal',path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
+        const sender = `sender='${logind.destination}'`;
+        const rule = `type='signal',${sender},path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
         await connection.match(rule, signal);
-        return new LogindSession(connection);
+        return new LogindSession(connection, open);
       } catch (error) {
         connection[Symbol.dispose]();
         throw error;
@@ -49,17 +52,19 @@ function socketOf(address: string): string {
 
 class LogindSession implements LoginSession {
   readonly #bus: BusConnection;
+  readonly #open: (signal: AbortSignal) => Promise<BusConnection>;
 
-  constructor(bus: BusConnection) {
+  constructor(bus: BusConnection, open: (signal: AbortSignal) => Promise<BusConnection>) {
     this.#bus = bus;
+    this.#open = open;
   }
 
   async inhibitDelayMaxMs(signal: AbortSignal): Promise<number> {
-    return Number(await this.#property("InhibitDelayMaxUSec", signal)) / 1000;
+    return Number(await propertyOf(this.#bus, "InhibitDelayMaxUSec", signal)) / 1000;
   }
 
   async isPreparingForShutdown(signal: AbortSignal): Promise<boolean> {
-    return (await this.#property("PreparingForShutdown", signal)) === true;
+    return await isPreparing(this.#bus, signal);
   }
 
   async reloadConfiguration(signal: AbortSignal): Promise<void> {
@@ -84,18 +89,25 @@ class LogindSession implements LoginSession {
   async *shutdowns(signal: AbortSignal): AsyncIterable<boolean> {
     for await (const { member, path, values } of this.#bus.signals(signal)) {
       const [begins] = values ?? [];
-      if (member === announcement && path === logind.path && typeof begins === "boolean") yield begins;
+      if (member !== announcement || path !== logind.path) continue;
+      // Any user may send such a signal; only logind answers calls. A connection that takes signals makes none.
+      using other = await this.#open(signal);
+      if ((await isPreparing(other, signal)) === begins) yield begins;
     }
   }
 
   [Symbol.dispose](): void {
     this.#bus[Symbol.dispose]();
   }
+}
 
-  async #property(name: string, signal: AbortSignal): Promise<BusValue | undefined> {
-    const { destination, path } = logind;
-    const call = { destination, path, interface: "org.freedesktop.DBus.Properties", member: "Get", signature: "ss" };
-    const { values } = await this.#bus.call({ ...call, values: [logind.interface, name] }, signal);
-    return values[0];
-  }
+async function isPreparing(bus: BusConnection, signal: AbortSignal): Promise<boolean> {
+  return (await propertyOf(bus, "PreparingForShutdown", signal)) === true;
+}
+
+async function propertyOf(bus: BusConnection, name: string, signal: AbortSignal): Promise<BusValue | undefined> {
+  const { destination, path } = logind;
+  const call = { destination, path, interface: "org.freedesktop.DBus.Properties", member: "Get", signature: "ss" };
+  const { values } = await bus.call({ ...call, values: [logind.interface, name] }, signal);
+  return values[0];
 }
