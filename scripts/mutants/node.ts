@@ -61,7 +61,7 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "reserved-cgroup-without-processes",
     file: "src/node-setup/reserved-cgroups.ts",
-    from: "...(pids && { pidsLimit: Number(pids.value()) }),",
+    from: "...(pidsLimit !== undefined && { pidsLimit }),",
     to: "",
   },
 ];
