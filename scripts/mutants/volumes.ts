@@ -128,7 +128,7 @@ export const volumeMutants: readonly Mutant[] = [
   {
     name: "export-taken-for-mounted",
     file: "src/volumes/nfs-plugin.ts",
-    from: "isSetUp: () => this.#isAt(directory),",
+    from: "isSetUp: () => isMountPoint(this.#deps.mounts, directory),",
     to: "isSetUp: async () => (await this.#deps.files.list(paths.volume(this.name, ''))).length > 0,",
   },
   {

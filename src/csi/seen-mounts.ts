@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type { PreparedVolume, VolumePlugin } from "../volumes/volume-plugin.ts";
@@ -27,7 +27,7 @@ export function withSeenMounts(plugin: VolumePlugin, mounts: Pick<Mounts, "below
 
 function seen(volume: PreparedVolume, mounts: Pick<Mounts, "below">): PreparedVolume {
   const { name, type, hostPath, readOnly, own, upkeeps, meter } = volume;
-  const isSeen = async (): Promise<boolean> => (await mounts.below(hostPath)).some(({ target }) => target === hostPath);
+  const isSeen = (): Promise<boolean> => isMountPoint(mounts, hostPath);
   return {
     ...{ name, type, hostPath, readOnly, own, ...(upkeeps && { upkeeps }), ...(meter && { meter }) },
     isSetUp: async () => (await volume.isSetUp()) && (await isSeen()),

@@ -20,3 +20,8 @@ export interface Mounts {
    */
   unmount(target: string, options?: { readonly lazy?: boolean; readonly force?: boolean }): Promise<void>;
 }
+
+/** Whether something is mounted at a path, which has no links. */
+export async function isMountPoint(mounts: Pick<Mounts, "below">, path: string): Promise<boolean> {
+  return (await mounts.below(path)).some(({ target }) => target === path);
+}

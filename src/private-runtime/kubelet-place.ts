@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
 import type { Locks } from "../ports/locks.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { ProcessInfo, Processes } from "../ports/processes.ts";
 import { LOCK_DIRECTORY } from "./layout.ts";
 import { runtimeUsers } from "./runtime-users.ts";
@@ -121,8 +121,7 @@ export class KubeletPlace {
   /** All or nothing. */
   async #mountAll(own: string): Promise<void> {
     const { mounts, share } = this.#deps;
-    const wasMounted = (await mounts.below(own)).some(({ target }) => target === own);
-    const mounted: string[] = wasMounted ? [] : [own];
+    const mounted: string[] = (await isMountPoint(mounts, own)) ? [] : [own];
     try {
       if (!(await share(own))) throw unshared(this.#own);
       for (const name of shared) {

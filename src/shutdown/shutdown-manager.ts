@@ -248,8 +248,7 @@ export class ShutdownManager {
     const entry = this.#deps.journal.record({ kind: "observation", what: "ShutdownCancelled", message });
     const cause: Cause = { code: "ShutdownCancelled", message: "the node shutdown was cancelled", entry };
     this.#changes.emit();
-    // Nothing else restarts them.
-    for (const pod of endedStatics(this.#services)) this.#services?.restart(pod, cause);
+    this.#restartStatics(cause);
   }
 
   /**
@@ -257,18 +256,23 @@ export class ShutdownManager {
    * (a container, a soft reboot): static pods that it ended start again as they become known. Never rejects.
    */
   async #restartEnded(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     const services = this.#services;
     const limitMs = clock.monotonic() + restartLimitMs;
     const cause: Cause = { code: "ShutdownCancelled", message: "the node is not shutting down any more" };
     while (services !== undefined && this.#shutdown === undefined && !signal.aborted) {
       const isLast = services.startUp.has("allKnown") || clock.monotonic() > limitMs;
-      for (const pod of endedStatics(services)) {
-        log.info("restarting a static pod that an earlier shutdown ended", { ...podRef(pod) });
-        services.restart(pod, cause);
-      }
+      this.#restartStatics(cause);
       if (isLast) return;
       await clock.sleep("static pods that an earlier shutdown ended", restartLookMs, signal).catch(() => {});
+    }
+  }
+
+  /** Nothing else restarts them. */
+  #restartStatics(cause: Cause): void {
+    for (const pod of endedStatics(this.#services)) {
+      this.#deps.log.info("restarting a static pod that a shutdown ended", { ...podRef(pod) });
+      this.#services?.restart(pod, cause);
     }
   }
 

@@ -3,7 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { LoopDevices } from "../ports/loop-devices.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 
@@ -31,7 +31,7 @@ export async function mapDevice(ports: BlockMapPorts, device: string, place: Blo
   await linkDevice(ports, device, place);
   try {
     await ports.files.makeDirectory(globalMap, 0o750);
-    if (!(await isMounted(mounts, bound))) {
+    if (!(await isMountPoint(mounts, bound))) {
       // A reboot leaves an empty file.
       if ((await ports.files.stat(bound)) === undefined) await ports.files.write(bound, "", 0o640);
       await mounts.mount({ source: device, target: bound, fileSystem: "", options: ["bind"] });
@@ -65,7 +65,7 @@ export async function linkDevice(
 export async function isMapped({ files, mounts, loopDevices }: BlockMapPorts, place: BlockPlace): Promise<boolean> {
   const bound = boundPath(place);
   if ((await files.stat(place.link))?.type !== "symlink") return false;
-  return (await isMounted(mounts, bound)) && (await loopDevices.isHeld(bound));
+  return (await isMountPoint(mounts, bound)) && (await loopDevices.isHeld(bound));
 }
 
 /** Releases and unmounts the device. The link stays, so that an incomplete unmap is found. */
@@ -96,8 +96,4 @@ function boundPath({ globalMap, uid }: BlockPlace): string {
 
 function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
-}
-
-async function isMounted(mounts: Pick<Mounts, "below">, path: string): Promise<boolean> {
-  return (await mounts.below(path)).some(({ target }) => target === path);
 }

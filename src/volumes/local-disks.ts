@@ -5,12 +5,12 @@ import type { Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { checkDisk, type DiskPorts, fileSystemOf, formatDisk, formatOf } from "./disk-format.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
-import type { VolumeSpec } from "./volume-spec.ts";
+import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
 
 export interface LocalDiskDependencies extends DiskPorts {
   readonly clock: Clock;
@@ -42,20 +42,17 @@ export class LocalDisks {
    * @param use what the pod does with it, before another one may take it away
    * @throws VolumeOperationError
    */
-  async mounted(
-    pod: Pod,
-    { name, persistentVolume, readOnly }: VolumeSpec,
-    root: string,
-    use: (place: string) => Promise<void>,
-  ): Promise<void> {
-    const { local, mountOptions = [] } = persistentVolume?.spec ?? {};
+  async mounted(pod: Pod, spec: VolumeSpec, root: string, use: (place: string) => Promise<void>): Promise<void> {
+    const { name, readOnly } = spec;
+    const local = spec.persistentVolume?.spec.local;
     const place = placeOf(root, name);
     using _turn = await this.#turnOf(name).acquire();
     const device = local?.path ?? "";
-    const options = [...new Set([...(readOnly ? ["ro"] : []), ...mountOptions.flatMap((text) => text.split(","))])];
+    const options = [...new Set([...(readOnly ? ["ro"] : []), ...mountOptionsOf(spec)])];
     try {
       const fileSystem = fileSystemOf(local?.fsType);
-      if (!(await this.#isMounted(place))) await this.#mount(pod, { name, device, fileSystem, options }, place);
+      const isMounted = await isMountPoint(this.#deps.mounts, place);
+      if (!isMounted) await this.#mount(pod, { name, device, fileSystem, options }, place);
     } catch (error) {
       throw new VolumeOperationError("MountVolume.MountDevice", name, error);
     }
@@ -118,10 +115,6 @@ export class LocalDisks {
       data: { volume: name, device },
     } as const;
     await perform(journal, clock, action, () => formatDisk(this.#deps, device, fileSystem));
-  }
-
-  async #isMounted(place: string): Promise<boolean> {
-    return (await this.#deps.mounts.below(place)).some(({ target }) => target === place);
   }
 
   #turnOf(name: string): Semaphore {

@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
@@ -9,7 +9,7 @@ import { type LocalDiskDependencies, LocalDisks } from "./local-disks.ts";
 import { fileSystemMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
-import type { VolumeSpec } from "./volume-spec.ts";
+import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
 
 export interface LocalVolumeDependencies extends LocalBlockDependencies, LocalDiskDependencies {
   readonly files: Files;
@@ -45,7 +45,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     const directory = paths.volume(this.name, name);
     return {
       ...{ name, type: "local", hostPath: directory, readOnly, own: true },
-      isSetUp: () => this.#isAt(directory),
+      isSetUp: () => isMountPoint(this.#deps.mounts, directory),
       setUp: (signal) => this.#setUp(pod, spec, paths, signal),
       meter: fileSystemMeter(this.#deps.volumeFiles, directory),
     };
@@ -79,7 +79,7 @@ export class LocalVolumePlugin implements VolumePlugin {
     const isDevice = kind === "blockDevice";
     if (!isDevice && kind !== "directory") throw new VolumeError("only directory and block device are supported");
     // The earlier check may have failed.
-    if (await this.#isAt(paths.volume(this.name, spec.name))) return;
+    if (await isMountPoint(this.#deps.mounts, paths.volume(this.name, spec.name))) return;
     const isShared = await this.#isMounted(paths, spec.name);
     const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
     const bind = async (from: string): Promise<void> => {
@@ -97,9 +97,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   async #bind(spec: VolumeSpec, paths: VolumePaths, path: string): Promise<void> {
     const { files, mounts } = this.#deps;
     const directory = paths.volume(this.name, spec.name);
-    const { mountOptions = [] } = spec.persistentVolume?.spec ?? {};
-    const wanted = mountOptions.flatMap((text) => text.split(","));
-    const options = [...new Set(["bind", ...(spec.readOnly ? ["ro"] : []), ...wanted])];
+    const options = [...new Set(["bind", ...(spec.readOnly ? ["ro"] : []), ...mountOptionsOf(spec)])];
     await files.makeDirectory(directory, 0o750);
     try {
       await mounts.mount({ source: path, target: directory, fileSystem: "", options });
@@ -117,10 +115,6 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (found === gid) return;
     const message = `The requested fsGroup is ${gid}, but the volume ${name} has GID ${found}. The volume may not be shareable.`;
     journal.record({ kind: "note", what: "AlreadyMountedVolume", message, pod: podRef(pod) });
-  }
-
-  async #isAt(directory: string): Promise<boolean> {
-    return (await this.#deps.mounts.below(directory)).some(({ target }) => target === directory);
   }
 
   async #isMounted({ root }: VolumePaths, name: string): Promise<boolean> {

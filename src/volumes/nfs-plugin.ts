@@ -1,11 +1,11 @@
 import type { Pod } from "../api/pod.ts";
 import { type Files, removeEmpty } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
+import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { fileSystemMeter, isSilence } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
-import type { VolumeSpec } from "./volume-spec.ts";
+import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
 
 export interface NfsDependencies {
   readonly files: Pick<Files, "list" | "makeDirectory" | "remove">;
@@ -34,7 +34,7 @@ export class NfsPlugin implements VolumePlugin {
     const { source, options } = nfsMount(spec);
     return {
       ...{ name: spec.name, type: "nfs", hostPath: directory, readOnly: options.includes("ro"), own: false },
-      isSetUp: () => this.#isAt(directory),
+      isSetUp: () => isMountPoint(this.#deps.mounts, directory),
       setUp: () => this.#setUp(directory, source, options),
       meter: fileSystemMeter(this.#deps.volumeFiles, directory),
     };
@@ -58,32 +58,24 @@ export class NfsPlugin implements VolumePlugin {
   async #setUp(directory: string, source: string, options: readonly string[]): Promise<void> {
     const { files, mounts } = this.#deps;
     // The earlier check may have failed.
-    if (await this.#isAt(directory)) return;
+    if (await isMountPoint(mounts, directory)) return;
     await files.makeDirectory(directory, 0o750);
     try {
       await mounts.mount({ source, target: directory, fileSystem: "nfs", options });
     } catch (error) {
-      if (await this.#isAt(directory)) await unmount(mounts, directory);
+      if (await isMountPoint(mounts, directory)) await unmount(mounts, directory);
       await removeEmpty(files, directory);
       throw error;
     }
   }
-
-  async #isAt(directory: string): Promise<boolean> {
-    return (await this.#deps.mounts.below(directory)).some(({ target }) => target === directory);
-  }
 }
 
 /** The arguments for mount(8). Pure. */
-export function nfsMount({ volume, persistentVolume, readOnly }: VolumeSpec): {
-  readonly source: string;
-  readonly options: readonly string[];
-} {
+export function nfsMount(spec: VolumeSpec): { readonly source: string; readonly options: readonly string[] } {
+  const { volume, persistentVolume, readOnly } = spec;
   const { server = "", path = "" } = persistentVolume?.spec.nfs ?? volume.nfs ?? {};
   const isReadOnly = persistentVolume === undefined ? volume.nfs?.readOnly === true : readOnly;
-  // One text may hold several options.
-  const wanted = (persistentVolume?.spec.mountOptions ?? []).flatMap((text) => text.split(","));
-  const options = [...(isReadOnly ? ["ro"] : []), ...wanted.filter((option) => option !== "")];
+  const options = [...(isReadOnly ? ["ro"] : []), ...mountOptionsOf(spec)];
   const host = server.includes(":") && !server.startsWith("[") ? `[${server}]` : server;
   return { source: `${host}:${path}`, options: [...new Set(options)] };
 }

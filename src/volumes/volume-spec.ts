@@ -25,6 +25,12 @@ export function inlineSpec(volume: Volume): VolumeSpec {
   return { podVolume: volume.name, name: volume.name, volume, readOnly: false, mode: "Filesystem", isMigrated: false };
 }
 
+/** The PersistentVolume's options for mount(8). One text may hold several. */
+export function mountOptionsOf({ persistentVolume }: Pick<VolumeSpec, "persistentVolume">): readonly string[] {
+  const texts = persistentVolume?.spec.mountOptions ?? [];
+  return texts.flatMap((text) => text.split(",")).filter((option) => option !== "");
+}
+
 /** The volume's driver: a CSI driver's name, or its type. */
 export function driverOf({ persistentVolume, volume }: VolumeSpec, kind: string): string {
   return (persistentVolume?.spec.csi ?? volume.csi)?.driver ?? kind;
