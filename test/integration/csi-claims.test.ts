@@ -1,18 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
@@ -38,7 +29,8 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     await cluster.nodeReady();
-    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    using temporary = testDirectory();
+    const directory = temporary.path;
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     server.admin.create({
@@ -103,7 +95,6 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
     assert.equal(driver.callsOf("NodeUnstageVolume").length, unstaged + 1);
     assert.deepEqual(driver.violations, []);
     assert.equal(readFileSync(join(content, "kept"), "utf8"), "data");
-    rmSync(directory, { recursive: true });
   }, DEMO_IMAGE);
 });
 
@@ -111,7 +102,8 @@ test("a block volume is a device in its containers, survives a restart, and is u
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
     await cluster.nodeReady();
-    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    using temporary = testDirectory();
+    const directory = temporary.path;
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     using _loops = withoutLoopDevices(root);
@@ -159,7 +151,6 @@ test("a block volume is a device in its containers, survives a restart, and is u
     assert.ok(!existsSync(link));
     assert.deepEqual(driver.violations, []);
     assert.ok(isWritten());
-    rmSync(directory, { recursive: true });
   }, DEMO_IMAGE);
 });
 
@@ -167,7 +158,8 @@ test("volumes that grow are expanded under their running pods, and before pods s
   const work = async (cluster: ClusterNode): Promise<void> => {
     const { server, node } = cluster;
     await cluster.nodeReady();
-    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    using temporary = testDirectory();
+    const directory = temporary.path;
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     using _loops = withoutLoopDevices(root);
@@ -217,7 +209,6 @@ test("volumes that grow are expanded under their running pods, and before pods s
     assert.deepEqual(driver.violations, []);
     await deleted(cluster, "later");
     await until("all to be unstaged", async () => driver.volumes.isIdle);
-    rmSync(directory, { recursive: true });
   };
   await withClusterNode(work, DEMO_IMAGE, "syncFrequency: 5s\n");
 });

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
@@ -173,13 +172,13 @@ const faults: Readonly<Record<string, (scene: Scene, driver: CsiDriver) => Promi
 test("what goes wrong with drivers", async (context) => {
   const work = async (cluster: ClusterNode): Promise<void> => {
     await cluster.nodeReady();
-    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    using temporary = testDirectory();
+    const directory = temporary.path;
     const scene: Scene = Object.assign(cluster, { directory });
     await using driver = await startDriver(scene, "test.csi.example.org");
     makeClaim(scene, "c", driver.name);
     for (const [name, shown] of Object.entries(faults)) await context.test(name, () => shown(scene, driver));
     assert.deepEqual(driver.violations, []);
-    rmSync(directory, { recursive: true });
   };
   await withClusterNode(work, DEMO_IMAGE, "syncFrequency: 5s\n");
 });

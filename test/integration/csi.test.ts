@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
@@ -15,10 +15,10 @@ const nodeIdKey = "csi.volume.kubernetes.io/nodeid";
 /** A driver that has its CSIDriver object, on the cluster's node. */
 async function startDriver(
   { server, node }: ClusterNode,
+  directory: string,
   spec: Fields = {},
   options: Partial<CsiDriverOptions> = {},
-): Promise<CsiDriver & { readonly directory: string }> {
-  const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+): Promise<CsiDriver> {
   const driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory, ...options });
   server.admin.create({
     apiVersion: "storage.k8s.io/v1",
@@ -32,7 +32,7 @@ async function startDriver(
       ...spec,
     },
   });
-  return Object.assign(await driver.start(), { directory });
+  return await driver.start();
 }
 
 function inlinePod(name: string, driver: string, spec: Fields = {}, csi: Fields = {}): Fields {
@@ -69,8 +69,10 @@ test("a driver registers, appears in CSINode, and its inline volumes are created
     assert.ok("storage.alpha.kubernetes.io/migrated-plugins" in csiNode.metadata.annotations);
 
     const topology = { "topology.test/node": "node1" };
+    using directory = testDirectory();
     await using driver = await startDriver(
       cluster,
+      directory.path,
       { tokenRequests: [{ audience: "vault", expirationSeconds: 900 }] },
       { maxVolumes: 20n, topology },
     );
@@ -131,7 +133,6 @@ test("a driver registers, appears in CSINode, and its inline volumes are created
     });
     assert.equal(server.admin.get("nodes", "node1").metadata.labels?.["topology.test/node"], "node1");
     assert.deepEqual(driver.violations, []);
-    rmSync(driver.directory, { recursive: true });
   }, DEMO_IMAGE);
 });
 
@@ -145,7 +146,8 @@ test("a volume waits only for its own driver", async () => {
       "driver name absent.example.org not found in the list of registered CSI drivers";
     await until("the event", async () => eventsOf(cluster, "absent", "FailedMount").includes(missing));
 
-    await using driver = await startDriver(cluster);
+    using directory = testDirectory();
+    await using driver = await startDriver(cluster, directory.path);
     await until("the registration", async () => driver.notified.length > 0);
     driver.fail("NodePublishVolume", "InvalidArgument", { times: 2 });
     server.admin.create(inlinePod("faulty", driver.name));
@@ -180,6 +182,5 @@ test("a volume waits only for its own driver", async () => {
     assert.ok(!existsSync(mounted));
     assert.deepEqual(readdirSync(driver.volumes.content("x")), ["f"]);
     assert.deepEqual(driver.violations, []);
-    rmSync(driver.directory, { recursive: true });
   }, DEMO_IMAGE);
 });

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { existsSync, mkdirSync, statfsSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
+import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Summary, VolumeStats } from "../../src/stats/summary-types.ts";
 import type { Fields } from "../apiserver/objects.ts";
@@ -85,7 +84,8 @@ async function summaryVolume(cluster: ClusterNode, pod: string): Promise<VolumeS
 }
 
 async function withDriver(cluster: ClusterNode, work: (driver: CsiDriver) => Promise<void>): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+  using temporary = testDirectory();
+  const directory = temporary.path;
   await using driver = new CsiDriver({ root: cluster.node.podwright.layout.kubeletRoot, directory });
   cluster.server.admin.create({
     ...{ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver.name } },
@@ -93,7 +93,6 @@ async function withDriver(cluster: ClusterNode, work: (driver: CsiDriver) => Pro
   });
   await driver.start();
   await work(driver);
-  rmSync(directory, { recursive: true });
 }
 
 test("volumes of claims are measured by their drivers and by statfs, with their health", async () => {

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { noControlPlane } from "../support/control-plane.ts";
 import { CsiControllers } from "../support/csi-controllers.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
@@ -125,7 +123,8 @@ const title = "a StatefulSet with claims scales, loses a pod, grows and is delet
 test(title, { skip: noControlPlane || noKubectl }, async () => {
   await withMember("serverTLSBootstrap: true\n", async (member) => {
     const root = member.node.podwright.layout.kubeletRoot;
-    await using driver = new CsiDriver({ root, directory: mkdtempSync(join(tmpdir(), "podwright-csi-")) });
+    using directory = testDirectory();
+    await using driver = new CsiDriver({ root, directory: directory.path });
     const kubelet = member.start();
     await member.shows(/^node1 +Ready/m, "get", "nodes");
     await member.approveServing();

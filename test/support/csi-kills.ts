@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
@@ -39,7 +39,8 @@ export const killPoints: readonly KillPoint[] = (Object.keys(methods) as Kind[])
 export async function surviveKillsAtCalls(points: readonly KillPoint[]): Promise<void> {
   await withClusterNode(async (cluster, first) => {
     await cluster.nodeReady();
-    const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
+    using temporary = testDirectory();
+    const directory = temporary.path;
     const root = cluster.node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     using _loops = withoutLoopDevices(root);
@@ -63,7 +64,6 @@ export async function surviveKillsAtCalls(points: readonly KillPoint[]): Promise
         throw new Error(`killed ${moment} ${method} of the ${kind} volume`, { cause: error });
       }
     }
-    rmSync(directory, { recursive: true });
   }, DEMO_IMAGE);
 }
 
