@@ -83,7 +83,7 @@ test("AllAlpha and AllBeta are warnings, with the supported gates that they chan
   const warningsOf = (settings: Readonly<Record<string, boolean>>): string => featureGates(settings).warnings.join();
   assert.equal(
     warningsOf({ AllAlpha: true }),
-    "feature gate AllAlpha=true has no effect in podwright beyond CSIVolumeHealth, MemoryQoS, PodsAPI, QOSReserved",
+    "feature gate AllAlpha=true has no effect in podwright beyond CSIVolumeHealth, KubeletInUserNamespace, MemoryQoS, PodsAPI, QOSReserved",
   );
   const others = { CSIVolumeHealth: false, PodsAPI: false, MemoryQoS: false, QOSReserved: false };
   assert.equal(warningsOf({ AllAlpha: true, ...others }), "feature gate AllAlpha=true has no effect in podwright");

@@ -27,6 +27,7 @@ class Processes extends SimCgroups {
 
 const usual: NodeSetupSettings = {
   protectsKernelDefaults: true,
+  toleratesUserNamespace: false,
   reservedCgroups: [],
   systemCgroups: "",
   kubeletCgroups: "",
