@@ -83,9 +83,11 @@ test("AllAlpha and AllBeta are warnings, with the supported gates that they chan
   const warningsOf = (settings: Readonly<Record<string, boolean>>): string => featureGates(settings).warnings.join();
   assert.equal(
     warningsOf({ AllAlpha: true }),
-    "feature gate AllAlpha=true has no effect in podwright beyond CSIVolumeHealth, MemoryQoS, PodsAPI, QOSReserved",
+    "feature gate AllAlpha=true has no effect in podwright beyond CSIVolumeHealth, KubeletInUserNamespace, MemoryQoS, PodsAPI, QOSReserved",
   );
-  const others = { CSIVolumeHealth: false, PodsAPI: false, MemoryQoS: false, QOSReserved: false };
+  const others = Object.fromEntries(
+    ["CSIVolumeHealth", "KubeletInUserNamespace", "PodsAPI", "MemoryQoS", "QOSReserved"].map((name) => [name, false]),
+  );
   assert.equal(warningsOf({ AllAlpha: true, ...others }), "feature gate AllAlpha=true has no effect in podwright");
   assert.match(warningsOf({ AllBeta: false }), /beyond ComponentFlagz, .*KubeletCrashLoopBackOffMax/);
   assert.equal(warningsOf({ AllBeta: true }), "feature gate AllBeta=true has no effect in podwright");

@@ -201,6 +201,7 @@ const honoured = new Set([
   "GracefulNodeShutdownBasedOnPodPriority",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
+  "KubeletInUserNamespace",
   "KubeletPodResourcesListUseActivePods",
   "MemoryQoS",
   "PodsAPI",

@@ -149,7 +149,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   "logging.options": ignored("writes all logs to standard error, each line immediately"),
   enableSystemLogHandler: honoured,
   enableSystemLogQuery: honoured,
-  shutdownGracePeriod: as("needs systemd-logind and `node:ffi` of Node.js 26.1; without them a log line says so once"),
+  shutdownGracePeriod: as(
+    "needs systemd-logind, and `systemd-inhibit` on Node.js older than 26.1; without them a log line says so once",
+  ),
   shutdownGracePeriodCriticalPods: honoured,
   shutdownGracePeriodByPodPriority: honoured,
   crashLoopBackOff: honoured,

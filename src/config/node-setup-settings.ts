@@ -13,6 +13,7 @@ export function nodeSetupSettings(configuration: KubeletConfiguration): NodeSetu
   const { protectKernelDefaults = false, systemCgroups = "", kubeletCgroups = "" } = configuration;
   return {
     protectsKernelDefaults: protectKernelDefaults,
+    toleratesUserNamespace: featureGates(configuration.featureGates).enabled("KubeletInUserNamespace"),
     reservedCgroups: reservedCgroups(configuration),
     systemCgroups: systemCgroups === "" ? "" : belowRoot(plainPath("systemCgroups (--system-cgroups)", systemCgroups)),
     kubeletCgroups: kubeletCgroups === "" ? "" : plainPath("kubeletCgroups (--kubelet-cgroups)", kubeletCgroups),

@@ -65,6 +65,11 @@ const samples: readonly (readonly [PartialConfiguration, ...messages: string[]])
     "shutdownGracePeriod 500ms must be either zero or otherwise >= 1 sec",
   ],
   [
+    { shutdownGracePeriod: "-1m0s", shutdownGracePeriodCriticalPods: "-2m0s" },
+    "shutdownGracePeriod -1m0s must be either zero or otherwise >= 1 sec",
+    "shutdownGracePeriodCriticalPods -2m0s must be either zero or otherwise >= 1 sec",
+  ],
+  [
     { enforceNodeAllocatable: ["pods", "system-reserved", "pods"] },
     'systemReservedCgroup (--system-reserved-cgroup) must be specified when "system-reserved" or "system-reserved-compressible" included in enforceNodeAllocatable (--enforce-node-allocatable)',
     'duplicated enforcements "pods" in enforceNodeAllocatable (--enforce-node-allocatable)',
@@ -187,6 +192,16 @@ test("values that upstream accepts are accepted for unsupported fields, too", ()
   ]) {
     assert.deepEqual(problems({ ...given, tracing: { samplingRatePerMillion: 1_000_000, endpoint } }), [], endpoint);
   }
+});
+
+test("a negative period of a shutdown group is rejected", () => {
+  const group = { priority: 5, shutdownGracePeriodSeconds: -10 };
+  assert.deepEqual(
+    problems({ shutdownGracePeriodByPodPriority: [{ ...group, shutdownGracePeriodSeconds: 0 }, group] }),
+    [
+      "invalid configuration: shutdownGracePeriodByPodPriority has -10 shutdownGracePeriodSeconds for priority 5, which must not be negative",
+    ],
+  );
 });
 
 test("intervals and timeouts must be positive", () => {

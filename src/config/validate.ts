@@ -232,6 +232,11 @@ function* behindGates(configuration: KubeletConfiguration, gates: FeatureGates):
   } else if (whole > 0 || critical > 0) {
     yield "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature gate GracefulNodeShutdown";
   }
+  for (const { priority, shutdownGracePeriodSeconds: seconds } of configuration.shutdownGracePeriodByPodPriority ??
+    []) {
+    if (seconds >= 0) continue;
+    yield `shutdownGracePeriodByPodPriority has ${seconds} shutdownGracePeriodSeconds for priority ${priority}, which must not be negative`;
+  }
   if (!byPriority) return;
   if (!gates.enabled("GracefulNodeShutdownBasedOnPodPriority")) {
     yield "Specifying shutdownGracePeriodByPodPriority requires feature gate GracefulNodeShutdownBasedOnPodPriority";

@@ -21,6 +21,7 @@ const machine: MachineInfo = {
   appArmor: true,
   seLinux: false,
   maskedPaths: [],
+  pageBytes: 4096,
 };
 const node = {
   nodeName: "node1",

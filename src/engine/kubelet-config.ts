@@ -77,7 +77,11 @@ function resourceSettings(settings: KubeletSettings, machine: MachineInfo, capac
     hugePageSizes: machine.hugePageSizes,
     allocatable: { ...nodeAllocatable(capacity, settings.reservations), pods },
     ...(settings.limitedSwap && { swapCapacityBytes: machine.swapBytes }),
-    memoryQos: memoryQos && { ...memoryQos, allocatableBytes: allocatableMemory(settings, capacity) },
+    memoryQos: memoryQos && {
+      ...memoryQos,
+      allocatableBytes: allocatableMemory(settings, capacity),
+      pageBytes: machine.pageBytes,
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { readMachineInfo } from "./machine.ts";
 
-async function machineWith(more: Readonly<Record<string, string>>): ReturnType<typeof readMachineInfo> {
+async function machineWith(more: Readonly<Record<string, string | Uint8Array>>): ReturnType<typeof readMachineInfo> {
   const files = new MemoryFiles(new SimClock(0).incarnation());
   const all = {
     "/proc/meminfo": "MemTotal:        2048 kB\nSwapTotal:       1024 kB\n",
@@ -29,6 +29,7 @@ test("a machine reports its processors, memory, huge pages and kernel", async ()
   assert.deepEqual(machine, {
     processors: 2,
     memoryBytes: 2048n * 1024n,
+    pageBytes: 4096,
     cgroupVersion: 2,
     hugePageSizes: [2048n * 1024n],
     hugePages: new Map([[2048n * 1024n, 3n * 2048n * 1024n]]),
@@ -40,6 +41,12 @@ test("a machine reports its processors, memory, huge pages and kernel", async ()
     seLinux: false,
     maskedPaths: [],
   });
+});
+
+test("the size of its pages is what the kernel tells programs", async () => {
+  const pairs = new BigUint64Array([3n, 6n, 6n, 65_536n, 0n, 0n]);
+  const machine = await machineWith({ "/proc/self/auxv": new Uint8Array(pairs.buffer) });
+  assert.equal(machine.pageBytes, 65_536);
 });
 
 test("AppArmor and SELinux are detected from what the kernel shows when they are on", async () => {

@@ -5,6 +5,8 @@ import type { Files } from "../ports/files.ts";
 export interface MachineInfo {
   readonly processors: number;
   readonly memoryBytes: bigint;
+  /** Of a page of memory. */
+  readonly pageBytes: number;
   readonly cgroupVersion: 1 | 2;
   /** Huge page sizes supported by the kernel, ascending, in bytes. */
   readonly hugePageSizes: readonly bigint[];
@@ -28,6 +30,9 @@ export interface MachineInfo {
 }
 
 const maxProcFileBytes = 4 * 1024 * 1024;
+const usualPageBytes = 4096;
+/** AT_PAGESZ (getauxval(3)). */
+const pageSizeEntry = 6n;
 
 /** Reads /proc and /sys. @throws FileError when /proc is not there */
 export async function readMachineInfo(files: Files, cgroups: Pick<Cgroups, "version">): Promise<MachineInfo> {
@@ -45,6 +50,7 @@ export async function readMachineInfo(files: Files, cgroups: Pick<Cgroups, "vers
   return {
     processors: Math.max(1, cpuinfo.match(/^processor\s*:/gmu)?.length ?? 0),
     cgroupVersion: cgroups.version,
+    pageBytes: await pageBytes(files),
     memoryBytes: kibibytes(/^MemTotal:\s+(\d+) kB$/mu.exec(meminfo)),
     hugePageSizes: sizes,
     hugePages: new Map(await Promise.all(sizes.map(async (size) => [size, size * (await pageCount(size))] as const))),
@@ -67,6 +73,16 @@ async function mostTasks(files: Files, text: (path: string) => Promise<string>):
     if (least === undefined || limit < least) least = limit;
   }
   return least;
+}
+
+/** As the kernel tells each program at its start: pairs of a type and a value. */
+async function pageBytes(files: Files): Promise<number> {
+  const path = "/proc/self/auxv";
+  if ((await files.stat(path)) === undefined) return usualPageBytes;
+  const bytes = Uint8Array.from(await files.read(path, maxProcFileBytes));
+  const words = new BigUint64Array(bytes.buffer, 0, Math.floor(bytes.length / 8));
+  const at = words.findIndex((word, index) => index % 2 === 0 && word === pageSizeEntry);
+  return at < 0 ? usualPageBytes : Number(words[at + 1] ?? usualPageBytes);
 }
 
 function kibibytes(match: RegExpExecArray | null): bigint {

@@ -17,13 +17,10 @@ const hint = "KUBE-IPTABLES-HINT";
 const firewall = "KUBE-FIREWALL";
 const canaryChain = "KUBE-KUBELET-CANARY";
 
-/** Present as long as the table has not been flushed. */
+/** Present as long as their tables have not been flushed: the absence of one means that rules are gone. */
 export const canaries: readonly Chain[] = (["mangle", "nat", "filter"] as const).map((table) => {
   return { table, chain: canaryChain };
 });
-
-/** The chain whose absence means that the rules are gone. */
-export const canary: Chain = { table: "mangle", chain: canaryChain };
 
 /** Chains with the Go kubelet's names, in creation order. */
 export function wantedChains(family: Family): readonly Chain[] {

@@ -42,8 +42,8 @@ class Namespace implements Disposable {
     return text.split("\n").filter((line) => line.includes("KUBE"));
   }
 
-  flush(): void {
-    for (const table of ["mangle", "nat", "filter"]) {
+  flush(tables: readonly string[]): void {
+    for (const table of tables) {
       for (const flag of ["-F", "-X"]) {
         execFileSync("nsenter", [...this.#enter, `iptables-${this.#variant}`, "-t", table, flag]);
       }
@@ -96,10 +96,12 @@ for (const variant of ["nft", "legacy"] as const) {
     await clock.advance(60_000);
     await look();
     whole();
-    namespace.flush();
-    await clock.advance(60_000);
-    await look();
-    whole();
+    for (const tables of [["mangle", "nat", "filter"], ["filter"], ["nat"]]) {
+      namespace.flush(tables);
+      await clock.advance(60_000);
+      await look();
+      whole();
+    }
     end.abort();
     await running;
     // The next run keeps existing chains and rules.
@@ -155,6 +157,24 @@ test("a lock that another program holds at the start is waited for", async () =>
   machine.answer = () => ({});
   await machine.clock.advance(60_000);
   assert.deepEqual(machine.told.slice(-2), ["initialized iptables rules", "initialized iptables rules"]);
+  await machine.end();
+});
+
+test("iptables that is removed is told once, and used again when it is back", async () => {
+  const machine = new Machine(() => ({}));
+  await machine.clock.advance(0);
+  machine.answer = () => {
+    throw new Error("spawn iptables ENOENT");
+  };
+  await machine.clock.advance(180_000);
+  machine.answer = ([, flag]) => ({ exitCode: flag === "-S" ? 1 : 0 });
+  await machine.clock.advance(60_000);
+  const both = (text: string): string[] => [text, text];
+  assert.deepEqual(machine.told, [
+    ...both("initialized iptables rules"),
+    ...both("cannot create iptables rules"),
+    ...both("recreated missing iptables rules"),
+  ]);
   await machine.end();
 });
 

@@ -2,7 +2,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Processes } from "../ports/processes.ts";
-import { canaries, canary, type Family, wantedChains, wantedRules } from "./chains.ts";
+import { canaries, type Family, wantedChains, wantedRules } from "./chains.ts";
 import { Iptables } from "./iptables.ts";
 
 export interface UtilityChainsDependencies {
@@ -50,7 +50,7 @@ export class UtilityChains {
     let isFailing = false;
     while (!signal.aborted) {
       try {
-        const stand = wereMade && (await iptables.has(canary, signal));
+        const stand = wereMade && (await stands(iptables, signal));
         if (!stand) {
           await make(family, iptables, signal);
           log.info(wereMade ? "recreated missing iptables rules" : "initialized iptables rules", fields);
@@ -66,7 +66,13 @@ export class UtilityChains {
   }
 }
 
-/** The canary comes last: it implies that the rest was created. */
+/** Upstream looks at the first one only: another program that empties a single table would go unnoticed. */
+async function stands(iptables: Iptables, signal: AbortSignal): Promise<boolean> {
+  for (const canary of canaries) if (!(await iptables.has(canary, signal))) return false;
+  return true;
+}
+
+/** The canaries come last: they imply that the rest was created. */
 async function make(family: Family, iptables: Iptables, signal: AbortSignal): Promise<void> {
   for (const chain of wantedChains(family)) await iptables.ensureChain(chain, signal);
   for (const rule of wantedRules(family)) await iptables.ensureRule(rule, signal);

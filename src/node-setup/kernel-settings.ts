@@ -17,17 +17,31 @@ export interface KernelSettingsDependencies {
   readonly log: Logger;
 }
 
+/** What the kubelet may do about settings that differ. */
+export interface KernelSettingsPolicy {
+  /** protectKernelDefaults: they are only checked. */
+  readonly isProtected: boolean;
+  /** Feature gate KubeletInUserNamespace: there the kernel keeps its own. */
+  readonly toleratesUserNamespace: boolean;
+}
+
 const maxBytes = 64;
+/** The initial user namespace has all IDs: user_namespaces(7). */
+const allIds = /^\s*0\s+0\s+4294967295\s*$/u;
 
 /**
- * Sets the required kernel settings, or only checks them (protectKernelDefaults).
+ * Sets the required kernel settings, or only checks them.
  * @throws PodwrightError (environment) for protected settings that differ, and settings that cannot be read or written
  */
-export async function ensureKernelSettings(deps: KernelSettingsDependencies, isProtected: boolean): Promise<void> {
+export async function ensureKernelSettings(
+  deps: KernelSettingsDependencies,
+  policy: KernelSettingsPolicy,
+): Promise<void> {
+  const { isProtected } = policy;
   const problems: string[] = [];
   for (const [name, value] of Object.entries(kernelSettings)) {
     try {
-      const problem = await ensureOne(deps, { name, value, isProtected });
+      const problem = await ensureOne(deps, policy, name, value);
       if (problem !== undefined) problems.push(problem);
     } catch (error) {
       problems.push(errorMessage(error));
@@ -44,14 +58,25 @@ export async function ensureKernelSettings(deps: KernelSettingsDependencies, isP
 
 async function ensureOne(
   { files, log }: KernelSettingsDependencies,
-  setting: { readonly name: string; readonly value: number; readonly isProtected: boolean },
+  { isProtected, toleratesUserNamespace }: KernelSettingsPolicy,
+  name: string,
+  value: number,
 ): Promise<string | undefined> {
-  const { name, value, isProtected } = setting;
   const path = `/proc/sys/${name}`;
   const present = Number(new TextDecoder().decode(await files.read(path, maxBytes)));
   if (present === value) return undefined;
   if (isProtected) return `invalid kernel flag: ${name}, expected value: ${value}, actual value: ${present}`;
-  await files.write(path, String(value), 0o644);
-  log.info("changed a kernel setting", { setting: name, from: present, to: value });
+  try {
+    await files.write(path, String(value), 0o644);
+    log.info("changed a kernel setting", { setting: name, from: present, to: value });
+  } catch (error) {
+    if (!toleratesUserNamespace || !(await isInUserNamespace(files))) throw error;
+    const fields = { setting: name, value: present, error: errorMessage(error) };
+    log.info("kept a kernel setting that a user namespace cannot change", fields);
+  }
   return undefined;
+}
+
+async function isInUserNamespace(files: Pick<Files, "read">): Promise<boolean> {
+  return !allIds.test(new TextDecoder().decode(await files.read("/proc/self/uid_map", maxBytes * maxBytes)));
 }

@@ -10,8 +10,10 @@ import { NodeSetup, type NodeSetupSettings } from "./node-setup.ts";
 /** A machine with processes in its root cgroup; those without a program are kernel threads. */
 class Processes extends SimCgroups {
   root = [1, 2, 30, 31];
+  isReadable = true;
   readonly moved: string[] = [];
   override async ownPids(): Promise<number[]> {
+    if (!this.isReadable) throw new Error("EIO: i/o error");
     return this.root;
   }
   override async move(pids: readonly number[], path: string): Promise<ReadonlyMap<number, unknown>> {
@@ -27,6 +29,7 @@ class Processes extends SimCgroups {
 
 const usual: NodeSetupSettings = {
   protectsKernelDefaults: true,
+  toleratesUserNamespace: false,
   reservedCgroups: [],
   systemCgroups: "",
   kubeletCgroups: "",
@@ -93,7 +96,8 @@ test("a cgroup that cannot be created is reported once, for processes and for th
   const running = setup.run(end.signal);
   await clock.run(1000);
   assert.deepEqual(cgroups.moved, []);
-  assert.deepEqual(told, ["cannot create the systemCgroups cgroup", "cannot move the kubelet into kubeletCgroups"]);
+  const refused = "cannot move the processes of the root cgroup into systemCgroups";
+  assert.deepEqual(told, [refused, "cannot move the kubelet into kubeletCgroups"]);
   end.abort();
   await running;
 });
@@ -125,4 +129,18 @@ test("a missing reserved cgroup prevents the start, after its event was sent", a
   await clock.run(2000);
   await failing;
   assert.deepEqual(told, ["FailedNodeAllocatableEnforcement"]);
+});
+
+test("a root cgroup that cannot be read is reported, and looked at again in a minute", async () => {
+  const cgroups = new Processes();
+  cgroups.isReadable = false;
+  const { clock, setup, told, end } = await setUp({ systemCgroups: "/system" }, cgroups);
+  const running = setup.run(end.signal);
+  await clock.run(1000);
+  assert.deepEqual(told, ["cannot move the processes of the root cgroup into systemCgroups"]);
+  cgroups.isReadable = true;
+  await clock.run(61_000);
+  assert.deepEqual(cgroups.moved, ["30 /system", "31 /system"]);
+  end.abort();
+  await running;
 });

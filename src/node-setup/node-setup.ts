@@ -11,6 +11,8 @@ import { moveKubelet, moveSystemProcesses } from "./system-processes.ts";
 export interface NodeSetupSettings {
   /** KubeletConfiguration's protectKernelDefaults. */
   readonly protectsKernelDefaults: boolean;
+  /** Feature gate KubeletInUserNamespace. */
+  readonly toleratesUserNamespace: boolean;
   readonly reservedCgroups: readonly ReservedCgroup[];
   /** Paths; empty: no processes are moved. */
   readonly systemCgroups: string;
@@ -53,9 +55,11 @@ export class NodeSetup {
   /** @throws PodwrightError (environment) if the machine does not permit it: the kubelet does not start */
   async load(): Promise<void> {
     const { clock } = this.#deps;
-    const { protectsKernelDefaults, reservedCgroups, cgroupDriver, protectsMemory } = this.#config;
+    const { protectsKernelDefaults, toleratesUserNamespace } = this.#config;
+    const { reservedCgroups, cgroupDriver, protectsMemory } = this.#config;
     try {
-      await ensureKernelSettings(this.#deps, protectsKernelDefaults);
+      const policy = { isProtected: protectsKernelDefaults, toleratesUserNamespace };
+      await ensureKernelSettings(this.#deps, policy);
       await limitReservedCgroups(this.#deps, { cgroups: reservedCgroups, driver: cgroupDriver, protectsMemory });
     } catch (error) {
       await clock.sleep("events of the failed start to be sent", farewellMs);

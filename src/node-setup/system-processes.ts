@@ -23,12 +23,15 @@ export async function moveSystemProcesses(deps: SystemProcessesDependencies, cgr
   const { cgroups, log } = deps;
   let failure: { readonly pid: number; readonly error: string } | undefined;
   for (let pass = 0; pass < passes; pass++) {
-    const pids = await movable(deps, await cgroups.ownPids("/"));
-    if (pids.length === 0) return;
     try {
+      const pids = await movable(deps, await cgroups.ownPids("/"));
+      if (pids.length === 0) return;
       for (const [pid, error] of await cgroups.move(pids, cgroup)) failure = { pid, error: errorMessage(error) };
     } catch (error) {
-      log.info("cannot create the systemCgroups cgroup", { cgroup, error: errorMessage(error) });
+      log.info("cannot move the processes of the root cgroup into systemCgroups", {
+        cgroup,
+        error: errorMessage(error),
+      });
       return;
     }
   }

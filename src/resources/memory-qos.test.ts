@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
 import { containerWith, podWith } from "../../test/support/pods.ts";
-import { containerMemoryQos, podMemoryProtection } from "./memory-qos.ts";
+import { containerMemoryQos, type NodeMemoryQos, podMemoryProtection } from "./memory-qos.ts";
 
 const mi = 2 ** 20;
-const tiered = { policy: "TieredReservation", throttlingFactor: 0.9, allocatableBytes: 1000n << 20n } as const;
+const usual = { throttlingFactor: 0.9, allocatableBytes: 1000n << 20n, pageBytes: 4096 } as const;
+const tiered = { ...usual, policy: "TieredReservation" } as const;
 const none = { ...tiered, policy: "None" } as const;
 
 function pod(request: string | undefined, limit?: string, cpu?: string): Pod {
@@ -14,7 +15,7 @@ function pod(request: string | undefined, limit?: string, cpu?: string): Pod {
   return podWith({ containers: [containerWith("a", list(request), list(limit))] });
 }
 
-function values(of: Pod, qos: typeof tiered | typeof none): (string | undefined)[] {
+function values(of: Pod, qos: NodeMemoryQos): (string | undefined)[] {
   const [container] = of.spec.containers;
   assert.ok(container);
   const unified = containerMemoryQos(of, container, qos);
@@ -24,6 +25,7 @@ function values(of: Pod, qos: typeof tiered | typeof none): (string | undefined)
 test("a burstable container is throttled at 90 % between its request and its limit, in whole pages", () => {
   assert.deepEqual(values(pod("100Mi", "200Mi"), none), ["0", "0", String(190 * mi)]);
   assert.deepEqual(values(pod("100001", "200001"), none), ["0", "0", String(46 * 4096)]);
+  assert.deepEqual(values(pod("100001", "200001"), { ...none, pageBytes: 65_536 }), ["0", "0", String(2 * 65_536)]);
 });
 
 test("node allocatable replaces a missing limit, and a request equal to the limit is not throttled", () => {

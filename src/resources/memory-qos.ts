@@ -15,11 +15,12 @@ export interface MemoryQos {
 export interface NodeMemoryQos extends MemoryQos {
   /** The machine's memory minus system and kube reserved. */
   readonly allocatableBytes: bigint;
+  /** Of a page of memory: the unit of memory.high. */
+  readonly pageBytes: number;
 }
 
 export type MemoryProtection = Required<Pick<CgroupResources, "memoryMinBytes" | "memoryLowBytes">>;
 
-const pageBytes = 4096;
 const unprotected: MemoryProtection = { memoryMinBytes: 0, memoryLowBytes: 0 };
 
 /**
@@ -38,7 +39,8 @@ export function containerMemoryQos(pod: Pod, container: Container, qos: NodeMemo
 }
 
 /** memory.high; no throttling if the request equals the limit. */
-function memoryHigh(request: number, limit: number, { throttlingFactor, allocatableBytes }: NodeMemoryQos): string {
+function memoryHigh(request: number, limit: number, qos: NodeMemoryQos): string {
+  const { throttlingFactor, allocatableBytes, pageBytes } = qos;
   if (request === limit) return "max";
   const most = limit === 0 ? Number(allocatableBytes) : limit;
   const high = Math.floor((request + (most - request) * throttlingFactor) / pageBytes) * pageBytes;

@@ -122,6 +122,22 @@ test("memory protection is the sum of the requests of guaranteed and burstable p
   assert.deepEqual(protections, [{ burstableMilliCpu: 0n, guaranteedBytes: 1n << 30n, burstableBytes: 0n }]);
 });
 
+test("protection that an earlier run left ends with its last pod, or before the first one of this run", async () => {
+  const memoryQos = { policy: "TieredReservation", throttlingFactor: 0.9 } as const;
+  for (const isGone of [true, false]) {
+    const machine = new SimCgroups();
+    const earlier = life(machine, { memoryQos });
+    await earlier.classes.ensure();
+    await earlier.classes.count(pod("200m", "1Gi"));
+    assert.equal(machine.applied.get("/kubepods")?.memoryMinBytes, gi);
+    const { classes } = life(machine, { memoryQos });
+    await (isGone ? classes.forget(podUid("u")) : classes.ensure());
+    assert.equal(machine.applied.get("/kubepods")?.memoryMinBytes, 0);
+    assert.equal(machine.applied.get("/kubepods/burstable")?.memoryLowBytes, 0);
+    assert.equal(machine.applied.get("/kubepods/burstable")?.cpuShares, 2);
+  }
+});
+
 test("the burstable class gets the sum of its pods, however many arrive at once and however long writes take", async () => {
   class Slow extends SimCgroups {
     readonly written: (number | undefined)[] = [];

@@ -52,6 +52,8 @@ export class QosCgroups {
   #toCome: Promise<void> | undefined;
   #treeMade: Promise<void> | undefined;
   #isRefused = false;
+  /** Whether the classes have values of this run. */
+  #areWritten = false;
   /** Whether a class uses more memory than its desired limit. */
   #isOverLimit = false;
   #retryAtMs: number | undefined;
@@ -87,9 +89,14 @@ export class QosCgroups {
     await this.#applyClasses();
   }
 
-  /** Removes the pod from its class: its cgroup was removed. */
+  /**
+   * Removes the pod from its class: its cgroup was removed. A pod of an earlier run was not counted in this one, but in
+   * the values that the earlier one left.
+   */
   async forget(uid: PodUid): Promise<void> {
-    if (this.#pods.delete(uid)) await this.#applyClasses();
+    const wasCounted = this.#pods.delete(uid);
+    const isLeft = !this.#areWritten && (await this.#deps.cgroups.exists(this.#paths.burstable));
+    if (wasCounted || isLeft) await this.#applyClasses();
   }
 
   /** Retries each minute what the kernel refused. Never rejects. */
@@ -120,8 +127,10 @@ export class QosCgroups {
 
   async #makeTree(): Promise<void> {
     const { cgroups } = this.#deps;
-    const { burstable, bestEffort } = qosResources(classRequests([]));
+    const { memoryQos } = this.#config;
+    const { kubepods, burstable, bestEffort } = qosResources(classRequests([]), { memoryQos });
     await this.#enforce();
+    if (memoryQos !== undefined) await cgroups.apply(this.#paths.kubepods, kubepods);
     await cgroups.apply(this.#paths.burstable, burstable);
     await cgroups.apply(this.#paths.bestEffort, bestEffort);
   }
@@ -172,6 +181,7 @@ export class QosCgroups {
     const requests = classRequests(this.#pods.values());
     const { kubepods, burstable, bestEffort } = qosResources(requests, this.#config);
     this.#isOverLimit = false;
+    this.#areWritten = true;
     if (memoryQos !== undefined) {
       await cgroups.apply(this.#paths.kubepods, kubepods);
       memoryProtected?.(requests);

@@ -27,16 +27,18 @@ export interface GroupEndDependencies {
 /**
  * Ends a group's pods, and waits until they have stopped and released their volumes, because volume drivers may be in
  * the next group. Waits no longer than the group's period.
+ * @param elapsedMs how much of its period an earlier run has used
  */
 export async function endGroup(
   deps: GroupEndDependencies,
   group: ShutdownGroup,
+  elapsedMs: number,
   because: Cause,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log, wait } = deps;
-  const endMs = clock.monotonic() + group.graceSeconds * 1000;
-  for (const pod of group.pods) kill(deps, group, pod, because);
+  const endMs = clock.monotonic() + group.graceSeconds * 1000 - elapsedMs;
+  for (const pod of group.pods) kill(deps, pod, remainingSeconds(group, pod, elapsedMs), because);
   const left = (): readonly Pod[] => group.pods.filter((pod) => !hasReleased(deps.stateOf(pod)));
   while (left().length > 0 && clock.monotonic() < endMs && !signal.aborted) {
     await wait.for(endMs - clock.monotonic(), signal);
@@ -52,15 +54,19 @@ export async function endGroup(
   deps.journal.record({ kind: "note", what: "ShutdownGroupEnded", message, cause: because });
 }
 
+/** Pods are killed when their group begins: an earlier run that began it has used their grace periods as well. */
+function remainingSeconds(group: ShutdownGroup, pod: Pod, elapsedMs: number): number {
+  return Math.max(0, graceWithin(group, pod) - Math.ceil(elapsedMs / 1000));
+}
+
 function kill(
   { journal, killer, stateOf, predecessorOf }: GroupEndDependencies,
-  group: ShutdownGroup,
   pod: Pod,
+  graceSeconds: number,
   because: Cause,
 ): void {
   const state = stateOf(pod);
   if (state === undefined || hasReleased(state)) return;
-  const graceSeconds = graceWithin(group, pod);
   // A pod that is already stopping keeps its reason, but gets no more time than the group. One that returns under its UID
   // ends for the shutdown, before it starts.
   const isStopping = state.kind === "terminating";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
-import { graceWithin, groupOf, requestedMs, shutdownPeriods } from "./periods.ts";
+import { elapsedMs, graceWithin, groupOf, requestedMs, shutdownPeriods } from "./periods.ts";
 
 function podOf(priority?: number, terminationGracePeriodSeconds?: number): Pod {
   const spec = { containers: [], ...(priority !== undefined && { priority }), terminationGracePeriodSeconds };
@@ -32,6 +32,20 @@ test("a pod belongs to the highest period that does not exceed its priority, els
   assert.deepEqual(
     priorities.map((priority) => groupOf(periods, podOf(priority))),
     [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2],
+  );
+});
+
+test("a group begun by an earlier run has what is left of its time, and those before it nothing", () => {
+  const periods = [10, 100, 1000].map((priority) => ({ priority, graceSeconds: 8 }));
+  const elapsed = (nowMs: number): number[] =>
+    [0, 1, 2].map((index) => elapsedMs(periods, index, { priority: 100, startMs: 5000 }, nowMs));
+  assert.deepEqual(elapsed(8000), [8000, 3000, 0]);
+  assert.deepEqual(elapsed(60_000), [8000, 8000, 0]);
+  assert.deepEqual(elapsed(4000), [8000, 0, 0], "the wall clock was set back");
+  assert.deepEqual(
+    [undefined, { priority: 55, startMs: 0 }].map((begun) => elapsedMs(periods, 0, begun, 9000)),
+    [0, 0],
+    "no group was begun, or the periods have changed",
   );
 });
 

@@ -48,6 +48,26 @@ export function groupOf(periods: readonly ShutdownPeriod[], { spec: { priority =
   return above > 0 && periods[above]?.priority !== priority ? above - 1 : above;
 }
 
+/** The last group that a shutdown has begun to end. */
+export interface BegunGroup {
+  readonly priority: number;
+  /** Wall clock: an earlier run may have begun it. */
+  readonly startMs: number;
+}
+
+/** How much of its time the group at the index has had, ms: all of it once a later one has begun. Pure. */
+export function elapsedMs(
+  periods: readonly ShutdownPeriod[],
+  index: number,
+  begun: BegunGroup | undefined,
+  nowMs: number,
+): number {
+  const last = periods.findIndex(({ priority }) => priority === begun?.priority);
+  if (begun === undefined || index > last) return 0;
+  const wholeMs = (periods[index]?.graceSeconds ?? 0) * 1000;
+  return index < last ? wholeMs : Math.min(Math.max(nowMs - begun.startMs, 0), wholeMs);
+}
+
 /** The pod's grace period within its group's. Pure. */
 export function graceWithin({ graceSeconds }: ShutdownPeriod, pod: Pod): number {
   return Math.min(gracePeriodSeconds(pod), graceSeconds);

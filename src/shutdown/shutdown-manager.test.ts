@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { deaf, runs } from "../../test/support/sim-scene.ts";
+import { deaf, ends, runs } from "../../test/support/sim-scene.ts";
 import { ShutdownScene } from "../../test/support/shutdown-scene.ts";
 import { eventsOf } from "../events/entry-events.ts";
 import { SimRandom } from "../sim/random.ts";
@@ -111,6 +111,29 @@ describe("a shutdown of the node", () => {
     );
   });
 
+  test("leaves pods alone that have succeeded, also over the reboot", async () => {
+    const scene = new ShutdownScene(byTwo);
+    await scene.boot();
+    scene.add("job", { containers: [ends("main", 2000, 0)], restartPolicy: "Never" });
+    scene.add("failed", { containers: [ends("main", 2000, 3)], restartPolicy: "Never" });
+    scene.add("web", { containers: [deaf("main")], terminationGracePeriodSeconds: 5 });
+    await scene.pass(20_000);
+    const before = [scene.told("job"), scene.told("failed")];
+    assert.deepEqual(before, [
+      ["Succeeded", undefined],
+      ["Failed", undefined],
+    ]);
+    scene.login.announce();
+    await scene.pass(3000);
+    assert.deepEqual([scene.told("job"), scene.told("failed")], before);
+    await scene.pass(60_000);
+    assert.deepEqual(Object.keys(scene.terminated()), ["web"]);
+    await scene.boot();
+    await scene.pass(60_000);
+    assert.deepEqual([scene.told("job"), scene.told("failed")], before);
+    assert.deepEqual([scene.runs("job"), scene.runs("failed")], [false, false]);
+  });
+
   test("is remembered: after the reboot ended pods stay ended, and static pods run again", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();
@@ -146,6 +169,17 @@ describe("a shutdown of the node", () => {
     scene.login.cancel();
     await scene.pass(60_000);
     assert.deepEqual(scene.powerOffs, []);
+    const shutdowns = scene.node.entries.filter((entry) => entry.what.startsWith("Shutdown"));
+    assert.deepEqual(
+      shutdowns.flatMap((entry) => eventsOf(entry).map(({ type, reason, message: words }) => [type, reason, words])),
+      [
+        ["Normal", "Shutdown", "Shutdown manager detected shutdown event"],
+        ["Normal", "Shutdown", "Shutdown manager detected shutdown cancellation"],
+      ],
+    );
+    const cancelled = shutdowns.find(({ what }) => what === "ShutdownCancelled");
+    const restarted = scene.node.entries.filter(({ cause }) => cause?.entry === cancelled?.seq);
+    assert.deepEqual([...new Set(restarted.map(({ pod }) => pod?.uid))], ["static"]);
     assert.deepEqual(scene.told("low"), ["Failed", "Terminated"]);
     assert.deepEqual([scene.told("high"), scene.runs("high")], [["Running", undefined], true]);
     assert.deepEqual([scene.told("static"), scene.runs("static")], [["Running", undefined], true]);
@@ -212,6 +246,32 @@ describe("a shutdown of the node", () => {
       [],
     );
     assert.deepEqual(scene.told("high"), ["Failed", "Terminated"]);
+  });
+
+  test("gives a group no new time when podwright was killed meanwhile, and none to earlier groups", async () => {
+    for (const downMs of [500, 9000]) {
+      const scene = new ShutdownScene(byThree);
+      await scene.boot();
+      scene.add("low", { containers: [runs("main")] });
+      scene.add("middle", { containers: [deaf("main")], priority: 100, terminationGracePeriodSeconds: 60 });
+      scene.add("high", { containers: [runs("main")], priority: 1000 });
+      await scene.pass(20_000);
+      using _other = scene.login.lock(() => true);
+      scene.login.announce();
+      await scene.pass(6000);
+      scene.node.kill();
+      await scene.pass(downMs);
+      scene.node.start();
+      await scene.pass(17_500 - downMs);
+      const { middle = NaN, high = NaN } = scene.terminated();
+      const wantedMs = Math.max(8000, 5000 + downMs);
+      assert.ok(
+        high - middle >= 7500 && high - middle < wantedMs + 4500,
+        `high comes ${high - middle} ms after middle`,
+      );
+      const starts = new Set(scene.times.map(({ startMs }) => startMs));
+      assert.deepEqual([scene.times[0]?.startMs, starts.size], [0, 2], "the shutdown has one start");
+    }
   });
 
   test("raises the login manager's maximum delay if it is too short", async () => {

@@ -19,8 +19,8 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { terminated } from "./ending.ts";
 import { endGroup } from "./group-end.ts";
 import { type InhibitorDependencies, inhibitShutdown } from "./inhibitor.ts";
-import { groupOf, requestedMs, type ShutdownPeriod } from "./periods.ts";
-import type { ShutdownRecord, ShutdownTimes } from "./shutdown-record.ts";
+import { type BegunGroup, elapsedMs, groupOf, requestedMs, type ShutdownPeriod } from "./periods.ts";
+import type { ShutdownRecord, ShutdownTimes, StoredShutdown } from "./shutdown-record.ts";
 
 export interface ShutdownDependencies extends InhibitorDependencies {
   readonly clock: Clock;
@@ -78,6 +78,8 @@ export class ShutdownManager {
   readonly #wait: WakeableWait;
   #services: ShutdownServices | undefined;
   #shutdown: Shutdown | undefined;
+  /** How far an earlier run has come in a shutdown that may still be in progress; undefined once it is known not to be. */
+  #earlier: StoredShutdown | undefined;
   #lock: Disposable | undefined;
   /** Restarts what shutdowns of earlier runs ended; undefined: logind has not answered in this run. */
   #restarting: Promise<void> | undefined;
@@ -106,7 +108,8 @@ export class ShutdownManager {
   /** A run that starts during a shutdown starts no pods. */
   async load(): Promise<void> {
     const { clock, log, login, record, onTimes } = this.#deps;
-    onTimes(await record.load());
+    this.#earlier = await record.load();
+    onTimes(this.#earlier);
     const limit = new AbortController();
     using _limit = clock.timer("logind's state at the start", firstLookMs, () =>
       limit.abort(new Error(`logind does not answer within ${firstLookMs / 1000} s`)),
@@ -114,6 +117,7 @@ export class ShutdownManager {
     try {
       using session = await login.connect(limit.signal);
       if (await session.isPreparingForShutdown(limit.signal)) this.#announced();
+      else this.#earlier = undefined;
     } catch (error) {
       this.#isFailing = true;
       log.warn("cannot watch for node shutdowns; pods will not be ended before one", { error: errorMessage(error) });
@@ -154,6 +158,7 @@ export class ShutdownManager {
   async #watch(session: LoginSession, signal: AbortSignal, succeeded: () => void): Promise<void> {
     const isPreparing = await session.isPreparingForShutdown(signal);
     if (!isPreparing) {
+      this.#earlier = undefined;
       // Before the old lock is released: there is always one.
       const lock = await inhibitShutdown(this.#deps, session, requestedMs(this.#periods), signal);
       this.#release();
@@ -194,17 +199,25 @@ export class ShutdownManager {
     const { clock, log, record, onTimes } = this.#deps;
     const services = this.#services;
     if (services === undefined) return;
-    const startMs = clock.now();
+    const { startMs, group: begun } = this.#continued() ?? { startMs: clock.now(), group: undefined };
     onTimes({ startMs, endMs: 0 });
-    await record.store({ startMs, endMs: 0 });
+    // Pods are not kept waiting for a slow disk.
+    void record.store({ startMs, endMs: 0, group: begun });
     await this.#allKnown(services, signal);
-    await this.#endGroups(services, cause, signal);
+    const last = await this.#endGroups(services, cause, { startMs, group: begun }, signal);
     if (signal.aborted) return;
     const endMs = clock.now();
-    await record.store({ startMs, endMs });
+    await record.store({ startMs, endMs, group: last });
     onTimes({ startMs, endMs });
     log.info("all pods have ended; the node may shut down");
     this.#release();
+  }
+
+  /** The same shutdown in an earlier run, if that had begun to end pods. */
+  #continued(): StoredShutdown | undefined {
+    const earlier = this.#earlier;
+    this.#earlier = undefined;
+    return earlier?.group && earlier;
   }
 
   /** Never rejects: pods that are still unknown are not ended. */
@@ -213,8 +226,14 @@ export class ShutdownManager {
     await withDeadline(this.#deps.clock, what, knownLimitMs, signal, () => startUp.when("allKnown")).catch(() => {});
   }
 
-  async #endGroups(services: ShutdownServices, because: Cause, signal: AbortSignal): Promise<void> {
-    const { clock, journal, log } = this.#deps;
+  /** Resolves to the last group that had pods. */
+  async #endGroups(
+    services: ShutdownServices,
+    because: Cause,
+    { startMs, group }: Pick<StoredShutdown, "startMs" | "group">,
+    signal: AbortSignal,
+  ): Promise<BegunGroup | undefined> {
+    const { clock, journal, log, record } = this.#deps;
     const stateOf = ({ metadata: { uid } }: Pod): WorkerState | undefined =>
       services.pods.list().find(({ view }) => view.ref.uid === uid)?.view.state;
     const { workers, killer } = services;
@@ -224,6 +243,7 @@ export class ShutdownManager {
     };
     const deps = { clock, journal, log, killer, stateOf, predecessorOf, wait: this.#wait };
     const assigned = new Set<string>();
+    let begun = group;
     for (const index of this.#periods.keys()) {
       // A late pod belongs to the current group.
       const pods = activePods(services).filter(
@@ -233,9 +253,14 @@ export class ShutdownManager {
       // Empty groups take no time.
       if (period === undefined || pods.length === 0) continue;
       for (const { metadata } of pods) assigned.add(metadata.uid);
-      await endGroup(deps, { ...period, pods }, because, signal);
-      if (signal.aborted) return;
+      const usedMs = elapsedMs(this.#periods, index, begun, clock.now());
+      const isNext = begun === undefined || period.priority > begun.priority;
+      if (isNext) begun = { priority: period.priority, startMs: clock.now() };
+      void record.store({ startMs, endMs: 0, group: begun });
+      await endGroup(deps, { ...period, pods }, usedMs, because, signal);
+      if (signal.aborted) return begun;
     }
+    return begun;
   }
 
   async #cancelled(): Promise<void> {

@@ -35,6 +35,22 @@ test("the Go kubelet's state is read, with time zone and nanoseconds", async () 
   assert.deepEqual(await record(files).load(), { startMs, endMs: Date.UTC(2026, 0, 2, 1, 5, 5, 987) });
 });
 
+test("how far a shutdown has come is known until the machine starts again", async () => {
+  const files = await emptyRoot();
+  await files.makeDirectory("/proc/sys/kernel/random", 0o755);
+  await files.write("/proc/sys/kernel/random/boot_id", "one\n", 0o444);
+  const startMs = Date.UTC(2026, 0, 2, 3, 4, 5);
+  const shutdown = { startMs, endMs: 0, group: { priority: 1000, startMs: startMs + 5000 } };
+  await record(files).store(shutdown);
+  const text = new TextDecoder().decode(await files.read(path, 1000));
+  assert.match(text, /"boot":"one","group":\{"priority":1000,"startTime":"2026-01-02T03:04:10.000Z"\}/u);
+  assert.deepEqual(await record(files).load(), shutdown);
+  await files.write("/proc/sys/kernel/random/boot_id", "two\n", 0o444);
+  assert.deepEqual(await record(files).load(), { startMs, endMs: 0 });
+  await files.write(path, '{"boot":"two","group":{"priority":"high","startTime":5}}', 0o644);
+  assert.deepEqual(await record(files).load(), { startMs: 0, endMs: 0, group: undefined });
+});
+
 test("a missing file means no shutdown; an unreadable one is logged and means the same", async () => {
   const files = await emptyRoot();
   const warnings: string[] = [];

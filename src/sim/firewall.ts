@@ -7,6 +7,7 @@ const builtIn: Readonly<Record<string, readonly string[]>> = {
   nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
   filter: ["INPUT", "FORWARD", "OUTPUT"],
 };
+export const tableNames = ["mangle", "nat", "filter"] as const;
 const programs = ["iptables", "ip6tables"];
 
 /** The simulated machine's tables of rules, as its `iptables` shows and changes them. */
@@ -32,14 +33,15 @@ export class SimFirewall {
     this.#disturbedMs = this.#now();
   }
 
-  /** Removes everything but the kernel's own. */
-  flush(): void {
+  /** Removes everything but the kernel's own from these tables. */
+  flush(names: readonly string[] = tableNames): void {
     this.#disturbedMs = this.#now();
     for (const program of programs) {
-      const tables = Object.entries(builtIn).map(([table, chains]) => {
-        return [table, new Map(chains.map((chain) => [chain, new Set<string>()]))] as const;
-      });
-      this.#tables.set(program, new Map(tables));
+      const tables = this.#tables.get(program) ?? new Map<string, Table>();
+      for (const table of names) {
+        tables.set(table, new Map((builtIn[table] ?? []).map((chain) => [chain, new Set<string>()])));
+      }
+      this.#tables.set(program, tables);
     }
   }
 

@@ -67,7 +67,10 @@ test(
       ];
       assert.equal(groups.length, 3, kubelet.stderr);
       const state = await readFile(join(podwright.layout.kubeletRoot, "graceful_node_shutdown_state"), "utf8");
-      assert.match(state, /^\{"startTime":"2\d{3}-.*","endTime":"2\d{3}-.*"\}$/u);
+      assert.match(
+        state,
+        /^\{"startTime":"2\d{3}-.*","endTime":"2\d{3}-.*","boot":".+","group":\{"priority":200,.*\}\}$/u,
+      );
 
       bus.announce(false);
       await run();

@@ -58,7 +58,7 @@ export class SystemBus implements AsyncDisposable {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await once(daemon.stdout, "data");
-    const bus = new SystemBus(daemon, path, new DescriptorSocket(path).detach());
+    const bus = new SystemBus(daemon, path, new DescriptorSocket(path, openCLibrary()).detach());
     await bus.#join();
     void bus.#serve();
     return bus;

@@ -1,8 +1,7 @@
 import { closeSync } from "node:fs";
-import { Socket } from "node:net";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { DescriptorSocket } from "./descriptor-socket.ts";
+import type { BusSocket } from "./bus-socket.ts";
 import { type BusCall, type BusMessage, type BusValue, decodeMessage, encodeCall } from "./message.ts";
 
 /** More than a healthy bus and its services need. */
@@ -23,21 +22,21 @@ export interface BusAnswer {
  */
 export class BusConnection implements Disposable {
   readonly #clock: Clock;
-  readonly #socket: DescriptorSocket;
+  readonly #socket: BusSocket;
   #rest: Buffer = Buffer.alloc(0);
   readonly #descriptors: number[] = [];
   #serial = 0;
   /** Signals received between answers. */
   readonly #signals: BusMessage[] = [];
 
-  private constructor(clock: Clock, socket: DescriptorSocket) {
+  private constructor(clock: Clock, socket: BusSocket) {
     this.#clock = clock;
     this.#socket = socket;
   }
 
   /** @throws Error when the bus does not answer, or does not admit this process */
-  static async open(clock: Clock, path: string, signal: AbortSignal): Promise<BusConnection> {
-    const connection = new BusConnection(clock, new DescriptorSocket(path));
+  static async open(clock: Clock, socket: BusSocket, signal: AbortSignal): Promise<BusConnection> {
+    const connection = new BusConnection(clock, socket);
     try {
       const user = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
       await connection.#says(`\0AUTH EXTERNAL ${user}\r\n`, "OK", signal);
@@ -49,6 +48,11 @@ export class BusConnection implements Disposable {
       connection[Symbol.dispose]();
       throw error;
     }
+  }
+
+  /** Whether answers come with the descriptors that belong to them. */
+  get takesDescriptors(): boolean {
+    return this.#socket.takesDescriptors;
   }
 
   /** Subscribes to signals that match the rule. */
@@ -78,7 +82,7 @@ export class BusConnection implements Disposable {
   async *signals(signal: AbortSignal): AsyncIterable<BusMessage> {
     yield* this.#signals.splice(0);
     yield* this.#takeSignals();
-    const socket = new Socket({ fd: this.#socket.detach(), readable: true, writable: false });
+    const socket = this.#socket.stream();
     using _abort = onAbort(signal, () => socket.destroy());
     try {
       for await (const bytes of socket as AsyncIterable<Buffer>) {

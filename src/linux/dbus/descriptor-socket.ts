@@ -1,6 +1,8 @@
 import { closeSync, writeSync } from "node:fs";
-import { addressOf, type ForeignFunction, openCLibrary } from "../processes/c-library.ts";
+import { Socket } from "node:net";
+import { addressOf, type CLibrary, type ForeignFunction } from "../processes/c-library.ts";
 import { closeOnExec, familyUnix, nonBlocking, unixAddress } from "../processes/unix-address.ts";
+import type { BusSocket } from "./bus-socket.ts";
 
 // <sys/socket.h>
 const stream = 1;
@@ -17,18 +19,15 @@ const controlBytes = 256;
  * A Unix socket connection that can receive file descriptors (unix(7), SCM_RIGHTS). Node.js sockets drop them, so this
  * calls the C library (`node:ffi`, Node.js 26.1 or newer). Nothing here blocks: reads are polled.
  */
-export class DescriptorSocket implements Disposable {
+export class DescriptorSocket implements BusSocket {
+  readonly takesDescriptors = true;
   #descriptor: number;
   readonly #receive: ForeignFunction;
   readonly #into = Buffer.alloc(bufferBytes);
   readonly #control = Buffer.alloc(controlBytes);
 
-  /**
-   * @param modules access to Node.js' built-in modules
-   * @throws Error if nothing listens, or Node.js has no `node:ffi`
-   */
-  constructor(path: string, modules?: (name: string) => unknown) {
-    const library = openCLibrary(modules);
+  /** @throws Error if nothing listens */
+  constructor(path: string, library: CLibrary) {
     const address = unixAddress(path);
     this.#receive = library("recvmsg", ["int32", "pointer", "int32"], "int32");
     this.#descriptor = library("socket", ["int32", "int32", "int32"], "int32")(
@@ -76,6 +75,10 @@ export class DescriptorSocket implements Disposable {
     const descriptor = this.#descriptor;
     this.#descriptor = -1;
     return descriptor;
+  }
+
+  stream(): Socket {
+    return new Socket({ fd: this.detach(), readable: true, writable: false });
   }
 
   [Symbol.dispose](): void {

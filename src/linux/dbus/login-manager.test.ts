@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { needsBus, SystemBus } from "../../../test/support/system-bus.ts";
 import { systemClock } from "../processes/clock.ts";
@@ -6,6 +7,7 @@ import { testDirectory } from "../processes/testing.ts";
 import { systemLoginManager } from "./login-manager.ts";
 
 const skip = needsBus();
+const noProgram = spawnSync("systemd-inhibit", ["--version"]).status !== 0 && "needs systemd-inhibit";
 const none = new AbortController().signal;
 
 async function firstOf<T>(values: AsyncIterable<T>): Promise<T | undefined> {
@@ -19,6 +21,56 @@ async function until(what: string, holds: () => boolean): Promise<void> {
     await systemClock.sleep(what, 10);
   }
 }
+
+function noFfi(name: string): unknown {
+  throw new Error(`No such built-in module: ${name}`);
+}
+
+test(
+  "without node:ffi a child process holds the lock, and all else works as with it",
+  { skip: skip || noProgram },
+  async () => {
+    using directory = testDirectory();
+    await using bus = await SystemBus.start(directory.path);
+    const old = systemLoginManager(systemClock, bus.address, noFfi);
+    const session = await old.connect(none);
+    assert.equal(await session.inhibitDelayMaxMs(none), 60_000);
+    const lock = await session.delayShutdown("kubelet", "Kubelet needs time", none);
+    assert.deepEqual([bus.inhibitors, bus.locks], [[["shutdown", "kubelet", "Kubelet needs time", "delay"]], 1]);
+    bus.announce(true);
+    await systemClock.sleep("the signal to come", 50);
+    assert.equal(await session.isPreparingForShutdown(none), true);
+    await assert.rejects(session.delayShutdown("kubelet", "pods", none), /systemd-inhibit: .*already running/u);
+    const told: boolean[] = [];
+    setTimeout(() => bus.announce(false), 50);
+    for await (const begins of session.shutdowns(none)) if (told.push(begins) === 2) break;
+    assert.deepEqual(told, [true, false]);
+    session[Symbol.dispose]();
+    assert.equal(bus.locks, 1);
+    lock[Symbol.dispose]();
+    await until("the lock to be gone", () => bus.locks === 0);
+    await assert.rejects(
+      systemLoginManager(systemClock, "unix:path=/nowhere/bus", noFfi).connect(none),
+      /no server at \/nowhere\/bus/u,
+    );
+  },
+);
+
+test("the lock of a child process ends with this process, however that ends", { skip: skip || noProgram }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  const script = `
+    import { systemLoginManager } from ${JSON.stringify(import.meta.resolve("./login-manager.ts"))};
+    import { systemClock } from ${JSON.stringify(import.meta.resolve("../processes/clock.ts"))};
+    const none = new AbortController().signal;
+    const session = await systemLoginManager(systemClock, ${JSON.stringify(bus.address)}, () => undefined).connect(none);
+    await session.delayShutdown("kubelet", "pods", none);
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "inherit" });
+  await until("the lock to be held", () => bus.locks === 1);
+  child.kill("SIGKILL");
+  await until("the lock to be gone", () => bus.locks === 0);
+});
 
 test("reads logind's delay and shutdown state, and makes it reload its configuration", { skip }, async () => {
   using directory = testDirectory();

@@ -2,7 +2,9 @@ import { closeSync } from "node:fs";
 import type { Clock } from "../../ports/clock.ts";
 import type { LoginManager, LoginSession } from "../../ports/login-manager.ts";
 import { BusConnection } from "./bus-connection.ts";
+import { inhibitByProgram } from "./inhibitor-program.ts";
 import type { BusValue } from "./message.ts";
+import { openBusSocket } from "./open-socket.ts";
 
 const logind = {
   destination: "org.freedesktop.login1",
@@ -20,21 +22,26 @@ const defaultSocket = "/run/dbus/system_bus_socket";
 
 /**
  * systemd-logind over D-Bus (org.freedesktop.login1(5)). A lock is a file descriptor from logind, held while that is
- * open.
+ * open; without `node:ffi` a child process holds it.
  * @param address of the system bus, as in DBUS_SYSTEM_BUS_ADDRESS; empty: the default
+ * @param modules access to Node.js' built-in modules
  */
-export function systemLoginManager(clock: Clock, address = ""): LoginManager {
+export function systemLoginManager(clock: Clock, address = "", modules?: (name: string) => unknown): LoginManager {
   return {
     connect: async (signal) => {
       const open = async (until: AbortSignal): Promise<BusConnection> =>
-        await BusConnection.open(clock, socketOf(address), until);
+        await BusConnection.open(clock, openBusSocket(socketOf(address), modules), until);
       const connection = await open(signal);
       try {
         // Subscribes before any call, so that no announcement is missed.
         const sender = `sender='${logind.destination}'`;
         const rule = `type='signal',${sender},path='${logind.path}',interface='${logind.interface}',member='${announcement}'`;
         await connection.match(rule, signal);
-        return new LogindSession(connection, open);
+        return new LogindSession(
+          connection,
+          open,
+          async (names, until) => await inhibitByProgram(clock, address, names, until),
+        );
       } catch (error) {
         connection[Symbol.dispose]();
         throw error;
@@ -50,13 +57,19 @@ function socketOf(address: string): string {
   throw new Error(`system bus address ${address} is not a unix:path=`);
 }
 
+type Open = (signal: AbortSignal) => Promise<BusConnection>;
+/** By a child process. */
+type Inhibit = (names: readonly [who: string, why: string], signal: AbortSignal) => Promise<Disposable>;
+
 class LogindSession implements LoginSession {
   readonly #bus: BusConnection;
-  readonly #open: (signal: AbortSignal) => Promise<BusConnection>;
+  readonly #open: Open;
+  readonly #inhibit: Inhibit;
 
-  constructor(bus: BusConnection, open: (signal: AbortSignal) => Promise<BusConnection>) {
+  constructor(bus: BusConnection, open: Open, inhibit: Inhibit) {
     this.#bus = bus;
     this.#open = open;
+    this.#inhibit = inhibit;
   }
 
   async inhibitDelayMaxMs(signal: AbortSignal): Promise<number> {
@@ -73,6 +86,7 @@ class LogindSession implements LoginSession {
   }
 
   async delayShutdown(who: string, why: string, signal: AbortSignal): Promise<Disposable> {
+    if (!this.#bus.takesDescriptors) return await this.#inhibit([who, why], signal);
     const values = ["shutdown", who, why, "delay"];
     const { descriptors } = await this.#bus.call({ ...logind, member: "Inhibit", signature: "ssss", values }, signal);
     const [lock] = descriptors;

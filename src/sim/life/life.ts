@@ -122,7 +122,11 @@ class Life {
       world: this.#world,
       files,
       random: this.#random.fork(),
-      config: drawConfig(this.#random.fork(), { ...subject, ...withDrivers(seed) }),
+      config: drawConfig(this.#random.fork(), {
+        ...subject,
+        ...withDrivers(seed),
+        protectsMemory: hasMachineRooms(seed),
+      }),
       faults: this.#faults,
       onFault: strike,
       onEntry: (entry) => this.#judge(entry),

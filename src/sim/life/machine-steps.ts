@@ -1,3 +1,4 @@
+import { tableNames } from "../firewall.ts";
 import type { Act } from "./stage.ts";
 
 /** More than all pods may use. */
@@ -40,9 +41,9 @@ export const machineActs = {
     strike("power lost");
     node.power.off("power lost");
   },
-  flushTables: ({ node, strike }) => {
+  flushTables: ({ node, strike }, random) => {
     strike("iptables flushed");
-    node.firewall.flush();
+    node.firewall.flush(random.chance(0.5) ? tableNames : [random.pick(tableNames)]);
   },
   failingTables: ({ node, clock, strike }, random) => {
     strike("iptables fails");

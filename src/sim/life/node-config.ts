@@ -77,7 +77,12 @@ export interface NodeManner {
   readonly isSeldomSynced?: boolean;
   /** Pods with user namespaces soon reuse IDs of others. */
   readonly hasFewIds?: boolean;
+  /** Feature gate MemoryQoS. */
+  readonly protectsMemory?: boolean;
 }
+
+const memoryQos = { policy: "TieredReservation", throttlingFactor: 0.9 } as const;
+const memoryQosOfContainers = { ...memoryQos, allocatableBytes: 8n << 30n, pageBytes: 4096 } as const;
 
 /** More than the concurrent pods. */
 const fewPods = 25;
@@ -94,8 +99,10 @@ export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletC
   const images = { ...usualConfig.images, maxParallelImagePulls: random.pick([5, 1]) };
   const parallelStarts = random.pick([4, 1]);
   const allocatable = random.pick([{}, {}, little]);
+  const protectsMemory = manner.protectsMemory === true;
   return {
     ...usualConfig,
+    ...(protectsMemory && { cgroups: { ...usualConfig.cgroups, memoryQos } }),
     pleg: { ...usualConfig.pleg, channelCapacity, inspections },
     worker: { ...usualConfig.worker, ...(manner.isSeldomSynced === true && { syncFrequencyMs: 3_600_000 }), garbage },
     garbage: { ...usualConfig.garbage, ...garbage },
@@ -104,7 +111,11 @@ export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletC
     ...(manner.hasFewIds === true && { podIds: { ...podIds, length: fewPods * podIds.perPod } }),
     node: {
       ...usualConfig.node,
-      resources: { ...resources, allocatable: manner.isTight === true ? little : allocatable },
+      resources: {
+        ...resources,
+        allocatable: manner.isTight === true ? little : allocatable,
+        ...(protectsMemory && { memoryQos: memoryQosOfContainers }),
+      },
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
@@ -7,7 +8,6 @@ import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { GarbagePolicy } from "../../runtime/actions/garbage.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock } from "../clock.ts";
 import { loseMounts, SimDrivers } from "../csi/drivers.ts";
@@ -190,19 +190,13 @@ export class SimNode {
     return this.#since(this.#settings.faults.obedientSinceMs);
   }
 
+  get config(): KubeletConfig {
+    return this.#settings.config;
+  }
+
   /** The node's allocatable resources, where limited. */
   get allocatable(): Readonly<Record<string, string | number>> {
-    return this.#settings.config.node.resources.allocatable;
-  }
-
-  /** Bytes that all pods together may have. */
-  get memoryForPods(): number {
-    return Number(this.#settings.config.cgroups.memoryBytes);
-  }
-
-  /** The policy for dead containers. */
-  get garbage(): GarbagePolicy {
-    return this.#settings.config.garbage;
+    return this.config.node.resources.allocatable;
   }
 
   /** Simulated ms of the last disk fault; infinity during one. */

@@ -45,7 +45,8 @@ export function machineRooms(node: Pick<SimNode, "power" | "firewall" | "cgroups
   const { cgroups } = node;
   const reserved = { cpu: "500m", memory: "1Gi", pid: "500" };
   const system = { kind: "System", cgroup: simReserved.cgroup, reserved, onlyCompressible: false } as const;
-  const settings = { protectsKernelDefaults: true, reservedCgroups: [system], systemCgroups: "", kubeletCgroups: "" };
+  const kernel = { protectsKernelDefaults: true, toleratesUserNamespace: false } as const;
+  const settings = { ...kernel, reservedCgroups: [system], systemCgroups: "", kubeletCgroups: "" };
   const config = { ...settings, cgroupDriver: "cgroupfs", protectsMemory: false } as const;
   return [
     new NodeSetup({ clock, cgroups, files, journal, log: silentLog, ownPid: 1 }, config),

@@ -25,7 +25,7 @@ export const dead: RuleMaker = ({ clock, world, node }): Rule => {
   }
 
   function problemsOf(where: string, instances: readonly SimContainer[]): string[] {
-    const { maxPerPodContainer } = node.garbage;
+    const { maxPerPodContainer } = node.config.garbage;
     const old = oldOf(instances, collectedWithinMs).length;
     const mayBe = Math.max(maxPerPodContainer, newestOf(instances)?.state === "exited" ? 1 : 0);
     if (maxPerPodContainer < 0 || old <= mayBe) return [];
@@ -33,7 +33,7 @@ export const dead: RuleMaker = ({ clock, world, node }): Rule => {
   }
 
   function problemsOfNode(all: readonly (readonly SimContainer[])[]): string[] {
-    const { maxContainers } = node.garbage;
+    const { maxContainers } = node.config.garbage;
     const old = all.flatMap((instances) => oldOf(instances, nodeCollectedWithinMs));
     const newest = new Set(all.map(newestOf));
     const mayGo = old.some((each) => !newest.has(each));

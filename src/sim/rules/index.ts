@@ -23,6 +23,7 @@ import { lastStates } from "./last-states.ts";
 import { logs } from "./logs.ts";
 import { machine } from "./machine.ts";
 import { made } from "./made.ts";
+import { memoryQos } from "./memory-qos.ts";
 import { messages } from "./messages.ts";
 import { mirrorPods } from "./mirror-pods.ts";
 import { names } from "./names.ts";
@@ -76,6 +77,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Evictions(scene, broken),
   (scene, broken) => new Shutdowns(scene, broken),
   machine,
+  memoryQos,
   history,
   (scene, broken) => new StatusRules(scene, broken),
   (scene, broken) => new Conditions(scene, broken),

@@ -1,3 +1,4 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { groupOf, type ShutdownPeriod } from "../../shutdown/periods.ts";
@@ -13,6 +14,8 @@ const stopMs = 8000;
 const leastGraceMs = 2000;
 /** Maximum delay of an announcement. */
 const noticeMs = 1000;
+/** Within this time of knowing all pods a run continues the shutdown of an earlier one, and stops what has no time left. */
+const continuedMs = 5000;
 /** Time to release what a stopped pod still holds, and then the lock. */
 const releaseMs = 15_000;
 
@@ -28,6 +31,15 @@ export class Shutdowns implements Rule {
   /** The pods that were desired when the shutdown was announced; undefined: no shutdown. */
   #present: ReadonlySet<string> | undefined;
   #announcedMs = 0;
+  /** When the last shutdown was cancelled or over, simulated ms. */
+  #overMs = Number.POSITIVE_INFINITY;
+  /** When the first run began to end the pods of each group in this shutdown. */
+  readonly #groups = new Map<number, number>();
+  /** A run learns from the wall clock how much time its predecessors have used. */
+  #wallOffsetMs = 0;
+  #lifeMs = 0;
+  /** When this run knew all pods, simulated ms. */
+  #knownMs: number | undefined;
   /** When containers of a pod must be gone, simulated ms. */
   readonly #due = new Map<string, number>();
   #lastEndMs = 0;
@@ -50,12 +62,18 @@ export class Shutdowns implements Rule {
 
   entry(entry: SimEntry): void {
     const { what, pod: ref, atMs } = entry;
+    const { node } = this.#scene;
     if (what === lifeStarted || what === "ShutdownCancelled") {
       this.#begunMs = undefined;
-      this.#due.clear();
       this.#graces.clear();
+      if (!node.power.login.isPreparing) this.#due.clear();
     }
-    if (what === lifeStarted) this.#isLateLife = this.#scene.node.power.login.isPreparing;
+    if (what === lifeStarted) {
+      this.#isLateLife = node.power.login.isPreparing;
+      this.#lifeMs = atMs;
+      this.#knownMs = undefined;
+    }
+    if (node.knowsAllPods) this.#knownMs ??= atMs;
     if (what === "Shutdown") this.#begunMs = atMs;
     const pod = ref && this.#scene.pods.get(ref.uid);
     if (what === "Terminated" && pod !== undefined) this.#terminated(pod, atMs);
@@ -75,15 +93,36 @@ export class Shutdowns implements Rule {
     }
     if (type !== "exited" || container === undefined) return;
     this.#lastEndMs = nowMs;
-    const dueMs = this.#due.get(uid);
+    const dueMs = this.#dueOf(uid);
     if (dueMs !== undefined && nowMs > dueMs && this.#isSound()) {
       this.#broken("no pod has more time than its group", `${uid} ends ${nowMs - dueMs} ms late`);
     }
   }
 
+  /** Only static pods start again: nobody else would make another. */
+  disagreements(): readonly string[] {
+    const { desired } = this.#scene.node;
+    return this.#scene.node.pods().flatMap(({ view, status }) => {
+      const pod = desired.get(view.ref.uid);
+      const isEnded = status?.reason === "Terminated" || status?.reason === "NodeShutdown";
+      const isStatic = pod !== undefined && isStaticPod(pod);
+      return isEnded && isStatic ? [`static pod ${view.ref.uid} is ${status.reason} after the shutdown`] : [];
+    });
+  }
+
   #announced(isAnnounced: boolean): void {
     this.#present = isAnnounced ? new Set(this.#scene.node.desired.keys()) : undefined;
     this.#announcedMs = this.#scene.clock.nowMs;
+    this.#overMs = isAnnounced ? Number.POSITIVE_INFINITY : this.#scene.clock.nowMs;
+    this.#groups.clear();
+  }
+
+  /** While podwright was down it could stop nothing. Undefined: not judged. */
+  #dueOf(uid: string): number | undefined {
+    const dueMs = this.#due.get(uid);
+    if (dueMs === undefined || !this.#isLateLife) return dueMs;
+    const isUnknown = this.#knownMs === undefined || this.#wallOffset() !== this.#wallOffsetMs;
+    return isUnknown ? undefined : Math.max(dueMs, (this.#knownMs ?? 0) + continuedMs);
   }
 
   #terminated(pod: Pod, atMs: number): void {
@@ -91,19 +130,30 @@ export class Shutdowns implements Rule {
     const own = groupOf(periods, pod);
     const period = periods[own];
     const begunMs = this.#begunMs;
+    if (atMs > this.#overMs + noticeMs) {
+      this.#broken(
+        "a cancelled shutdown ends no more pods",
+        `${pod.metadata.uid} goes ${atMs - this.#overMs} ms later`,
+      );
+    }
+    if (this.#wallOffset() !== this.#wallOffsetMs) this.#groups.clear();
+    this.#wallOffsetMs = this.#wallOffset();
+    const groupMs = this.#groups.get(own) ?? atMs;
+    this.#groups.set(own, groupMs);
     if (period === undefined || begunMs === undefined) {
       return this.#broken("shutdowns end pods only during a shutdown", `${pod.metadata.uid} goes without one`);
     }
     const graceMs = graceSecondsOf(period, pod) * 1000;
     this.#graces.set(pod.metadata.uid, Math.max(graceMs, leastGraceMs));
-    this.#due.set(pod.metadata.uid, atMs + graceMs + stopMs);
+    this.#due.set(pod.metadata.uid, (this.#isLateLife ? groupMs : atMs) + graceMs + stopMs);
     if (!node.knowsAllPods) return;
     for (const { view } of node.pods()) {
       const other = pods.get(view.ref.uid);
       const group = other === undefined ? own : groupOf(periods, other);
       const hadMs = (periods[group]?.graceSeconds ?? 0) * 1000;
+      const sinceMs = Math.min(this.#groups.get(group) ?? begunMs, begunMs);
       const runs = view.status.containers.some(({ id }) => this.#runs(id));
-      if (group < own && runs && atMs - begunMs < hadMs - noticeMs) {
+      if (group < own && runs && atMs - sinceMs < hadMs - noticeMs) {
         this.#broken("lower priorities end first", `${pod.metadata.uid} goes before ${view.ref.uid} has`);
       }
     }
@@ -118,6 +168,11 @@ export class Shutdowns implements Rule {
     if (sinceMs > releaseMs) this.#broken("a shutdown waits only for existing pods", `waits for ${sinceMs} ms`);
   }
 
+  #wallOffset(): number {
+    const { wallMs, nowMs } = this.#scene.clock;
+    return wallMs - nowMs;
+  }
+
   #runs(id: string): boolean {
     return this.#scene.world.containers.get(id)?.state === "running";
   }
@@ -125,7 +180,9 @@ export class Shutdowns implements Rule {
   /** The machine, its runtime and podwright have worked without faults for a while. */
   #isSound(): boolean {
     const { node, clock } = this.#scene;
-    return node.callsAreTimely && node.soundSinceMs + recoveredMs < clock.nowMs;
+    // A new run does not wait for calls that hung before it.
+    const isSinceStart = node.soundSinceMs <= this.#lifeMs;
+    return node.callsAreTimely && (isSinceStart || node.soundSinceMs + recoveredMs < clock.nowMs);
   }
 }
 
