@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { refused } from "../pods/rejection.ts";
+import { pendingResize } from "../status/resources.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
 import type { Manager } from "./manager.ts";
 import type { Managers } from "./managers.ts";
@@ -17,7 +18,7 @@ export function connect(
     rooms = [],
   }: Pick<KubeletDependencies, "cluster" | "api" | "objects" | "volumes" | "rooms">,
 ): void {
-  const { acting, allocations, gate, identity, killer, pods, probes, startUp, syncLoop, workers } = managers;
+  const { acting, allocations, gate, identity, killer, pods, probes, startUp, statuses, syncLoop, workers } = managers;
   identity.connect((change) => gate.handle(change));
   gate.connect((change) => syncLoop.handle(change));
   probes.results.onChange(({ pod, result, cause }) => {
@@ -39,6 +40,7 @@ export function connect(
     known: (uid) => pods.isKnown(uid),
     isOver: (uid) => (workers.get(uid)?.state.kind ?? "syncing") !== "syncing",
     ready: () => gate.hasPassedAll(),
+    lastTold: (pod) => pendingResize(pod, statuses.get(pod.metadata.uid)),
     changed: (uid, cause) => workers.wake(uid, cause),
   });
   acting.volumes.connect((pod, rejection, entry) => void killer.kill(pod, refused(rejection, entry)));

@@ -18,14 +18,14 @@ export interface WorkerKnowledge {
 /** The facts for a decision at `nowMs` (monotonic). Read-only. */
 export function actionsContext(knowledge: WorkerKnowledge, nowMs: number): PodActionsContext {
   const { busy, restarts, failures, probes, evidence, resize } = knowledge;
-  // A sandbox that keeps dying backs off like a container that does.
-  const sandboxTimes = [failures.sandboxRetryAt, restarts.sandboxEndsAt()].filter((time) => time !== undefined);
   return {
     nowMs,
     busy,
     backOffEndsAt: (container, exited) => restarts.endsAt(container, exited),
     retryAt: (container) => failures.retryAt(container),
-    sandboxRetryAt: sandboxTimes.length === 0 ? undefined : Math.max(...sandboxTimes),
+    sandboxRetryAt: failures.sandboxRetryAt,
+    // A sandbox that keeps dying backs off like a container that does.
+    sandboxBackOffEndsAt: restarts.sandboxEndsAt(),
     evidence: (container: { readonly id: ContainerId }) => evidence.get(container.id),
     restartCause: (exited) => restarts.restartCause(exited),
     startsOver: (exited) => restarts.startsOver(exited),

@@ -2,7 +2,7 @@ import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContainerWait } from "../runtime/actions/container-decision.ts";
 import { isIdle, type PodActions } from "../runtime/actions/pod-actions.ts";
-import { awaited, describeActions } from "./describe-actions.ts";
+import { awaited, describeActions, isPodRestart } from "./describe-actions.ts";
 import type { StartFailures, Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -40,7 +40,7 @@ export class DecisionLog {
     }
     for (const wait of actions.waits) {
       if (known.has(waitKey(wait))) continue;
-      const failure = wait.exited === undefined ? this.#failures.of(wait.container) : undefined;
+      const failure = wait.exited === undefined ? this.#failureOf(wait) : undefined;
       const { message, until } = this.#wait(`container ${wait.container.name}`, awaited(wait), wait.untilMs, failure);
       this.#journal.record({
         kind: "decision",
@@ -57,6 +57,10 @@ export class DecisionLog {
     const what = failure === undefined ? "next sandbox" : "retry";
     const wait = this.#wait("the pod", what, sandboxWaitUntilMs, failure);
     this.#journal.record({ kind: "decision", what: "StartRetry", ...wait, pod: this.#pod, cause });
+  }
+
+  #failureOf({ container, cause }: ContainerWait): Waiting | undefined {
+    return isPodRestart(cause) ? this.#failures.sandbox : this.#failures.of(container);
   }
 
   #wait(who: string, what: string, untilMs: number, failure: Waiting | undefined): { message: string; until: number } {

@@ -39,6 +39,11 @@ function describePodResize({ updates, restarts, cause }: PodResize): DescribedAc
   return (texts.length > 0 ? texts : ["set limits of the pod's cgroup"]).map((text) => ({ text, cause }));
 }
 
+/** Whether a container waits for the restart of all of its pod's containers. Pure. */
+export function isPodRestart({ code }: Cause): boolean {
+  return code === "RestartAllContainers";
+}
+
 /** What a container that waits is waiting for. Pure. */
 export function awaited({ exited }: ContainerWait): "retry" | "next restart" {
   return exited === undefined ? "retry" : "next restart";

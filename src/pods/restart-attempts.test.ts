@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ends, podOf, runs, Scene } from "../../test/support/sim-scene.ts";
+import type { Container } from "../api/container.ts";
 import { CriError } from "../ports/cri.ts";
 import type { RuntimeWorld } from "../sim/runtime-world.ts";
 
@@ -13,7 +14,10 @@ const longMs = 330_000;
 const retryMs = 16_000;
 
 /** All such calls of the runtime fail until the returned function is called. */
-function refusing(world: RuntimeWorld, call: "createContainer" | "runSandbox" | "stopContainer"): () => void {
+function refusing(
+  world: RuntimeWorld,
+  call: "createContainer" | "removeContainer" | "runSandbox" | "stopContainer",
+): () => void {
   const own = world[call];
   world[call] = () => {
     throw new CriError("Unknown", call, "no room");
@@ -90,6 +94,55 @@ describe("a planned restart that is dropped before its attempt", () => {
     allow();
     await scene.pass(retryMs);
     assert.deepEqual([scene.at("started source").length, scene.at("started other").length], [2, 2]);
+  });
+});
+
+describe("a restart of all containers that fails", () => {
+  const asks: Partial<Container> = {
+    restartPolicy: "Never",
+    restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [88] } }],
+  };
+
+  test("is retried soon, as what it is: nothing is in a crash-loop back-off any more", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [ends("source", 1000, 88, asks), runs("other")] }));
+    // The second exit waits 10 s.
+    await scene.pass(9000);
+    assert.equal(scene.entries("BackOff").length, 1);
+    const allow = refusing(scene.world, "removeContainer");
+    await scene.pass(60_000);
+    assert.equal(scene.entries("BackOff").length, 1);
+    const retries = scene.entries("StartRetry").map(({ message }) => message);
+    assert.ok(retries.length >= 3, retries.join());
+    for (const retry of retries) {
+      assert.match(retry, /^container source waits 1\d s before its retry: RestartingAllContainers: .*no room$/u);
+    }
+    const waiting = scene.status()?.containerStatuses?.[0]?.state.waiting;
+    assert.equal(waiting?.reason, "RestartingAllContainers");
+    assert.match(waiting.message ?? "", /no room$/u);
+    allow();
+    await scene.pass(retryMs);
+    assert.equal(scene.at("started source").length, 3);
+  });
+
+  test("does not wait for the back-off of sandboxes that were lost before its containers first ran", async () => {
+    const scene = new Scene();
+    const initContainers = [ends("init", 9000, 0)];
+    scene.node.add(podOf({ initContainers, containers: [ends("source", 1000, 88, asks), runs("other")] }));
+    await scene.pass(3000);
+    for (let lost = 1; lost <= 5; lost++) {
+      scene.world.stopSandbox(scene.container("init").sandboxId);
+      // The first is replaced at once, the others 10, 20, 40 and 80 s after their creation.
+      await scene.pass(lost === 1 ? 3000 : 5000 * 2 ** (lost - 1));
+      assert.equal(scene.at("sandboxStarted uid-1").length, lost + 1);
+    }
+    refusing(scene.world, "removeContainer");
+    await scene.pass(60_000);
+    assert.equal(scene.at("started source").length, 1);
+    const begun = scene.entries("RemoveContainer").filter(({ kind, message }) => {
+      return kind === "action" && message.endsWith("for a restart of all containers");
+    });
+    assert.ok(begun.length >= 4, `${begun.length} tries`);
   });
 });
 

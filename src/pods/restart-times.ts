@@ -100,6 +100,11 @@ export class RestartTimes {
     return this.#stopped.get(exited.id);
   }
 
+  /** The instances that podwright stopped to restart them. */
+  get restarting(): ReadonlySet<ContainerId> {
+    return new Set(this.#stopped.keys());
+  }
+
   /** True when the pod restart that this exit requested has begun, also in an earlier run. */
   startsOver(exited: ContainerStatus): boolean {
     return this.#startOvers.has(exited.id);

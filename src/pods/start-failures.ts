@@ -5,6 +5,7 @@ import type { Pod } from "../api/pod.ts";
 import { formatGoDuration } from "../base/go-duration.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { killContainerError, type StartFailure } from "../runtime/operations/pod-operation.ts";
+import { isPodRestart } from "./describe-actions.ts";
 import type { RestartTimes } from "./restart-times.ts";
 import { outageOf } from "./runtime-outage.ts";
 
@@ -97,7 +98,7 @@ export class StartFailures {
    * restart of the whole pod is kept until that succeeds.
    */
   decided({ sandbox, restartAll, waits }: Pick<PodActions, "sandbox" | "restartAll" | "waits">, nowMs: number): void {
-    const startsOver = restartAll !== undefined || waits.some(({ cause }) => cause.code === "RestartAllContainers");
+    const startsOver = restartAll !== undefined || waits.some(({ cause }) => isPodRestart(cause));
     if (sandbox !== undefined && !startsOver) this.#sandbox = undefined;
     for (const { container, exited } of waits) {
       const { retryAtMs = Number.POSITIVE_INFINITY } = this.#containers.get(container.name) ?? {};

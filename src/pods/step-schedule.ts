@@ -3,6 +3,7 @@ import { invariant } from "../base/invariant.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { isPodRestart } from "./describe-actions.ts";
 import type { WorkerConfig } from "./worker-dependencies.ts";
 
 /** Causes kept until the next step; more add nothing. */
@@ -78,9 +79,10 @@ export class StepSchedule {
   /** The next step at the latest when a wait of the decision ends. */
   byWaits({ waits, sandboxWaitUntilMs }: Pick<PodActions, "waits" | "sandboxWaitUntilMs">): void {
     for (const { container, exited, untilMs, cause } of waits) {
+      const what = isPodRestart(cause) ? "restart of all containers" : `start of container ${container.name}`;
       const over: Cause =
         exited === undefined
-          ? { code: "RetryDue", message: `retry is due for the start of container ${container.name}` }
+          ? { code: "RetryDue", message: `retry is due for the ${what}` }
           : {
               code: "BackOffExpired",
               message: `the back-off of container ${container.name} has expired`,

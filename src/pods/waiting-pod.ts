@@ -5,7 +5,8 @@ import type { WorkerView } from "./worker-dependencies.ts";
 
 /** A worker that has taken no step yet adds nothing to the pod. */
 export function firstView(of: Pick<WorkerView, "ref" | "pod" | "state" | "status">): WorkerView {
-  return { ...of, starting: new Set(), waiting: new Map(), tried: new Set(), terminationMessages: new Map() };
+  const none = new Set<never>();
+  return { ...of, starting: none, waiting: new Map(), tried: none, restarting: none, terminationMessages: new Map() };
 }
 
 /** The view of a desired pod without a worker: the first relist is pending, or others have to stop. */

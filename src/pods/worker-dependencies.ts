@@ -44,6 +44,8 @@ export interface WorkerView {
   readonly waiting: ReadonlyMap<string, Waiting>;
   /** Containers with a start attempt in this run. For others the status of an earlier run counts. */
   readonly tried: ReadonlySet<string>;
+  /** Instances that were stopped to be restarted, whatever their exit code. */
+  readonly restarting: ReadonlySet<ContainerId>;
   /** Termination messages, by container ID. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** When the node first saw the pod, wall clock ms; undefined before the first observation. */

@@ -58,6 +58,7 @@ export class WorkerViews {
       starting: operations.inPostStart(pod, status),
       waiting: failures.waiting(pod, actions, restarts),
       tried: failures.tried,
+      restarting: restarts.restarting,
       terminationMessages: observer.messages,
       startedAt: activeDeadline.startedAt,
       resize: resizing.view(),

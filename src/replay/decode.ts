@@ -62,6 +62,7 @@ function restoredContext(recorded: RecordedContext): PodActionsContext {
     backOffEndsAt: ({ name }) => containers.get(name)?.backOffEndsAtMs,
     retryAt: ({ name }) => containers.get(name)?.retryAtMs,
     sandboxRetryAt: recorded.sandboxRetryAtMs,
+    sandboxBackOffEndsAt: recorded.sandboxBackOffEndsAtMs,
     evidence: ({ id }) => instances.get(id)?.evidence,
     restartCause: ({ id }) => instances.get(id)?.restartCause,
     startsOver: ({ id }) => instances.get(id)?.startsOver ?? false,

@@ -88,6 +88,7 @@ function recordedContext({ pod, status, context }: Omit<Decision, "actions">): R
     nowMs: context.nowMs,
     busy: [...context.busy],
     sandboxRetryAtMs: context.sandboxRetryAt,
+    sandboxBackOffEndsAtMs: context.sandboxBackOffEndsAt,
     containers: Object.fromEntries(facts),
     instances: Object.fromEntries(instances),
     resize: context.resize && resizeFacts(context.resize),

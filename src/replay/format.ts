@@ -99,6 +99,7 @@ const Context = z.strictObject({
   nowMs: z.number(),
   busy: z.array(z.string()),
   sandboxRetryAtMs: z.number().optional(),
+  sandboxBackOffEndsAtMs: z.number().optional(),
   /** By name. */
   containers: z.record(z.string(), ContainerFacts),
   /** By the runtime's id. */

@@ -134,6 +134,7 @@ const contexts: fc.Arbitrary<PodActionsContext> = fc
     backOff: maybe(ms),
     retry: maybe(ms),
     sandboxRetryAt: maybe(ms),
+    sandboxBackOffEndsAt: maybe(ms),
     evidence: maybe(fc.nat()),
     stopped: fc.boolean(),
     begun: fc.boolean(),

@@ -8,6 +8,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import { AllocationManager } from "./allocation-manager.ts";
+import type { PendingReason } from "./resize-admission.ts";
 import { ResourceRecord } from "./resource-record.ts";
 
 const cause = { code: "Resync", message: "a test" } as const;
@@ -25,6 +26,7 @@ class TestNode {
   readonly entries: JournalInput[] = [];
   readonly changed: string[] = [];
   ready = true;
+  lastTold: PendingReason | undefined;
   manager: AllocationManager;
 
   constructor() {
@@ -47,6 +49,7 @@ class TestNode {
       known: (uid) => this.pods.has(uid),
       isOver: (uid) => this.over.has(uid),
       ready: () => this.ready,
+      lastTold: () => this.lastTold,
       changed: (uid) => this.changed.push(uid),
     });
     return manager;
@@ -221,6 +224,29 @@ test("the next run knows earlier allocations, and forgets removed pods", async (
   const stored = new TextDecoder().decode(await node.files.read("/root/allocated_pods_state", 10_000));
   assert.match(stored, /new/);
   assert.doesNotMatch(stored, /gone/);
+});
+
+test("a resize that an earlier run reported as pending stays pending until it is judged, and only news is told", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("a", "3"));
+  node.want(pod("p", "1"));
+  node.want(pod("p", "2"));
+  const pending = node.manager.pending(podUid("p"));
+  assert.equal(pending?.reason, "Deferred");
+  for (const lastTold of [pending, { reason: "Deferred", message: "of another time" } as const]) {
+    node.entries.length = 0;
+    Object.assign(node, { lastTold, ready: false });
+    await node.manager.saved();
+    node.manager = node.make();
+    await node.manager.load();
+    for (const wanted of [...node.pods.values()]) node.want(wanted);
+    assert.deepEqual(node.manager.pending(podUid("p")), lastTold);
+    node.ready = true;
+    node.manager.retry(cause);
+    assert.deepEqual(node.manager.pending(podUid("p")), pending);
+    assert.deepEqual(node.told(), lastTold === pending ? [] : ["ResizeDeferred p"]);
+  }
 });
 
 test("an unreadable record is set aside, and pods are allocated their manifests", async () => {

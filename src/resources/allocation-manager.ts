@@ -33,6 +33,8 @@ export interface PodsToAllocate {
   readonly isOver: (uid: PodUid) => boolean;
   /** False until every source has reported its pods: before, the node's total is unknown. */
   readonly ready: () => boolean;
+  /** Why its last status says that it is pending, also of an earlier run; undefined: it does not, or of another spec. */
+  readonly lastTold: (pod: Pod) => PendingReason | undefined;
   /** The pod's allocation changed, or the reason for its pending resize. */
   readonly changed: (uid: PodUid, cause: Cause) => void;
 }
@@ -42,6 +44,7 @@ const unconnected: PodsToAllocate = {
   known: () => true,
   isOver: () => false,
   ready: () => false,
+  lastTold: () => undefined,
   changed: () => {},
 };
 
@@ -56,6 +59,7 @@ interface Waiting {
   pod: Pod;
   readonly cause: Cause;
   sinceMs: number | undefined;
+  /** Until the first judgment that of an earlier run. */
   pending: PendingReason | undefined;
 }
 
@@ -116,7 +120,11 @@ export class AllocationManager {
       return;
     }
     if (waiting !== undefined && sameResources(waiting.pod, pod)) waiting.pod = pod;
-    else this.#waiting.set(uid, { pod, cause, sinceMs: undefined, pending: waiting?.pending });
+    else {
+      // After a restart it stays pending until it is judged again, and the same judgment is no news.
+      const pending = waiting === undefined ? this.#pods.lastTold(pod) : waiting.pending;
+      this.#waiting.set(uid, { pod, cause, sinceMs: undefined, pending });
+    }
     this.retry(cause);
   }
 

@@ -71,6 +71,18 @@ test("an old waiting reason does not affect a container that runs or has ended f
   assert.ok(statusOf(deleted, [exit(7)], undefined, { waiting: backOff }).state.terminated);
 });
 
+test("a container that was stopped to be restarted waits if its exit code alone would be its end", () => {
+  const stopped = { restarting: new Set([exit(0).id]) };
+  const status = statusOf(onFailure, [exit(0)], undefined, stopped);
+  assert.deepEqual(status.state, { waiting: { reason: "ContainerCreating" } });
+  assert.deepEqual([status.lastState.terminated?.exitCode, status.restartCount, status.ready], [0, 0, false]);
+  const again = statusOf(onFailure, [exit(0)], undefined, { ...stopped, waiting: backOff });
+  assert.equal(again.state.waiting?.reason, "CrashLoopBackOff");
+  assert.ok(statusOf(onFailure, [exit(143)], undefined, stopped).state.terminated, "this end may be shown");
+  const next = runtimeContainer("c", { id: "next", state: "exited", exitCode: 0, restartCount: 1 });
+  assert.ok(statusOf(onFailure, [next, exit(0)], undefined, stopped).state.terminated, "it has ended by itself since");
+});
+
 test("the previous instance is the last state", () => {
   const newest = runtimeContainer("c", { id: "new", restartCount: 1 });
   const status = statusOf(onFailure, [newest, exit(7, { id: "old" }), exit(8, { id: "older" })]);

@@ -4,7 +4,7 @@ import { restartingAllContainers, restartsAfter } from "../api/restart-policy.ts
 import type { ContainerState, ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from "../api/status.ts";
 import { formatNanoseconds } from "../base/time.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
-import type { StatusInputs } from "./inputs.ts";
+import type { StatusInputs, WaitingReason } from "./inputs.ts";
 import { isRestartingAll, removedEnd, restartingMessage } from "./restarting.ts";
 import { actualResources, allocatedResources } from "./resources.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
@@ -90,6 +90,9 @@ function removedStatus(container: Container, status: ContainerStatus): Container
     imageID: "",
   };
 }
+
+/** Until its next instance is created. */
+const restartingWait: WaitingReason = { reason: "ContainerCreating", message: "" };
 
 /** Reasons that are not the container's own start failure. */
 const otherWaits: ReadonlySet<string> = new Set([
@@ -210,7 +213,9 @@ function withWaitingReason(
     const terminated = { exitCode: 0, reason: "Completed", message, startedAt: null, finishedAt: null };
     return { ...status, state: { terminated } };
   }
-  const waiting = inputs.waiting.get(container.name);
+  // The API server lets no container return from an end that its policy makes final: such a stop is never shown as one.
+  const stopped = isRestarted(inputs, container, newest) ? restartingWait : undefined;
+  const waiting = inputs.waiting.get(container.name) ?? stopped;
   if (waiting === undefined || !isToRun(inputs, container, newest)) return status;
   const { reason, message } = waiting;
   return {
@@ -234,11 +239,23 @@ function isForgottenInit(
   return newest === undefined && created && !isSidecar(container) && forgotten;
 }
 
-function isToRun({ pod }: StatusInputs, container: Container, newest: RuntimeContainerStatus | undefined): boolean {
+/** It was stopped to be restarted, and by its exit code alone it would not run again. */
+export function isRestarted(
+  { pod, restarting }: Pick<StatusInputs, "pod" | "restarting">,
+  container: Container,
+  newest: RuntimeContainerStatus | undefined,
+): boolean {
+  if (newest?.state !== "exited" || !restarting.has(newest.id)) return false;
+  return !restartsAfter(pod, container, newest.exitCode);
+}
+
+function isToRun(inputs: StatusInputs, container: Container, newest: RuntimeContainerStatus | undefined): boolean {
+  const { pod } = inputs;
   if (pod.metadata.deletionTimestamp !== undefined) return false;
   if (newest === undefined) return true;
   if (newest.state === "running") return false;
-  return newest.state !== "exited" || restartsAfter(pod, container, newest.exitCode);
+  if (newest.state !== "exited" || restartsAfter(pod, container, newest.exitCode)) return true;
+  return isRestarted(inputs, container, newest);
 }
 
 /** `started` and `ready`: by the probes, or whether the container runs if it has none. */

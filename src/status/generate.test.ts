@@ -338,6 +338,19 @@ test("a pod keeps its address when its sandbox is gone", () => {
   assert.equal(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: before })).podIP, "10.0.0.1");
 });
 
+test("a pod whose only container was stopped to be restarted runs, whatever its policy makes of the exit code", () => {
+  const ends = [["OnFailure", 0, "Completed"] as const, ["Never", 143, "Error"] as const];
+  for (const [restartPolicy, exitCode, reason] of ends) {
+    const own: Pod = { ...pod, spec: { restartPolicy, containers: [{ name: "c", image: "image:1" }] } };
+    const stopped = runtimeContainer("c", { state: "exited", exitCode, reason });
+    const inputs = statusInputs(own, { podStatus: runtimeStatus(own, [stopped]) });
+    const status = generateAPIPodStatus({ ...inputs, restarting: new Set([stopped.id]) });
+    assert.equal(status.phase, "Running");
+    assert.equal(status.conditions?.find(({ type }) => type === "Ready")?.reason, "ContainersNotReady");
+    assert.notEqual(generateAPIPodStatus(inputs).phase, "Running", "it has ended by itself");
+  }
+});
+
 test("a completed pod whose containers were collected keeps the phase that an earlier run reported", () => {
   const phaseOf = (changed: Partial<StatusInputs>): string =>
     generateAPIPodStatus(statusInputs(pod, { podIsTerminal: true, podStatus: runtimeStatus(pod, [], []), ...changed }))

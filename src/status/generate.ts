@@ -6,7 +6,7 @@ import { tellsRejection } from "../pods/rejection.ts";
 import { qosClass } from "../resources/qos.ts";
 import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import { podConditions } from "./conditions.ts";
-import { containerStatuses } from "./container-statuses.ts";
+import { containerStatuses, isRestarted } from "./container-statuses.ts";
 import { nameTaken } from "./ignored-pods.ts";
 import type { Failure, StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
@@ -107,12 +107,14 @@ function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): 
   return failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";
 }
 
-function phaseOfContainers(
-  { pod, podStatus, podIsTerminal, isInitialized: initialized = hasRegularInSandbox(pod, podStatus) }: StatusInputs,
-  statuses: readonly ContainerStatus[],
-): PodPhase {
+function phaseOfContainers(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
+  const { pod, podStatus, podIsTerminal, isInitialized: initialized = hasRegularInSandbox(pod, podStatus) } = inputs;
   const counted = initialized ? statuses : ofThisBeginning(pod, podStatus, statuses);
-  return getPhase(pod, { statuses: counted, podIsTerminal, initialized });
+  const restarted = pod.spec.containers.filter((container) => {
+    return isRestarted(inputs, container, findContainer(podStatus, container.name));
+  });
+  const restarting = new Set(restarted.map(({ name }) => name));
+  return getPhase(pod, { statuses: counted, podIsTerminal, initialized, restarting });
 }
 
 /**

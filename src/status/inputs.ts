@@ -26,6 +26,8 @@ export interface StatusInputs {
   readonly waiting: ReadonlyMap<string, WaitingReason>;
   /** Containers with a start attempt in this run: others wait as `previous` says. */
   readonly tried: ReadonlySet<string>;
+  /** Instances that were stopped to be restarted, whatever their exit code. */
+  readonly restarting: ReadonlySet<ContainerId>;
   /** The status generated before, or the API server's after a restart; undefined for a new pod. */
   readonly previous: PodStatus | undefined;
   /** Wall clock, milliseconds since the epoch. */

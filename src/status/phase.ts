@@ -12,6 +12,8 @@ export interface PhaseInputs {
   readonly podIsTerminal: boolean;
   /** A regular container was created in the current sandbox, so initialization was complete in it. */
   readonly initialized: boolean;
+  /** Containers that were stopped to be restarted, whatever their exit code. */
+  readonly restarting?: ReadonlySet<string>;
 }
 
 export function isTerminalPhase(phase: PodPhase | undefined): boolean {
@@ -25,7 +27,8 @@ export function isTerminalPhase(phase: PodPhase | undefined): boolean {
 export function getPhase(pod: Pod, inputs: PhaseInputs): PodPhase {
   // An assumed kill says nothing: a pod whose containers never ran has not progressed.
   if (inputs.statuses.every(isUnbegun)) return "Pending";
-  const situations = new Map(inputs.statuses.map((status) => [status.name, situationOf(status)]));
+  const { restarting = new Set() } = inputs;
+  const situations = new Map(inputs.statuses.map((status) => [status.name, situationOf(status, restarting)]));
   const situation = (container: Container): Situation => situations.get(container.name) ?? unknownSituation;
   const initContainers = pod.spec.initContainers ?? [];
   const init = initContainers.filter((container) => !isSidecar(container));
@@ -51,7 +54,7 @@ interface Situation {
   readonly exitCode: number;
   /** Exited and not waiting for a restart. */
   readonly stopped: boolean;
-  /** Removed because its pod restarts: it runs again, whatever its policy says of its exit code. */
+  /** Stopped to be restarted, alone or with its pod: it runs again, whatever its policy says of its exit code. */
   readonly startsOver: boolean;
   /** It has never run. */
   readonly unbegun: boolean;
@@ -73,12 +76,12 @@ function isUnbegun({ state, lastState, restartCount }: ContainerStatus): boolean
   return ends.every(({ reason }) => reason === containerStatusUnknown);
 }
 
-function situationOf(status: ContainerStatus): Situation {
-  const { state, lastState, started = false } = status;
+function situationOf(status: ContainerStatus, restarting: ReadonlySet<string>): Situation {
+  const { name, state, lastState, started = false } = status;
   if (state.running) return { ...unknownSituation, kind: "running", started };
   const end = state.terminated ?? (state.waiting && lastState.terminated);
   if (end !== undefined) {
-    const startsOver = end.reason === restartingAllContainers;
+    const startsOver = end.reason === restartingAllContainers || restarting.has(name);
     const [stopped, unbegun] = [state.terminated !== undefined, isUnbegun(status)];
     return { kind: "ended", started, exitCode: end.exitCode, stopped, startsOver, unbegun };
   }

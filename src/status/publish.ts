@@ -42,6 +42,7 @@ export function publishStatus(
     isInitialized: hasRegularInSandbox(pod, view.status),
     waiting: view.waiting,
     tried: view.tried,
+    restarting: ending === undefined ? view.restarting : new Set(),
     previous,
     now: node.clock.now(),
     startedAt: view.startedAt,

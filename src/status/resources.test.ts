@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import { resourcesOf } from "../resources/resizable.ts";
 import type { ContainerResources } from "../runtime/status/pod-status.ts";
-import { actualResources, podResourceStatus, resizeConditionsOf } from "./resources.ts";
+import { actualResources, pendingResize, podResourceStatus, resizeConditionsOf } from "./resources.ts";
 
 const granted = containerWith("c", { cpu: "200m", memory: "64Mi" }, { cpu: "400m", memory: "128Mi" });
 const given = resourcesOf(
@@ -97,4 +97,17 @@ test("a pending resize and one in progress are conditions, until the pod ends", 
   ]);
   const resize = { pending, inProgress: { error: undefined }, actuated };
   assert.deepEqual(resizeConditionsOf({ ...inputs, podIsTerminal: true, resize }), []);
+});
+
+test("a status tells why the resize to a pod's generation is pending, not to another one", () => {
+  const pending = { reason: "Deferred", message: "no room" } as const;
+  const pod = { ...podWith({ containers: [granted] }), metadata: { ...podWith({}).metadata, generation: 3 } };
+  const resize = { pending, inProgress: undefined, actuated: undefined };
+  const conditions = resizeConditionsOf({ pod, previous: undefined, now: 0, podIsTerminal: false, resize });
+  const status = { phase: "Running", conditions } as const;
+  assert.deepEqual(pendingResize(pod, status), pending);
+  assert.equal(pendingResize({ ...pod, metadata: { ...pod.metadata, generation: 4 } }, status), undefined);
+  assert.equal(pendingResize(podWith({ containers: [granted] }), status), undefined, "a static pod has none");
+  assert.equal(pendingResize(pod, { phase: "Running" }), undefined);
+  assert.equal(pendingResize(pod, undefined), undefined);
 });

@@ -1,10 +1,11 @@
 import type { Container, ResourceRequirements } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import type { PodCondition, ResourceStatus } from "../api/status.ts";
+import type { PodCondition, PodStatus, ResourceStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
 import { formatList, parseList, podLimits, podRequests, type Quantities } from "../resources/pod-totals.ts";
 import { milliQuantity, type Quantity, quantityOf } from "../resources/quantity.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
+import type { PendingReason } from "../resources/resize-admission.ts";
 import { withResources } from "../resources/resizable.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
@@ -83,6 +84,14 @@ export function allocatedResources(resources: ResourceRequirements | undefined):
 }
 
 export const resizeConditions = ["PodResizePending", "PodResizeInProgress"] as const;
+
+/** Why the resize to this generation of the pod is pending, according to a status. */
+export function pendingResize({ metadata }: Pod, status: PodStatus | undefined): PendingReason | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === "PodResizePending");
+  const { reason, message = "", observedGeneration } = condition ?? {};
+  if (observedGeneration === undefined || observedGeneration !== metadata.generation) return undefined;
+  return reason === "Deferred" || reason === "Infeasible" ? { reason, message } : undefined;
+}
 
 /** The conditions of a pending or running resize; a stopping pod has none. */
 export function resizeConditionsOf(

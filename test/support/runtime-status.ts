@@ -61,6 +61,7 @@ export function statusInputs(pod: Pod, changed: Partial<StatusInputs> = {}): Sta
     podStatus: runtimeStatus(pod, []),
     waiting: new Map(),
     tried: new Set(),
+    restarting: new Set(),
     previous: undefined,
     now: 0,
     hostIPs: [],

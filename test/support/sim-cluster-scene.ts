@@ -9,6 +9,7 @@ import { MemoryFiles } from "../../src/sim/files.ts";
 import { SimCluster } from "../../src/sim/life/cluster.ts";
 import { FaultWindows } from "../../src/sim/life/faults.ts";
 import { conditionOf } from "../../src/sim/life/node-controller.ts";
+import { usualConfig } from "../../src/sim/life/node-config.ts";
 import type { RoomParts } from "../../src/sim/life/node-settings.ts";
 import { SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";
@@ -27,8 +28,14 @@ export class ClusterScene {
   readonly changes: WorldChange[] = [];
   readonly deletions: string[] = [];
 
-  /** @param makeRooms additional rooms of its node */
-  constructor(makeRooms: (parts: RoomParts, node: SimNode) => readonly Room[] = () => []) {
+  /**
+   * @param makeRooms additional rooms of its node
+   * @param allocatable limits of the node's resources
+   */
+  constructor(
+    makeRooms: (parts: RoomParts, node: SimNode) => readonly Room[] = () => [],
+    allocatable: Readonly<Record<string, string>> = {},
+  ) {
     const files = new MemoryFiles(this.clock.incarnation());
     this.runtime = new RuntimeWorld(this.clock, files);
     this.runtime.images.add("busybox:latest");
@@ -36,7 +43,9 @@ export class ClusterScene {
     this.cluster = new SimCluster(settings, new SimRandom(1));
     const { clock, runtime: world, cluster } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
-    const node = { clock, world, cluster, files, faults: this.faults };
+    const resources = { ...usualConfig.node.resources, allocatable };
+    const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
+    const node = { clock, world, cluster, files, config, faults: this.faults };
     const rooms = (parts: RoomParts): readonly Room[] => makeRooms(parts, this.node);
     this.node = new SimNode({ ...node, makeRooms: rooms, random: new SimRandom(2) });
     world.onChange((change) => this.changes.push(change));

@@ -35,7 +35,7 @@ export interface ContainerToStart {
 /** A container whose start has to wait. */
 export interface ContainerWait {
   readonly container: Container;
-  /** The instance whose crash-loop back-off applies; undefined for a retry of a failed start. */
+  /** The instance whose crash-loop back-off applies; undefined for a retry of a failed start or pod restart. */
   readonly exited: ContainerStatus | undefined;
   /** Monotonic milliseconds. */
   readonly untilMs: number;

@@ -14,8 +14,10 @@ export interface PodActionsContext {
   readonly backOffEndsAt: (container: Container, exited: ContainerStatus) => number | undefined;
   /** When a failed start may be retried, in monotonic milliseconds; undefined: none failed. */
   readonly retryAt: (container: Container) => number | undefined;
-  /** The same for the sandbox. */
+  /** The same for the sandbox, or for a failed restart of all containers. */
   readonly sandboxRetryAt: number | undefined;
+  /** Monotonic milliseconds before which no sandbox replaces one that was lost soon after its creation. */
+  readonly sandboxBackOffEndsAt: number | undefined;
   /** The journal entry of a container's last observed change. */
   readonly evidence: (container: ContainerStatus) => number | undefined;
   /** Why podwright stopped this instance to restart it; undefined when it exited otherwise. */
@@ -37,6 +39,7 @@ export const firstStart: PodActionsContext = {
   backOffEndsAt: () => undefined,
   retryAt: () => undefined,
   sandboxRetryAt: undefined,
+  sandboxBackOffEndsAt: undefined,
   evidence: () => undefined,
   restartCause: () => undefined,
   startsOver: () => false,

@@ -99,15 +99,16 @@ function decide(pod: Pod, status: PodStatus, given: PodActionsContext): PodActio
     const failed = initFailure(pod, status, given);
     if (failed !== undefined) return { ...nothingToDo, killPod: failed };
     const actions = actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
-    const waits = actions.createSandbox !== undefined && (given.sandboxRetryAt ?? 0) > given.nowMs;
-    return waits ? { ...nothingToDo, sandboxWaitUntilMs: given.sandboxRetryAt } : actions;
+    const untilMs = Math.max(given.sandboxRetryAt ?? 0, given.sandboxBackOffEndsAt ?? 0);
+    const waits = actions.createSandbox !== undefined && untilMs > given.nowMs;
+    return waits ? { ...nothingToDo, sandboxWaitUntilMs: untilMs } : actions;
   }
   const inSandbox: PodActions = { ...nothingToDo, sandbox: sandbox.current };
-  const { restartAll, waits } = decideRestartAll(pod, status, sandbox.current.id, given);
+  const { restartAll, waits, hasBegun } = decideRestartAll(pod, status, sandbox.current.id, given);
   if (restartAll !== undefined) return { ...inSandbox, restartAll };
   // Until the pod may restart as a whole, its other containers are managed as usual. Once the restart has begun,
   // removed containers wait for it.
-  if (waits.some(({ exited }) => exited !== undefined && given.startsOver(exited))) return { ...inSandbox, waits };
+  if (hasBegun) return { ...inSandbox, waits };
   const context = { ...given, busy: new Set([...given.busy, ...waits.map(({ container }) => container.name)]) };
 
   const ephemeral = decideEphemeral(pod, status, context);
@@ -216,21 +217,23 @@ function decideRestartAll(
   status: PodStatus,
   sandbox: SandboxId,
   context: PodActionsContext,
-): { readonly restartAll?: RestartAll; readonly waits: readonly ContainerWait[] } {
+): { readonly restartAll?: RestartAll; readonly waits: readonly ContainerWait[]; readonly hasBegun: boolean } {
   const waits: ContainerWait[] = [];
+  let hasBegun = false;
   for (const container of containersOf(pod.spec)) {
     const source = findContainer(status, container.name);
     if (source?.state !== "exited" || source.sandboxId !== sandbox || context.busy.has(container.name)) continue;
     if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;
     const rule: Cause = { code: "RestartPolicyRule", message: "its rule for that restarts all containers of the pod" };
     const cause: Cause = { ...exitCause(source, context, rule), code: "RestartAllContainers" };
-    // A pod restart that has begun and failed waits like any other failed attempt.
-    const hasBegun = context.startsOver(source);
-    const untilMs = (hasBegun ? context.sandboxRetryAt : context.backOffEndsAt(container, source)) ?? 0;
-    if (untilMs <= context.nowMs) return { restartAll: { container, source, cause }, waits: [] };
-    waits.push({ container, exited: source, untilMs, cause });
+    // A pod restart that has begun and failed is retried like any other failed attempt: its back-off is over.
+    const isRetry = context.startsOver(source);
+    const untilMs = (isRetry ? context.sandboxRetryAt : context.backOffEndsAt(container, source)) ?? 0;
+    if (untilMs <= context.nowMs) return { restartAll: { container, source, cause }, waits: [], hasBegun: false };
+    waits.push({ container, exited: isRetry ? undefined : source, untilMs, cause });
+    hasBegun ||= isRetry;
   }
-  return { waits };
+  return { waits, hasBegun };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
 import { isRejection } from "../../journal/vocabulary.ts";
 import { mayBeKilled, mayTurnUnready } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
@@ -41,12 +42,18 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
   }
 }
 
-/** For a critical pod that had been rejected: a standalone node treats it as new then. */
-function madeRoom({ node }: Scene, uid: string, first: number): boolean {
+/**
+ * For a critical pod that had been rejected: only the API server remembers that, of the pods that are its own. Others are
+ * new pods then.
+ */
+function madeRoom({ node, pods }: Scene, uid: string, first: number): boolean {
   const [before, since] = [node.entries.slice(0, first), node.entries.slice(first)];
   const entry = since.find(({ what, pod }) => what === "Preempting" && pod?.uid === uid);
-  if (entry === undefined || node.cluster !== undefined) return false;
+  if (entry === undefined) return false;
   const preemptor = dataText(entry, "preemptor");
+  const critical = pods.get(preemptor);
+  const isServers = node.cluster !== undefined && (critical === undefined || !isStaticPod(critical));
+  if (isServers) return false;
   return before.some(({ what, pod }) => pod?.uid === preemptor && isRejection(what));
 }
 

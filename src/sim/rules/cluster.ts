@@ -168,7 +168,7 @@ class ClusterRules implements Rule {
     const isAnew = from === "Running" && to === "Pending" && this.#beginnings.take(uid);
     const isBack = (!isAnew && (order[to] ?? 0) < (order[from] ?? 0)) || (order[from] === 2 && to !== from);
     if (this.#isCalm && conditionOf(before.value, "Ready") === "True" && isSteady(after)) {
-      const isOther = JSON.stringify(statusOf(before)) !== JSON.stringify(statusOf(after));
+      const isOther = JSON.stringify(withoutFigures(before)) !== JSON.stringify(withoutFigures(after));
       if (isOther) this.#broken("a restart reports nothing new", `${uid} has another status at the server`);
     }
     if (order[to] === 2 && from !== to) this.#ends(uid, to);
@@ -265,6 +265,17 @@ function withoutOthers(status: Fields): Fields[] {
     ...status,
     conditions: conditions.map((each) => (each["type"] === "Ready" ? { ...each, status: ready } : each)),
   }));
+}
+
+/**
+ * What a pending resize lacks depends on the other pods of the moment: a new run judges it beside those that have ended,
+ * until it has seen that nothing of them runs.
+ */
+function withoutFigures(stored: Stored): Fields {
+  const conditions = listAt(statusOf(stored), "conditions").map((condition) => {
+    return condition["type"] === "PodResizePending" ? { ...condition, message: "" } : condition;
+  });
+  return { ...statusOf(stored), conditions };
 }
 
 function statusOf({ value }: Stored): Fields {

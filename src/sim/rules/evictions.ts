@@ -144,8 +144,11 @@ export class Evictions implements Rule {
   /** A pod that should have been evicted before this one, according to the machine. */
   #before(pod: Pod, about: Signal): string | undefined {
     const resource = resourceOf(about);
-    const own = this.#place(pod, resource);
-    const others = this.#scene.node.pods().flatMap(({ view }) => {
+    const known = this.#scene.node.pods();
+    // What counts are its allocated resources (as upstream), also while more is requested.
+    const allocated = known.find(({ view }) => view.pod?.metadata.uid === pod.metadata.uid)?.view.pod ?? pod;
+    const own = this.#place(allocated, resource);
+    const others = known.flatMap(({ view }) => {
       const runs = view.status.containers.some(({ state }) => state === "running");
       const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
       return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== pod.metadata.uid ? [view.pod] : [];

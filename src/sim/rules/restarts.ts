@@ -48,6 +48,8 @@ interface BackOff {
 const firstDelayMs = 10_000;
 const longestDelayMs = 300_000;
 const forgottenMs = 2 * longestDelayMs;
+/** A failed restart of all containers is retried within this time, whatever waited how long before. */
+const retryMs = 15_000;
 /** The runtime's times are rounded. */
 const roundingMs = 5;
 /** Within this time the state of a container is on the disk. */
@@ -90,6 +92,7 @@ export class Restarts implements Rule {
     const { kind, what } = entry;
     if (what === lifeStarted) this.#keepRemembered();
     if (what === "BackOff") this.#waits(entry);
+    if (what === "StartRetry") this.#retries(entry);
     // The user ends its back-offs.
     if (what === "RetryRequested") this.#forget(entry.pod?.uid ?? "");
     if (isRejection(what) || ["Preempting", "PodEvicted", "Terminated"].includes(what)) this.#end(entry.pod?.uid ?? "");
@@ -184,6 +187,12 @@ export class Restarts implements Rule {
     const isDated = start?.life === node.lives || start?.wallOffsetMs === last.wallOffsetMs;
     const isLong = last.tried !== true && ranMs > forgottenMs + startMs && isDated;
     if (isLong) this.#broken("back-off", `${key} waits after it ran for ${ranMs} ms`);
+  }
+
+  #retries({ pod, container, cause, time, until = time }: SimEntry): void {
+    const waitMs = until - time;
+    if (cause?.code !== "RestartAllContainers" || waitMs <= retryMs + roundingMs) return;
+    this.#broken("back-off", `${pod?.uid}/${container} retries a restart of all containers after ${waitMs} ms`);
   }
 
   #exited(container: SimContainer, uid: string): void {

@@ -16,6 +16,8 @@ const leastGraceMs = 2000;
 const noticeMs = 1000;
 /** Within this time of knowing all pods a run continues the shutdown of an earlier one, and stops what has no time left. */
 const continuedMs = 5000;
+/** More than recording state on the disk takes. */
+const writtenMs = 60_000;
 /** Time to release what a stopped pod still holds, and then the lock. */
 const releaseMs = 15_000;
 
@@ -48,6 +50,9 @@ export class Shutdowns implements Rule {
   /** How long pods have that are ended for the shutdown, ms. */
   readonly #graces = new Map<string, number>();
 
+  /** Pods that this shutdown ended, also in earlier runs, and since when, simulated ms. */
+  readonly #ended = new Map<string, number>();
+
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
     this.#broken = broken;
@@ -58,6 +63,7 @@ export class Shutdowns implements Rule {
 
   reborn(uid: string): void {
     this.#due.delete(uid);
+    this.#ended.delete(uid);
   }
 
   entry(entry: SimEntry): void {
@@ -85,7 +91,7 @@ export class Shutdowns implements Rule {
     if (type === "stopping" && graceMs !== undefined && timeoutMs > graceMs) {
       this.#broken("no pod has more time than its group", `${uid} is given ${timeoutMs} ms of ${graceMs}`);
     }
-    if (type === "sandboxStarted" && this.#isLateLife && this.#present !== undefined) {
+    if (type === "sandboxStarted" && this.#isLateLife && this.#present !== undefined && !this.#isUnrecorded(uid)) {
       this.#broken("no pod starts during a shutdown", `${uid} begins in a life that begins in one`);
     }
     if (type === "sandboxStarted" && this.#present?.has(uid) === false && nowMs > this.#announcedMs + noticeMs) {
@@ -110,7 +116,14 @@ export class Shutdowns implements Rule {
     });
   }
 
+  /** The disk could not store for this run that the shutdown has ended the pod: it runs until it is ended again. */
+  #isUnrecorded(uid: string): boolean {
+    const sinceMs = this.#ended.get(uid);
+    return sinceMs !== undefined && this.#scene.node.diskFaultMs >= sinceMs - writtenMs;
+  }
+
   #announced(isAnnounced: boolean): void {
+    this.#ended.clear();
     this.#present = isAnnounced ? new Set(this.#scene.node.desired.keys()) : undefined;
     this.#announcedMs = this.#scene.clock.nowMs;
     this.#overMs = isAnnounced ? Number.POSITIVE_INFINITY : this.#scene.clock.nowMs;
@@ -143,6 +156,7 @@ export class Shutdowns implements Rule {
     if (period === undefined || begunMs === undefined) {
       return this.#broken("shutdowns end pods only during a shutdown", `${pod.metadata.uid} goes without one`);
     }
+    this.#ended.set(pod.metadata.uid, atMs);
     const graceMs = graceSecondsOf(period, pod) * 1000;
     this.#graces.set(pod.metadata.uid, Math.max(graceMs, leastGraceMs));
     this.#due.set(pod.metadata.uid, (this.#isLateLife ? groupMs : atMs) + graceMs + stopMs);
