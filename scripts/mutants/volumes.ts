@@ -238,18 +238,4 @@ export const volumeMutants: readonly Mutant[] = [
     from: "if ((await mounts.below(`${root}/pods`)).some(({ target }) => target.endsWith(end))) return;",
     to: "",
   },
-  {
-    name: "attachment-judged-by-an-earlier-look",
-    lives,
-    file: "src/volumes/attachments.ts",
-    from: "const isListed = wasListed && this.#isListed(volumeName);",
-    to: "const isListed = wasListed;",
-  },
-  {
-    name: "use-by-an-earlier-life-counts",
-    lives,
-    file: "src/node/node-volumes.ts",
-    from: "if (!this.#users.has(volume) && !this.#dropped.has(volume)) this.#drop(volume);",
-    to: "",
-  },
 ];

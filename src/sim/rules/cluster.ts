@@ -167,7 +167,9 @@ class ClusterRules implements Rule {
     const { uid } = after.value.metadata;
     const isAnew = from === "Running" && to === "Pending" && this.#beginnings.take(uid);
     const isBack = (!isAnew && (order[to] ?? 0) < (order[from] ?? 0)) || (order[from] === 2 && to !== from);
-    if (this.#isCalm && conditionOf(before.value, "Ready") === "True" && isSteady(after)) {
+    // A waiting resize is judged again, by what others use now.
+    const waitsForResize = conditionOf(before.value, "PodResizePending") === "True";
+    if (this.#isCalm && conditionOf(before.value, "Ready") === "True" && isSteady(after) && !waitsForResize) {
       const isOther = JSON.stringify(statusOf(before)) !== JSON.stringify(statusOf(after));
       if (isOther) this.#broken("a restart reports nothing new", `${uid} has another status at the server`);
     }
