@@ -4,10 +4,11 @@ export interface Goal {
   readonly value: number;
   readonly atMost: number;
   /**
-   * `×` (of the floor), `× other` (of the other kubelet), `× few` (of the value with few pods), `ms`, `%` (of one
+   * `×` (of the floor), `× other` (of the other kubelet), `× few` (of the value with few pods), `× without` (of pods
+   * without claims), `× before` (of an earlier program), `× emptyDirs` (of as many emptyDirs), `ms`, `%` (of one
    * processor core), or `KiB/s`.
    */
-  readonly unit: "×" | "× other" | "× few" | "ms" | "%" | "KiB/s";
+  readonly unit: "×" | "× other" | "× few" | "× without" | "× before" | "× emptyDirs" | "ms" | "%" | "KiB/s";
 }
 
 type Cell = string | number;
@@ -61,6 +62,12 @@ function withUnit(value: number, unit: Goal["unit"]): string {
       return `${value.toFixed(2)} × the other kubelet`;
     case "× few":
       return `${value.toFixed(2)} × that with few`;
+    case "× without":
+      return `${value.toFixed(2)} × that without`;
+    case "× before":
+      return `${value.toFixed(2)} × the program before`;
+    case "× emptyDirs":
+      return `${value.toFixed(2)} × that of emptyDirs`;
     case "ms":
       return `${Math.round(value)} ms`;
     case "%":

@@ -1,6 +1,6 @@
 import { eachOf } from "../../src/base/side-by-side.ts";
 import { isUnderPressure } from "../../src/sim/life/pressure-steps.ts";
-import { hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
+import { hasDevices, hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
@@ -45,6 +45,7 @@ export interface Hunt {
 /** Whether the fault can show in a seed's life. */
 function shows({ lives }: Mutant, seed: number): boolean {
   if (lives === "drivers") return hasDrivers(seed);
+  if (lives === "devices") return hasDevices(seed);
   if (lives === "pressure") return isUnderPressure(seed);
   return lives === undefined || hasMachineRooms(seed);
 }

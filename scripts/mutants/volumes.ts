@@ -1,6 +1,7 @@
 import type { Mutant } from "../sim-mutant-list.ts";
 
 const lives = "drivers";
+const withDevices = "devices";
 
 /** In what a kubelet does with CSI drivers and their volumes. */
 export const volumeMutants: readonly Mutant[] = [
@@ -149,6 +150,92 @@ export const volumeMutants: readonly Mutant[] = [
     lives,
     file: "src/csi/expansions.ts",
     from: "if (!growth.known.isRefused) throw new VolumeError(expansionProblem(error), { cause: error });",
+    to: "",
+  },
+  {
+    name: "removed-before-it-is-unpublished",
+    lives,
+    file: "src/csi/csi-found.ts",
+    from: "const message = `unpublish volume ${name}`;",
+    to:
+      "const message = `unpublish volume ${name}`;\n" +
+      "  await parts.files.removeTree(target, { isUnmounted: true });",
+  },
+  {
+    name: "exclusive-volume-is-shared",
+    lives: withDevices,
+    file: "src/volumes/volume-set-up.ts",
+    from: "if (!isExclusive(spec.persistentVolume)) return undefined;",
+    to: "if (spec !== undefined) return undefined;",
+  },
+  {
+    name: "holder-of-an-earlier-life-forgotten",
+    lives: withDevices,
+    file: "src/volumes/exclusive-volumes.ts",
+    from: "if (other === undefined) return undefined;",
+    to: "if (uid !== undefined) return undefined;",
+  },
+  {
+    name: "waiting-pod-has-an-exclusive-volume",
+    lives: withDevices,
+    file: "src/volumes/volume-set-up.ts",
+    from: "if ((await this.#otherUse(kept, spec)) !== undefined) return;",
+    to: "",
+  },
+  {
+    name: "exclusive-volume-never-given-back",
+    lives: withDevices,
+    file: "src/volumes/volume-manager.ts",
+    from: "this.#exclusive.releaseAll(pod.uid);",
+    to: "",
+  },
+  {
+    name: "device-not-held",
+    lives: withDevices,
+    file: "src/volumes/block-map.ts",
+    from: "await loopDevices.hold(bound);",
+    to: "",
+  },
+  {
+    name: "device-still-mapped",
+    lives: withDevices,
+    file: "src/csi/csi-found.ts",
+    from: "await before?.();",
+    to: "",
+  },
+  {
+    name: "block-volume-without-record",
+    lives: withDevices,
+    file: "src/csi/staged-files.ts",
+    from: "await saveBlockData({ files, mounts }, names, volume);",
+    to: "",
+  },
+  {
+    name: "earlier-block-volume-forgotten",
+    lives: withDevices,
+    file: "src/csi/volumes-at-start.ts",
+    from: "devices.found(volume, stagedBlockFiles({ files, mounts }, names));",
+    to: "",
+  },
+  {
+    name: "unreadable-disk-formatted",
+    lives: withDevices,
+    file: "src/volumes/disk-format.ts",
+    from: "if (read.exitCode !== 0) throw failed(`cannot read disk ${device}`, read);",
+    to: "",
+  },
+  {
+    name: "disk-left-mounted",
+    lives: withDevices,
+    file: "src/volumes/local-disks.ts",
+    from: "await mounts.unmount(place);",
+    to: "",
+  },
+  {
+    name: "disk-taken-from-other-pods",
+    lives: withDevices,
+    file: "src/volumes/local-disks.ts",
+    from: "if ((await mounts.below(`${root}/pods`)).some(({ target }) => target.endsWith(end))) return;",
     to: "",
   },
 ];

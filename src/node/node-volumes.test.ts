@@ -32,3 +32,19 @@ test("a write that started before a volume left use again settles nothing", () =
   volumes.use("v", "a third pod");
   assert.equal(volumes.isWritten("v"), false);
 });
+
+test("a volume that only an earlier run used is not in use until the Node was written with it", () => {
+  const volumes = new NodeVolumes();
+  volumes.seen({ volumesInUse: ["v"] });
+  volumes.complete();
+  // From here on a write without it is in progress.
+  const first = volumes.unsettled;
+  volumes.use("v", "a pod");
+  assert.equal(volumes.isWritten("v"), false, "it may be gone from the Node by now");
+  volumes.settle(first);
+  volumes.release("v", "a pod");
+  volumes.settle(volumes.unsettled);
+  // A write of the earlier run arrives late.
+  volumes.seen({ volumesInUse: ["v"] });
+  assert.equal(volumes.unsettled.has("v"), true);
+});

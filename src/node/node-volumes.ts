@@ -11,7 +11,10 @@ export class NodeVolumes {
   readonly #usedChanged = new Emitter();
   readonly #news = new Emitter();
   #written: ReadonlySet<string> = new Set();
-  /** Volumes that left use, with a count, until the server has the list: a write without them may be in progress. */
+  /**
+   * Volumes that left use, or that only an earlier run used, with a count, until the server has the list: a write
+   * without them may be in progress.
+   */
   readonly #dropped = new Map<string, number>();
   #isComplete = false;
   #attached: ReadonlyMap<string, string> = new Map();
@@ -30,6 +33,7 @@ export class NodeVolumes {
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
+    this.#dropUnused();
     this.#usedChanged.emit();
   }
 
@@ -48,7 +52,7 @@ export class NodeVolumes {
     const users = this.#users.get(volume);
     if (users?.delete(user) !== true || users.size > 0) return;
     this.#users.delete(volume);
-    this.#dropped.set(volume, (this.#dropped.get(volume) ?? 0) + 1);
+    this.#drop(volume);
     this.#usedChanged.emit();
   }
 
@@ -86,6 +90,7 @@ export class NodeVolumes {
   }): void {
     this.#written = new Set(status.volumesInUse ?? []);
     this.#attached = new Map((status.volumesAttached ?? []).map(({ name, devicePath = "" }) => [name, devicePath]));
+    if (this.#isComplete) this.#dropUnused();
     this.#news.emit();
   }
 
@@ -101,5 +106,16 @@ export class NodeVolumes {
 
   isAttached(volume: string): boolean {
     return this.#attached.has(volume);
+  }
+
+  /** The next write lacks what the Node lists and nobody uses. */
+  #dropUnused(): void {
+    for (const volume of this.#written) {
+      if (!this.#users.has(volume) && !this.#dropped.has(volume)) this.#drop(volume);
+    }
+  }
+
+  #drop(volume: string): void {
+    this.#dropped.set(volume, (this.#dropped.get(volume) ?? 0) + 1);
   }
 }

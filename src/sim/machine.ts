@@ -141,6 +141,15 @@ export class SimMounts implements Mounts {
     return this.#mounts.find(({ target }) => target === path || target.startsWith(`${path}/`))?.target;
   }
 
+  /** Every mounted path, in mount order. */
+  get targets(): readonly string[] {
+    return this.#mounts.map(({ target }) => target);
+  }
+
+  isMounted(device: string): boolean {
+    return this.#mounts.some(({ source }) => source === device);
+  }
+
   /** The machine is switched off. */
   clear(): void {
     this.#mounts.length = 0;

@@ -61,13 +61,15 @@ export class Attachments {
     using _seen = node.onSeen(() => wait.wake());
     for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 2, longestLookMs)) {
       const lookAtMs = clock.monotonic() + lookMs;
-      while (!(node.isWritten(volumeName) && node.isAttached(volumeName)) && clock.monotonic() < lookAtMs) {
+      while (!this.#isListed(volumeName) && clock.monotonic() < lookAtMs) {
         waiting(this.#why(volumeName));
         await wait.for(lookAtMs - clock.monotonic(), signal);
         signal.throwIfAborted();
       }
-      const isListed = node.isWritten(volumeName) && node.isAttached(volumeName);
-      const attachment = await this.#look(attachmentName, isListed, signal);
+      const wasListed = this.#isListed(volumeName);
+      const attachment = await this.#look(attachmentName, wasListed, signal);
+      // The Node may have changed meanwhile.
+      const isListed = wasListed && this.#isListed(volumeName);
       if (attachment === undefined) continue;
       const problem = attachmentProblem(attachment, volumeName);
       if (isListed && problem === undefined) {
@@ -80,6 +82,12 @@ export class Attachments {
       if (isListed) throw new VolumeError(problem);
       waiting(problem);
     }
+  }
+
+  /** The Node lists it as in use and as attached. */
+  #isListed(volume: string): boolean {
+    const { node } = this.#deps;
+    return node.isWritten(volume) && node.isAttached(volume);
   }
 
   /** @param isListed the Node lists the volume, so that a missing VolumeAttachment is a problem */

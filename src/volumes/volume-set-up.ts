@@ -143,6 +143,8 @@ export class VolumeSetUp {
    */
   async keepUp(kept: KeptPod, volume: Volume, upkeep: VolumeUpkeep, signal: AbortSignal): Promise<void> {
     const spec = await this.#keptSpec(kept, volume, signal);
+    // A pod that is still to start may be waiting until another gives it up.
+    if ((await this.#otherUse(kept, spec)) !== undefined) return;
     await upkeep.run(signal, async () => {
       const request = await this.#plugin(spec).attachment?.(spec, signal);
       const waiting = (): void => {};
@@ -292,11 +294,19 @@ export class VolumeSetUp {
     if (problem !== undefined) {
       throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
     }
-    if (!isExclusive(persistentVolume)) return;
-    const wait = await this.#deps.exclusive.take(name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
+    const wait = await this.#otherUse({ pod, paths }, spec);
     if (wait === undefined) return;
     const used = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
     throw setUpProblem(spec, new AwaitedError(used, wait.until));
+  }
+
+  /** Another pod has the volume, which one at a time may use; otherwise this pod has it from now on. */
+  async #otherUse(
+    { pod, paths }: Pick<KeptPod, "pod" | "paths">,
+    spec: VolumeSpec,
+  ): Promise<{ readonly until: Promise<void> } | undefined> {
+    if (!isExclusive(spec.persistentVolume)) return undefined;
+    return await this.#deps.exclusive.take(spec.name, pod.metadata.uid, paths.root, this.#plugin(spec).name);
   }
 
   async #attached(mounting: MountingPod, spec: VolumeSpec, signal: AbortSignal): Promise<AttachedVolume | undefined> {

@@ -217,3 +217,33 @@ interface Event {
   readonly reason: string;
   readonly involvedObject: { readonly kind: string; readonly name: string };
 }
+
+test("twenty pods share one volume, which is staged once and unstaged after the last of them", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server, node } = cluster;
+    await cluster.nodeReady();
+    using temporary = testDirectory();
+    await using driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory: temporary.path });
+    server.admin.create({
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: driver.name },
+      spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
+    });
+    await driver.start();
+    makeClaim(cluster, "c", driver.name);
+    const names = Array.from({ length: 20 }, (_, index) => `shares-${index}`);
+    for (const name of names) server.admin.create(claimPod(name, "c"));
+    await Promise.all(names.map(async (name) => await cluster.ready(name)));
+    assert.equal(driver.callsOf("NodeStageVolume").length, 1);
+    assert.equal(new Set(driver.volumes.published("handle-c")).size, names.length);
+    // All but one: the volume stays staged for the last.
+    await Promise.all(names.slice(1).map(async (name) => await deleted(cluster, name)));
+    assert.equal(driver.volumes.published("handle-c").length, 1);
+    assert.ok(driver.volumes.isStaged("handle-c"));
+    await deleted(cluster, names[0] ?? "");
+    await until("the volume to be unstaged", async () => driver.volumes.isIdle);
+    assert.equal(driver.callsOf("NodeUnstageVolume").length, 1);
+    assert.deepEqual(driver.violations, []);
+  }, DEMO_IMAGE);
+});

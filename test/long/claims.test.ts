@@ -65,6 +65,25 @@ function watchUse({ kubectl }: Member): { emptied(): number | undefined; stop():
   return { emptied: () => emptiedAtMs, stop: () => void watch.kill("SIGTERM") };
 }
 
+/** How long pods took from their first sight until they were Ready, in ms. */
+function watchStarts({ kubectl }: Member): { readonly times: readonly number[]; stop(): void } {
+  const shown = "jsonpath={.metadata.uid} {.status.conditions[?(@.type=='Ready')].status}{'\\n'}";
+  const watch = kubectl.start("get", "pods", "--selector=app=db", "--watch", `--output=${shown}`);
+  const since = new Map<string, number>();
+  const times: number[] = [];
+  assert.ok(watch.stdout !== null);
+  createInterface(watch.stdout).on("line", (line) => {
+    const [uid = "", ready = ""] = line.split(" ");
+    const createdMs = since.get(uid);
+    if (createdMs === undefined) since.set(uid, performance.now());
+    else if (ready === "True" && !Number.isNaN(createdMs)) {
+      times.push(Math.round(performance.now() - createdMs));
+      since.set(uid, Number.NaN);
+    }
+  });
+  return { times, stop: () => void watch.kill("SIGTERM") };
+}
+
 async function scales(member: Member, driver: CsiDriver): Promise<void> {
   const { kubectl } = member;
   const names = async (pod: string): Promise<string> => kubectl.succeed("exec", pod, "--", "cat", "/data/names");
@@ -131,14 +150,19 @@ test(title, { skip: noControlPlane || noKubectl }, async () => {
     await driver.start();
     await member.shows(new RegExp(driver.name), "get", "csinode", "node1", "-o", "jsonpath={.spec.drivers[*].name}");
     await using controllers = new CsiControllers(member.kubectl, driver.name);
+    const starts = watchStarts(member);
     try {
       await deploy(member, driver.name);
       await scales(member, driver);
       await grows(member, driver);
       await ends(member, driver);
+      console.log(`pod created to Ready: ${starts.times.join(", ")} ms`);
+      assert.ok(starts.times.length >= 5);
     } catch (error) {
       console.error(controllers.errors.slice(-3), driver.calls.slice(-10));
       throw error;
+    } finally {
+      starts.stop();
     }
     kubelet.child.kill("SIGTERM");
     await kubelet.ended;

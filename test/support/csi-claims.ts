@@ -3,7 +3,7 @@ import type { ClusterNode } from "./cluster-node.ts";
 
 /** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
 export function makeClaim(
-  { server }: ClusterNode,
+  { server }: Pick<ClusterNode, "server">,
   name: string,
   driver: string,
   volumeMode: "Filesystem" | "Block" = "Filesystem",

@@ -32,6 +32,8 @@ export interface DriverCall {
   readonly request: Readonly<Record<string, unknown>>;
   code: string;
   readonly atMs: number;
+  /** When the driver had its answer; undefined: not yet. */
+  endedMs: number | undefined;
 }
 
 /** What goes wrong with the next calls of a method. */
@@ -232,7 +234,13 @@ export class CsiDriver implements AsyncDisposable {
   }
 
   async #answer<T>(method: string, request: Request, work: () => T): Promise<T> {
-    const call: DriverCall = { method, request: shown(request), code: "OK", atMs: performance.now() };
+    const call: DriverCall = {
+      method,
+      request: shown(request),
+      code: "OK",
+      atMs: performance.now(),
+      endedMs: undefined,
+    };
     this.calls.push(call);
     appendFileSync(join(this.#options.directory, "calls.log"), `${method} ${JSON.stringify(call.request)}\n`);
     await this.#hanging.get(method)?.promise;
@@ -251,6 +259,8 @@ export class CsiDriver implements AsyncDisposable {
     } catch (error) {
       call.code = error instanceof RpcError ? error.code : "Internal";
       throw error;
+    } finally {
+      call.endedMs = performance.now();
     }
   }
 }

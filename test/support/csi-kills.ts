@@ -12,7 +12,8 @@ import { deleted, grow, grown, loopDevicesOver, makeClaim, volumesInUse, without
 import { type CallMoment, CsiDriver } from "./csi-driver.ts";
 import { until } from "./podwright.ts";
 
-type Kind = "claim" | "block" | "inline" | "grown";
+/** `grown` ones are larger before their pod starts, `growing` ones while it runs. */
+type Kind = "claim" | "block" | "inline" | "grown" | "growing";
 
 /** A call of a pod's start or end, and where in it podwright is killed. */
 export interface KillPoint {
@@ -27,6 +28,7 @@ const methods: Readonly<Record<Kind, readonly string[]>> = {
   block: staged,
   inline: ["NodePublishVolume", "NodeUnpublishVolume"],
   grown: ["NodeExpandVolume"],
+  growing: ["NodeExpandVolume"],
 };
 const moments: readonly CallMoment[] = ["before", "after", "answered"];
 
@@ -51,7 +53,7 @@ export async function surviveKillsAtCalls(points: readonly KillPoint[]): Promise
       spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent", "Ephemeral"] },
     });
     await driver.start();
-    for (const kind of ["claim", "block", "grown"] as const) {
+    for (const kind of ["claim", "block", "grown", "growing"] as const) {
       makeClaim(cluster, kind, driver.name, kind === "block" ? "Block" : "Filesystem");
     }
     let kubelet = first;
@@ -78,14 +80,16 @@ async function survive(scene: Scene, { kind, method, moment }: KillPoint, index:
   const name = `${kind}-${index}`;
   const isEnd = method.startsWith("NodeUn");
   const size = `${index + 2}Gi`;
-  if (kind === "grown") grow(cluster, "grown", size);
+  if (kind === "grown") grow(cluster, kind, size);
   const create = (): unknown => cluster.server.admin.create(podOf(kind, name, driver.name));
-  if (isEnd) {
+  const isRunning = isEnd || kind === "growing";
+  if (isRunning) {
     create();
     await cluster.ready(name);
   }
   const stop = driver.stopAt(method, moment);
   if (isEnd) cluster.server.admin.delete("pods", `default/${name}`);
+  else if (isRunning) grow(cluster, kind, size);
   else create();
   await stop.reached;
   scene.kubelet.child.kill("SIGKILL");
@@ -94,7 +98,7 @@ async function survive(scene: Scene, { kind, method, moment }: KillPoint, index:
   const kubelet = await cluster.start();
   if (!isEnd) {
     await cluster.ready(name);
-    if (kind === "grown") await grown(cluster, "grown", size);
+    if (kind === "grown" || kind === "growing") await grown(cluster, kind, size);
     await deleted(cluster, name);
   }
   await cluster.server.admin.until("pods", `default/${name}`, (object) => object === undefined, 30_000);

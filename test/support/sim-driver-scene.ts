@@ -1,8 +1,9 @@
 import type { Pod } from "../../src/api/pod.ts";
-import { inlineDriver } from "../../src/sim/csi/claimed-volumes.ts";
+import { deviceVolumes, diskDevice, inlineDriver, rawDevice } from "../../src/sim/csi/claimed-volumes.ts";
 import type { SimDriver } from "../../src/sim/csi/driver.ts";
 import { driverRooms } from "../../src/sim/life/driver-rooms.ts";
 import { SimRandom } from "../../src/sim/random.ts";
+import { devices } from "../../src/sim/rules/devices.ts";
 import { drivers } from "../../src/sim/rules/drivers.ts";
 import type { Rule } from "../../src/sim/rules/rule.ts";
 import { ClusterScene, clusterPod } from "./sim-cluster-scene.ts";
@@ -11,30 +12,36 @@ import { ClusterScene, clusterPod } from "./sim-cluster-scene.ts";
 export class DriverScene extends ClusterScene {
   /** What was against the rules. */
   readonly broken: string[] = [];
-  readonly #rule: Rule;
+  readonly #rules: readonly Rule[];
   #judged = 0;
 
-  constructor() {
+  /** @param hasDevices there are block volumes, disks of the node, and volumes for one pod at a time */
+  constructor(hasDevices = false) {
     super((parts, node) => driverRooms(node, parts));
     const { clock, runtime: world, node } = this;
-    this.cluster.addStorage(new SimRandom(3), false);
+    this.cluster.addStorage(new SimRandom(3), false, hasDevices);
+    if (hasDevices) node.disks.install(new SimRandom(5), [diskDevice, rawDevice]);
     node.drivers.install(new SimRandom(4), true);
     const scene = { clock, world, node, pods: new Map(), unwanted: new Map() };
-    this.#rule = drivers(scene, (rule, detail) => void this.broken.push(`${rule}: ${detail}`));
-    world.onChange((change) => this.#rule.change?.(change));
-    this.#rule.entry?.(noEntry);
+    const broken = (rule: string, detail: string): void => void this.broken.push(`${rule}: ${detail}`);
+    this.#rules = [drivers(scene, broken), devices(scene, broken)];
+    for (const rule of this.#rules) {
+      world.onChange((change) => rule.change?.(change));
+      rule.entry?.(noEntry);
+    }
   }
 
   override async pass(forMs: number): Promise<void> {
     await super.pass(forMs);
-    for (const entry of this.node.entries.slice(this.#judged)) this.#rule.entry?.(entry);
+    for (const entry of this.node.entries.slice(this.#judged)) for (const rule of this.#rules) rule.entry?.(entry);
     this.#judged = this.node.entries.length;
   }
 
   /** What is not as it should be in the end. */
   async problems(): Promise<readonly string[]> {
-    await this.#rule.atRest?.();
-    return [...this.broken, ...((await this.#rule.disagreements?.()) ?? [])];
+    for (const rule of this.#rules) await rule.atRest?.();
+    const left = await Promise.all(this.#rules.map(async (rule) => (await rule.disagreements?.()) ?? []));
+    return [...this.broken, ...left.flat()];
   }
 
   driver(name: string): SimDriver {
@@ -55,13 +62,15 @@ const noEntry = { kind: "note", what: "PodwrightStarted", message: "", seq: 0, t
 /** A pod with claims, by their names, or `inline` for a volume in its spec. */
 export function podWithVolumes(name: string, ...volumes: readonly string[]): Pod {
   const pod = clusterPod(name);
-  const volumeMounts = volumes.map((volume) => ({ name: volume, mountPath: `/${volume}` }));
+  const isBlock = (volume: string): boolean => deviceVolumes.some((each) => each.isBlock && each.claim === volume);
+  const volumeMounts = volumes.flatMap((each) => (isBlock(each) ? [] : [{ name: each, mountPath: `/${each}` }]));
+  const volumeDevices = volumes.filter(isBlock).map((each) => ({ name: each, devicePath: `/dev/${each}` }));
   return {
     ...pod,
     spec: {
       ...pod.spec,
       terminationGracePeriodSeconds: 1,
-      containers: pod.spec.containers.map((container) => ({ ...container, volumeMounts })),
+      containers: pod.spec.containers.map((container) => ({ ...container, volumeMounts, volumeDevices })),
       volumes: volumes.map((volume) =>
         volume === "inline"
           ? { name: volume, csi: { driver: inlineDriver.name } }

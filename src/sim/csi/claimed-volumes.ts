@@ -18,11 +18,18 @@ export interface ClaimedVolume {
   readonly isAttached: boolean;
   /** Its claim is bound late. */
   readonly isLate: boolean;
+  /** Containers get it as a device. */
+  readonly isBlock: boolean;
+  /** One pod at a time has it (ReadWriteOncePod). */
+  readonly isExclusive: boolean;
+  /** The node's device that it is, without a driver. */
+  readonly device?: string;
 }
 
 function claimed(number: number, { name: driver }: DriverKind, isLate = false): ClaimedVolume {
   const isAttached = driver === stagingDriver.name;
-  return { claim: `claim-${number}`, name: `pv-${number}`, driver, handle: `handle-${number}`, isAttached, isLate };
+  const names = { claim: `claim-${number}`, name: `pv-${number}`, driver, handle: `handle-${number}` };
+  return { ...names, isAttached, isLate, isBlock: false, isExclusive: false };
 }
 
 export const claimedVolumes: readonly ClaimedVolume[] = [
@@ -30,6 +37,19 @@ export const claimedVolumes: readonly ClaimedVolume[] = [
   claimed(2, stagingDriver),
   claimed(3, plainDriver),
   claimed(4, stagingDriver, true),
+];
+
+/** The node's devices: one gets a file system, one is used as it is. */
+export const [diskDevice, rawDevice] = ["/dev/disk-1", "/dev/disk-2"] as const;
+const withoutDriver: DriverKind = { name: "", stages: false };
+
+/** Volumes of some lives only: devices, with and without a driver, and volumes that one pod at a time may use. */
+export const deviceVolumes: readonly ClaimedVolume[] = [
+  { ...claimed(5, stagingDriver), isBlock: true },
+  { ...claimed(6, plainDriver), isBlock: true },
+  { ...claimed(7, stagingDriver), isExclusive: true },
+  { ...claimed(8, withoutDriver), device: diskDevice },
+  { ...claimed(9, withoutDriver), device: rawDevice, isBlock: true },
 ];
 
 function driverObject({ name }: DriverKind, spec: Fields): Fields {

@@ -1,7 +1,8 @@
 import type { SimClock } from "../clock.ts";
 import type { MemoryFiles } from "../files.ts";
 import type { ForeignVolumes } from "../foreign-volumes.ts";
-import type { SimMounts } from "../machine.ts";
+import type { SimDisks } from "../disks.ts";
+import type { SimLoopDevices, SimMounts } from "../machine.ts";
 import type { SimRandom } from "../random.ts";
 import { driverKinds } from "./claimed-volumes.ts";
 import { SimDriver } from "./driver.ts";
@@ -66,8 +67,12 @@ export function loseMounts(machine: {
   readonly foreignVolumes: ForeignVolumes;
   readonly drivers: SimDrivers;
   readonly mounts: SimMounts;
+  readonly loopDevices: SimLoopDevices;
+  readonly disks: SimDisks;
 }): void {
   machine.foreignVolumes.powerOff();
   machine.drivers.powerOff();
   machine.mounts.clear();
+  machine.loopDevices.held.clear();
+  machine.disks.powerOff();
 }

@@ -6,7 +6,7 @@ import { type Fields, fieldsAt, listAt, type Value } from "../api-server/values.
 import type { SimClock } from "../clock.ts";
 import { simHashing } from "../hashing.ts";
 import type { SimRandom } from "../random.ts";
-import { claimedVolumes, type ClaimedVolume, driverObjects } from "./claimed-volumes.ts";
+import { claimedVolumes, type ClaimedVolume, deviceVolumes, driverObjects } from "./claimed-volumes.ts";
 
 /** Interval of the attach-detach controller, and maximum time to attach a volume, ms. */
 const lookMs = 1000;
@@ -22,6 +22,8 @@ export interface SimStorageParts {
   readonly nodeName: string;
   /** Volumes have sizes, and their driver's controller makes them larger. */
   readonly grows: boolean;
+  /** There are block volumes, disks of the node, and volumes for one pod at a time. */
+  readonly hasDevices: boolean;
 }
 
 /**
@@ -31,6 +33,7 @@ export interface SimStorageParts {
 export class SimStorage {
   /** Called immediately before a volume is detached. */
   onDetach: (volume: ClaimedVolume) => void = () => {};
+  readonly volumes: readonly ClaimedVolume[];
   readonly #registry: Registry;
   readonly #clock: SimClock;
   readonly #random: SimRandom;
@@ -45,15 +48,16 @@ export class SimStorage {
   #claims = 0;
   #isSlow = false;
 
-  constructor({ server, clock, random, nodeName, grows }: SimStorageParts) {
+  constructor({ server, clock, random, nodeName, grows, hasDevices }: SimStorageParts) {
+    this.volumes = hasDevices ? [...claimedVolumes, ...deviceVolumes] : claimedVolumes;
     this.#registry = server.registry;
     this.#clock = clock;
     this.#random = random;
     this.#nodeName = nodeName;
     this.#names = new CsiNames(simHashing, "/var/lib/kubelet", nodeName);
     for (const driver of driverObjects) this.#registry.create("csidrivers", undefined, driver);
-    for (const volume of claimedVolumes) {
-      if (grows) this.#sizes.set(volume, 1);
+    for (const volume of this.volumes) {
+      if (grows && volume.device === undefined) this.#sizes.set(volume, 1);
       this.#registry.create("persistentvolumes", undefined, volumeObject(volume, "", this.sizeOf(volume)));
       this.claim(volume);
       if (!volume.isLate) this.bind(volume);
@@ -70,7 +74,7 @@ export class SimStorage {
   /** Binds all claims and ends all delays. */
   calm(): void {
     this.#isSlow = false;
-    for (const volume of claimedVolumes) {
+    for (const volume of this.volumes) {
       if (this.#claimOf(volume) === undefined) this.claim(volume);
       this.bind(volume);
     }
@@ -80,8 +84,13 @@ export class SimStorage {
   claim(volume: ClaimedVolume): void {
     if (this.#claimOf(volume) !== undefined) return;
     const metadata = { name: volume.claim, finalizers: ["kubernetes.io/pvc-protection"] };
-    const spec = { accessModes: ["ReadWriteMany"], volumeMode: "Filesystem" };
-    const object = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec, status: { phase: "Pending" } };
+    const object = {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata,
+      spec: waysOf(volume),
+      status: { phase: "Pending" },
+    };
     this.#registry.create("persistentvolumeclaims", "default", object, `claim-${++this.#claims}`);
   }
 
@@ -168,7 +177,7 @@ export class SimStorage {
   #look(): void {
     this.#clock.schedule("a look of the attach-detach controller", lookMs, () => this.#look());
     const wanted = this.#wanted();
-    for (const volume of claimedVolumes.filter(({ isAttached }) => isAttached)) {
+    for (const volume of this.volumes.filter(({ isAttached }) => isAttached)) {
       const isThere = this.isAttached(volume);
       if (wanted.has(volume.claim)) {
         if (!isThere) this.#attach(volume);
@@ -250,21 +259,27 @@ function capacityOf(storage: string | undefined): Fields {
   return storage === undefined ? {} : { capacity: { storage } };
 }
 
+/** How pods may use it. */
+function waysOf({ isBlock, isExclusive }: ClaimedVolume): Fields {
+  return {
+    accessModes: [isExclusive ? "ReadWriteOncePod" : "ReadWriteMany"],
+    volumeMode: isBlock ? "Block" : "Filesystem",
+  };
+}
+
 /** @param claimUid empty: no claim is bound to it */
-function volumeObject(
-  { name, driver, handle, claim }: ClaimedVolume,
-  claimUid: string,
-  size: string | undefined,
-): Fields {
+function volumeObject(volume: ClaimedVolume, claimUid: string, size: string | undefined): Fields {
+  const { name, driver, handle, claim, device, isBlock } = volume;
   const claimRef = { namespace: "default", name: claim, uid: claimUid };
   return {
     apiVersion: "v1",
     kind: "PersistentVolume",
     metadata: { name },
     spec: {
-      accessModes: ["ReadWriteMany"],
-      volumeMode: "Filesystem",
-      csi: { driver, volumeHandle: handle, fsType: "ext4" },
+      ...waysOf(volume),
+      ...(device === undefined
+        ? { csi: { driver, volumeHandle: handle, ...(!isBlock && { fsType: "ext4" }) } }
+        : { local: { path: device } }),
       ...capacityOf(size),
       ...(claimUid !== "" && { claimRef }),
     },

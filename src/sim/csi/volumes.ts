@@ -13,6 +13,14 @@ export interface CallAbout {
   readonly staging: string;
 }
 
+interface Publishing {
+  readonly volume: string;
+  readonly target: string;
+  readonly staging: string;
+  /** The target is to be a device. */
+  readonly isBlock: boolean;
+}
+
 type Request = Readonly<Record<string, unknown>>;
 
 /** Reports a call that the specification forbids. */
@@ -26,6 +34,8 @@ export class DriverVolumes {
   readonly #staged = new Map<string, string>();
   /** Volumes by target. */
   readonly #published = new Map<string, string>();
+  /** Targets that are devices. */
+  readonly #devices = new Set<string>();
   /** Bytes by volume; one that has never grown has none. */
   readonly #sizes = new Map<string, bigint>();
   /** Called for calls that the specification forbids. */
@@ -63,18 +73,23 @@ export class DriverVolumes {
 
   /** A mounted path whose content is gone; undefined: none. */
   damaged(): string | undefined {
-    return [...this.#published.keys()].find((target) => this.#files.ownerOf(`${target}/data`) === undefined);
+    return [...this.#published.keys()].find((target) => {
+      return this.#files.ownerOf(this.#devices.has(target) ? target : `${target}/data`) === undefined;
+    });
   }
 
   /** Removes all mounts when the machine is switched off. */
   powerOff(): void {
     const targets = [...this.#published.keys()];
+    const devices = new Set(this.#devices);
     this.#staged.clear();
     this.#published.clear();
-    // Mount points are empty directories.
+    this.#devices.clear();
+    // Mount points are empty directories, and empty files of devices.
     for (const target of targets) {
       void this.#mounts.unmount(target);
-      void this.#files.removeTree(target).then(() => this.#files.makeDirectory(target, 0o750));
+      if (devices.has(target)) void this.#files.write(target, "", 0o600);
+      else void this.#files.removeTree(target).then(() => this.#files.makeDirectory(target, 0o750));
     }
   }
 
@@ -91,7 +106,7 @@ export class DriverVolumes {
       case "nodeStageVolume":
         return {
           about: { method: "stage", volume, target: staging, staging },
-          work: () => this.#stage(volume, staging),
+          work: () => this.#stage(volume, staging, isBlock(request)),
         };
       case "nodeUnstageVolume":
         return {
@@ -101,7 +116,7 @@ export class DriverVolumes {
       case "nodePublishVolume":
         return {
           about: { method: "publish", volume, target, staging },
-          work: () => this.#publish(kind, { volume, target, staging }),
+          work: () => this.#publish(kind, { volume, target, staging, isBlock: isBlock(request) }),
         };
       case "nodeUnpublishVolume":
         return {
@@ -131,11 +146,11 @@ export class DriverVolumes {
     return {};
   }
 
-  #stage(volume: string, path: string): object {
+  #stage(volume: string, path: string, isDevice: boolean): object {
     const known = this.#staged.get(volume);
     if (known !== undefined && known !== path) this.onViolation("volumes are staged once", `${volume} at ${path}`);
     if (this.#files.ownerOf(path) === undefined) throw failed("FailedPrecondition", `${path} is not there`);
-    if (known === undefined) void this.#mounts.mount(mountOf(volume, path));
+    if (known === undefined && !isDevice) void this.#mounts.mount(mountOf(volume, path));
     this.#staged.set(volume, path);
     return {};
   }
@@ -152,18 +167,16 @@ export class DriverVolumes {
     return {};
   }
 
-  #publish(
-    { stages }: DriverKind,
-    { volume, target, staging }: { readonly volume: string; readonly target: string; readonly staging: string },
-  ): object {
+  #publish({ stages }: DriverKind, { volume, target, staging, isBlock: isDevice }: Publishing): object {
     if (stages && this.#staged.get(volume) !== staging) {
       this.onViolation("volumes are published while they are staged", `${volume} at ${target}`);
       throw failed("FailedPrecondition", `${volume} is not staged`);
     }
     if (this.#published.has(target)) return {};
     // Like many drivers, it creates missing parent directories.
-    void this.#files.makeDirectory(target, 0o750);
-    void this.#files.write(`${target}/data`, "precious", 0o600);
+    void this.#files.makeDirectory(isDevice ? target.slice(0, target.lastIndexOf("/")) : target, 0o750);
+    void this.#files.write(isDevice ? target : `${target}/data`, "precious", 0o600);
+    if (isDevice) this.#devices.add(target);
     void this.#mounts.mount(mountOf(volume, target));
     this.#published.set(target, volume);
     return {};
@@ -174,6 +187,7 @@ export class DriverVolumes {
       void this.#mounts.unmount(target);
       void this.#files.removeTree(target);
       this.#published.delete(target);
+      this.#devices.delete(target);
     }
     void this.#files.removeTree(target);
     return {};
@@ -187,6 +201,12 @@ export function volumeOf(request: Request): string {
 function textOf(request: Request, name: string): string {
   const value = request[name];
   return typeof value === "string" ? value : "";
+}
+
+function isBlock({ volumeCapability: capability }: Request): boolean {
+  if (typeof capability !== "object" || capability === null || !("accessType" in capability)) return false;
+  const { accessType: type } = capability;
+  return typeof type === "object" && type !== null && "case" in type && type.case === "block";
 }
 
 function requiredBytes({ capacityRange: range }: Request): bigint {

@@ -9,7 +9,7 @@ import { drawApiPod, withoutReferences } from "./pod-references.ts";
 import { stepUid } from "./plan.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import type { Stage } from "./stage.ts";
-import { growsVolumes, hasDrivers } from "./subjects.ts";
+import { growsVolumes, hasDevices, hasDrivers } from "./subjects.ts";
 
 const staticPrefix = "static-";
 
@@ -19,7 +19,7 @@ export function drawCluster(seed: number, clock: SimClock): SimCluster {
   const skewMs = random.pick([0, 0, random.integer(-7_200_000, 7_200_000)]);
   const [streamsLists, pageSize] = [random.chance(0.7), random.pick([500, 2])];
   const cluster = new SimCluster({ clock, skewMs, streamsLists, pageSize }, random.fork());
-  if (hasDrivers(seed)) cluster.addStorage(SimRandom.named(seed, "storage"), growsVolumes(seed));
+  if (hasDrivers(seed)) cluster.addStorage(SimRandom.named(seed, "storage"), growsVolumes(seed), hasDevices(seed));
   return cluster;
 }
 

@@ -76,9 +76,9 @@ export class SimCluster {
   }
 
   /** From now on there are claims. */
-  addStorage(random: SimRandom, grows: boolean): void {
+  addStorage(random: SimRandom, grows: boolean, hasDevices = false): void {
     const [server, clock] = [this.server, this.#clock];
-    this.storage = new SimStorage({ server, clock, random, nodeName: clusterNodeName, grows });
+    this.storage = new SimStorage({ server, clock, random, nodeName: clusterNodeName, grows, hasDevices });
   }
 
   change(pod: Pod): void {

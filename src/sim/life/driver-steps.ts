@@ -64,12 +64,12 @@ export const driverActs = {
     cluster?.storage?.slowDown(random.integer(5000, 200_000));
   },
   bindClaims: ({ cluster }) => {
-    for (const volume of claimedVolumes) cluster?.storage?.bind(volume);
+    for (const volume of cluster?.storage?.volumes ?? []) cluster?.storage?.bind(volume);
   },
   /** It is missing for a while, then recreated, and bound later. */
   replaceClaim: (stage, random) => {
     const storage = stage.cluster?.storage;
-    const volume = random.pickFrom(claimedVolumes);
+    const volume = random.pickFrom(storage?.volumes ?? []);
     if (volume === undefined || storage === undefined) return;
     stage.strike("claim deleted");
     storage.deleteClaim(volume);
@@ -109,7 +109,7 @@ export const driverActs = {
     });
   },
   growClaim: ({ cluster, strike }, random) => {
-    const volume = random.pickFrom(claimedVolumes);
+    const volume = random.pickFrom(cluster?.storage?.volumes ?? []);
     if (volume === undefined) return;
     strike("volume grows");
     cluster?.storage?.grow(volume);

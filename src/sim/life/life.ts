@@ -2,6 +2,7 @@ import type { Pod } from "../../api/pod.ts";
 import { InvariantError, onBrokenInvariant } from "../../base/invariant.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import { SimClock } from "../clock.ts";
+import { diskDevice, rawDevice } from "../csi/claimed-volumes.ts";
 import { MemoryFiles } from "../files.ts";
 import { SimRandom } from "../random.ts";
 import { Referee } from "../rules/referee.ts";
@@ -18,7 +19,7 @@ import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
 import { machineRooms, prepareMachine } from "./sim-node-rooms.ts";
 import { act } from "./steps.ts";
-import { drawSubject, growsVolumes, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
+import { drawSubject, growsVolumes, hasDevices, hasDrivers, hasMachineRooms, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
@@ -206,6 +207,7 @@ class Life {
     const { power, drivers } = this.#node;
     const random = SimRandom.named(this.#seed, "power");
     drivers.install(SimRandom.named(this.#seed, "answers of drivers"), false, growsVolumes(this.#seed));
+    if (hasDevices(this.#seed)) this.#node.disks.install(SimRandom.named(this.#seed, "disks"), [diskDevice, rawDevice]);
     power.onOff(() => {
       const afterMs = random.integer(3000, 90_000);
       power.bootAfter(afterMs);
@@ -239,6 +241,7 @@ class Life {
     this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
     this.#node.resources.calm();
     this.#node.drivers.calm();
+    this.#node.disks.calm();
     this.#cluster?.storage?.calm();
     const { power, firewall, cgroups } = this.#node;
     power.login.cancel();

@@ -2,6 +2,7 @@ import type { KubeletDependencies } from "../../kubelet/dependencies.ts";
 import type { PressureStall } from "../../ports/pressure-stall.ts";
 import type { IncarnationClock } from "../clock.ts";
 import { simCompression } from "../compression.ts";
+import type { SimDisks } from "../disks.ts";
 import type { MemoryFiles } from "../files.ts";
 import type { Gate } from "../gate.ts";
 import { simHashing } from "../hashing.ts";
@@ -19,6 +20,7 @@ interface SimMachine {
   readonly mounts: SimMounts;
   readonly loopDevices: SimLoopDevices;
   readonly kernelLog: SimKernelLog;
+  readonly disks: SimDisks;
 }
 
 /** One run of podwright on it. */
@@ -32,7 +34,7 @@ interface SimLife {
 
 /** The machine's ports for one run: behind a gate that may end the run or fail calls. */
 export function portsOf(
-  { files, cgroups, mounts, loopDevices, kernelLog }: SimMachine,
+  { files, cgroups, mounts, loopDevices, kernelLog, disks }: SimMachine,
   { world, clock, gate, random, stalls }: SimLife,
 ): KubeletDependencies["ports"] {
   const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
@@ -42,7 +44,7 @@ export function portsOf(
     files: guarded,
     hashing: simHashing,
     compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
-    processes: simProcesses,
+    processes: { ...simProcesses, ...gate.through(disks.programs, "machine") },
     mounts: gate.through(mounts, "machine"),
     loopDevices: gate.through(loopDevices, "machine"),
     volumeFiles: gate.through(new SimVolumeFiles(files), "files"),

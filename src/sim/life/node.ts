@@ -12,6 +12,7 @@ import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock } from "../clock.ts";
 import { loseMounts, SimDrivers } from "../csi/drivers.ts";
 import { SimConnection } from "../cri.ts";
+import { SimDisks } from "../disks.ts";
 import { MemoryFiles } from "../files.ts";
 import { SimFirewall } from "../firewall.ts";
 import { ForeignVolumes } from "../foreign-volumes.ts";
@@ -67,6 +68,7 @@ export class SimNode {
   readonly cgroups: SimCgroups;
   readonly mounts = new SimMounts();
   readonly loopDevices = new SimLoopDevices();
+  readonly disks: SimDisks;
   readonly foreignVolumes: ForeignVolumes;
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
@@ -101,6 +103,7 @@ export class SimNode {
     this.power = new MachinePower(clock, settings.world, this.files, this);
     this.foreignVolumes = new ForeignVolumes(this.files, this.mounts);
     this.drivers = new SimDrivers(clock, this.files, this.mounts);
+    this.disks = new SimDisks(clock, this.files);
     this.power.onOff(() => loseMounts(this));
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
@@ -294,17 +297,15 @@ export class SimNode {
   #build(): Incarnation {
     const { world, random, faults, config, cluster, onFault } = this.#settings;
     const clock = this.#settings.clock.incarnation();
-    const gateRandom = random.fork();
     const onStep = (): void => this.#step();
-    const gate = new Gate({ clock, random: gateRandom, faults: () => faults.current, onStep, onFault });
+    const gate = new Gate({ clock, random: random.fork(), faults: () => faults.current, onStep, onFault });
     const watcher = { onStep: () => gate.step(), onFault };
     const connection = new SimConnection(world, clock, random.fork(), faults.current, watcher);
     const stalls = simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0);
     const record: Surroundings["record"] = (entry) => (gate.alive ? this.#record(entry) : 0);
     const ports = portsOf(this, { world, clock, gate, random: random.fork(), stalls });
     const { evictions: evicts } = this.#settings;
-    const { rootDirectory } = config.node;
-    const parts = { resources: this.resources, gate, rootDirectory };
+    const parts = { resources: this.resources, gate, rootDirectory: config.node.rootDirectory };
     const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
     const place = cluster && this.#place(cluster, clock, gate);
     const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive: () => gate.alive });

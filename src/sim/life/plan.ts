@@ -1,10 +1,19 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
+import { type DeviceStepKind, deviceWeights } from "./device-steps.ts";
 import { driverWeights } from "./driver-steps.ts";
 import { type MachineStepKind, machineWeights } from "./machine-steps.ts";
 import { hardPressureKinds, isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
-import { drawSubject, growsVolumes, hasDrivers, hasMachineRooms, isInCluster, type Subject } from "./subjects.ts";
+import {
+  drawSubject,
+  growsVolumes,
+  hasDevices,
+  hasDrivers,
+  hasMachineRooms,
+  isInCluster,
+  type Subject,
+} from "./subjects.ts";
 
 /** An action on the node, its pods or its machine; the details follow from the step's own seed. */
 export interface Step {
@@ -46,7 +55,14 @@ export function drawPlan(seed: number): Step[] {
   const growth = growsVolumes(seed)
     ? drawGrowth(SimRandom.named(seed, "growth"), before.length + ofDrivers.length + hard.length, untilMs)
     : [];
-  const others = [...before, ...ofDrivers, ...hard, ...growth];
+  const ofDevices = hasDevices(seed)
+    ? drawDeviceSteps(
+        SimRandom.named(seed, "devices"),
+        before.length + ofDrivers.length + hard.length + growth.length,
+        untilMs,
+      )
+    : [];
+  const others = [...before, ...ofDrivers, ...hard, ...growth, ...ofDevices];
   const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
   if (others.length + rare.length === steps.length) return steps;
   return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
@@ -127,6 +143,15 @@ function drawDriverSteps(random: SimRandom, firstIndex: number, untilMs: number)
   const kinds = all.filter((kind) => kind === "bindClaims" || random.chance(likely));
   const drawKind = drawer(kinds, driverWeights, random);
   return Array.from({ length: random.integer(2, 15) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 60_000);
+    return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** Additional actions on the node's disks and on exclusive volumes. */
+function drawDeviceSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const drawKind = drawer(Object.keys(deviceWeights) as DeviceStepKind[], deviceWeights, random);
+  return Array.from({ length: random.integer(1, 6) }, (_, index) => {
     const atMs = random.integer(0, untilMs + 60_000);
     return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });

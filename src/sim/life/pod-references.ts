@@ -38,7 +38,11 @@ export function withoutReferences(pod: Pod): Pod {
   const { spec } = pod;
   const volumes = (spec.volumes ?? []).filter(({ emptyDir, downwardAPI }) => (emptyDir ?? downwardAPI) !== undefined);
   const kept = new Set(volumes.map(({ name }) => name));
-  const clean = <C extends Pod["spec"]["containers"][number]>({ env: _env, ...container }: C) => ({
+  const clean = <C extends Pod["spec"]["containers"][number]>({
+    env: _env,
+    volumeDevices: _devices,
+    ...container
+  }: C) => ({
     ...container,
     ...(container.volumeMounts && { volumeMounts: container.volumeMounts.filter(({ name }) => kept.has(name)) }),
   });

@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 import { clusterActs } from "./cluster-steps.ts";
+import { deviceActs } from "./device-steps.ts";
 import { driverActs } from "./driver-steps.ts";
 import { machineActs } from "./machine-steps.ts";
 import { pressureActs } from "./pressure-steps.ts";
@@ -243,7 +244,15 @@ const rareActs = {
 } satisfies Record<string, Act>;
 
 const nodeActs = { ...workload, ...blows, ...windows };
-const acts = { ...nodeActs, ...clusterActs, ...pressureActs, ...machineActs, ...driverActs, ...rareActs };
+const acts = {
+  ...nodeActs,
+  ...clusterActs,
+  ...pressureActs,
+  ...machineActs,
+  ...driverActs,
+  ...deviceActs,
+  ...rareActs,
+};
 
 /** Steps for every node. */
 export type NodeStepKind = keyof typeof nodeActs;

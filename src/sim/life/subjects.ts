@@ -157,6 +157,11 @@ export function growsVolumes(seed: number): boolean {
   return hasDrivers(seed) && seed % 2 === 0;
 }
 
+/** Whether a seed's life has block volumes, disks of the node, and volumes for one pod at a time. */
+export function hasDevices(seed: number): boolean {
+  return hasDrivers(seed) && Math.floor(seed / 15) % 3 === 1;
+}
+
 /** Whether the machine of a seed's life shuts down, and its kubelet has the rooms for the machine. */
 export function hasMachineRooms(seed: number): boolean {
   return seed % 12 === 5 && !isInCluster(seed);

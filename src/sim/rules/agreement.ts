@@ -1,6 +1,7 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { isRejection } from "../../journal/vocabulary.ts";
+import { deviceVolumes } from "../csi/claimed-volumes.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
@@ -154,7 +155,8 @@ export class Agreement implements Rule {
       [container, ...(pod.spec.initContainers ?? [])].some(({ restartPolicy }) => {
         return (restartPolicy ?? pod.spec.restartPolicy ?? "Always") !== "Always";
       });
-    if (mayRest || this.#rejected.has(uid) || this.#isWaiting(pod) || this.#isStartingOver(uid)) return false;
+    if (mayRest || this.#rejected.has(uid) || this.#isStartingOver(uid)) return false;
+    if (this.#isWaiting(pod) || this.#isExcluded(pod)) return false;
     return this.#hasAll(pod, container) && canInitialize(pod);
   }
 
@@ -191,6 +193,19 @@ export class Agreement implements Rule {
     return [...this.#scene.node.desired.values()].some((other) => {
       return other.metadata.name === metadata.name && other.metadata.uid !== metadata.uid;
     });
+  }
+
+  /** Another desired pod has a volume that one pod at a time may use. */
+  #isExcluded({ metadata, spec }: Pod): boolean {
+    const { desired, drivers } = this.#scene.node;
+    const claims = new Set((spec.volumes ?? []).map(({ persistentVolumeClaim: claim }) => claim?.claimName));
+    const volumes = deviceVolumes.filter(({ isExclusive, claim }) => isExclusive && claims.has(claim));
+    return volumes.some(({ handle }) =>
+      [...drivers.volumes.published].some(([target, volume]) => {
+        const uid = target.split("/")[5] ?? "";
+        return volume === handle && uid !== metadata.uid && desired.has(uid);
+      }),
+    );
   }
 
   /** Of a pod's dead and empty sandboxes only the newest stays. */

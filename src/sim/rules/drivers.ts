@@ -1,6 +1,5 @@
 import { isStaticPod } from "../../api/pod-kind.ts";
 import { uniqueVolumeName } from "../../csi/names.ts";
-import { claimedVolumes } from "../csi/claimed-volumes.ts";
 import type { DriverCall } from "../csi/driver.ts";
 import type { SimStorage } from "../csi/storage.ts";
 import { fieldsAt, listAt } from "../api-server/values.ts";
@@ -10,6 +9,9 @@ import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
 const stagedDirectory = "/var/lib/kubelet/plugins/kubernetes.io/csi";
+/** Block volumes have their own place beside those of the drivers. */
+const devicesName = "volumeDevices";
+const devicesDirectory = `${stagedDirectory}/${devicesName}/`;
 const dataFile = "vol_data.json";
 /** Two syncs, and a little. */
 const republishedWithinMs = 200_000;
@@ -77,6 +79,7 @@ class DriverRules implements Rule {
     this.#judgeRepublished();
     const { files } = this.#scene.node;
     for (const { name: driver } of await files.list(stagedDirectory)) {
+      if (driver === devicesName) continue;
       for (const { name } of await files.list(`${stagedDirectory}/${driver}`)) {
         const path = `${stagedDirectory}/${driver}/${name}`;
         const isStaged = [...this.#volumes.staged.values()].some((target) => target.startsWith(`${path}/`));
@@ -107,7 +110,7 @@ class DriverRules implements Rule {
 
   /** Before the first call for a volume, it is attached and the Node lists it as in use. */
   #comes(handle: string): void {
-    const volume = claimedVolumes.find((each) => each.handle === handle && each.isAttached);
+    const volume = this.#storage.volumes.find((each) => each.handle === handle && each.isAttached);
     if (volume === undefined) return;
     if (!this.#storage.isAttached(volume)) this.#broken("mounted volumes are attached", handle);
     if (!this.#storage.inUse.includes(uniqueVolumeName(volume.driver, handle))) {
@@ -119,7 +122,7 @@ class DriverRules implements Rule {
   #judgeRecords(): void {
     const { files } = this.#scene.node;
     for (const target of this.#volumes.targets) {
-      const record = `${target.slice(0, target.lastIndexOf("/"))}/${dataFile}`;
+      const record = recordOf(target);
       if (files.ownerOf(record) === undefined) this.#broken("possible mounts have records", target);
     }
     const damaged = this.#volumes.damaged();
@@ -128,7 +131,7 @@ class DriverRules implements Rule {
 
   /** The Node lists exactly the attached volumes that are mounted. */
   #inUseProblems(): string[] {
-    return claimedVolumes.flatMap(({ isAttached, driver, handle }) => {
+    return this.#storage.volumes.flatMap(({ isAttached, driver, handle }) => {
       if (!isAttached) return [];
       const isInUse = this.#storage.inUse.includes(uniqueVolumeName(driver, handle));
       if (isInUse === this.#volumes.isMounted(handle)) return [];
@@ -139,7 +142,7 @@ class DriverRules implements Rule {
   /** Claims of running pods whose volumes have grown, and that do not say so. */
   #smallVolumes(): string[] {
     const used = new Set(this.#volumes.published.values());
-    return claimedVolumes.flatMap((volume) => {
+    return this.#storage.volumes.flatMap((volume) => {
       const size = this.#storage.sizeOf(volume);
       const status = this.#storage.claimStatus(volume);
       const { storage = "" } = fieldsAt(status, "capacity");
@@ -199,6 +202,14 @@ function volumesOf({ config }: SimContainer): string[] {
   });
 }
 
+/** Of a staging path, or of a target. */
+function recordOf(target: string): string {
+  if (!target.startsWith(devicesDirectory)) return `${target.slice(0, target.lastIndexOf("/"))}/${dataFile}`;
+  const name = target.slice(devicesDirectory.length).split("/")[1] ?? "";
+  return `${devicesDirectory}${name}/data/${dataFile}`;
+}
+
 function uidOf(target: string): string {
+  if (target.startsWith(devicesDirectory)) return target.slice(target.lastIndexOf("/") + 1);
   return target.slice(podsDirectory.length + 1).split("/")[0] ?? "";
 }

@@ -8,6 +8,7 @@ import { containers } from "./containers.ts";
 import { Corrections } from "./corrections.ts";
 import { dead } from "./dead.ts";
 import { Deadlines } from "./deadlines.ts";
+import { devices } from "./devices.ts";
 import { drivers } from "./drivers.ts";
 import { DriverWaits } from "./driver-waits.ts";
 import { ephemeral } from "./ephemeral.ts";
@@ -68,6 +69,7 @@ export const rules: readonly RuleMaker[] = [
   collectedImages,
   volumes,
   claims,
+  devices,
   drivers,
   (scene, broken) => new DriverWaits(scene, broken),
   userNamespaces,
