@@ -12,6 +12,7 @@ import { changeText, entryText, type Happening } from "./happening.ts";
 import { drawConfig, type NodeManner } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
+import { drawImagePolicy, drawPinnedImages } from "./image-room.ts";
 import { drawEvictions } from "./pressure-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
@@ -107,6 +108,7 @@ class Life {
     const files = new MemoryFiles(this.#clock.incarnation());
     this.#world = new RuntimeWorld(this.#clock, files, drawWays(seed));
     this.#world.images.add("busybox:latest");
+    for (const image of drawPinnedImages(seed)) this.#world.images.pin(image);
     const strike = (fault: string): void => this.#strike(fault);
     const noise = drawNoise(this.#random, isQuiet);
     this.#cluster = isInCluster(seed) ? drawCluster(seed, this.#clock) : undefined;
@@ -128,6 +130,7 @@ class Life {
       onEntry: (entry) => this.#judge(entry),
       recorder,
       evictions: drawEvictions(seed),
+      imagePolicy: drawImagePolicy(seed),
       makeRooms: (parts) => [
         ...(hasMachineRooms(seed) ? machineRooms(this.#node, parts) : []),
         ...(hasDrivers(seed) ? driverRooms(this.#node, parts) : []),
