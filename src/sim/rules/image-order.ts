@@ -10,7 +10,8 @@ const slackMs = 60_000;
 const recordedMs = 180_000;
 
 /**
- * For lack of space, images go in the order of their last use, also over restarts. The rule compares an image that
+ * For lack of space, images go in the order of their last use, also over restarts, and for their age only if that was
+ * long ago. Collections observe use, so a short one may go unnoticed. The rule compares an image that
  * podwright must know to be used with those that could not be used any more.
  */
 export class ImageOrder implements Rule {
@@ -42,7 +43,9 @@ export class ImageOrder implements Rule {
   entry(entry: SimEntry): void {
     const { kind, what, atMs, data } = entry;
     if (what === lifeStarted) this.#begin(atMs);
-    if (kind === "action" && what === "RemoveImage" && data?.["reason"] === "space") this.#removing(entry);
+    if (kind !== "action" || what !== "RemoveImage") return;
+    if (data?.["reason"] === "space") this.#removing(entry);
+    if (data?.["reason"] === "age") this.#removingForAge(entry);
   }
 
   change({ type, container }: Parameters<NonNullable<Rule["change"]>>[0]): void {
@@ -89,6 +92,15 @@ export class ImageOrder implements Rule {
     const knownMs = Math.max(this.#addedMs.get(image) ?? 0, this.#lifeMs);
     const isOld = clock.nowMs - knownMs > minAgeMs + 300_000 + slackMs;
     return isOld && !world.images.isPinned(image) && wants(this.#scene, image) === undefined;
+  }
+
+  #removingForAge(entry: SimEntry): void {
+    const { maxAgeMs } = this.#scene.node.imagePolicy;
+    const image = dataText(entry, "image").replace(/^sha256:/u, "");
+    const unusedMs = entry.atMs - (this.#knownUseMs.get(image) ?? Number.NEGATIVE_INFINITY);
+    if (unusedMs > maxAgeMs - slackMs) return;
+    const detail = `${image} was seen in use ${unusedMs} ms ago`;
+    this.#broken("images are removed for their age only beyond the maximum", detail);
   }
 
   #removing(entry: SimEntry): void {

@@ -74,15 +74,15 @@ export class ImagePolicyRules implements Rule {
     else this.#unclear.delete(image);
   }
 
-  /** Observations of use are as old as the interval of collections. */
+  /** Whether podwright observed a later use is the order's concern. */
   #forAge(entry: SimEntry): void {
     const { maxAgeMs } = this.#scene.node.imagePolicy;
     const image = dataText(entry, "image").replace(/^sha256:/u, "");
     const ranMs = entry.atMs - this.#lifeMs;
-    const unusedMs = entry.atMs - this.#lastUseMs(image);
-    const isEarly = maxAgeMs === 0 || ranMs <= maxAgeMs || unusedMs <= maxAgeMs - periodMs - marginMs;
-    if (!isEarly) return;
-    const detail = `${image} was in use ${unusedMs} ms ago, and this run began ${ranMs} ms ago`;
+    const addedMs = this.#unclear.has(image) ? Number.NEGATIVE_INFINITY : (this.#addedMs.get(image) ?? 0);
+    const ageMs = entry.atMs - addedMs;
+    if (maxAgeMs > 0 && ranMs > maxAgeMs && ageMs > maxAgeMs) return;
+    const detail = `${image} is there for ${ageMs} ms, and this run began ${ranMs} ms ago`;
     this.#broken("images are removed for their age only beyond the maximum", detail);
   }
 
