@@ -129,13 +129,6 @@ export const imageMutants: readonly Mutant[] = [
     to: 'if (fileSystems === "one") return ["containers"];',
   },
   {
-    name: "pod-evicted-before-dead-containers-go",
-    lives: "pressure",
-    file: "src/eviction/file-systems.ts",
-    from: 'if (fileSystems === "one") return ["containers", "images"];',
-    to: 'if (fileSystems === "one") return ["images"];',
-  },
-  {
     name: "pod-evicted-though-garbage-sufficed",
     lives: "pressure",
     file: "src/eviction/node-evictions.ts",

@@ -13,7 +13,7 @@ import { drawConfig, type NodeManner } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
 import { drawImagePolicy, drawPinnedImages } from "./image-room.ts";
-import { drawEvictions } from "./pressure-steps.ts";
+import { drawEvictions, isUnderPressure } from "./pressure-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
@@ -108,6 +108,7 @@ class Life {
     const files = new MemoryFiles(this.#clock.incarnation());
     this.#world = new RuntimeWorld(this.#clock, files, drawWays(seed));
     this.#world.images.add("busybox:latest");
+    if (isUnderPressure(seed)) this.#world.images.add("stray:1");
     for (const image of drawPinnedImages(seed)) this.#world.images.pin(image);
     const strike = (fault: string): void => this.#strike(fault);
     const noise = drawNoise(this.#random, isQuiet);
