@@ -1,10 +1,11 @@
 import { eachOf } from "../../src/base/side-by-side.ts";
 import { isUnderPressure } from "../../src/sim/life/pressure-steps.ts";
-import { hasDevices, hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
+import { collectsImages, hasDevices, hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
 import { evictionMutants } from "./evictions.ts";
+import { imageMutants } from "./images.ts";
 import { nodeMutants } from "./node.ts";
 import { guardMutants } from "./guards.ts";
 import { managerMutants } from "./managers.ts";
@@ -19,6 +20,7 @@ export const mutants: readonly Mutant[] = [
   ...runtimeMutants,
   ...managerMutants,
   ...evictionMutants,
+  ...imageMutants,
   ...nodeMutants,
   ...guardMutants,
   ...volumeMutants,
@@ -47,6 +49,7 @@ function shows({ lives }: Mutant, seed: number): boolean {
   if (lives === "drivers") return hasDrivers(seed);
   if (lives === "devices") return hasDevices(seed);
   if (lives === "pressure") return isUnderPressure(seed);
+  if (lives === "images") return collectsImages(seed);
   return lives === undefined || hasMachineRooms(seed);
 }
 

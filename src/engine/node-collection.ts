@@ -1,4 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { ImageCollector } from "../images/image-collector.ts";
 import type { KnownImage } from "../images/image-garbage.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
@@ -99,4 +100,15 @@ export class NodeCollection {
 
 function imageItem({ id, names, sizeBytes }: KnownImage, stays?: string): GarbageItem {
   return { kind: "image", id, name: names[0] ?? id, bytes: sizeBytes, stays };
+}
+
+/** What the node reclaims before it evicts pods. @param images undefined: it removes none */
+export function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageCollector | undefined): NodeReclaim {
+  return {
+    removeUnusedContainers: (cause, signal) => garbage.removeUnused(cause, signal),
+    removeUnusedImages: async (cause, signal) => {
+      // A pod that is not known yet may need any of them.
+      if (garbage.isReady) await images?.removeUnused(cause, signal);
+    },
+  };
 }

@@ -31,9 +31,8 @@ import type { ChangedObject } from "../api/referenced-objects.ts";
 import type { StorageWait } from "../volumes/storage-waits.ts";
 import type { MeasuredVolume } from "../volumes/volume-stats.ts";
 import { watchPods } from "./watch-pods.ts";
-import type { NodeReclaim } from "../eviction/node-reclaim.ts";
 import type { ImageRoom } from "./image-room.ts";
-import { NodeCollection } from "./node-collection.ts";
+import { NodeCollection, reclaimOf } from "./node-collection.ts";
 import { NodeLocalApi } from "./node-local-api.ts";
 import { RunClaims, type RunClaimsDrivers } from "../claims/run-claims.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";
@@ -173,7 +172,7 @@ export class Node {
       },
     );
     this.#kubelet = this.#parts.kubelet;
-    deps.evictions?.reclaimWith(reclaimOf(this.#kubelet, deps.images));
+    deps.evictions?.reclaimWith(reclaimOf(this.#kubelet, deps.images?.collector));
     this.localApi = this.#buildLocalApi(deps, setup);
     this.page = new NodePage({
       ...{ clock, log, nodeName, localApi: this.localApi },
@@ -324,14 +323,4 @@ function staticSources(
     ...(file === undefined ? [] : [new FileSource({ ...toMux("file"), files }, file)]),
     ...(http === undefined ? [] : [new HttpSource({ ...toMux("http"), network }, http)]),
   ];
-}
-
-/** What the node reclaims before it evicts pods. */
-function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageRoom | undefined): NodeReclaim {
-  return {
-    removeUnusedContainers: (cause, signal) => garbage.removeUnused(cause, signal),
-    removeUnusedImages: async (cause, signal) => {
-      await images?.collector.removeUnused(cause, signal);
-    },
-  };
 }

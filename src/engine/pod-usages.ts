@@ -29,9 +29,14 @@ export class PodUsages implements PodUsageReader {
     return new Map(found.map((pod) => [pod.pod.ref.uid, runningUsage(pod)]));
   }
 
-  async readStorage(pods: readonly Pod[], anew: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>> {
+  async readStorage(
+    pods: readonly Pod[],
+    how: "anew" | "kept" | "limits",
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>> {
     const byUid = new Map(pods.map((pod) => [pod.metadata.uid as string, pod]));
-    const layers = anew || pods.some(hasLayerLimit);
+    const anew = how === "anew";
+    const layers = how !== "limits" || pods.some(hasLayerLimit);
     const read = (): ReturnType<NodeStats["storageOf"]> =>
       this.#stats.storageOf(new Set(byUid.keys()), { anew, layers });
     const storage = await withDeadline(this.#clock, "pods' storage to be measured", limitMs, signal, read);

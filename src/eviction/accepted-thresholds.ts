@@ -47,9 +47,10 @@ export class AcceptedThresholds {
   /** Reads the thresholds of earlier runs. Never rejects: without them nothing counts as changed. */
   async load(): Promise<void> {
     const { files, log } = this.#deps;
-    if (this.#now.length === 0) return;
     try {
-      if ((await files.stat(this.#path)) !== undefined) {
+      const isKnown = (await files.stat(this.#path)) !== undefined;
+      if (!isKnown && this.#now.length === 0) return;
+      if (isKnown) {
         const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
         if (text === contentOf(this.#now)) return;
         this.#before = Content.parse(JSON.parse(text)).thresholds.map(({ signal, value, graceMs }) => {
@@ -60,7 +61,8 @@ export class AcceptedThresholds {
     } catch (error) {
       log.warn("cannot read the eviction thresholds of the last start", { error: errorMessage(error) });
     }
-    if (this.#before === undefined || !this.#asks) await this.#save();
+    // Without thresholds nothing waits.
+    if (this.#before === undefined || !this.#asks || this.#now.length === 0) await this.#save();
   }
 
   /** The due thresholds that are due only because the configuration changed. */

@@ -21,11 +21,11 @@ export class LimitEvictions {
     const limited = this.#evictor.candidates().filter(hasStorageLimit);
     if (limited.length === 0) return false;
     const fileSystems = await fileSystemsNow();
-    const suspects = offenders(limited, await this.#usage.readStorage(limited, false, signal), fileSystems);
+    const suspects = offenders(limited, await this.#usage.readStorage(limited, "limits", signal), fileSystems);
     if (suspects.length === 0) return false;
     // Files may have been removed since the last measurement.
     const pods = suspects.map(({ pod }) => pod);
-    const found = offenders(pods, await this.#usage.readStorage(pods, true, signal), fileSystems);
+    const found = offenders(pods, await this.#usage.readStorage(pods, "anew", signal), fileSystems);
     for (const { pod, passed } of found) if (this.#evictor.isCandidate(pod)) this.#evict(pod, passed);
     return found.length > 0;
   }

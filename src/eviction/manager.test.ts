@@ -14,7 +14,7 @@ import { AcceptedThresholds } from "./accepted-thresholds.ts";
 import { type EvictionConfig, EvictionManager } from "./manager.ts";
 import type { PodUsage } from "./pod-usage.ts";
 import type { Observations } from "./pressure.ts";
-import type { Signal } from "./thresholds.ts";
+import type { Signal, Threshold } from "./thresholds.ts";
 
 const mi = 1 << 20;
 const usual: EvictionConfig = {
@@ -307,4 +307,38 @@ test("pods that changed thresholds evict are named, and stay until the confirmat
     await next.load();
     assert.equal(next.waits, false, "what is confirmed, or was allowed, is known to the next life");
   }
+});
+
+test("an eviction for a disk gives the usage over the last minutes, too", async () => {
+  const scene = new Scene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  scene.add(podWith("web"), 0);
+  const use = (mebibytes: number): void => {
+    const volumes = [{ name: "data", isLocal: true, bytes: mebibytes * mi, inodes: 1 }];
+    scene.usages.set("uid-web", { containers: [], volumes });
+  };
+  await scene.play(async () => {
+    use(200);
+    scene.sees = observed({ "nodefs.available": 150n << 20n });
+    await scene.clock.advance(20_000);
+    use(250);
+    scene.short("nodefs.available");
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+  const [why = ""] = scene.journal.messages("PodEvicted");
+  assert.match(why, /uses 250Mi of ephemeral-storage.*; recent usage: (?:200Mi \d+ s ago(?:, )?)+/u);
+});
+
+test("after a start without thresholds, those of the next one count as changed", async () => {
+  const deps = { files: new MemoryFiles(new ManualClock()), log: silentLog, directory: "/d" };
+  const due = [thresholdOf("memory.available", "100Mi")];
+  const short = observed({ "memory.available": 1n });
+  const startWith = async (thresholds: readonly Threshold[]): Promise<AcceptedThresholds> => {
+    const accepted = new AcceptedThresholds(deps, thresholds, true);
+    await accepted.load();
+    return accepted;
+  };
+  assert.deepEqual((await startWith(due)).changed(due, short), []);
+  await startWith([]);
+  assert.deepEqual((await startWith(due)).changed(due, short), due);
 });

@@ -231,15 +231,14 @@ export class EvictionManager implements NodePressure {
     await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
   }
 
-  /** Records usage of memory and processes while they get short, for the explanation of an eviction. */
+  /** Records the pods' usage of what gets short, for the explanation of an eviction. */
   async #watch(signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.monotonic();
     if (nowMs < this.#watchesAtMs) return;
-    const near = nearThresholds(this.#thresholds, this.#looks).filter((threshold) => isOfProcesses(threshold.signal));
-    const [first] = byUrgency(near);
-    if (first === undefined) return;
+    const near = new Set(nearThresholds(this.#thresholds, this.#looks).map((threshold) => threshold.signal));
+    if (near.size === 0) return;
     this.#watchesAtMs = nowMs + usualPeriodMs;
-    await this.#node.watch(first.signal, signal);
+    for (const about of near) await this.#node.watch(about, this.#fileSystems, signal);
   }
 
   /** Without thresholds the location of images and containers is not known yet. */
@@ -254,9 +253,4 @@ export class EvictionManager implements NodePressure {
     const isWatched = watchesMemory && this.#thresholds.some(({ signal }) => resourceOf(signal) === "memory");
     return isWatched ? nearPeriodMs : nextLookMs(this.#thresholds, this.#looks);
   }
-}
-
-function isOfProcesses(signal: Threshold["signal"]): boolean {
-  const resource = resourceOf(signal);
-  return resource === "memory" || resource === "pids";
 }

@@ -8,7 +8,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { evictionGraceSeconds } from "./evicted.ts";
 import type { AcceptedThresholds } from "./accepted-thresholds.ts";
 import type { Evictor } from "./evictor.ts";
-import { nodeGarbage, storageParts } from "./file-systems.ts";
+import { type FileSystems, nodeGarbage, storageParts } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import { evictionMessage } from "./messages.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
@@ -40,7 +40,8 @@ export class NodeEvictions {
   readonly #maxPodGraceSeconds: number;
   /** Undefined: nothing can be reclaimed at node level. */
   #reclaim: NodeReclaim | undefined;
-  readonly #history = new UsageHistory();
+  /** By signal. */
+  readonly #histories = new Map<Signal, UsageHistory>();
   #told: string | undefined;
 
   /** @param maxPodGraceSeconds evictionMaxPodGracePeriod */
@@ -55,11 +56,16 @@ export class NodeEvictions {
   }
 
   /** Records the pods' usage of a signal's resource, for the explanation of an eviction. */
-  async watch(about: Signal, signal: AbortSignal): Promise<void> {
+  async watch(about: Signal, fileSystems: FileSystems, signal: AbortSignal): Promise<void> {
     const { clock, usage, evictor } = this.#deps;
-    const usages = await usage.readRunning(evictor.candidates(), signal);
-    const amounts = new Map([...usages].map(([uid, used]) => [uid, usageOf(used, about, [])] as const));
-    this.#history.note(about, amounts, clock.monotonic());
+    const pods = evictor.candidates();
+    const parts = storageParts(about, fileSystems);
+    const usages =
+      parts.length > 0 ? await usage.readStorage(pods, "kept", signal) : await usage.readRunning(pods, signal);
+    const amounts = new Map([...usages].map(([uid, used]) => [uid, usageOf(used, about, parts)] as const));
+    const history = this.#histories.get(about) ?? new UsageHistory(resourceOf(about));
+    this.#histories.set(about, history);
+    history.note(amounts, clock.monotonic());
   }
 
   reclaimWith(reclaim: NodeReclaim): void {
@@ -80,7 +86,7 @@ export class NodeEvictions {
     const { usage, evictor } = this.#deps;
     const pods = evictor.candidates();
     const isOfDisk = storageParts(about, fileSystems).length > 0;
-    const usages = isOfDisk ? await usage.readStorage(pods, true, signal) : await usage.readRunning(pods, signal);
+    const usages = isOfDisk ? await usage.readStorage(pods, "anew", signal) : await usage.readRunning(pods, signal);
     return rankPods(
       pods.map((pod) => ({ pod, usage: usages.get(pod.metadata.uid) })),
       about,
@@ -187,7 +193,7 @@ export class NodeEvictions {
     const { pod, usage } = victim;
     const { signal } = threshold;
     const nowMs = this.#deps.clock.monotonic();
-    const before = this.#history.text(pod.metadata.uid, signal, nowMs);
+    const before = this.#histories.get(signal)?.text(pod.metadata.uid, nowMs) ?? "";
     const starvation = { resource: resourceOf(signal), due, observations };
     this.#deps.evictor.evict(pod, {
       signal,

@@ -72,7 +72,12 @@ export interface PodUsageReader {
   readRunning(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>>;
   /**
    * Storage on the node's disks, by UID.
-   * @param anew measures now; otherwise values may be as old as volumeStatsAggPeriod
+   * @param how anew: measured now. kept: values may be as old as volumeStatsAggPeriod. limits: the same, but writable
+   *   layers, which only the runtime can measure, are left out unless a pod limits them
    */
-  readStorage(pods: readonly Pod[], anew: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, PodUsage>>;
+  readStorage(
+    pods: readonly Pod[],
+    how: "anew" | "kept" | "limits",
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>>;
 }

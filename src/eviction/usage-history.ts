@@ -1,5 +1,5 @@
 import { amountText } from "./pressure.ts";
-import { resourceOf, type Signal } from "./thresholds.ts";
+import type { StarvedResource } from "./thresholds.ts";
 
 interface Sample {
   /** Monotonic ms. */
@@ -13,12 +13,14 @@ const keptMs = 180_000;
 /** The recent usage of a starved resource by pods. */
 export class UsageHistory {
   readonly #samples = new Map<string, readonly Sample[]>();
-  #about: Signal | undefined;
+  readonly #resource: StarvedResource;
 
-  /** Adds the current usage by UID. Drops the history of other pods, and of a previous signal. */
-  note(about: Signal, amounts: ReadonlyMap<string, number | undefined>, nowMs: number): void {
-    if (about !== this.#about) this.#samples.clear();
-    this.#about = about;
+  constructor(resource: StarvedResource) {
+    this.#resource = resource;
+  }
+
+  /** Adds the current usage by UID. Drops the history of other pods. */
+  note(amounts: ReadonlyMap<string, number | undefined>, nowMs: number): void {
     for (const uid of this.#samples.keys()) if (!amounts.has(uid)) this.#samples.delete(uid);
     for (const [uid, amount] of amounts) {
       if (amount === undefined) continue;
@@ -28,16 +30,15 @@ export class UsageHistory {
   }
 
   /** `10Mi 60 s ago, 250Mi 10 s ago`; empty with less than two samples. */
-  text(uid: string, about: Signal, nowMs: number): string {
-    const samples = about === this.#about ? (this.#samples.get(uid) ?? []) : [];
-    const past = samples.filter(({ atMs }) => nowMs - atMs >= 1000);
+  text(uid: string, nowMs: number): string {
+    const past = (this.#samples.get(uid) ?? []).filter(({ atMs }) => nowMs - atMs >= 1000 && nowMs - atMs <= keptMs);
     // The oldest, a middle and the newest sample show the trend.
     const chosen = new Set([past[0], past[Math.floor(past.length / 2)], past.at(-1)]);
     return [...chosen]
       .flatMap((sample) => {
         if (sample === undefined) return [];
         const seconds = Math.round((nowMs - sample.atMs) / 1000);
-        return [`${amountText(resourceOf(about), BigInt(sample.amount))} ${seconds} s ago`];
+        return [`${amountText(this.#resource, BigInt(sample.amount))} ${seconds} s ago`];
       })
       .join(", ");
   }

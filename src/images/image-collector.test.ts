@@ -279,3 +279,13 @@ test("a manual collection removes all unused images, whatever the free space, an
   const freed = await scene.collector.removeUnused({ code: "GarbageRequested", message: "asked" }, signal);
   assert.deepEqual([scene.removed, freed.freedBytes, freed.failures], [["a", "b"], 2, []]);
 });
+
+test("an image that is pulled again after its removal counts as new", async () => {
+  const scene = new Scene({ minAgeMs: 2 * minute });
+  await scene.seen(["again", { size: 10 }]);
+  await scene.clock.advance(3 * minute);
+  await scene.collector.removeUnused({ code: "GarbageRequested", message: "asked" }, signal);
+  scene.images.set("again", { size: 10 });
+  const { removed, held } = await scene.collector.removeUnused({ code: "GarbageRequested", message: "asked" }, signal);
+  assert.deepEqual([removed, held.map(({ hold }) => hold.reason)], [[], ["tooYoung"]]);
+});

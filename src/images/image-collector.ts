@@ -291,8 +291,10 @@ export class ImageCollector {
           if (left.image !== undefined) throw new Error("the runtime reported the removal, but still has the image");
         }),
       );
-      if (isRemoved) pass.removed.push(image);
-      return isRemoved;
+      if (!isRemoved) return false;
+      pass.removed.push(image);
+      this.#deps.uses.forget(id);
+      return true;
     } catch (error) {
       signal.throwIfAborted();
       log.warn("cannot remove an image", { image: names[0] ?? id, error: errorMessage(error) });
@@ -309,7 +311,13 @@ export class ImageCollector {
     const stays = holdSummary(verdicts.held);
     const why = stays === "" ? "" : `; kept: ${stays}`;
     const message = `removed ${removed.length} images, ${formatSize(freedBytes)} freed${why}`;
-    this.#deps.journal.record({ kind: "note", what: "ImagesCollected", message, cause, data: { freedBytes } });
+    this.#deps.journal.record({
+      kind: "note",
+      what: "ImagesCollected",
+      message,
+      cause,
+      data: { removed: removed.length, freedBytes },
+    });
     this.#deps.log.info("image garbage collection finished", {
       removed: removed.length,
       freedBytes,

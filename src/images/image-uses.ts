@@ -73,6 +73,11 @@ export class ImageUses {
     return [...before.keys()].some((id) => !this.#uses.has(id));
   }
 
+  /** The image was removed: pulled again, it counts as new. */
+  forget(id: string): void {
+    this.#uses.delete(id);
+  }
+
   of(id: string): Use {
     return this.#uses.get(id) ?? { detectedMs: this.#deps.clock.monotonic(), lastUsedMs: undefined };
   }

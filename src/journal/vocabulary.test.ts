@@ -49,7 +49,14 @@ const upstreamReasons: ReadonlySet<string> = new Set([
 
 /** Events that upstream does not have. */
 const ownReasons: ReadonlySet<string> = new Set([
-  ...["AdmissionWaits", "CertificateNotIssued", "CloudMetadataFailed", "CredentialProviderFailed", "OOMKilling"],
+  ...[
+    "AdmissionWaits",
+    "CertificateNotIssued",
+    "CloudMetadataFailed",
+    "CredentialProviderFailed",
+    "EvictionByChange",
+    "OOMKilling",
+  ],
 ]);
 
 /** Event reasons in the vocabulary, each with the entries that produce it. */

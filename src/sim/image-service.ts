@@ -36,8 +36,8 @@ export function imageService({ images, random, faults, onFault, call }: ImageCon
         const imageFilesystems = [{ fsId: { mountpoint: imagesMount } }];
         return create(pb.ImageFsInfoResponseSchema, { imageFilesystems, containerFilesystems: imageFilesystems });
       }),
-    removeImage: (request, options) =>
-      call("removeImage", options, () => {
+    removeImage: (request, options) => {
+      const remove = (): pb.RemoveImageResponse => {
         const { removalFails, removalLies } = faults();
         if (random.chance(removalFails)) {
           onFault("image not removed");
@@ -46,7 +46,9 @@ export function imageService({ images, random, faults, onFault, call }: ImageCon
         if (random.chance(removalLies)) onFault("image said to be removed");
         else images.remove(request.image?.image ?? "");
         return create(pb.RemoveImageResponseSchema);
-      }),
+      };
+      return call("removeImage", options, remove, random.uniform() * longestRemovalMs);
+    },
     pullImage: (request, options) => {
       const image = request.image?.image ?? "";
       const { pullFails, pullSlowness } = faults();
@@ -60,6 +62,9 @@ export function imageService({ images, random, faults, onFault, call }: ImageCon
     },
   };
 }
+
+/** Its layers are deleted one by one. */
+const longestRemovalMs = 3000;
 
 /** Mount point of the simulated machine's images. */
 export const imagesMount = "/var/lib/sim/images";

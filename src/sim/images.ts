@@ -20,12 +20,19 @@ export interface RegistryFaults {
 /** Capacity of the image file system in bytes. */
 const capacityBytes = 10_000;
 
+/** The size of an image in bytes of that file system. */
+export function sizeOf(name: string): number {
+  return name.includes("large") ? 1500 : 300;
+}
+
 /**
  * Images of the simulated runtime, their file system, and the registry. An image behaves as its name says: `missing`
  * does not exist, `large` takes half a minute, `stuck` never completes while the registry is faulty.
  */
 export class SimImages {
   readonly #present = new Set<string>();
+  readonly #pinned = new Set<string>();
+  readonly #additions = new Emitter<string>();
   readonly #removals = new Emitter<string>();
   readonly #missing = new Emitter<string>();
   /** Bytes on the image file system other than images. */
@@ -33,7 +40,18 @@ export class SimImages {
   #freedMs = Number.NEGATIVE_INFINITY;
 
   add(image: string): void {
+    if (this.has(image)) return;
     this.#present.add(image);
+    this.#additions.emit(image);
+  }
+
+  /** The runtime marks the image as pinned from now on. */
+  pin(image: string): void {
+    this.#pinned.add(image);
+  }
+
+  isPinned(image: string): boolean {
+    return this.#pinned.has(image);
   }
 
   has(image: string): boolean {
@@ -44,6 +62,11 @@ export class SimImages {
   remove(image: string): void {
     const name = image.replace(/^sha256:/u, "");
     if (this.#present.delete(name)) this.#removals.emit(name);
+  }
+
+  /** Calls back with the name of each image that was pulled or added. */
+  onAdded(listener: (name: string) => void): Disposable {
+    return this.#additions.on(listener);
   }
 
   /** Calls back with the name of each removed image. */
@@ -74,18 +97,28 @@ export class SimImages {
     return this.#freedMs;
   }
 
+  /** The share of the file system that images use. */
+  get part(): number {
+    return this.#imageBytes() / capacityBytes;
+  }
+
   fileSystem(): FileSystemUsage {
-    const images = this.list().reduce((sum, { size }) => sum + Number(size), 0);
+    const images = this.#imageBytes();
     const usedBytes = Math.min(capacityBytes, images + this.#otherBytes);
     return { capacityBytes, usedBytes, availableBytes: capacityBytes - usedBytes, inodes: 0, inodesFree: 0 };
+  }
+
+  #imageBytes(): number {
+    return [...this.#present].reduce((sum, name) => sum + sizeOf(name), 0);
   }
 
   /** @param image its name or ID */
   status(image: string): Image | undefined {
     const name = image.replace(/^sha256:/u, "");
     if (!this.has(name)) return undefined;
-    const size = name.includes("large") ? 1500n : 300n;
-    return create(ImageSchema, { id: `sha256:${name}`, repoTags: [name], size, spec: { image: name } });
+    const size = BigInt(sizeOf(name));
+    const pinned = this.isPinned(name);
+    return create(ImageSchema, { id: `sha256:${name}`, repoTags: [name], size, pinned, spec: { image: name } });
   }
 
   list(): Image[] {

@@ -1,10 +1,11 @@
 import type { Pod } from "../api/pod.ts";
+import { Emitter } from "../base/emitter.ts";
 import type { MachineLook } from "../eviction/machine-state.ts";
 import type { PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
 import type { Observation, Observations } from "../eviction/pressure.ts";
 import { resourceOf, type Signal, type StarvedResource } from "../eviction/thresholds.ts";
 import type { SimClock } from "./clock.ts";
-import type { SimContainer } from "./world-model.ts";
+import type { RuntimeWorld } from "./runtime-world.ts";
 
 const gi = 2 ** 30;
 
@@ -15,6 +16,9 @@ export const machineCapacity: Readonly<Record<StarvedResource, number>> = {
   inodes: 1_000_000,
   pids: 30_000,
 };
+
+/** Of a disk, for each dead container. */
+const deadPart = 0.01;
 
 const watched: readonly Signal[] = [
   ...(["memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "pid.available"] as const),
@@ -28,22 +32,21 @@ interface Use {
 }
 
 /**
- * Memory, disk, inodes and processes of the simulated machine. Pods use them while one of their containers runs; all is
- * on one file system. Values are measured on request.
+ * Memory, disk, inodes and processes of the simulated machine. Pods use them while one of their containers runs, images
+ * and dead containers until they are removed; all is on one file system. Values are measured on request.
  */
 export class SimMachineResources implements PodUsageReader {
   readonly #clock: SimClock;
-  readonly #containers: () => Iterable<SimContainer>;
+  readonly #world: Pick<RuntimeWorld, "containers" | "images">;
   readonly #uses = new Map<string, Use>();
   readonly #system = new Map<StarvedResource, number>();
   /** The last values shown to podwright. */
   shown: Observations = new Map();
-  /** Called with each observation before podwright sees it. */
-  onLook: (observations: Observations) => void = () => {};
+  readonly #looks = new Emitter<Observations>();
 
-  constructor(clock: SimClock, containers: () => Iterable<SimContainer>) {
+  constructor(clock: SimClock, world: Pick<RuntimeWorld, "containers" | "images">) {
     this.#clock = clock;
-    this.#containers = containers;
+    this.#world = world;
   }
 
   /** Sets the pod's usage of a resource and its growth per second. */
@@ -71,13 +74,18 @@ export class SimMachineResources implements PodUsageReader {
 
   left(resource: StarvedResource): number {
     const pods = [...this.#running()].reduce((sum, uid) => sum + this.used(uid, resource), 0);
-    return Math.max(0, machineCapacity[resource] - pods - (this.#system.get(resource) ?? 0));
+    return Math.max(0, machineCapacity[resource] - pods - this.#garbage(resource) - (this.#system.get(resource) ?? 0));
+  }
+
+  /** Calls back with each observation before podwright sees it. */
+  onLook(listener: (observations: Observations) => void): Disposable {
+    return this.#looks.on(listener);
   }
 
   async look(): Promise<MachineLook> {
     const observations = new Map(watched.map((signal) => [signal, this.#observe(signal)] as const));
     this.shown = observations;
-    this.onLook(observations);
+    this.#looks.emit(observations);
     return { observations, fileSystems: "one" };
   }
 
@@ -87,6 +95,14 @@ export class SimMachineResources implements PodUsageReader {
 
   async readStorage(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
     return this.#usages(pods);
+  }
+
+  /** What images and dead containers use. */
+  #garbage(resource: StarvedResource): number {
+    if (resource !== "ephemeral-storage" && resource !== "inodes") return 0;
+    const { containers, images } = this.#world;
+    const dead = [...containers.values()].filter(({ state }) => state === "exited").length;
+    return Math.trunc(machineCapacity[resource] * (images.part + Math.min(0.2, dead * deadPart)));
   }
 
   #observe(signal: Signal): Observation {
@@ -114,7 +130,7 @@ export class SimMachineResources implements PodUsageReader {
   }
 
   #running(): Set<string> {
-    const running = [...this.#containers()].filter(({ state }) => state === "running");
+    const running = [...this.#world.containers.values()].filter(({ state }) => state === "running");
     return new Set(running.map(({ config }) => config.labels["io.kubernetes.pod.uid"] ?? ""));
   }
 }

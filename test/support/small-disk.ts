@@ -8,13 +8,15 @@ export class SmallDisk implements Disposable {
   readonly #directory: string;
   readonly #path: string;
 
-  /** @param options of mkfs.ext4 */
+  /** @param options of mkfs.ext4, or of mkfs.xfs if the first is `xfs` */
   constructor(path: string, mebibytes: number, ...options: readonly string[]) {
     this.#path = path;
     this.#directory = mkdtempSync(join(tmpdir(), "podwright-disk-"));
     const image = join(this.#directory, "image");
     execFileSync("truncate", ["-s", `${mebibytes}M`, image]);
-    execFileSync("mkfs.ext4", ["-q", "-F", "-m", "0", ...options, image]);
+    const [kind, ...others] = options;
+    if (kind === "xfs") execFileSync("mkfs.xfs", ["-q", ...others, image]);
+    else execFileSync("mkfs.ext4", ["-q", "-F", "-m", "0", ...options, image]);
     mkdirSync(path, { recursive: true });
     execFileSync("mount", ["-o", "loop", image, path]);
   }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
+import { parseQuantity } from "../../src/resources/quantity.ts";
 import type { PodView } from "../../src/server/local-api.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
 import { engineAnswers, until } from "../support/podwright.ts";
@@ -22,8 +23,11 @@ export class KubeletService {
     this.#client = new EngineClient(unixTransport(layout.engineSocket), layout.stateDirectory);
   }
 
-  /** @param configuration lines of KubeletConfiguration beside the usual */
-  static async start(configuration: string): Promise<KubeletService> {
+  /**
+   * @param configuration lines of KubeletConfiguration beside the usual
+   * @param flags beside the usual
+   */
+  static async start(configuration: string, flags: readonly string[] = []): Promise<KubeletService> {
     mkdirSync(manifests, { recursive: true });
     const service = new KubeletService(await prepareLayout("/var/lib/kubelet/podwright"));
     service.#configure(configuration);
@@ -31,7 +35,7 @@ export class KubeletService {
     const properties = ["Restart=always", "RestartSec=100ms", "KillMode=process"];
     run("systemd-run", [
       ...["--quiet", `--unit=${unit}`, ...properties.map((property) => `--property=${property}`)],
-      ...[podwright, "kubelet", "--config", configurationFile, "--hostname-override", "node1"],
+      ...[podwright, "kubelet", "--config", configurationFile, "--hostname-override", "node1", ...flags],
     ]);
     await service.answers();
     return service;
@@ -82,6 +86,13 @@ ${configuration}
 
   write(name: string, manifest: object): void {
     writeFileSync(join(manifests, `${name}.json`), JSON.stringify(manifest));
+  }
+
+  /** How much of an eviction signal is available, in bytes or as a count. */
+  async available(signal: string): Promise<number> {
+    const { standing } = await this.#client.evictionPreview(signal);
+    const text = new RegExp(`^${signal} is (\\S+) of`, "u").exec(standing)?.[1] ?? "";
+    return Number(parseQuantity(text).value());
   }
 
   /** The families of a path of its metrics. */

@@ -5,7 +5,7 @@ export const evictionTerms = {
   EvictionThresholdMet: { kind: "decision", event: { type: "Warning", words: "{message}" } },
   EvictionAverted: { kind: "observation" },
   EvictionsConfirmed: { kind: "input" },
-  EvictionByChange: { kind: "decision" },
+  EvictionByChange: { kind: "decision", event: { type: "Warning", words: "{message}" } },
   PodEvicted: { kind: "decision", event: { type: "Warning", reason: "Evicted", words: "{message}" }, why: "stop" },
 } as const satisfies Terms;
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { testContainer, testSandbox, testStatus } from "../../../test/support/observed.ts";
 import { containerId, podUid, sandboxId } from "../../base/ids.ts";
-import type { JournalInput } from "../../journal/entry.ts";
+import type { Cause, JournalInput } from "../../journal/entry.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import { silentLog } from "../../sim/machine.ts";
 import { defaultGarbagePolicy } from "../actions/garbage.ts";
@@ -26,6 +26,8 @@ class Scene {
   cgroups: string[] = [];
   readonly known = new Set(["uid-1"]);
   readonly removed: string[] = [];
+  /** Of the last removal. */
+  cause: Cause | undefined;
   readonly over = new Set<string>();
   readonly evicted = new Set<string>();
   /** Pods of other nodes of the machine. */
@@ -40,7 +42,8 @@ class Scene {
       },
       removal: { removeDead: () => assert.fail("containers are beyond what is tested here") },
       collector: {
-        removeParts: async ({ uid }, { containers, sandboxes }) => {
+        removeParts: async ({ uid }, { containers, sandboxes }, cause) => {
+          this.cause = cause;
           for (const { id } of [...containers, ...sandboxes]) this.removed.push(`${uid} ${id}`);
         },
       },
@@ -188,6 +191,7 @@ test("useless containers are removed at once, and all of an ended pod", async ()
   const cause = { code: "GarbageRequested", message: "" } as const;
   await scene.garbage.removeUnused(cause, signal);
   assert.deepEqual(scene.removed.splice(0), ["uid-1 web-0", "uid-1 job-0"]);
+  assert.deepEqual([scene.cause?.code, scene.cause?.because], ["ContainerGC", cause], "why tells what ended the pod");
   const [unused] = scene.garbage.unused();
   assert.deepEqual(
     unused?.parts.stays.map(({ container, why }) => [container.id, why]),

@@ -123,8 +123,10 @@ export class NodeGarbage {
    */
   async removeUnused(cause: Cause, signal: AbortSignal): Promise<void> {
     if (!this.#deps.ready()) return;
+    // Housekeeping, whatever it is done for: it does not explain the state of the pod.
+    const why: Cause = { code: "ContainerGC", message: "it is not needed any more", because: cause };
     for (const { status, parts } of this.unused()) {
-      await this.#deps.collector.removeParts(refOf(status), parts, cause, signal);
+      await this.#deps.collector.removeParts(refOf(status), parts, why, signal);
     }
   }
 

@@ -22,6 +22,7 @@ export class FaultWindows {
   #current: Faults;
   /** Simulated ms of the last disk fault. */
   #diskFaultEndedMs = Number.NEGATIVE_INFINITY;
+  #removalFaultEndedMs = Number.NEGATIVE_INFINITY;
   #hasEnded = false;
   #soundSinceMs = 0;
   #obedientSinceMs = 0;
@@ -46,6 +47,11 @@ export class FaultWindows {
   get diskFaultMs(): number {
     const { diskFull, diskErrors, diskDelayMaxMs } = this.#current;
     return diskFull || diskErrors + diskDelayMaxMs > 0 ? Number.POSITIVE_INFINITY : this.#diskFaultEndedMs;
+  }
+
+  /** Simulated ms of the last fault in removals of images; infinity during one. */
+  get removalFaultMs(): number {
+    return failsToRemove(this.#current) ? Number.POSITIVE_INFINITY : this.#removalFaultEndedMs;
   }
 
   get diskFaultEndedMs(): number {
@@ -84,11 +90,16 @@ export class FaultWindows {
   #update(): void {
     const { diskFull, diskErrors } = this.#current;
     if (diskFull || diskErrors > 0) this.#diskFaultEndedMs = this.#clock.nowMs;
+    if (failsToRemove(this.#current)) this.#removalFaultEndedMs = this.#clock.nowMs;
     if (!isSound(this.#current)) this.#soundSinceMs = this.#clock.nowMs;
     if (!isObedient(this.#current)) this.#obedientSinceMs = this.#clock.nowMs;
     this.#current = Object.assign({}, allIsWell, this.#base, ...this.#open) as Faults;
     this.#onChange(this.#current);
   }
+}
+
+function failsToRemove({ removalFails, removalLies }: Faults): boolean {
+  return removalFails + removalLies > 0;
 }
 
 function isSound(faults: Faults): boolean {

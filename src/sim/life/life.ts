@@ -13,7 +13,8 @@ import { changeText, entryText, type Happening } from "./happening.ts";
 import { drawConfig, type NodeManner } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
-import { drawEvictions } from "./pressure-steps.ts";
+import { drawImagePolicy, drawPinnedImages } from "./image-room.ts";
+import { drawEvictions, isUnderPressure } from "./pressure-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
@@ -108,6 +109,8 @@ class Life {
     const files = new MemoryFiles(this.#clock.incarnation());
     this.#world = new RuntimeWorld(this.#clock, files, drawWays(seed));
     this.#world.images.add("busybox:latest");
+    if (isUnderPressure(seed)) this.#world.images.add("stray:1");
+    for (const image of drawPinnedImages(seed)) this.#world.images.pin(image);
     const strike = (fault: string): void => this.#strike(fault);
     const noise = drawNoise(this.#random, isQuiet);
     this.#cluster = isInCluster(seed) ? drawCluster(seed, this.#clock) : undefined;
@@ -133,6 +136,7 @@ class Life {
       onEntry: (entry) => this.#judge(entry),
       recorder,
       evictions: drawEvictions(seed),
+      imagePolicy: drawImagePolicy(seed),
       makeRooms: (parts) => [
         ...(hasMachineRooms(seed) ? machineRooms(this.#node, parts) : []),
         ...(hasDrivers(seed) ? driverRooms(this.#node, parts) : []),

@@ -1,4 +1,5 @@
 import type { EvictionConfig } from "../../eviction/manager.ts";
+import type { ImageCollectorConfig } from "../../images/image-collector.ts";
 import type { JournalEntry } from "../../journal/entry.ts";
 import type { Observer } from "../../journal/observer.ts";
 import type { KubeletConfig } from "../../kubelet/config.ts";
@@ -14,6 +15,7 @@ import type { RuntimeWorld } from "../runtime-world.ts";
 import type { Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { FaultWindows } from "./faults.ts";
+import { usualImagePolicy } from "./image-room.ts";
 import { usualConfig } from "./node-config.ts";
 
 /** The parts that rooms of a simulated node use. */
@@ -46,6 +48,7 @@ export interface SimNodeSettings {
   readonly makeRooms?: (parts: RoomParts) => readonly Room[];
   /** Undefined: no evictions. */
   readonly evictions?: EvictionConfig | undefined;
+  readonly imagePolicy?: ImageCollectorConfig;
   /** Called with each request to the API server. */
   readonly onRequest?: (what: string) => void;
 }
@@ -61,5 +64,6 @@ export const calmSettings = {
   onUpdate: () => {},
   makeRooms: () => [],
   evictions: undefined,
+  imagePolicy: usualImagePolicy,
   onRequest: () => {},
 } satisfies Partial<SimNodeSettings>;

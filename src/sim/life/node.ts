@@ -1,15 +1,17 @@
 import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { Pod } from "../../api/pod.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
+import { reclaimOf } from "../../engine/node-collection.ts";
+import type { EvictionConfig } from "../../eviction/manager.ts";
 import type { Pressure } from "../../eviction/pressure.ts";
+import type { ImageCollectorConfig } from "../../images/image-collector.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
 import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
-import type { IncarnationClock } from "../clock.ts";
 import { loseMounts, SimDrivers } from "../csi/drivers.ts";
 import { SimConnection } from "../cri.ts";
 import { SimDisks } from "../disks.ts";
@@ -33,6 +35,7 @@ import {
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
 import { imageRoom } from "./image-room.ts";
+import type { Incarnation } from "./incarnation.ts";
 import { MachinePower } from "./machine-power.ts";
 import { ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
@@ -44,16 +47,6 @@ import { simEvictions } from "./sim-evictions.ts";
 /** A journal entry with its simulated time. */
 export interface SimEntry extends JournalEntry {
   readonly atMs: number;
-}
-
-interface Incarnation extends Built {
-  readonly connection: SimConnection;
-  readonly clock: IncarnationClock;
-  readonly gate: Gate;
-  readonly controller: AbortController;
-  readonly manifests: ManifestReader;
-  readonly evictions: EvictionManager | undefined;
-  readonly asked: AskedParts;
 }
 
 /** Delay of a supervisor's restart after podwright has exited. */
@@ -80,6 +73,9 @@ export class SimNode {
   readonly entries: SimEntry[] = [];
   /** The desired pods, as the sources deliver them to a starting node. */
   readonly desired: Map<string, Pod>;
+  readonly imagePolicy: ImageCollectorConfig;
+  /** A collection of images has listed them. */
+  readonly imagesListed = new Emitter();
   /** Unexpected exits. */
   readonly crashes: string[] = [];
   readonly #settings: Required<SimNodeSettings>;
@@ -96,7 +92,7 @@ export class SimNode {
   constructor(settings: SimNodeSettings) {
     const { clock } = settings;
     this.cgroups = new SimCgroups(() => settings.world.containers.values());
-    this.resources = new SimMachineResources(clock, () => settings.world.containers.values());
+    this.resources = new SimMachineResources(clock, settings.world);
     const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
     this.firewall = new SimFirewall(() => clock.nowMs);
@@ -107,11 +103,11 @@ export class SimNode {
     this.power.onOff(() => loseMounts(this));
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
+    this.imagePolicy = this.#settings.imagePolicy;
     this.desired = settings.cluster?.desired ?? new Map<string, Pod>();
     settings.cluster?.writeObjects(this.objects);
   }
 
-  /** Undefined: a standalone node. */
   get cluster(): SimCluster | undefined {
     return this.#settings.cluster;
   }
@@ -125,7 +121,6 @@ export class SimNode {
     return this.#lives;
   }
 
-  /** Undefined: no evictions. */
   get evictions(): EvictionConfig | undefined {
     return this.#settings.evictions;
   }
@@ -205,6 +200,11 @@ export class SimNode {
   /** Simulated ms of the last disk fault; infinity during one. */
   get diskFaultMs(): number {
     return this.#settings.faults.diskFaultMs;
+  }
+
+  /** Simulated ms of the last fault in removals of images; infinity during one. */
+  get removalFaultMs(): number {
+    return this.#settings.faults.removalFaultMs;
   }
 
   /** The greatest slowness of calls so far: a call in progress may take effect that late. */
@@ -309,7 +309,8 @@ export class SimNode {
     const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
     const place = cluster && this.#place(cluster, clock, gate);
     const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive: () => gate.alive });
-    const images = imageRoom(world, connection.cri, ports, record);
+    const imageParts = { ports, record, onListed: () => gate.alive && this.imagesListed.emit() };
+    const images = imageRoom(world, connection.cri, imageParts, this.imagePolicy);
     const surroundings: Surroundings = {
       config,
       record,
@@ -324,6 +325,7 @@ export class SimNode {
     };
     const alone = { isRead: () => manifests.isRead, desired: () => this.desired.values() };
     const built: Built = place ? buildInCluster(surroundings, place) : buildAlone(surroundings, alone);
+    evictions?.reclaimWith(reclaimOf(built.kubelet, images.collector));
     const manifests = new ManifestReader({
       clock: this.#settings.clock,
       delayMs: () => this.#manifestDelayMs(),

@@ -6,6 +6,7 @@ import { type MachineStepKind, machineWeights } from "./machine-steps.ts";
 import { hardPressureKinds, isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
 import {
+  collectsImages,
   drawSubject,
   growsVolumes,
   hasDevices,
@@ -62,7 +63,14 @@ export function drawPlan(seed: number): Step[] {
         untilMs,
       )
     : [];
-  const others = [...before, ...ofDrivers, ...hard, ...growth, ...ofDevices];
+  const ofImages = collectsImages(seed)
+    ? drawImageSteps(
+        SimRandom.named(seed, "images"),
+        before.length + ofDrivers.length + hard.length + growth.length + ofDevices.length,
+        untilMs,
+      )
+    : [];
+  const others = [...before, ...ofDrivers, ...hard, ...growth, ...ofDevices, ...ofImages];
   const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
   if (others.length + rare.length === steps.length) return steps;
   return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
@@ -163,6 +171,23 @@ function drawGrowth(random: SimRandom, firstIndex: number, untilMs: number): Ste
     const atMs = random.integer(0, untilMs + 60_000);
     const seed = Math.floor(random.uniform() * 0x1_0000_0000);
     return { index: firstIndex + index, atMs, kind: "growClaim", seed };
+  });
+}
+
+/** Pods use images while these are collected; or one does, and the disk fills up after a restart. */
+function drawImageSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const startMs = random.integer(0, random.chance(0.5) ? 60_000 : untilMs);
+  const steps: readonly (readonly [kind: StepKind, afterMs: number])[] = random.chance(0.5)
+    ? [["collectWhileStarting", 0]]
+    : [
+        ["useImage", 0],
+        ["killNode", 650_000],
+        ["fillImages", 1_250_000],
+        ["addPod", 1_600_000],
+      ];
+  return steps.map(([kind, afterMs], index) => {
+    const seed = Math.floor(random.uniform() * 0x1_0000_0000);
+    return { index: firstIndex + index, atMs: startMs + afterMs, kind, seed };
   });
 }
 

@@ -3,6 +3,7 @@ import type { SimRandom } from "../random.ts";
 import { clusterActs } from "./cluster-steps.ts";
 import { deviceActs } from "./device-steps.ts";
 import { driverActs } from "./driver-steps.ts";
+import { imageActs } from "./image-steps.ts";
 import { machineActs } from "./machine-steps.ts";
 import { pressureActs } from "./pressure-steps.ts";
 import { resized } from "./pod-resources.ts";
@@ -200,11 +201,12 @@ const windows = {
     const pullFails = random.pick([0, 0.5, 1]);
     faults.begin({ pullFails, pullSlowness: random.pick([1, 10, 20]) }, random.integer(5000, 120_000));
   },
-  /** Other data fill the image file system, nearly or completely; image removals may fail. */
+  /** Other data and unused images fill the image file system, nearly or completely; image removals may fail. */
   fillImages: ({ clock, faults, world }, random) => {
     const [removalFails, removalLies] = [random.pick([0, 0, 0.5]), random.pick([0, 0, 0.5])];
     const forMs = random.integer(60_000, 900_000);
     world.images.fill(random.pick([0.5, 0.75, 0.84, 0.95]), clock.nowMs);
+    for (const number of [1, 2, 3]) if (random.chance(0.3)) world.images.add(`stray:${number}`);
     faults.begin({ removalFails, removalLies }, forMs);
     clock.schedule("room for images", forMs, () => world.images.fill(0, clock.nowMs));
   },
@@ -251,6 +253,7 @@ const acts = {
   ...machineActs,
   ...driverActs,
   ...deviceActs,
+  ...imageActs,
   ...rareActs,
 };
 

@@ -30,6 +30,7 @@ const preemption: Subject = {
   isTight: true,
 };
 
+const imageSubject = "images that go";
 const subjects: readonly Subject[] = [
   resizes,
   preemption,
@@ -116,9 +117,10 @@ const subjects: readonly Subject[] = [
     hasFewIds: true,
   },
   {
-    name: "images that go",
+    name: imageSubject,
     weights: { addPod: 30, removePod: 20, changeImage: 30, fillImages: 40, killNode: 4, registry: 4 },
     always: new Set(["lasting"]),
+    isQuiet: true,
     pauseMs: 120_000,
   },
   {
@@ -127,6 +129,11 @@ const subjects: readonly Subject[] = [
     always: new Set(["missing"]),
   },
 ];
+
+/** Whether images of a seed's life are collected most of the time. */
+export function collectsImages(seed: number): boolean {
+  return drawSubject(seed)?.name === imageSubject;
+}
 
 /** Only a node in a cluster has static pods with mirror pods. */
 const staticPods: Subject = {

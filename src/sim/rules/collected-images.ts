@@ -2,8 +2,6 @@ import { allContainers } from "../../api/all-containers.ts";
 import type { Pod } from "../../api/pod.ts";
 import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
 
-/** For the node as a whole; the collection's measurement is slightly older. */
-const lowPercent = 80;
 /** A pod that appeared or began to start while an image was being removed: its start checks again. */
 const unheardMs = 10_000;
 
@@ -55,7 +53,8 @@ export const collectedImages: RuleMaker = ({ clock, world, node, unwanted }, bro
       if (kind !== "action" || what !== "RemoveImage" || cause?.code !== "ImageFsFull") return;
       const { availableBytes, capacityBytes } = world.images.fileSystem();
       const usedPercent = 100 - (availableBytes * 100) / capacityBytes;
-      if (usedPercent > lowPercent || world.images.freedMs + 1000 > clock.nowMs) return;
+      // The collection's measurement is slightly older.
+      if (usedPercent > node.imagePolicy.lowThresholdPercent || world.images.freedMs + 1000 > clock.nowMs) return;
       broken("a collection ends at the low threshold", `the image file system is ${usedPercent}% full`);
     },
     changed: (_before, { metadata }) => void wantedMs.set(metadata.uid, clock.nowMs),

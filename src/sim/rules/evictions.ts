@@ -44,7 +44,7 @@ export class Evictions implements Rule {
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
     this.#broken = broken;
-    scene.node.resources.onLook = (observations) => this.#shown(observations);
+    scene.node.resources.onLook((observations) => this.#shown(observations));
   }
 
   entry(entry: SimEntry): void {

@@ -14,8 +14,11 @@ import { DriverWaits } from "./driver-waits.ts";
 import { ephemeral } from "./ephemeral.ts";
 import { Evictions } from "./evictions.ts";
 import { finished } from "./finished.ts";
+import { GarbageFirst } from "./garbage-first.ts";
 import { history } from "./history.ts";
 import { HookRules } from "./hooks.ts";
+import { ImageOrder } from "./image-order.ts";
+import { ImagePolicyRules } from "./image-policy.ts";
 import { images } from "./images.ts";
 import { init } from "./init.ts";
 import { journal } from "./journal.ts";
@@ -67,6 +70,8 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Deadlines(scene, broken),
   images,
   collectedImages,
+  (scene, broken) => new ImagePolicyRules(scene, broken),
+  (scene, broken) => new ImageOrder(scene, broken),
   volumes,
   claims,
   devices,
@@ -77,6 +82,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Resizes(scene, broken),
   (scene, broken) => new Preemptions(scene, broken),
   (scene, broken) => new Evictions(scene, broken),
+  (scene, broken) => new GarbageFirst(scene, broken),
   (scene, broken) => new Shutdowns(scene, broken),
   machine,
   memoryQos,

@@ -1,0 +1,70 @@
+import { resourceOf, signals } from "../../eviction/thresholds.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import { dataText } from "./entry-data.ts";
+import { imageOf, wants } from "./image-users.ts";
+import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
+
+/** More than podwright takes to learn that nothing uses something any more. */
+const unheardMs = 30_000;
+
+/** Before a pod is evicted for a disk, unused images and dead containers of ended pods are removed. */
+export class GarbageFirst implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** Since when nothing has used an image, by its name, and since when the pod of a dead container has been over. */
+  #images = new Map<string, number>();
+  #containers = new Map<string, number>();
+  #lifeMs = 0;
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+    scene.node.resources.onLook(() => this.#observe());
+  }
+
+  entry(entry: SimEntry): void {
+    if (entry.what === lifeStarted) this.#lifeMs = entry.atMs;
+    if (entry.what !== "PodEvicted") return;
+    const about = signals.find((signal) => signal === dataText(entry, "signal"));
+    const resource = about && resourceOf(about);
+    if (resource === "ephemeral-storage" || resource === "inodes") this.#evicted(entry);
+  }
+
+  #observe(): void {
+    const { clock, world, node } = this.#scene;
+    const used = new Set([...world.containers.values()].map(imageOf));
+    const names = world.images.list().map(({ id }) => id.replace(/^sha256:/u, ""));
+    const isUnused = (name: string): boolean =>
+      !used.has(name) && !world.images.isPinned(name) && wants(this.#scene, name) === undefined;
+    const keep = (before: ReadonlyMap<string, number>, keys: readonly string[]): Map<string, number> =>
+      new Map(keys.map((key) => [key, before.get(key) ?? clock.nowMs]));
+    this.#images = keep(this.#images, names.filter(isUnused));
+    const over = new Set(
+      node.pods().flatMap(({ view: { ref, state } }) => (state.kind === "finished" ? [String(ref.uid)] : [])),
+    );
+    const dead = [...world.containers.values()].filter(({ state, config }) => {
+      return state === "exited" && over.has(config.labels["io.kubernetes.pod.uid"] ?? "");
+    });
+    this.#containers = keep(
+      this.#containers,
+      dead.map(({ id }) => id),
+    );
+  }
+
+  #evicted({ pod, atMs }: SimEntry): void {
+    const { node, world } = this.#scene;
+    const soundMs = Math.max(node.soundSinceMs, node.removalFaultMs) + recoveredMs;
+    if (!node.callsAreTimely || !node.knowsAllPods || soundMs > atMs) return;
+    const { minAgeMs } = node.imagePolicy;
+    const isOld = (sinceMs: number, forMs: number): boolean => atMs - Math.max(sinceMs, this.#lifeMs) > forMs;
+    const image = [...this.#images].find(([name, sinceMs]) => {
+      return world.images.has(name) && isOld(sinceMs, minAgeMs + unheardMs);
+    });
+    const container = [...this.#containers].find(
+      ([id, sinceMs]) => world.containers.has(id) && isOld(sinceMs, unheardMs),
+    );
+    const left = image?.[0] ?? container?.[0];
+    if (left !== undefined) this.#broken("garbage is removed before pods are evicted", `${pod?.uid} before ${left}`);
+  }
+}
