@@ -48,7 +48,8 @@ export function openKubeTransport(
     return known;
   };
   const proxy = proxyOf(access, deps.environment ?? {});
-  const base = new URL(access.server).pathname.replace(/\/+$/u, "");
+  const url = new URL(access.server);
+  const base = url.pathname.replace(/\/+$/u, "");
   return {
     async send(request) {
       const identity = await credentials.identity(request.signal);
@@ -59,7 +60,7 @@ export function openKubeTransport(
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       };
       const endpoint: Endpoint = {
-        url: new URL(access.server),
+        url,
         ca: await credentials.authority(),
         serverName: access.serverName,
         insecure: access.insecure,
@@ -84,12 +85,18 @@ export function openKubeTransport(
   };
 }
 
+/** Whom a connection trusts, and as whom it is trusted: PEM. */
+interface Trust {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+}
+
 /** The connections of one lane, all of one certificate. */
 class Lane {
   readonly #clock: Clock;
   readonly #liveness: Liveness;
   readonly #closed = new AbortController();
-  #certificate: string | undefined;
+  #trust: Trust | undefined;
   #http2: Http2Connection[] = [];
   /** Connections that accept no more requests, and may have running ones. */
   readonly #retired = new Set<Http2Connection>();
@@ -108,7 +115,7 @@ class Lane {
     identity: Identity,
   ): Promise<KubeResponse> {
     request.signal.throwIfAborted();
-    this.#renew(`${endpoint.ca ?? ""}\n${identity.certificate?.cert ?? ""}`);
+    this.#renew({ ca: endpoint.ca, cert: identity.certificate?.cert });
     for (let tries = 1; ; tries++) {
       const connection = await this.#connection(endpoint, identity, request.signal);
       // It may have broken, or filled up, while others waited for it too.
@@ -130,9 +137,9 @@ class Lane {
   }
 
   /** A rotated certificate is used from the next request on; running requests finish over the old connections. */
-  #renew(certificate: string): void {
-    if (this.#certificate === certificate) return;
-    this.#certificate = certificate;
+  #renew(trust: Trust): void {
+    if (this.#trust?.ca === trust.ca && this.#trust?.cert === trust.cert) return;
+    this.#trust = trust;
     for (const connection of this.#http2) this.#retire(connection);
     this.#http2 = [];
     this.#http1?.retire();
@@ -181,7 +188,7 @@ class Lane {
   }
 
   async #open(endpoint: Endpoint, identity: Identity): Promise<Http2Connection | Http1Connections> {
-    const certificate = this.#certificate;
+    const trust = this.#trust;
     const connection = await withinConnectTime(this.#clock, endpoint, this.#closed.signal, async (signal) => {
       const socket = await openTls(endpoint, identity, signal);
       if (socket.alpnProtocol === "h2") {
@@ -192,7 +199,7 @@ class Lane {
       socket.destroy();
       return new Http1Connections(endpoint, identity, this.#clock);
     });
-    if (certificate !== this.#certificate) {
+    if (trust !== this.#trust) {
       connection.close();
       throw new KubeConnectionError(`API server ${endpoint.url.host}: the client certificate has changed`);
     }

@@ -1,21 +1,24 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, statSync, writeSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { EmptyRemoval } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { FileError } from "../../ports/files.ts";
 import { errnoOf, fileError } from "../file-error.ts";
-import { mkdir, rmdir, stat, writeAll } from "../files/calls.ts";
+import { writeAll } from "../files/calls.ts";
 
 /** How long removal waits for killed processes to leave: until then the kernel answers EBUSY. */
 const removalLimitMs = 1_000;
 const removalRetryMs = 20;
 
 /*
- * Cgroup files are kernel memory: they are opened and read synchronously, because a round trip to another thread costs
- * ten times as much. Operations that take kernel locks (making and removing a cgroup, writing a value) are left to
- * another thread.
+ * Cgroups are kernel memory, and a round trip to another thread costs several times the call: with v1 a pod's life takes
+ * some fifty of them. So they are made, removed and read synchronously. The kernel's lock that this takes is held for
+ * microseconds, or for the milliseconds in which the kernel moves a process. What may take longer is left to another
+ * thread: lowering a limit of memory, which may reclaim it first, and moving a process.
  */
+
+/** Values whose write is not short. */
+const slowFiles = /^(?:memory\.|hugetlb\.|cgroup\.procs$|cgroup\.subtree_control$)/;
 
 /** Errors that mean the cgroup has been removed (meanwhile). */
 const goneCodes: readonly string[] = ["ENOENT", "ENODEV"];
@@ -44,8 +47,8 @@ export async function writeValue(file: string, value: string): Promise<void> {
   try {
     const opened = openSync(file, "w");
     try {
-      // Lowering a limit may reclaim memory first.
-      await writeAll(opened, value);
+      if (slowFiles.test(basename(file))) await writeAll(opened, value);
+      else writeSync(opened, value);
     } finally {
       closeSync(opened);
     }
@@ -66,7 +69,7 @@ export async function readValue(file: string): Promise<string> {
 /** Makes one cgroup directory unless it exists; its parent must exist. */
 export async function makeCgroup(directory: string): Promise<void> {
   try {
-    await mkdir(directory, 0o755);
+    mkdirSync(directory, 0o755);
   } catch (error) {
     if (errnoOf(error) !== "EEXIST") throw fileError(error, directory);
   }
@@ -74,7 +77,7 @@ export async function makeCgroup(directory: string): Promise<void> {
 
 export async function cgroupExists(directory: string): Promise<boolean> {
   try {
-    return (await stat(directory)).isDirectory();
+    return statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return false;
     throw fileError(error, directory);
@@ -84,7 +87,7 @@ export async function cgroupExists(directory: string): Promise<boolean> {
 /** The kernel and the enabled controllers determine which files a cgroup has. */
 export async function fileExists(file: string): Promise<boolean> {
   try {
-    return (await stat(file)).isFile();
+    return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return false;
     throw fileError(error, file);
@@ -94,7 +97,7 @@ export async function fileExists(file: string): Promise<boolean> {
 /** Names of the direct children; empty when the cgroup is gone. */
 export async function childCgroups(directory: string): Promise<string[]> {
   try {
-    const entries = await readdir(directory, { withFileTypes: true });
+    const entries = readdirSync(directory, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   } catch (error) {
     if (goneCodes.includes(errnoOf(error) ?? "")) return [];
@@ -143,7 +146,7 @@ export async function moveEach(
 /** Removes an empty cgroup in one call. */
 export async function removeEmptyCgroup(directory: string): Promise<EmptyRemoval> {
   try {
-    await rmdir(directory);
+    rmdirSync(directory);
     return "removed";
   } catch (error) {
     return goneCodes.includes(errnoOf(error) ?? "") ? "absent" : "refused";
@@ -169,14 +172,14 @@ export async function removeCgroup(clock: Clock, directory: string): Promise<voi
 
 async function removeOnce(directory: string): Promise<void> {
   try {
-    await rmdir(directory);
+    rmdirSync(directory);
   } catch (error) {
     const code = errnoOf(error) ?? "";
     if (goneCodes.includes(code)) return;
     const children = await childCgroups(directory);
     if (children.length === 0) throw error;
     for (const child of children) await removeOnce(join(directory, child));
-    await rmdir(directory);
+    rmdirSync(directory);
   }
 }
 
