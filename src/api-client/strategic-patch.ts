@@ -23,7 +23,8 @@ export function strategicPatch(
 ): Record<string, unknown> | undefined {
   const patch: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const [old, wanted] = [before[name], after[name]];
+    const old = before[name];
+    const wanted = after[name];
     if (isSame(old, wanted)) continue;
     if (isAbsent(wanted)) patch[name] = null;
     else if (isRecord(wanted) && isRecord(old)) patch[name] = strategicPatch(old, wanted, mergeKeys) ?? {};
@@ -80,7 +81,7 @@ function isAbsent(value: unknown): boolean {
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  if (typeof a !== "object" && typeof b !== "object" && a === b) return true;
+  if (a === b) return true;
   if (isAbsent(a) || isAbsent(b)) return isAbsent(a) && isAbsent(b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

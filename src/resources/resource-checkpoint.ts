@@ -30,9 +30,11 @@ const Checkpoint = z.object({ data: z.string(), checksum: z.number() });
  * `actuated_pods_state`: JSON in JSON with a checksum, sorted keys, canonical quantities.
  */
 export function encodeCheckpoint(pods: ReadonlyMap<PodUid, PodResources>): string {
-  const entries = [...pods]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([uid, resources]) => `${JSON.stringify(uid)}:${entryText(resources)}`);
+  const entries: string[] = [];
+  for (const uid of [...pods.keys()].toSorted()) {
+    const resources = pods.get(uid);
+    if (resources !== undefined) entries.push(`${JSON.stringify(uid)}:${entryText(resources)}`);
+  }
   const data = entries.length === 0 ? "{}" : `{"entries":{${entries.join(",")}}}`;
   return JSON.stringify({ data, checksum: checksum(data) });
 }

@@ -72,6 +72,9 @@ export interface LikelyIds {
   readonly containers: ReadonlySet<string>;
 }
 
+/** One for all: the exception of an abort without a reason takes longer than the rest of it. */
+const over = new Error("the inspection is over");
+
 export const noIds: LikelyIds = { sandboxes: new Set(), containers: new Set() };
 
 /**
@@ -88,7 +91,7 @@ export async function inspectPod(cri: Cri, uid: PodUid, likely: LikelyIds, signa
     return await inspect(cri, uid, likely, look.signal);
   } finally {
     // Queries for IDs that no listing has are not awaited.
-    look.abort();
+    look.abort(over);
   }
 }
 
