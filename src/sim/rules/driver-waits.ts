@@ -39,7 +39,9 @@ export class DriverWaits implements Rule {
     if (this.#scene.node.drivers.all.length === 0) return;
     const uid = ref?.uid ?? "";
     const pod = this.#scene.pods.get(uid);
-    if (what === "PodAdded" && pod !== undefined && !needsOthers(pod)) this.#coming.set(uid, atMs);
+    if (what === "PodAdded" && pod !== undefined && !needsOthers(pod) && !this.#hasSandbox(uid)) {
+      this.#coming.set(uid, atMs);
+    }
     if (ends.has(what) || isRejection(what)) this.#coming.delete(uid);
     if (atMs < this.#lookedMs + lookMs) return;
     this.#lookedMs = atMs;
@@ -65,6 +67,12 @@ export class DriverWaits implements Rule {
       this.#left.delete(uid);
       this.#broken("pods wait only for their own drivers", `${uid} has left files for ${nowMs - sinceMs} ms`);
     }
+  }
+
+  /** Of an earlier run. */
+  #hasSandbox(uid: string): boolean {
+    const sandboxes = [...this.#scene.world.sandboxes.values()];
+    return sandboxes.some(({ ready, config }) => ready && config.metadata?.uid === uid);
   }
 
   #hasFiles(uid: string, below = ""): boolean {

@@ -54,6 +54,8 @@ export class ImagePolicyRules implements Rule {
     const { maxAgeMs } = node.imagePolicy;
     const longMs = maxAgeMs + 2 * periodMs + marginMs;
     if (maxAgeMs === 0 || clock.nowMs - this.#lifeMs < longMs) return [];
+    // A failed removal is tried again by the next collection.
+    if (clock.nowMs - node.removalFaultMs < periodMs + marginMs) return [];
     return world.images.list().flatMap(({ id, pinned }) => {
       const image = id.replace(/^sha256:/u, "");
       const isUsed = pinned || clock.nowMs - this.#lastUseMs(image) < longMs || wants(this.#scene, image) !== undefined;

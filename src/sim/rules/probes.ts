@@ -14,6 +14,8 @@ interface Sent {
   readonly atMs: number;
   /** The run that sent it. */
   readonly life: number;
+  /** False: sent to an earlier instance, whose end podwright could not see yet, at the same address. */
+  readonly isMeant: boolean;
 }
 
 /** The pod's worker may read the runtime's report a moment later. */
@@ -52,7 +54,10 @@ export class ProbeRules implements Rule {
     const spec = this.#containerOf(uid, nameOf(container));
     const { clock, node } = this.#scene;
     if (spec === undefined || !this.#toldMs.has(container.id)) return;
-    this.#sent(uid, container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
+    const isMeant = node
+      .pods()
+      .some(({ view }) => view.ref.uid === uid && view.status.containers.some(({ id }) => id === container.id));
+    this.#sent(uid, container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives, isMeant });
   }
 
   entry(entry: SimEntry): void {
@@ -88,8 +93,9 @@ export class ProbeRules implements Rule {
     if (probe.type === "startup" && probe.ok) this.#started.add(id);
     const before = all.findLast(({ type }) => type === probe.type);
     all.push(probe);
+    if (before === undefined || before.life !== probe.life || !before.isMeant) return;
     // An exec probe's call takes time.
-    if (before === undefined || before.life !== probe.life || spec.exec !== undefined) return;
+    if (spec.exec !== undefined) return;
     const gapMs = probe.atMs - before.atMs;
     if (gapMs < probeTimes(spec).periodMs - sameMomentMs) {
       this.#broken("probe period", `${id}: ${probe.type} again after ${gapMs} ms`);
