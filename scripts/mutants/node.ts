@@ -38,7 +38,7 @@ export const nodeMutants: readonly Mutant[] = [
     lives: "machine",
     file: "src/shutdown/shutdown-manager.ts",
     from: "if (await session.isPreparingForShutdown(limit.signal)) this.#announced();",
-    to: "await session.isPreparingForShutdown(limit.signal);",
+    to: "if (await session.isPreparingForShutdown(limit.signal)) void 0;",
   },
   {
     name: "shutdown-time-starts-anew-in-next-life",

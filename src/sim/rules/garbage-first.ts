@@ -15,20 +15,38 @@ export class GarbageFirst implements Rule {
   /** Since when nothing has used an image, by its name, and since when the pod of a dead container has been over. */
   #images = new Map<string, number>();
   #containers = new Map<string, number>();
+  /** When this run of podwright first listed an image, to collect some: it learns from that how old the image is. */
+  readonly #listedMs = new Map<string, number>();
   #lifeMs = 0;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
     this.#broken = broken;
-    scene.node.resources.onLook(() => this.#observe());
+    const { node, world } = scene;
+    node.resources.onLook(() => this.#observe());
+    node.imagesListed.on(() => this.#listed());
+    world.images.onAdded((image) => void this.#listedMs.delete(image));
   }
 
   entry(entry: SimEntry): void {
-    if (entry.what === lifeStarted) this.#lifeMs = entry.atMs;
+    if (entry.what === lifeStarted) {
+      this.#lifeMs = entry.atMs;
+      this.#listedMs.clear();
+    }
     if (entry.what !== "PodEvicted") return;
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
     const resource = about && resourceOf(about);
     if (resource === "ephemeral-storage" || resource === "inodes") this.#evicted(entry);
+  }
+
+  #listed(): void {
+    const { clock, world, node } = this.#scene;
+    // The rest of the look may fail.
+    if (node.soundSinceMs > clock.nowMs) return;
+    for (const { id } of world.images.list()) {
+      const name = id.replace(/^sha256:/u, "");
+      if (!this.#listedMs.has(name)) this.#listedMs.set(name, clock.nowMs);
+    }
   }
 
   #observe(): void {
@@ -59,7 +77,9 @@ export class GarbageFirst implements Rule {
     const { minAgeMs } = node.imagePolicy;
     const isOld = (sinceMs: number, forMs: number): boolean => atMs - Math.max(sinceMs, this.#lifeMs) > forMs;
     const image = [...this.#images].find(([name, sinceMs]) => {
-      return world.images.has(name) && isOld(sinceMs, minAgeMs + unheardMs);
+      const listedMs = this.#listedMs.get(name);
+      if (listedMs === undefined || !world.images.has(name)) return false;
+      return isOld(Math.max(sinceMs, listedMs), minAgeMs + unheardMs);
     });
     const container = [...this.#containers].find(
       ([id, sinceMs]) => world.containers.has(id) && isOld(sinceMs, unheardMs),

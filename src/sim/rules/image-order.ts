@@ -61,7 +61,9 @@ export class ImageOrder implements Rule {
     this.#free = new Set();
     const isReadable = node.diskFaultMs === Number.NEGATIVE_INFINITY;
     const last = this.#recorded.findLast((each) => each.atMs + recordedMs < atMs);
-    this.#knownUseMs = new Map(isReadable ? last?.uses : undefined);
+    const uses = isReadable && last !== undefined ? [...last.uses] : [];
+    // An image that came again since then is a new one.
+    this.#knownUseMs = new Map(uses.filter(([image]) => (this.#addedMs.get(image) ?? 0) <= (last?.atMs ?? 0)));
     this.#recorded = [];
   }
 
