@@ -10,6 +10,7 @@ import type { LocalApi } from "../../src/server/local-api.ts";
 import { localApiRoutes } from "../../src/server/routes.ts";
 import { FakeEngine, type FakeLife } from "./fake-engine.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";
+import { patience } from "./patience.ts";
 import { removeDirectories } from "./traces.ts";
 
 export interface CommandEnd {
@@ -41,7 +42,7 @@ export class RunningCommand {
 
   /** Waits until the output matches. */
   async prints(pattern: RegExp, limitMs = 60_000): Promise<void> {
-    const limit = performance.now() + limitMs;
+    const limit = performance.now() + limitMs * patience;
     while (performance.now() < limit) {
       if (pattern.test(this.stdout + this.stderr)) return;
       await new Promise((done) => setTimeout(done, 50));

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { tar } from "../../src/private-runtime/tar.ts";
+import { patience } from "./patience.ts";
 import type { Podwright } from "./podwright.ts";
 
 const type = (name: string): string => `application/vnd.oci.image.${name}`;
@@ -52,7 +53,7 @@ export async function importImageOfUser(podwright: Podwright, reference: string,
   await writeFile(path, archive);
   const ctr = join(podwright.runtime.binDirectory, "ctr");
   const words = ["-a", podwright.layout.containerd.socket, "-n", "k8s.io", "images", "import", path];
-  const { exitCode, stderr } = await systemProcesses.run(ctr, words, { timeoutMs: 60_000 });
+  const { exitCode, stderr } = await systemProcesses.run(ctr, words, { timeoutMs: 60_000 * patience });
   if (exitCode !== 0) throw new Error(`ctr images import: ${stderr}`);
   await rm(path);
 }

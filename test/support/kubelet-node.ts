@@ -10,6 +10,7 @@ import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { RunningCommand } from "./command.ts";
 import { freePort } from "./free-port.ts";
 import { machine } from "./machine.ts";
+import { patience } from "./patience.ts";
 import { Podwright, sleep, until } from "./podwright.ts";
 import { journaledUids, tracesOf } from "./traces.ts";
 
@@ -83,7 +84,7 @@ authorization: { mode: AlwaysAllow }
       const { exitCode, stderr } = await systemProcesses.run(
         join(runtime.binDirectory, "ctr"),
         ["-a", layout.containerd.socket, "-n", "k8s.io", "images", "tag", DEMO_IMAGE, name],
-        { timeoutMs: 20_000 },
+        { timeoutMs: 20_000 * patience },
       );
       if (exitCode !== 0) throw new Error(`ctr images tag ${name}: ${stderr}`);
     }

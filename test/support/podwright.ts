@@ -22,6 +22,7 @@ import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { ContainerView, PodView } from "../../src/server/local-api.ts";
 import { type CommandEnd, RunningCommand } from "./command.ts";
 import { machine } from "./machine.ts";
+import { patience } from "./patience.ts";
 import { ownEnvironment, ownProgram } from "./program.ts";
 import { PtyCommand } from "./pty.ts";
 import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
@@ -198,11 +199,11 @@ export class Podwright {
   /** Removes a pod's sandbox from the runtime, as somebody else might. */
   async removeSandbox(uid: string): Promise<void> {
     using cri = this.connect();
-    const { items } = await cri.runtime.listPodSandbox({}, { timeoutMs: 20_000 });
+    const { items } = await cri.runtime.listPodSandbox({}, { timeoutMs: 20_000 * patience });
     for (const { id, metadata } of items) {
       if (metadata?.uid !== uid) continue;
-      await cri.runtime.stopPodSandbox({ podSandboxId: id }, { timeoutMs: 20_000 });
-      await cri.runtime.removePodSandbox({ podSandboxId: id }, { timeoutMs: 20_000 });
+      await cri.runtime.stopPodSandbox({ podSandboxId: id }, { timeoutMs: 20_000 * patience });
+      await cri.runtime.removePodSandbox({ podSandboxId: id }, { timeoutMs: 20_000 * patience });
     }
   }
 
@@ -315,7 +316,7 @@ export async function until(
   isSo: () => Promise<boolean>,
   limitMs = 30_000,
 ): Promise<void> {
-  const limit = Date.now() + limitMs;
+  const limit = Date.now() + limitMs * patience;
   let cause: unknown;
   const asked = async (): Promise<boolean> => {
     try {
@@ -327,7 +328,7 @@ export async function until(
   };
   while (!(await asked())) {
     if (Date.now() > limit) {
-      throw new Error(`waited ${limitMs} ms for ${typeof what === "string" ? what : what()}`, { cause });
+      throw new Error(`waited ${limitMs * patience} ms for ${typeof what === "string" ? what : what()}`, { cause });
     }
     await sleep(50);
   }
@@ -362,7 +363,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
 
 async function removeSandboxes(layout: RuntimeLayout): Promise<void> {
   using cri = connectCri(layout.containerd.endpoint, systemClock);
-  const options = { timeoutMs: 20_000 };
+  const options = { timeoutMs: 20_000 * patience };
   const { items } = await cri.runtime.listPodSandbox({}, options).catch(() => ({ items: [] }));
   await Promise.allSettled(
     items.map(async ({ id }) => {

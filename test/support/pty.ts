@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { patience } from "./patience.ts";
 
 /** Runs a command on its own terminal: lines of JSON on its input type or resize, its output is the terminal's. */
 const program = `
@@ -68,7 +69,7 @@ export class PtyCommand implements Disposable {
 
   /** Waits until the terminal shows it. */
   async shows(pattern: RegExp, limitMs = 60_000): Promise<void> {
-    const limit = Date.now() + limitMs;
+    const limit = Date.now() + limitMs * patience;
     while (!pattern.test(this.shown)) {
       if (Date.now() > limit) throw new Error(`never showed ${String(pattern)}; showed:\n${this.shown}`);
       await new Promise((done) => setTimeout(done, 50));

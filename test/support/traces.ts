@@ -8,6 +8,7 @@ import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-ru
 import { rootRegistration } from "../../src/private-runtime/node-roots.ts";
 import { runtimeLockPath } from "../../src/private-runtime/ownership.ts";
 import { machine } from "./machine.ts";
+import { patience } from "./patience.ts";
 
 const podLogs = "/var/log/pods";
 const logLinks = "/var/log/containers";
@@ -56,7 +57,7 @@ export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>)
 
 /** Rules with the network's name, or, if CNI plugins write none, with an address of its pods. */
 async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
-  const { stdout } = await systemProcesses.run("iptables-save", [], { timeoutMs: 30_000 });
+  const { stdout } = await systemProcesses.run("iptables-save", [], { timeoutMs: 30_000 * patience });
   const subnet = (await readFile(layout.cni.subnetFile, "utf8").catch(() => "")).trim();
   const addresses = subnet === "" ? undefined : `${subnet.split(".").slice(0, 3).join(".")}.`;
   return stdout.split("\n").filter((line) => {

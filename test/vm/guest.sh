@@ -12,5 +12,10 @@ ip address add 192.0.2.2/24 dev eth0
 ip link set eth0 up
 systemctl start dbus.socket # not part of the target that systemd.run makes
 systemctl restart containerd
+if [ -d control-plane ]; then
+  export PODWRIGHT_CONTROL_PLANE=/podwright/control-plane PATH="$PATH:/podwright/control-plane"
+fi
+export SYSTEMD_BUS_TIMEOUT=600s # instead of 25
 export TMPDIR=/var/tmp # /tmp holds no devices, which overlays need
+. test/vm/patience.sh
 xargs sh scripts/node.sh scripts/test.ts --vm <test-arguments

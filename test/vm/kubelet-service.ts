@@ -7,7 +7,7 @@ import { parseQuantity } from "../../src/resources/quantity.ts";
 import type { PodView } from "../../src/server/local-api.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
 import { engineAnswers, until } from "../support/podwright.ts";
-import { patienceMs, podThatIs, podwright, prepareLayout, run } from "./machine.ts";
+import { podThatIs, podwright, prepareLayout, run } from "./machine.ts";
 
 const manifests = "/etc/kubernetes/manifests";
 const configurationFile = "/etc/kubernetes/kubelet.yaml";
@@ -68,7 +68,7 @@ ${configuration}
   /** Waits for the kubelet's socket. */
   async answers(): Promise<void> {
     try {
-      await until("podwright to answer", () => engineAnswers(this.#client), patienceMs);
+      await until("podwright to answer", () => engineAnswers(this.#client));
     } catch (error) {
       throw new Error(this.log(), { cause: error });
     }
@@ -106,7 +106,7 @@ ${configuration}
   async clear(): Promise<void> {
     rmSync(manifests, { recursive: true });
     mkdirSync(manifests);
-    await until("all pods to go", async () => (await this.#client.pods()).length === 0, patienceMs);
+    await until("all pods to go", async () => (await this.#client.pods()).length === 0);
   }
 
   /** Waits until the pod matches. */

@@ -12,12 +12,10 @@ import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/lay
 import { findPrograms } from "../../src/private-runtime/programs.ts";
 import type { PodView } from "../../src/server/local-api.ts";
 import { podObject, politeSleep } from "../support/manifests.ts";
-import { sleep } from "../support/podwright.ts";
+import { until } from "../support/podwright.ts";
 
 /** podwright's command, as the machine's users start it. */
 export const podwright = join(resolve(import.meta.dirname, "../.."), "bin/podwright");
-/** Nothing is quick on an emulated processor. */
-export const patienceMs = 120_000;
 const cgroupRoot = "/sys/fs/cgroup";
 
 /** Where podwright keeps things when the machine's own containerd is its runtime; made, with the built-in images in it. */
@@ -54,13 +52,14 @@ export async function podThatIs(
   isSo: (pod: PodView) => boolean,
   evidence: () => string,
 ): Promise<PodView> {
-  const limit = Date.now() + patienceMs;
-  for (;;) {
-    const pod = (await client.pods()).find((candidate) => candidate.name === name);
-    if (pod !== undefined && isSo(pod)) return pod;
-    if (Date.now() > limit) throw new Error(`pod ${name}: ${JSON.stringify(pod, undefined, 1)}\n${evidence()}`);
-    await sleep(200);
-  }
+  let pod: PodView | undefined;
+  const matches = async (): Promise<boolean> => {
+    pod = (await client.pods()).find((candidate) => candidate.name === name);
+    return pod !== undefined && isSo(pod);
+  };
+  await until(() => `pod ${name}: ${JSON.stringify(pod, undefined, 1)}\n${evidence()}`, matches);
+  if (pod === undefined) throw new Error(`no pod ${name}`);
+  return pod;
 }
 
 /**

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { until } from "../support/podwright.ts";
 import { KubeletService } from "./kubelet-service.ts";
-import { cgroupValues, containerScope, patienceMs, podSlice, podWithResources as limited, run } from "./machine.ts";
+import { cgroupValues, containerScope, podSlice, podWithResources as limited, run } from "./machine.ts";
 
 const mi = 2 ** 20;
 const memoryQos = "featureGates: { MemoryQoS: true }\nmemoryReservationPolicy: TieredReservation";
@@ -24,7 +24,7 @@ after(async () => {
  */
 async function becomes(what: string, read: () => unknown, wanted: unknown): Promise<void> {
   const isSo = async (): Promise<boolean> => isDeepStrictEqual(read(), wanted);
-  await until(what, isSo, patienceMs).catch(() => assert.deepEqual(read(), wanted, what));
+  await until(what, isSo).catch(() => assert.deepEqual(read(), wanted, what));
   await sleep(1000);
   assert.deepEqual(read(), wanted, what);
 }
@@ -97,7 +97,7 @@ test("processes of the root cgroup are moved, and kernel settings set", async ()
   writeFileSync("/sys/fs/cgroup/cgroup.procs", String(sleeper));
   await node.restart(`cgroupRoot: /\nsystemCgroups: /podstray\nkubeletCgroups: /podkubelet`);
   const placeOf = (pid: number): string => readFileSync(`/proc/${pid}/cgroup`, "utf8").trim();
-  await until("the process to be moved", async () => placeOf(sleeper) === "0::/podstray", 60_000);
+  await until("the process to be moved", async () => placeOf(sleeper) === "0::/podstray");
   await becomes("the kubelet to be moved", () => placeOf(node.pid()), "0::/podkubelet");
   assert.equal(placeOf(1).includes("podstray"), false);
   assert.equal(readFileSync("/proc/sys/kernel/panic", "utf8").trim(), "10");
@@ -109,7 +109,7 @@ test("with protectKernelDefaults a setting that differs prevents the kubelet's s
   const restarted = node.restart("protectKernelDefaults: true").catch((error: unknown) => error);
   const isTold = async (): Promise<boolean> =>
     node.log().includes("invalid kernel flag: kernel/panic, expected value: 10, actual value: 0");
-  await until("the kubelet to say why it does not start", isTold, 60_000);
+  await until("the kubelet to say why it does not start", isTold);
   writeFileSync("/proc/sys/kernel/panic", "10");
   await restarted;
   await node.answers();

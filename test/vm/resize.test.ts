@@ -12,7 +12,6 @@ import {
   cgroupValues,
   containerScope,
   machineState,
-  patienceMs,
   podSlice,
   podThatIs,
   podwright,
@@ -52,7 +51,7 @@ test("a pod of podwright run is resized in place, up and down, in the kernel and
     const limits = { "cpu.max": `${milliCpu * 100} 100000`, "memory.max": `${mebibytes * 2 ** 20}` };
     const wanted = { pod: { "cpu.weight": `${weight}`, ...limits }, container: limits };
     const isSo = async (): Promise<boolean> => JSON.stringify(values()) === JSON.stringify(wanted);
-    await until(() => `${JSON.stringify(wanted)} instead of ${JSON.stringify(values())}`, isSo, patienceMs);
+    await until(() => `${JSON.stringify(wanted)} instead of ${JSON.stringify(values())}`, isSo);
     run("systemctl", ["daemon-reload"]);
     assert.deepEqual(values(), wanted, "systemd has been told");
     console.log(`${milliCpu}m, ${mebibytes}Mi: ${JSON.stringify(values())}`);
@@ -62,6 +61,6 @@ test("a pod of podwright run is resized in place, up and down, in the kernel and
   assert.deepEqual(lives[1], lives[0]);
 
   run(podwright, ["stop", "--grace", "0", "sized"]);
-  await until("the engine to end by itself", async () => !(await engineAnswers(client)), patienceMs);
-  await until("its slices to go", async () => !cgroupIsThere("podwright.slice"), patienceMs);
+  await until("the engine to end by itself", async () => !(await engineAnswers(client)));
+  await until("its slices to go", async () => !cgroupIsThere("podwright.slice"));
 });

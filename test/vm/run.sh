@@ -2,16 +2,20 @@
 # Runs the tests of this folder in a virtual machine as podwright's users have it: systemd is process 1, cgroups are
 # v2, containerd is the machine's own and leaves cgroups to systemd. QEMU needs no KVM (everything is slower then).
 #
-#   run.sh [--rebuild] [PATH…]     --rebuild: makes the machine's disk anew; PATH: only test files whose path holds it
+#   run.sh [--rebuild] [--suite SUITE] [PATH…]
 #
+# --rebuild: makes the machine's disk anew. --suite: of Debian (default: forky). PATH: only test files whose path holds it.
 # The disk is made once, from Debian's packages, and kept in .cache/vm/; the machine works on a copy that is thrown away.
 # The tests' output goes to stdout; its last line is `N passed, N failed`. Exit status: 0 all passed, 1 not, 3 something
 # is missing here.
+#
+# test/vm/packages/deb and test/vm/packages/npm install podwright as users do and reboot the machine, so each needs a run
+# of its own, on the Debian of --suite. PODWRIGHT_VM_EARLIER is an earlier .deb to upgrade from (default: the same one).
+# PODWRIGHT_CONTROL_PLANE is a directory with Kubernetes' programs, etcd and kubeadm, which some tests need.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root"
-suite=${PODWRIGHT_VM_SUITE:-forky} # the oldest with runc 1.2, which mounts with ids mapped
-cache=$root/.cache/vm/$suite
+suite=forky # the oldest with runc 1.2, which mounts with ids mapped
 time_limit=45m
 
 say() { printf '%s\n' "vm: $*" >&2; }
@@ -26,6 +30,24 @@ for program in debootstrap:debootstrap qemu-system-x86_64:qemu-system-x86 mke2fs
 done
 [ -x node_modules/node/bin/node ] || fail "node_modules is not complete; run: sh scripts/setup.sh --test"
 
+rebuild=
+while :; do
+  case ${1:-} in
+    --rebuild) rebuild=1 ;;
+    --suite)
+      suite=${2:?the suite is missing}
+      shift
+      ;;
+    -*) fail "unknown option $1" ;;
+    *) break ;;
+  esac
+  shift
+done
+case ${1:-} in
+  *packages*) packages=1 ;;
+  *) packages= ;;
+esac
+cache=$root/.cache/vm/$suite
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -44,12 +66,26 @@ make_machine() {
     systemd systemd-sysv dbus udev kmod procps iproute2 iptables uidmap initramfs-tools linux-image-cloud-amd64 \
     containerd runc containernetworking-plugins catatonit busybox-static libatomic1 libstdc++6
   rm "$system/usr/sbin/policy-rc.d"
+  mkdir "$system/podwright"
+  echo 'LABEL=podwright /podwright ext4 x-systemd.device-timeout=900 0 0' >"$system/etc/fstab"
   cp "$system"/boot/vmlinuz-* "$work/vmlinuz"
   cp "$system"/boot/initrd.img-* "$work/initrd"
   rm -rf "$system"/var/cache/apt/archives/*.deb "$system"/boot/*
   mke2fs -q -t ext4 -L system -d "$system" "$work/system.img" 3G
   rm -rf "$system"
   mv "$work/vmlinuz" "$work/initrd" "$work/system.img" "$cache/"
+  echo "$recipe" >"$cache/recipe"
+}
+
+# What test/vm/packages installs. npm itself is this machine's, which is complete without downloads.
+make_packages() {
+  mkdir "$project/packages"
+  sh scripts/node.sh scripts/deb.ts --out "$project/packages" >&2
+  mv "$project"/packages/*.deb "$project/packages/podwright.deb"
+  cp "${PODWRIGHT_VM_EARLIER:-$project/packages/podwright.deb}" "$project/packages/earlier.deb"
+  npm pack --silent --pack-destination "$project/packages" >&2
+  mv "$project"/packages/*.tgz "$project/packages/podwright.tgz"
+  cp -r "$(npm root --global)/npm" "$project/packages/npm"
 }
 
 # The project as a second disk: the bundle, the tests with the sources that they use, and Node.js.
@@ -65,14 +101,18 @@ make_project_disk() {
     cp -r "node_modules/$package" "$project/node_modules/$package"
   done
   printf '%s\n' "$@" >"$project/test-arguments"
-  mke2fs -q -t ext4 -L podwright -d "$project" "$work/project.img" 1G
+  [ -z "$packages" ] || make_packages
+  if [ -n "${PODWRIGHT_CONTROL_PLANE:-}" ]; then
+    cp -rL "$PODWRIGHT_CONTROL_PLANE" "$project/control-plane"
+    cp -L "$(command -v kubectl)" "$project/control-plane/kubectl"
+  fi
+  mke2fs -q -t ext4 -L podwright -d "$project" "$work/project.img" 2G
   rm -rf "$project"
 }
 
-if [ "${1:-}" = --rebuild ]; then
-  rm -f "$cache/system.img"
-  shift
-fi
+# A disk that an earlier version of make_machine made is made anew.
+recipe=$(sed -n '/^make_machine() {/,/^}/p' "$0" | cksum)
+[ -z "$rebuild" ] && [ "$(cat "$cache/recipe" 2>/dev/null)" = "$recipe" ] || rm -f "$cache/system.img"
 [ -f "$cache/system.img" ] || make_machine >"$cache/make.log" 2>&1 || {
   tail -n 15 "$cache/make.log" >&2
   fail "the machine could not be made (see $cache/make.log)"
@@ -82,17 +122,32 @@ make_project_disk "$@"
 say "starting the machine"
 console=$cache/console.log
 output=$cache/output.log
+if [ -n "$packages" ]; then
+  # All that a machine starts at boot, and the tests beside it, once more after their reboot.
+  boot="systemd.unit=multi-user.target systemd.wants=kernel-command-line.service"
+  end=none # the script ends the machine itself
+  guest=test/vm/packages/guest.sh
+  runs=2
+  reboots=
+else
+  boot=
+  end=poweroff-force
+  guest=test/vm/guest.sh
+  runs=1
+  reboots=-no-reboot
+fi
 # One thread emulates both processors: with a thread each, V8 aborts now and then when it checks its compiled code.
 # The second serial line is for the tests; `systemd.run` is what the machine is for, and it ends with that.
-timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=single -cpu Nehalem -smp 2 -m 3G -no-reboot -nic none \
+# shellcheck disable=SC2086 # an option or none
+timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=single -cpu Nehalem -smp 2 -m 3G $reboots -nic none \
   -display none -monitor none -serial "file:$console" -serial stdio -snapshot \
   -drive "file=$cache/system.img,format=raw,if=virtio" -drive "file=$work/project.img,format=raw,if=virtio" \
   -kernel "$cache/vmlinuz" -initrd "$cache/initrd" \
   -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=error systemd.default_device_timeout_sec=900 \
-systemd.mount-extra=/dev/vdb:/podwright:ext4:rw systemd.run=\"/bin/sh /podwright/test/vm/guest.sh\" \
-systemd.run_success_action=poweroff-force systemd.run_failure_action=poweroff-force" </dev/null |
+$boot systemd.run=\"/bin/sh /podwright/$guest\" \
+systemd.run_success_action=$end systemd.run_failure_action=$end" </dev/null |
   sed -u 's,\r$,,' | tee "$output"
-grep -q '^[1-9][0-9]* passed, 0 failed' "$output" || {
+[ "$(grep -c '^[1-9][0-9]* passed, 0 failed' "$output")" -eq "$runs" ] || {
   say "what the machine itself said is in $console"
   exit 1
 }

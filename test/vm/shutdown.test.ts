@@ -5,7 +5,7 @@ import type { PodView } from "../../src/server/local-api.ts";
 import { podObject, politeSleep } from "../support/manifests.ts";
 import { until } from "../support/podwright.ts";
 import { KubeletService } from "./kubelet-service.ts";
-import { patienceMs, run } from "./machine.ts";
+import { run } from "./machine.ts";
 
 /**
  * Node shutdown against the real systemd-logind. The machine stays on: its poweroff.target is replaced by one that does
@@ -68,7 +68,7 @@ test("logind's shutdown waits for pods by priority, a hanging hook only for its 
   write("middle", 100, true);
   write("high", 1000);
   for (const name of names) await node.pod(name);
-  await until("the lock", async () => inhibitors().length === 1, patienceMs);
+  await until("the lock", async () => inhibitors().length === 1);
   assert.match(inhibitors()[0] ?? "", /shutdown +Kubelet needs time to handle node shutdown +delay$/u);
   // Its default is 5 s.
   assert.equal(ofLogind("InhibitDelayMaxUSec"), String(names.length * groupSeconds * 1e6));
@@ -76,7 +76,7 @@ test("logind's shutdown waits for pods by priority, a hanging hook only for its 
   const beganMs = Date.now();
   run("systemctl", ["poweroff", "--check-inhibitors=no"]);
   const [low, high] = [await node.pod("low", ended), await node.pod("high", ended)];
-  await until("the shutdown to be over", async () => ofLogind("PreparingForShutdown") === "false", patienceMs);
+  await until("the shutdown to be over", async () => ofLogind("PreparingForShutdown") === "false");
   const tookMs = Date.now() - beganMs;
   const [lowEnd = 0, highEnd = 0] = [low.containers[0]?.finishedAt, high.containers[0]?.finishedAt];
   console.log(`low ended after ${lowEnd - beganMs} ms, high after ${highEnd - beganMs}, the shutdown after ${tookMs}`);
@@ -93,5 +93,5 @@ test("logind's shutdown waits for pods by priority, a hanging hook only for its 
   assert.match(state, /^\{"startTime":"2\d{3}-.*","endTime":"2\d{3}-.*"\}$/u);
 
   for (const name of names) await node.pod(name);
-  await until("another lock", async () => inhibitors().length === 1, patienceMs);
+  await until("another lock", async () => inhibitors().length === 1);
 });

@@ -90,7 +90,7 @@ test("a container's disk writes are counted by the kernel, and the machine's wit
       (valueOf(await node.metrics("/metrics/cadvisor"), "container_fs_writes_bytes_total", labels) ?? 0) >= 8 << 20
     );
   };
-  await until("the kernel to count what was written", wroteAll, 60_000);
+  await until("the kernel to count what was written", wroteAll);
   const families = await node.metrics("/metrics/cadvisor");
   const ofContainer = { container: "app", device: "/dev/vda" };
   const ofMachine = { id: "/", device: "/dev/vda" };
@@ -125,7 +125,7 @@ test("with singleProcessOOMKill only the process that exceeded the limit ends", 
     assert.equal(cgroupValues(scope, "memory.oom.group")["memory.oom.group"], "0");
     const killed = async (): Promise<boolean> =>
       /oom_kill [1-9]/.test(cgroupValues(scope, "memory.events")["memory.events"]);
-    await until("the kernel to kill", killed, 60_000);
+    await until("the kernel to kill", killed);
     await sleep(3000);
     const [app] = (await node.pod("glutton")).containers;
     assert.deepEqual([app?.state, app?.restartCount], ["running", 0]);
@@ -139,7 +139,7 @@ test("pods survive kill -9 of podwright, which adopts them with their limits", a
   const pod = await node.pod("burstable");
   const pid = node.pid();
   run("kill", ["-9", `${pid}`]);
-  await until("systemd to start it again", async () => ![0, pid].includes(node.pid()), 60_000);
+  await until("systemd to start it again", async () => ![0, pid].includes(node.pid()));
   await node.answers();
   await sleep(3000);
   const adopted = await node.pod("burstable");

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { existsSync, symlinkSync } from "node:fs";
+import { test } from "node:test";
+import { run } from "../machine.ts";
+import {
+  changes,
+  machineTraces,
+  packages,
+  podwright,
+  readyContainers,
+  remembered,
+  restartWith,
+  serviceState,
+  uptime,
+} from "./installed.ts";
+
+/** Installation by npm, upgrade, restart of the machine and removal, on a real systemd. */
+const service = "podwright.service";
+const example = "/usr/local/lib/node_modules/podwright/examples/hello.yaml";
+const memory = remembered<{ readonly traces: readonly string[]; readonly containers: readonly string[] }>();
+const inTurn = memory === undefined ? "before" : "after";
+
+function testOf(side: "before" | "after", title: string, body: () => Promise<void>): void {
+  if (side === inTurn) test(title, body);
+}
+
+/** Without a network: a download would fail. */
+function npm(...words: readonly string[]): string {
+  return run("node", [`${packages}/npm/bin/npm-cli.js`, ...words, "--global", "--prefix", "/usr/local", "--offline"]);
+}
+
+testOf("before", "npm installs without downloads, enable runs a pod, an upgrade restarts no container", async () => {
+  symlinkSync("/podwright/node_modules/node/bin/node", "/usr/local/bin/node");
+  npm("ls"); // creates npm's own directories
+  const traces = machineTraces();
+  npm("install", `${packages}/podwright.tgz`);
+  assert.deepEqual(
+    changes(traces, machineTraces()).filter((line) => !/^new: file (?:\/usr\/local\/|\/root\/\.npm)/u.test(line)),
+    [],
+  );
+  console.log(`${podwright("--version")}; ${run("podwright", ["doctor"])}`);
+  podwright("enable", example);
+  const containers = await readyContainers("hello");
+  npm("install", `${packages}/podwright.tgz`);
+  run("systemctl", ["restart", service]);
+  assert.deepEqual(await readyContainers("hello"), containers);
+  restartWith({ traces, containers });
+});
+
+testOf("after", "pods are back after the machine's restart, and removal leaves what docs/install.md says", async () => {
+  assert.ok(memory);
+  await readyContainers("hello");
+  console.log(`ready ${uptime()} s after the machine's start; ${run("podwright", ["ps"])}`);
+  podwright("disable", "hello.yaml");
+  assert.equal(serviceState(service), "inactive");
+  npm("uninstall", "podwright");
+  assert.equal(existsSync("/usr/local/bin/podwright"), false);
+  const left = changes(memory.traces, machineTraces());
+  assert.deepEqual(
+    left.filter((line) => !/^new: file (?:\/var\/lib\/podwright|\/root\/\.npm|\/etc\/podwright)/u.test(line)),
+    [],
+  );
+});
