@@ -6,7 +6,7 @@ import { TestApiServer } from "../apiserver/server.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { until } from "../support/podwright.ts";
 import { KubeletService } from "./kubelet-service.ts";
-import { cgroupIsThere, patienceMs } from "./machine.ts";
+import { cgroupIsThere } from "./machine.ts";
 
 const mi = 2 ** 20;
 const kubeconfig = "/etc/kubernetes/kubeconfig";
@@ -30,7 +30,7 @@ test("on cgroup v2 the pod that uses most memory is evicted, and its cgroup is r
   const statusOf = (name: string): PodStatus =>
     (admin.get("pods", `default/${name}`) as unknown as { readonly status: PodStatus }).status;
   const isIn = async (name: string, phase: string): Promise<void> =>
-    await until(`pod ${name} to be ${phase}`, async () => statusOf(name).phase === phase, patienceMs);
+    await until(`pod ${name} to be ${phase}`, async () => statusOf(name).phase === phase);
   const resources = { requests: { memory: "16Mi" } };
   admin.create(boundPod("modest", { resources }));
   await isIn("modest", "Running");
@@ -49,5 +49,5 @@ test("on cgroup v2 the pod that uses most memory is evicted, and its cgroup is r
   );
   assert.equal(statusOf("modest").phase, "Running");
   const slice = `kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${(hog.metadata.uid ?? "").replaceAll("-", "_")}.slice`;
-  await until("the hog's cgroup to be removed", async () => !cgroupIsThere(slice), patienceMs);
+  await until("the hog's cgroup to be removed", async () => !cgroupIsThere(slice));
 });
