@@ -54,7 +54,7 @@ testOf("after", "pods are back after the machine's restart, and nothing is left 
   const containers = await readyContainers("hello");
   console.log(`ready ${uptime()} s after the machine's start; ${run("podwright", ["ps"])}`);
   assert.notDeepEqual(containers, memory.containers);
-  const isRunning = (): boolean => run("sh", ["-c", "wget -q -O - http://127.0.0.1:8080 || true"]) !== "";
+  const isRunning = (): boolean => run("sh", ["-c", "busybox wget -q -O - http://127.0.0.1:8080 || true"]) !== "";
   assert.ok(isRunning());
 
   dpkg("--remove", "podwright");
