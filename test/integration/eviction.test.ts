@@ -141,14 +141,14 @@ describe("evictions", { concurrency: 2 }, () => {
       const [memory, processes] = [await left(podwright, "memory.available"), await left(podwright, "pid.available")];
       kubelet.child.kill("SIGKILL");
       await kubelet.ended;
-      // So much more than others on this machine may come to use meanwhile.
+      // So much more others on this machine may come to use meanwhile; they may also free twice as much.
       const [spareMebibytes, spareProcesses] = [600, 400];
       const bytes = Number(memory.replace(/Ki$/u, "")) * (memory.endsWith("Ki") ? 1024 : 1);
       const limits = `memory.available<${Math.trunc(bytes / 2 ** 20) - spareMebibytes}Mi,pid.available<${number(processes) - spareProcesses}`;
       await cluster.start("--eviction-hard", limits, "--eviction-pressure-transition-period", "1s");
       await cluster.nodeReady();
       // dd keeps its buffer until the pipe is read.
-      const hog = script("dd if=/dev/zero bs=1200M count=1 | sleep 36000");
+      const hog = script("dd if=/dev/zero bs=2000M count=1 | sleep 36000");
       admin.create(boundPod("hog", { ...hog, resources: { requests: { memory: "64Mi" } } }));
       const byMemory = await evictedPod(cluster, "hog");
       assert.match(
