@@ -34,7 +34,8 @@ export function machineTraces(): string[] {
     unit: "systemctl list-unit-files --no-legend --no-pager | awk '{ print $1, $2 }'",
     mount: "awk '{ print $2, $3 }' /proc/mounts",
     cgroup: "find /sys/fs/cgroup -type d",
-    rule: "(iptables-save; ip6tables-save) | grep -- '^[-:]' | sed 's/ \\[.*//'",
+    // A table that was looked at shows its own chains.
+    rule: "(iptables-save; ip6tables-save) | grep -- '^[-:]' | grep -v ' ACCEPT ' | sed 's/ \\[.*//'",
     interface: "ls /sys/class/net",
   };
   return Object.entries(commands).flatMap(([kind, command]) =>
