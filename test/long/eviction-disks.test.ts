@@ -3,12 +3,16 @@ import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { needsRoot } from "../../src/linux/processes/testing.ts";
 import { boundPod } from "../support/bound-pod.ts";
-import { diskIsFree, evictedPod, withDiskNode } from "../support/disk-evictions.ts";
+import { diskIsFree, evictedPod, imageNames, pullUnused, withDiskNode } from "../support/disk-evictions.ts";
 import type { KubeletNode } from "../support/kubelet-node.ts";
+import { until } from "../support/podwright.ts";
 import { SmallDisk } from "../support/small-disk.ts";
 
 const program = "/usr/sbin/mkfs.xfs";
 const skip = needsRoot() || (existsSync(program) ? false : `${program} is not installed`);
+const needs = ["/usr/bin/docker-registry", "/usr/sbin/mkfs.ext4"].find((each) => !existsSync(each));
+const skipExt4 = needsRoot() || (needs === undefined ? false : `${needs} is not installed`);
+const mi = 1 << 20;
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 const withScratch = { volumes: [{ name: "scratch", emptyDir: {} }] };
 const writes = (path: string, mebibytes: number): { readonly command: string[] } => ({
@@ -45,3 +49,61 @@ test("on xfs, pods that fill the node's disk or the disk for images are evicted"
     assert.equal(cluster.status("modest").phase, "Running");
   });
 });
+
+const script = (text: string): { readonly command: string[] } => ({
+  command: ["/bin/sh", "-c", `${text}; sleep 36000`],
+});
+const files = (count: number, directory: string): string => `for i in $(seq ${count}); do : > ${directory}/$i; done`;
+
+/** containerd measures writable layers every 10 s. */
+const measured = "sleep 12";
+
+test(
+  "on a disk for images unused ones go first, and then the pod with the largest writable layer",
+  { skip: skipExt4 },
+  async () => {
+    const limits = [
+      ...["--eviction-hard", "imagefs.available<130Mi,imagefs.inodesFree<3000"],
+      ...["--minimum-image-ttl-duration", "0s"],
+    ];
+    const prepare = ({ podwright }: KubeletNode): SmallDisk =>
+      new SmallDisk(podwright.layout.containerd.root, 256, "-N", "8192");
+    await withDiskNode({ prepare, flags: limits }, async (cluster) => {
+      const { node, server } = cluster;
+      const { admin } = server;
+      const why = async (name: string): Promise<string> =>
+        (await node.podwright.succeed("why", name)).replaceAll(/\s+/gu, " ");
+      const unused = await pullUnused(node, 40 * mi);
+      const derived = await node.podwright.succeed("evict", "--preview", "--signal", "containerfs.available");
+      assert.match(derived, /^containerfs\.available is .*pods are evicted below 130Mi/u);
+
+      // The volume is on another disk.
+      const both = "head -c 30m /dev/zero > /layer; head -c 150m /dev/zero > /scratch/volume";
+      admin.create(boundPod("modest", { ...script(both), ...scratch }, withScratch));
+      await until("the unused image to be removed", async () => !(await imageNames(node)).includes(unused), 60_000);
+      await diskIsFree(cluster);
+      await cluster.ready("modest");
+
+      admin.create(boundPod("filler", script(`head -c 40m /dev/zero > /a; ${measured}; head -c 60m /dev/zero > /b`)));
+      const { message = "" } = await evictedPod(cluster, "filler");
+      assert.match(
+        message,
+        /^The node was low on resource: ephemeral-storage\. Threshold quantity: 130Mi, available: /u,
+      );
+      assert.match(
+        message,
+        /Container c was using \d+Ki, request is 0, has larger consumption of ephemeral-storage\. $/u,
+      );
+      assert.match(
+        await why("filler"),
+        /evicted for (?:image|container)fs\.available, ranked 1 of 2: .*next: default\/modest/u,
+      );
+      await diskIsFree(cluster);
+
+      admin.create(boundPod("files", script(`mkdir /a /b; ${files(1000, "/a")}; ${measured}; ${files(5000, "/b")}`)));
+      assert.match((await evictedPod(cluster, "files")).message ?? "", /^The node was low on resource: inodes\. /u);
+      assert.match(await why("files"), /evicted for (?:image|container)fs\.inodesFree, ranked 1 of 2/u);
+      assert.equal(cluster.status("modest").phase, "Running");
+    });
+  },
+);
