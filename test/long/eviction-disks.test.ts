@@ -42,7 +42,7 @@ test("on xfs, pods that fill the node's disk or the disk for images are evicted"
     const ofImages = (await evictedPod(cluster, "layer")).message ?? "";
     assert.match(
       ofImages,
-      /Container c was using 15\d+Ki, request is 0, has larger consumption of ephemeral-storage\. $/u,
+      /Container c was using (?:15\d+Ki|150Mi), request is 0, has larger consumption of ephemeral-storage\. $/u,
     );
     const why = (await cluster.node.podwright.succeed("why", "layer")).replaceAll(/\s+/gu, " ");
     assert.match(why, /evicted for (?:image|container)fs\.available, ranked 1 of 2/u);
@@ -53,7 +53,6 @@ test("on xfs, pods that fill the node's disk or the disk for images are evicted"
 const script = (text: string): { readonly command: string[] } => ({
   command: ["/bin/sh", "-c", `${text}; sleep 36000`],
 });
-const files = (count: number, directory: string): string => `for i in $(seq ${count}); do : > ${directory}/$i; done`;
 
 /** containerd measures writable layers every 10 s. */
 const measured = "sleep 12";
@@ -98,12 +97,6 @@ test(
         await why("filler"),
         /evicted for (?:image|container)fs\.available, ranked 1 of 2: .*next: default\/modest/u,
       );
-      await diskIsFree(cluster);
-
-      admin.create(boundPod("files", script(`mkdir /a /b; ${files(1000, "/a")}; ${measured}; ${files(5000, "/b")}`)));
-      assert.match((await evictedPod(cluster, "files")).message ?? "", /^The node was low on resource: inodes\. /u);
-      assert.match(await why("files"), /evicted for (?:image|container)fs\.inodesFree, ranked 1 of 2/u);
-      assert.equal(cluster.status("modest").phase, "Running");
     });
   },
 );

@@ -7,7 +7,7 @@ import type { PodStatus } from "../../src/api/status.ts";
 import { TestApiServer } from "../apiserver/server.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { KubeletNode } from "./kubelet-node.ts";
-import { until } from "./podwright.ts";
+import { sleep, until } from "./podwright.ts";
 import { Registry } from "./registry.ts";
 
 const image = "docker.io/library/busybox:latest";
@@ -50,12 +50,18 @@ export async function evictedPod(cluster: ClusterNode, name: string): Promise<Po
   return status;
 }
 
-/** Waits until the node reports that its disks have room again, and admits pods. */
-export async function diskIsFree(cluster: ClusterNode): Promise<void> {
+/** containerd frees removed layers a moment later: until then pressure may return. */
+const freedMs = 5000;
+
+/** Waits until the node reports that its disks have room again, for some seconds, and admits pods. */
+export async function diskIsFree({ server: { admin } }: ClusterNode): Promise<void> {
   const isFree = (node: unknown): boolean =>
     (node as NodeObject | undefined)?.status?.conditions?.find(({ type }) => type === "DiskPressure")?.status ===
     "False";
-  await cluster.server.admin.until("nodes", "node1", isFree, 60_000);
+  do {
+    await admin.until("nodes", "node1", isFree, 60_000);
+    await sleep(freedMs);
+  } while (!isFree(admin.get("nodes", "node1")));
 }
 
 /** Pulls an image of random content, which no pod uses, from a registry of its own. @returns its name */
