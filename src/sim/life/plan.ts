@@ -37,43 +37,20 @@ export function stepUid(index: number, number: number): string {
 export function drawPlan(seed: number): Step[] {
   const steps = drawNodeSteps(new SimRandom(seed), drawSubject(seed));
   const untilMs = steps.at(-1)?.atMs ?? 0;
-  const inCluster = isInCluster(seed) ? drawClusterSteps(new SimRandom(seed ^ 0x00c1_0575), steps.length, untilMs) : [];
-  const underPressure = isUnderPressure(seed)
-    ? drawPressureSteps(SimRandom.named(seed, "pressure"), steps.length + inCluster.length, untilMs)
-    : [];
-  const ofMachine = hasMachineRooms(seed)
-    ? drawMachineSteps(
-        SimRandom.named(seed, "machine"),
-        steps.length + inCluster.length + underPressure.length,
-        untilMs,
-      )
-    : [];
-  const before = [...steps, ...inCluster, ...underPressure, ...ofMachine];
-  const ofDrivers = hasDrivers(seed) ? drawDriverSteps(SimRandom.named(seed, "drivers"), before.length, untilMs) : [];
-  const hard = isUnderPressure(seed)
-    ? drawHardPressure(SimRandom.named(seed, "hard pressure"), before.length + ofDrivers.length, untilMs)
-    : [];
-  const growth = growsVolumes(seed)
-    ? drawGrowth(SimRandom.named(seed, "growth"), before.length + ofDrivers.length + hard.length, untilMs)
-    : [];
-  const ofDevices = hasDevices(seed)
-    ? drawDeviceSteps(
-        SimRandom.named(seed, "devices"),
-        before.length + ofDrivers.length + hard.length + growth.length,
-        untilMs,
-      )
-    : [];
-  const ofImages = collectsImages(seed)
-    ? drawImageSteps(
-        SimRandom.named(seed, "images"),
-        before.length + ofDrivers.length + hard.length + growth.length + ofDevices.length,
-        untilMs,
-      )
-    : [];
-  const others = [...before, ...ofDrivers, ...hard, ...growth, ...ofDevices, ...ofImages];
-  const rare = isRare(seed) ? drawRareSteps(SimRandom.named(seed, "rare"), others.length, untilMs) : [];
-  if (others.length + rare.length === steps.length) return steps;
-  return [...others, ...rare].toSorted((a, b) => a.atMs - b.atMs);
+  // Each kind of life has draws of its own, so that others stay the same.
+  const add = (draw: (random: SimRandom, firstIndex: number, untilMs: number) => Step[], random: SimRandom): void => {
+    steps.push(...draw(random, steps.length, untilMs));
+  };
+  if (isInCluster(seed)) add(drawClusterSteps, new SimRandom(seed ^ 0x00c1_0575));
+  if (isUnderPressure(seed)) add(drawPressureSteps, SimRandom.named(seed, "pressure"));
+  if (hasMachineRooms(seed)) add(drawMachineSteps, SimRandom.named(seed, "machine"));
+  if (hasDrivers(seed)) add(drawDriverSteps, SimRandom.named(seed, "drivers"));
+  if (isUnderPressure(seed)) add(drawHardPressure, SimRandom.named(seed, "hard pressure"));
+  if (growsVolumes(seed)) add(drawGrowth, SimRandom.named(seed, "growth"));
+  if (hasDevices(seed)) add(drawDeviceSteps, SimRandom.named(seed, "devices"));
+  if (collectsImages(seed)) add(drawImageSteps, SimRandom.named(seed, "images"));
+  if (isRare(seed)) add(drawRareSteps, SimRandom.named(seed, "rare"));
+  return steps.toSorted((a, b) => a.atMs - b.atMs);
 }
 
 /** Rare acts last, so each is the only one in its life. */
