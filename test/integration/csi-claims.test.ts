@@ -14,6 +14,7 @@ import {
   grown,
   loopDevicesOver,
   makeClaim,
+  makeDriverObject,
   volumesInUse,
   withoutLoopDevices,
 } from "../support/csi-claims.ts";
@@ -33,12 +34,7 @@ test("a claim's volume is staged once for all its pods, survives restarts, and i
     const directory = temporary.path;
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
-    server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: driver.name },
-      spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
-    });
+    makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "c", driver.name);
 
@@ -224,12 +220,7 @@ test("twenty pods share one volume, which is staged once and unstaged after the 
     await cluster.nodeReady();
     using temporary = testDirectory();
     await using driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory: temporary.path });
-    server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: driver.name },
-      spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
-    });
+    makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "c", driver.name);
     const names = Array.from({ length: 20 }, (_, index) => `shares-${index}`);

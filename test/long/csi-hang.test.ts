@@ -6,7 +6,7 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { withClusterNode } from "../support/cluster-node.ts";
-import { deleted, makeClaim } from "../support/csi-claims.ts";
+import { deleted, makeClaim, makeDriverObject } from "../support/csi-claims.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
 
@@ -30,9 +30,7 @@ test("a stage that hangs for 150 s is given up after two minutes, holds up no ot
     await cluster.nodeReady();
     using temporary = testDirectory();
     await using driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory: temporary.path });
-    const spec = { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] };
-    const metadata = { name: driver.name };
-    server.admin.create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata, spec });
+    makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "c", driver.name);
     const began = performance.now();

@@ -1,6 +1,16 @@
 import { execFileSync } from "node:child_process";
 import type { ClusterNode } from "./cluster-node.ts";
 
+/** The CSIDriver of a driver that attaches nothing, and sets groups of its volumes' files. */
+export function makeDriverObject({ server }: Pick<ClusterNode, "server">, name: string): void {
+  server.admin.create({
+    apiVersion: "storage.k8s.io/v1",
+    kind: "CSIDriver",
+    metadata: { name },
+    spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
+  });
+}
+
 /** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
 export function makeClaim(
   { server }: Pick<ClusterNode, "server">,

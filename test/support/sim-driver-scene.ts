@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
 import { deviceVolumes, diskDevice, inlineDriver, rawDevice } from "../../src/sim/csi/claimed-volumes.ts";
 import type { SimDriver } from "../../src/sim/csi/driver.ts";
@@ -29,6 +30,27 @@ export class DriverScene extends ClusterScene {
       world.onChange((change) => rule.change?.(change));
       rule.entry?.(noEntry);
     }
+  }
+
+  /**
+   * Two pods with the same volumes run, over a kill of podwright at one moment of a driver's call (as it begins, and as
+   * it ends), 1 for the first.
+   * @returns the number of these moments so far
+   */
+  async runTwo(volumes: readonly string[], killAt: number | undefined): Promise<() => number> {
+    let moments = 0;
+    for (const driver of this.node.drivers.all) {
+      driver.onCall(() => {
+        if (++moments !== killAt) return;
+        this.clock.schedule("podwright to be killed", 0, () => this.node.kill());
+        this.clock.schedule("podwright to be started again", 1000, () => this.node.start());
+      });
+    }
+    this.node.start();
+    for (const name of ["a", "b"]) this.cluster.want(podWithVolumes(name, ...volumes));
+    await this.pass(40_000);
+    assert.ok(this.runs("uid-a") && this.runs("uid-b"), `both run after a kill at ${killAt}`);
+    return () => moments;
   }
 
   override async pass(forMs: number): Promise<void> {

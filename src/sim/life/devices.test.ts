@@ -9,21 +9,10 @@ const [exclusive, disk] = ["claim-7", "claim-8"] as const;
 /** Two pods with the same devices come and go. @param killAt podwright is killed at that call, 1 for the first */
 async function comeAndGo(killAt?: number): Promise<{ readonly scene: DriverScene; readonly moments: number }> {
   const scene = new DriverScene(true);
-  let moments = 0;
-  for (const driver of scene.node.drivers.all) {
-    driver.onCall(() => {
-      if (++moments !== killAt) return;
-      scene.clock.schedule("podwright to be killed", 0, () => scene.node.kill());
-      scene.clock.schedule("podwright to be started again", 1000, () => scene.node.start());
-    });
-  }
-  scene.node.start();
-  for (const name of ["a", "b"]) scene.cluster.want(podWithVolumes(name, ...blocks));
-  await scene.pass(40_000);
-  assert.ok(scene.runs("uid-a") && scene.runs("uid-b"), `both run after a kill at ${killAt}`);
+  const moments = await scene.runTwo(blocks, killAt);
   for (const name of ["a", "b"]) scene.cluster.delete(`uid-${name}`);
   await scene.pass(60_000);
-  return { scene, moments };
+  return { scene, moments: moments() };
 }
 
 function published(scene: DriverScene): readonly string[] {

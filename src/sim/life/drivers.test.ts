@@ -9,24 +9,13 @@ const everything = ["claim-1", "claim-2", "claim-3", "inline"] as const;
 /** Two pods with the same volumes come and go. @param killAt podwright is killed at that call, 1 for the first */
 async function comeAndGo(killAt?: number): Promise<{ readonly scene: DriverScene; readonly moments: number }> {
   const scene = new DriverScene();
-  let moments = 0;
-  for (const driver of scene.node.drivers.all) {
-    driver.onCall(() => {
-      if (++moments !== killAt) return;
-      scene.clock.schedule("podwright to be killed", 0, () => scene.node.kill());
-      scene.clock.schedule("podwright to be started again", 1000, () => scene.node.start());
-    });
-  }
-  scene.node.start();
-  for (const name of ["a", "b"]) scene.cluster.want(podWithVolumes(name, ...everything));
-  await scene.pass(40_000);
-  assert.ok(scene.runs("uid-a") && scene.runs("uid-b"), `both run after a kill at ${killAt}`);
+  const moments = await scene.runTwo(everything, killAt);
   scene.cluster.delete("uid-a");
   await scene.pass(40_000);
   assert.ok(scene.runs("uid-b"));
   scene.cluster.delete("uid-b");
   await scene.pass(40_000);
-  return { scene, moments };
+  return { scene, moments: moments() };
 }
 
 describe("a node with CSI drivers", () => {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { test } from "node:test";
 import { run } from "../machine.ts";
 import {
   changes,
@@ -10,27 +9,21 @@ import {
   readyContainers,
   remembered,
   restartWith,
+  service,
   serviceState,
+  testOf,
   uptime,
 } from "./installed.ts";
 
 /** Installation, upgrade, restart of the machine, removal and purge of the Debian package, on a real systemd. */
-const service = "podwright.service";
 const example = "/usr/lib/podwright/examples/hello.yaml";
-const memory = remembered<{ readonly traces: readonly string[]; readonly containers: readonly string[] }>();
-const inTurn = memory === undefined ? "before" : "after";
-
-/** Runs only on this side of the machine's restart; a test that is left out would be reported as skipped. */
-function testOf(side: "before" | "after", title: string, body: () => Promise<void>): void {
-  if (side === inTurn) test(title, body);
-}
 
 const dpkg = (...words: readonly string[]): string => run("dpkg", words);
 
 testOf("before", "installation starts nothing, enable runs a pod, an upgrade restarts no container", async () => {
   const traces = machineTraces();
   const installedMs = timed(() => dpkg("--install", `${packages}/earlier.deb`));
-  assert.equal(serviceState(service), "inactive");
+  assert.equal(serviceState(), "inactive");
   assert.deepEqual(
     changes(traces, machineTraces()).filter((line) => !line.startsWith("new: file /usr/")),
     [],
@@ -39,7 +32,7 @@ testOf("before", "installation starts nothing, enable runs a pod, an upgrade res
 
   const enabledMs = timed(() => podwright("enable", example));
   const containers = await readyContainers("hello");
-  assert.equal(serviceState(service), "active");
+  assert.equal(serviceState(), "active");
   console.log(`enabled in ${enabledMs} ms`);
 
   const pid = mainPid();
@@ -50,20 +43,20 @@ testOf("before", "installation starts nothing, enable runs a pod, an upgrade res
 });
 
 testOf("after", "pods are back after the machine's restart, and nothing is left after remove and purge", async () => {
-  assert.ok(memory);
+  assert.ok(remembered);
   const containers = await readyContainers("hello");
   console.log(`ready ${uptime()} s after the machine's start; ${run("podwright", ["ps"])}`);
-  assert.notDeepEqual(containers, memory.containers);
+  assert.notDeepEqual(containers, remembered.containers);
   const isRunning = (): boolean => run("sh", ["-c", "busybox wget -q -O - http://127.0.0.1:8080 || true"]) !== "";
   assert.ok(isRunning());
 
   dpkg("--remove", "podwright");
   assert.equal(existsSync("/usr/bin/podwright"), false);
-  assert.equal(serviceState(service), "inactive");
+  assert.equal(serviceState(), "inactive");
   assert.ok(isRunning(), "pods outlive the package");
   dpkg("--purge", "podwright");
   assert.ok(!isRunning());
-  assert.deepEqual(changes(memory.traces, machineTraces()), []);
+  assert.deepEqual(changes(remembered.traces, machineTraces()), []);
 });
 
 function mainPid(): string {

@@ -1,21 +1,32 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
 import type { PodView } from "../../../src/server/local-api.ts";
 import { until } from "../../support/podwright.ts";
 import { run } from "../machine.ts";
 
 /** Where run.sh puts the packages. */
 export const packages = "/podwright/packages";
+/** What `podwright enable` starts. */
+export const service = "podwright.service";
 
 const requestFile = "/var/tmp/reboot";
 const memoryFile = "/var/tmp/podwright-packages-test.json";
 
+interface Memory {
+  readonly traces: readonly string[];
+  readonly containers: readonly string[];
+}
+
 /** What the run before the machine's restart kept for the one after it; undefined before. */
-export function remembered<Memory>(): Memory | undefined {
-  return existsSync(memoryFile) ? (JSON.parse(readFileSync(memoryFile, "utf8")) as Memory) : undefined;
+export const remembered = existsSync(memoryFile) ? (JSON.parse(readFileSync(memoryFile, "utf8")) as Memory) : undefined;
+
+/** Runs only on this side of the machine's restart; a test that is left out would be reported as skipped. */
+export function testOf(side: "before" | "after", title: string, body: () => Promise<void>): void {
+  if (side === (remembered === undefined ? "before" : "after")) test(title, body);
 }
 
 /** Has the machine restarted once the tests have ended. */
-export function restartWith(memory: object): void {
+export function restartWith(memory: Memory): void {
   writeFileSync(memoryFile, JSON.stringify(memory));
   writeFileSync(requestFile, "");
 }
@@ -85,6 +96,6 @@ export function uptime(): number {
   return Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]);
 }
 
-export function serviceState(service: string): string {
+export function serviceState(): string {
   return run("sh", ["-c", `systemctl is-active ${service} || true`]);
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { existsSync, symlinkSync } from "node:fs";
-import { test } from "node:test";
 import { run } from "../machine.ts";
 import {
   changes,
@@ -10,19 +9,14 @@ import {
   readyContainers,
   remembered,
   restartWith,
+  service,
   serviceState,
+  testOf,
   uptime,
 } from "./installed.ts";
 
 /** Installation by npm, upgrade, restart of the machine and removal, on a real systemd. */
-const service = "podwright.service";
 const example = "/usr/local/lib/node_modules/podwright/examples/hello.yaml";
-const memory = remembered<{ readonly traces: readonly string[]; readonly containers: readonly string[] }>();
-const inTurn = memory === undefined ? "before" : "after";
-
-function testOf(side: "before" | "after", title: string, body: () => Promise<void>): void {
-  if (side === inTurn) test(title, body);
-}
 
 /** Without a network: a download would fail. */
 function npm(...words: readonly string[]): string {
@@ -48,14 +42,14 @@ testOf("before", "npm installs without downloads, enable runs a pod, an upgrade 
 });
 
 testOf("after", "pods are back after the machine's restart, and removal leaves what docs/install.md says", async () => {
-  assert.ok(memory);
+  assert.ok(remembered);
   await readyContainers("hello");
   console.log(`ready ${uptime()} s after the machine's start; ${run("podwright", ["ps"])}`);
   podwright("disable", "hello.yaml");
-  assert.equal(serviceState(service), "inactive");
+  assert.equal(serviceState(), "inactive");
   npm("uninstall", "podwright");
   assert.equal(existsSync("/usr/local/bin/podwright"), false);
-  const left = changes(memory.traces, machineTraces());
+  const left = changes(remembered.traces, machineTraces());
   assert.deepEqual(
     left.filter((line) => !/^new: file (?:\/var\/lib\/podwright|\/root\/\.npm|\/etc\/podwright)/u.test(line)),
     [],
