@@ -26,6 +26,8 @@ export interface KernelSettingsPolicy {
 }
 
 const maxBytes = 64;
+/** Maps of user namespaces have a few lines of 33 bytes. */
+const maxMapBytes = 4096;
 /** The initial user namespace has all IDs: user_namespaces(7). */
 const allIds = /^\s*0\s+0\s+4294967295\s*$/u;
 
@@ -78,5 +80,5 @@ async function ensureOne(
 }
 
 async function isInUserNamespace(files: Pick<Files, "read">): Promise<boolean> {
-  return !allIds.test(new TextDecoder().decode(await files.read("/proc/self/uid_map", maxBytes * maxBytes)));
+  return !allIds.test(new TextDecoder().decode(await files.read("/proc/self/uid_map", maxMapBytes)));
 }
