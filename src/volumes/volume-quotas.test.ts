@@ -198,3 +198,21 @@ test("a volume goes although its quota cannot be cleared; its line goes later, a
   stop.abort();
   await run;
 });
+
+test("a volume that is removed while its quota is looked for is not remembered", async () => {
+  const machine = new Machine();
+  const pod = podOfVolumes([data], own);
+  await machine.mount(pod);
+  machine.restart();
+  const looked = Promise.withResolvers<number>();
+  machine.quotas.projectOf = async () => await looked.promise;
+  const usage = machine.volumes.usage(pod, directory);
+  await machine.manager.release(podRef(pod), { cause }, signal);
+  looked.resolve(1_048_577);
+  assert.equal(await usage, undefined);
+  // The next volume has the project now: of two known owners one would be wrong.
+  const next: Pod = { ...pod, metadata: { ...pod.metadata, uid: "v" as Pod["metadata"]["uid"] } };
+  await machine.mount(next);
+  assert.equal(await machine.projects(), line.replace("/u/", "/v/"));
+  assert.deepEqual(machine.warnings, []);
+});

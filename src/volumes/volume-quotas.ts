@@ -52,6 +52,8 @@ export class VolumeQuotas {
   readonly #deps: VolumeQuotasDependencies;
   /** By directory. Undefined: it has none. */
   readonly #known = new Map<string, Quota | undefined>();
+  /** Grows with each quota that comes or goes: what was read before may be outdated. */
+  #changes = 0;
   readonly #turn = new Semaphore(1);
   /** The last problem of each kind of work. */
   readonly #problems = new Map<string, { readonly text: string; readonly atMs: number }>();
@@ -68,7 +70,10 @@ export class VolumeQuotas {
       // What is in it, e.g. after an interrupted teardown, would not be the project's.
       if ((await this.#deps.files.list(directory)).length > 0) return;
       const on = await this.#deps.quotas.fileSystemOf(directory, signal);
-      if (on !== undefined) this.#known.set(directory, { on, project: await this.#assignOn(on, directory, signal) });
+      if (on === undefined) return;
+      const project = await this.#assignOn(on, directory, signal);
+      this.#known.set(directory, { on, project });
+      this.#changes++;
     });
     signal?.throwIfAborted();
   }
@@ -88,12 +93,17 @@ export class VolumeQuotas {
   async clear(directory: string): Promise<void> {
     if (!isPlainPath(directory)) return;
     const known = this.#known.get(directory);
-    this.#known.delete(directory);
     await this.#attempt({ work: "clear a volume's quota", directory }, undefined, async () => {
       const project = listedProject(await this.#deps.quotas.lists(), directory);
       if (project !== undefined) await this.#release(directory, project, known);
       await this.#edit(directory, (lists) => withoutPaths(lists, (path) => path === directory));
     });
+    this.#forget(directory);
+  }
+
+  #forget(directory: string): void {
+    this.#known.delete(directory);
+    this.#changes++;
   }
 
   /** Removes what is left of volumes that are gone, of any kubelet, until the signal aborts. */
@@ -164,14 +174,18 @@ export class VolumeQuotas {
   /** Looks for the quota of an earlier run, of this or a Go kubelet. */
   async #find(directory: string, signal: AbortSignal | undefined): Promise<void> {
     const { quotas } = this.#deps;
+    const changes = this.#changes;
+    const learned = (quota: Quota | undefined): void => {
+      if (changes === this.#changes) this.#known.set(directory, quota);
+    };
     const project = listedProject(await quotas.lists(), directory);
-    if (project === undefined) return void this.#known.set(directory, undefined);
+    if (project === undefined) return learned(undefined);
     const on = await quotas.fileSystemOf(directory, signal);
     // Quotas may be turned on again.
     if (on === undefined) return;
     // The line may be an earlier volume's.
     const isOwn = (await quotas.projectOf(directory, signal)) === project;
-    this.#known.set(directory, isOwn ? { on, project } : undefined);
+    learned(isOwn ? { on, project } : undefined);
   }
 
   /** Its directory counts as well, so a project without inodes is not the volume's. */
@@ -205,6 +219,7 @@ export class VolumeQuotas {
     await this.#edit(own, async (lists) => {
       // Meanwhile a volume may have been created at the path.
       for (const path of gone) if ((await this.#deps.files.stat(path)) !== undefined) gone.delete(path);
+      for (const path of gone) this.#forget(path);
       return withoutPaths(lists, (path) => gone.has(path));
     });
   }
