@@ -43,10 +43,10 @@ interface Quota {
  * Measures emptyDir volumes by project quotas (KEP-1029): at once, and with files that are open but have no name. A
  * volume has a project of its own, with a limit that nothing reaches: as upstream, quotas enforce nothing.
  *
- * What is measured cannot leave the project. The kernel gives a new file the project of its directory, and refuses links
- * and renames between projects. Only users of the node may change a file's project, so only pods with a user namespace
- * have quotas; and only a volume that is still empty is given to a project. Whatever else is found, or fails, the tree is
- * walked instead.
+ * What is measured cannot leave the project. The kernel gives a new file the project of its directory; the file keeps it
+ * wherever it is moved, and nothing is moved or linked into a directory of another project. Only users of the node may
+ * change a file's project, so only pods with a user namespace have quotas; and only a volume that is still empty is given
+ * to a project. Whatever else is found, or fails, the tree is walked instead.
  */
 export class VolumeQuotas {
   readonly #deps: VolumeQuotasDependencies;

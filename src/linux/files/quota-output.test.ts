@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { accountsForProjects, directoryProject, projectUsage } from "./quota-output.ts";
 
-// As xfs_quota prints them (quota/state.c, quota/quota.c of xfsprogs).
-const on = `Project quota state on /var/lib/kubelet (/dev/vdb)
+// As xfs_quota of xfsprogs prints them on xfs.
+const on = `Project quota state on /kx (/dev/loop0)
   Accounting: ON
   Enforcement: ON
-  Inode: #132 (2 blocks, 2 extents)
+  Inode: #131 (2 blocks, 2 extents)
 Blocks grace time: [7 days]
-Blocks max warnings: 5
+Blocks max warnings: 0
 Inodes grace time: [7 days]
-Inodes max warnings: 5
+Inodes max warnings: 0
 Realtime Blocks grace time: [7 days]
-Realtime Blocks max warnings: 5
+Realtime Blocks max warnings: 0
 `;
 const off = on.replace("Accounting: ON", "Accounting: OFF").replace("Enforcement: ON", "Enforcement: OFF");
 
@@ -20,15 +20,15 @@ test("a file system accounts for projects if its state says so", () => {
   assert.equal(accountsForProjects(on), true);
   assert.equal(accountsForProjects(off), false);
   assert.equal(accountsForProjects(""), false);
-  assert.equal(accountsForProjects("User quota state on / (/dev/vdb)\n  Accounting: ON\n"), false);
+  assert.equal(accountsForProjects("User quota state on / (/dev/loop0)\n  Accounting: ON\n"), false);
 });
 
 const usage =
-  "/dev/vdb                 10244          0 9007199254740991   00 [--------]          3          0          0   00 [--------] /var/lib/kubelet\n";
+  "/dev/loop0                1024          0          0   00 [--------]           1          0          0   00 [--------] /kx\n";
 
 test("a project's space and inodes are read, space in kibibytes", () => {
-  assert.deepEqual(projectUsage(usage, "/dev/vdb"), { bytes: 10_244 * 1024, inodes: 3 });
-  assert.deepEqual(projectUsage(`${on}${usage}`, "/dev/vdb"), { bytes: 10_244 * 1024, inodes: 3 });
+  assert.deepEqual(projectUsage(usage, "/dev/loop0"), { bytes: 1024 * 1024, inodes: 1 });
+  assert.deepEqual(projectUsage(`${on}${usage}`, "/dev/loop0"), { bytes: 1024 * 1024, inodes: 1 });
 });
 
 test("a long device has a line of its own, and the time left may be two words", () => {
@@ -38,10 +38,10 @@ test("a long device has a line of its own, and the time left may be two words", 
 });
 
 test("without a record of the project, or with one of another device, nothing is known", () => {
-  assert.equal(projectUsage("", "/dev/vdb"), undefined);
-  assert.equal(projectUsage(on, "/dev/vdb"), undefined);
+  assert.equal(projectUsage("", "/dev/loop0"), undefined);
+  assert.equal(projectUsage(on, "/dev/loop0"), undefined);
   assert.equal(projectUsage(usage, "/dev/vdc"), undefined);
-  assert.equal(projectUsage(usage.replace("10244", "1k"), "/dev/vdb"), undefined);
+  assert.equal(projectUsage(usage.replace("1024", "1k"), "/dev/loop0"), undefined);
 });
 
 test("xfs_io names the project of a directory", () => {
