@@ -83,4 +83,32 @@ export const evictionMutants: readonly Mutant[] = [
     from: "await this.#act(seen, isPending, signal);",
     to: "await this.#act(seen, this.#evictor.isPending, signal);",
   },
+  {
+    name: "project-of-others-taken",
+    lives: "quotas",
+    file: "src/volumes/project-lists.ts",
+    from: "if (!taken.has(project)) yield project;",
+    to: "yield project;",
+  },
+  {
+    name: "files-without-names-not-counted",
+    lives: "quotas",
+    file: "src/stats/volume-usage.ts",
+    from: "const used = byQuota ?? (await",
+    to: "const used = (await",
+  },
+  {
+    name: "earlier-quota-forgotten",
+    lives: "quotas",
+    file: "src/volumes/volume-quotas.ts",
+    from: "const isOwn = (await quotas.projectOf(directory, signal)) === project;",
+    to: "const isOwn = false;",
+  },
+  {
+    name: "project-left-in-the-lists",
+    lives: "quotas",
+    file: "src/volumes/volume-quotas.ts",
+    from: "await this.#edit(directory, (lists) => withoutPaths(lists, (path) => path === directory));",
+    to: "",
+  },
 ];

@@ -50,7 +50,7 @@ export type StatsContext = Pick<
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
 >;
 
-type MeasuredNode = Pick<Node, "nodePods" | "measuredVolumes" | "silentVolumes">;
+type MeasuredNode = Pick<Node, "nodePods" | "measuredVolumes" | "quotaUsage" | "silentVolumes">;
 
 /** Usage statistics of a node and its pods. Nothing is read without a request. */
 export class NodeStats {
@@ -91,7 +91,12 @@ export class NodeStats {
     );
     this.#collector = new StatsCollector({ clock, files, pods: this.#pods, system: () => system.find() });
     const volumes = new VolumeUsage(
-      { clock, files, ...(deps.volumeMeasured && { measured: deps.volumeMeasured }) },
+      {
+        clock,
+        files,
+        quotaUsage: async (...of) => await this.#node?.quotaUsage(...of),
+        ...(deps.volumeMeasured && { measured: deps.volumeMeasured }),
+      },
       { rootDirectory, periodMs: settings.volumePeriodMs },
       signal,
     );

@@ -6,6 +6,7 @@ import { resourceOf, type Signal, signals, type StarvedResource } from "../../ev
 import { lifeStarted } from "../../journal/entry.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import type { SimEntry } from "../life/node.ts";
+import { isOverfull } from "../life/quota-steps.ts";
 import type { WorldChange } from "../world-model.ts";
 import { dataText } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
@@ -107,11 +108,16 @@ export class Evictions implements Rule {
     if (pod === undefined) return this.#broken("only pods of the node are evicted", uid);
     if (isCriticalPod(pod)) this.#broken("critical pods are never evicted", uid);
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
-    if (about === undefined) return this.#forLimit(pod);
+    if (about === undefined) return void this.#forLimit(pod);
     this.#forNode(pod, about, entry.atMs);
   }
 
-  #forLimit({ metadata: { uid }, spec }: Pod): void {
+  async #forLimit(pod: Pod): Promise<void> {
+    const {
+      metadata: { uid },
+      spec,
+    } = pod;
+    if (await isOverfull(this.#scene, pod, false)) return;
     const limit = Number(spec.containers[0]?.resources?.limits?.["ephemeral-storage"] ?? Infinity);
     const used = this.#scene.node.resources.used(uid, "ephemeral-storage");
     if (used <= limit) this.#broken("limits evict only pods above them", `${uid} uses ${used} of ${limit}`);
