@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CsiNames, uniqueVolumeName } from "../../src/csi/names.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
-import { makeClaim } from "../../test/support/csi-claims.ts";
+import { makeClaim, makeDriverObject } from "../../test/support/csi-claims.ts";
 import { CsiDriver } from "../../test/support/csi-driver.ts";
 import type { BenchCluster } from "./cluster.ts";
 
@@ -38,12 +38,7 @@ export class ClaimScene implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), "podwright-bench-csi-"));
     const name = isAttached ? "attached.csi.example.org" : "plain.csi.example.org";
     const driver = new CsiDriver({ name, root: cluster.layout.kubeletRoot, directory });
-    cluster.server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name },
-      spec: { attachRequired: isAttached, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
-    });
+    makeDriverObject(cluster, name, { attachRequired: isAttached });
     await driver.start();
     const scene = new ClaimScene(cluster, driver, directory, isAttached);
     const isListed = (node: unknown): boolean => JSON.stringify(node ?? {}).includes(`"${name}"`);

@@ -17,17 +17,19 @@ import { journaledUids, tracesOf } from "./traces.ts";
 /** A `podwright kubelet` with its own containerd, configuration, cgroup and static pod directory. */
 export class KubeletNode {
   readonly podwright: Podwright;
+  readonly name: string;
   readonly healthzPort: number;
   readonly apiPort: number;
 
-  private constructor(podwright: Podwright, healthzPort: number, apiPort: number) {
+  private constructor(podwright: Podwright, name: string, healthzPort: number, apiPort: number) {
     this.podwright = podwright;
+    this.name = name;
     this.healthzPort = healthzPort;
     this.apiPort = apiPort;
   }
 
-  static async open(): Promise<KubeletNode> {
-    const node = new KubeletNode(await Podwright.open(), await freePort(), await freePort());
+  static async open(name = "node1"): Promise<KubeletNode> {
+    const node = new KubeletNode(await Podwright.open(), name, await freePort(), await freePort());
     await mkdir(node.podwright.path("manifests.d"));
     const { containerd, cgroupRoot } = node.podwright.layout;
     await node.podwright.manifest(
@@ -66,7 +68,7 @@ authorization: { mode: AlwaysAllow }
       ...["--config", join(layout.stateDirectory, "kubelet.yaml")],
       ...["--root-dir", layout.kubeletRoot],
       ...["--state-dir", layout.stateDirectory],
-      ...["--hostname-override", "node1"],
+      ...["--hostname-override", this.name],
       ...["--cert-dir", join(layout.stateDirectory, "pki")],
     ];
   }
