@@ -6,6 +6,7 @@ import { systemHashing } from "../../src/linux/files/hashing.ts";
 import { makeClaim, makeDriverObject } from "../../test/support/csi-claims.ts";
 import { CsiDriver } from "../../test/support/csi-driver.ts";
 import type { BenchCluster } from "./cluster.ts";
+import { onInterruption } from "./interruption.ts";
 
 interface NodeObject {
   readonly metadata: { readonly name: string };
@@ -25,6 +26,7 @@ export class ClaimScene implements AsyncDisposable {
   /** When each volume was listed in volumesAttached (`performance.now()`), by its claim. */
   readonly #attachedMs = new Map<string, number>();
   #isLooking = false;
+  readonly #interruption = onInterruption(() => this[Symbol.asyncDispose]());
 
   private constructor(cluster: BenchCluster, driver: CsiDriver, directory: string, isAttached: boolean) {
     this.#cluster = cluster;
@@ -62,9 +64,10 @@ export class ClaimScene implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#interruption[Symbol.dispose]();
     this.#end();
     await this.#driver[Symbol.asyncDispose]();
-    await rm(this.#directory, { recursive: true });
+    await rm(this.#directory, { recursive: true, force: true });
     if (this.#driver.violations.length > 0) throw new Error(this.#driver.violations.join("; "));
   }
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { needsRoot, testDirectory } from "../../src/linux/processes/testing.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
@@ -27,10 +28,13 @@ interface Scene {
   kubelet: RunningCommand;
 }
 
-function fill(content: string): void {
+async function shell(script: string, cwd: string): Promise<string> {
+  return (await promisify(execFile)("sh", ["-c", script], { cwd })).stdout;
+}
+
+async function fill(content: string): Promise<void> {
   for (let index = 0; index < directories; index++) mkdirSync(join(content, `d${index}`));
-  const script = `for d in d*; do (cd "$d" && seq ${filesEach} | xargs touch); done`;
-  execFileSync("sh", ["-c", script], { cwd: content });
+  await shell(`for d in d*; do (cd "$d" && seq ${filesEach} | xargs touch); done`, content);
 }
 
 function claimPod(name: string, securityContext: Fields): Fields {
@@ -40,9 +44,8 @@ function claimPod(name: string, securityContext: Fields): Fields {
 }
 
 /** How many files below the directory have the group. */
-function filesOf(content: string, group: number): number {
-  const script = `find . -type f -gid ${group} | wc -l`;
-  return Number(execFileSync("sh", ["-c", script], { cwd: content, encoding: "utf8" }));
+async function filesOf(content: string, group: number): Promise<number> {
+  return Number(await shell(`find . -type f -gid ${group} | wc -l`, content));
 }
 
 function isReady(object: unknown): boolean {
@@ -64,10 +67,11 @@ async function otherMs(scene: Scene, name: string): Promise<number> {
   return ms;
 }
 
-/** Memory of podwright, in KiB: VmRSS now, or VmHWM, its peak. */
-function memory({ kubelet }: Scene, figure: "VmRSS" | "VmHWM"): number {
-  const status = readFileSync(`/proc/${kubelet.child.pid}/status`, "utf8");
-  return Number(new RegExp(`^${figure}:\\s+(\\d+)`, "mu").exec(status)?.[1]);
+/** The peak of podwright's memory since the last call, in KiB. */
+function peak({ kubelet: { child } }: Scene): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  writeFileSync(`/proc/${child.pid}/clear_refs`, "5");
+  return Number(/^VmHWM:\s+(\d+)/mu.exec(status)?.[1]);
 }
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
@@ -79,28 +83,34 @@ async function gone(scene: Scene, name: string): Promise<void> {
 
 async function delaysNoOther(scene: Scene): Promise<void> {
   const usual: number[] = [];
+  // The first one loads code.
+  await otherMs(scene, "first");
+  peak(scene);
   for (let round = 0; round < 5; round++) usual.push(await otherMs(scene, `before-${round}`));
-  const rss = memory(scene, "VmRSS");
+  const usualPeak = peak(scene);
   const meanwhile: number[] = [];
   let isDone = false;
   const claimed = readyAfterMs(scene, claimPod("many", { fsGroup: 2000 })).finally(() => (isDone = true));
   await until("its files to be changed", async () => isChanging(scene, 2000), limitMs);
   for (let round = 0; !isDone; round++) meanwhile.push(await otherMs(scene, `meanwhile-${round}`));
   const ms = await claimed;
-  assert.equal(filesOf(scene.content, 2000), directories * filesEach);
+  const manyPeak = peak(scene);
+  assert.equal(await filesOf(scene.content, 2000), directories * filesEach);
   const told = scene.cluster.server.admin.list("events").filter((event) => {
     return (event as { reason?: string }).reason === "VolumePermissionChangeInProgress";
   });
-  assert.equal(told.length > 0, ms > 31_000, `after ${ms} ms there were ${told.length} Events`);
-  const peak = memory(scene, "VmHWM");
+  // It is 30 s after the change began that the first one comes.
+  const isRight = told.length === 0 ? ms < 35_000 : ms > 30_000;
+  assert.ok(isRight, `after ${ms} ms there were ${told.length} Events`);
   await gone(scene, "many");
   const began = performance.now();
-  execFileSync("chown", ["-R", ":2001", scene.content]);
+  await shell("chown -R :2001 .", scene.content);
   console.log(`a million files: Ready after ${ms} ms; chown -R takes ${Math.round(performance.now() - began)} ms`);
   console.log(`other pods: ${usual.join(", ")} ms before, ${meanwhile.join(", ")} ms meanwhile`);
-  console.log(`memory: ${rss} KiB before, at most ${peak} KiB, ${memory(scene, "VmRSS")} KiB afterwards`);
+  console.log(`memory: at most ${usualPeak} KiB before, ${manyPeak} KiB meanwhile`);
   assert.ok(median(meanwhile) < 2 * median(usual) + 500, "other pods start in their usual time");
-  assert.ok(peak - rss < 80 * mebibyte, "memory does not depend on the number of files");
+  // From the sources half of it is Node.js's TypeScript.
+  assert.ok(manyPeak - usualPeak < 64 * mebibyte, "memory does not depend on the number of files");
 }
 
 /** Some of the volume's files have the group, and its top directory does not yet. */
@@ -117,7 +127,7 @@ async function survivesAKill(scene: Scene): Promise<void> {
   assert.ok(isChanging(scene, 3000), "the top directory is changed last");
   scene.kubelet = await scene.cluster.start();
   await scene.cluster.server.admin.until("pods", "default/killed", isReady, limitMs);
-  assert.equal(filesOf(scene.content, 3000), directories * filesEach);
+  assert.equal(await filesOf(scene.content, 3000), directories * filesEach);
   await gone(scene, "killed");
   const again = await readyAfterMs(scene, claimPod("again", { fsGroup: 3000, fsGroupChangePolicy: "OnRootMismatch" }));
   console.log(`with OnRootMismatch: Ready after ${again} ms`);
@@ -130,9 +140,9 @@ async function isCanceled(scene: Scene): Promise<void> {
   const began = performance.now();
   await gone(scene, "canceled");
   console.log(`deleted while its files are being changed: gone after ${Math.round(performance.now() - began)} ms`);
-  const changed = filesOf(scene.content, 4000);
+  const changed = await filesOf(scene.content, 4000);
   assert.ok(changed < directories * filesEach);
-  assert.equal(filesOf(scene.content, 4000), changed, "nothing changes them any more");
+  assert.equal(await filesOf(scene.content, 4000), changed, "nothing changes them any more");
 }
 
 test("a volume of a million files gets its group, and delays no other pod", { skip: needsRoot() }, async () => {
@@ -143,7 +153,7 @@ test("a volume of a million files gets its group, and delays no other pod", { sk
     await using driver = new CsiDriver({ root, directory: temporary.path });
     const content = driver.volumes.content("handle-c");
     using _disk = new SmallDisk(content, 3_000, "-N", "1100000", "-O", "^has_journal");
-    fill(content);
+    await fill(content);
     makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "c", driver.name);

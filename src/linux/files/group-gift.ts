@@ -113,6 +113,8 @@ export type GroupWorkSaid =
   | { readonly changed: number }
   | { readonly code: string; readonly message: string };
 
+/** A file takes no memory that stays. */
+const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 };
 /** Of the bundle, or of the sources. */
 const program = new URL(`group-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
@@ -130,7 +132,7 @@ async function giveInThread(
   // Its own, since it may outlast the caller: another file would get the number of one that is closed.
   const own = await open(`${descriptorPath(top)}/`, O_RDONLY | O_DIRECTORY);
   const workerData: GroupWork = { top: own, gid, readOnly, stop };
-  const thread = new Worker(program, { workerData, transferList: [own] });
+  const thread = new Worker(program, { workerData, transferList: [own], resourceLimits });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   thread.on("message", (said: GroupWorkSaid) => {
     if ("files" in said) onProgress?.(said.files);
