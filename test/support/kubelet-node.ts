@@ -12,6 +12,7 @@ import { freePort } from "./free-port.ts";
 import { machine } from "./machine.ts";
 import { patience } from "./patience.ts";
 import { Podwright, sleep, until } from "./podwright.ts";
+import type { TestRuntime } from "./runtimes.ts";
 import { journaledUids, tracesOf } from "./traces.ts";
 
 /** A `podwright kubelet` with its own containerd, configuration, cgroup and static pod directory. */
@@ -28,8 +29,8 @@ export class KubeletNode {
     this.apiPort = apiPort;
   }
 
-  static async open(name = "node1"): Promise<KubeletNode> {
-    const node = new KubeletNode(await Podwright.open(), name, await freePort(), await freePort());
+  static async open(name = "node1", runtime?: TestRuntime): Promise<KubeletNode> {
+    const node = new KubeletNode(await Podwright.open(runtime), name, await freePort(), await freePort());
     await mkdir(node.podwright.path("manifests.d"));
     const { containerd, cgroupRoot } = node.podwright.layout;
     await node.podwright.manifest(
@@ -83,6 +84,7 @@ authorization: { mode: AlwaysAllow }
     const { layout, runtime } = this.podwright;
     await this.startContainerdWith();
     for (const name of imageNames) {
+      if (name === DEMO_IMAGE) continue;
       const { exitCode, stderr } = await systemProcesses.run(
         join(runtime.binDirectory, "ctr"),
         ["-a", layout.containerd.socket, "-n", "k8s.io", "images", "tag", DEMO_IMAGE, name],
