@@ -83,4 +83,25 @@ export const evictionMutants: readonly Mutant[] = [
     from: "await this.#act(seen, isPending, signal);",
     to: "await this.#act(seen, this.#evictor.isPending, signal);",
   },
+  {
+    name: "layers-of-victims-not-awaited",
+    lives: "pressure",
+    file: "src/eviction/space-reclaim.ts",
+    from: "if (isOver || !waitsForLayers(after)) return after;",
+    to: "if (isOver || waitsForLayers(after)) return after;",
+  },
+  {
+    name: "containers-of-victims-stay",
+    lives: "pressure",
+    file: "src/eviction/space-reclaim.ts",
+    from: 'const removed = await attempt("containers of evicted pods", (within) => reclaim.removeEvicted(cause, within));',
+    to: "const removed: readonly string[] = [];",
+  },
+  {
+    name: "ranked-by-earlier-figures",
+    lives: "pressure",
+    file: "src/eviction/node-evictions.ts",
+    from: 'await usage.readStorage(pods, "anew", signal)',
+    to: 'await usage.readStorage(pods, "kept", signal)',
+  },
 ];

@@ -105,6 +105,7 @@ function imageItem({ id, names, sizeBytes }: KnownImage, stays?: string): Garbag
 /** What the node reclaims before it evicts pods. @param images undefined: it removes none */
 export function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageCollector | undefined): NodeReclaim {
   return {
+    removeEvicted: (cause, signal) => garbage.removeEvicted(cause, signal),
     removeUnusedContainers: (cause, signal) => garbage.removeUnused(cause, signal),
     removeUnusedImages: async (cause, signal) => {
       // A pod that is not known yet may need any of them.

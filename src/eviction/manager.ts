@@ -229,6 +229,8 @@ export class EvictionManager implements NodePressure {
     // Measuring storage may have taken a while.
     const isFresh = nowMs - seen.atMs < nearPeriodMs;
     await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
+    // An evicted pod may be gone by the next observation.
+    this.#wasPending = this.#evictor.isPending;
   }
 
   /** Records the pods' usage of what gets short, for the explanation of an eviction. */

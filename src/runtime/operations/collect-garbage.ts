@@ -1,4 +1,5 @@
 import { errorMessage } from "../../base/errors.ts";
+import type { ContainerId } from "../../base/ids.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
 import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "../actions/garbage.ts";
@@ -39,7 +40,10 @@ export class GarbageCollector {
     return containers.length + sandboxes.length > 0;
   }
 
-  /** Removes unused parts of a pod; failures are logged. Rejects only with the signal's reason. */
+  /**
+   * Removes unused parts of a pod; failures are logged. Rejects only with the signal's reason.
+   * @returns the containers that are gone
+   */
   async removeParts(
     pod: PodRef,
     {
@@ -48,20 +52,24 @@ export class GarbageCollector {
     }: { readonly containers: readonly ContainerStatus[]; readonly sandboxes: readonly SandboxStatus[] },
     cause: Cause,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<readonly ContainerId[]> {
     const { log } = this.#effects;
-    const tolerate = async (work: Promise<void>): Promise<void> => {
+    const succeeds = async (work: Promise<void>): Promise<boolean> => {
       try {
         await work;
+        return true;
       } catch (error) {
         signal.throwIfAborted();
         log.warn("cannot remove dead containers or sandboxes of a pod", { ...pod, error: errorMessage(error) });
+        return false;
       }
     };
+    const removed: ContainerId[] = [];
     for (const container of containers) {
-      await tolerate(this.#removal.removeDead(pod, container, cause, signal));
+      if (await succeeds(this.#removal.removeDead(pod, container, cause, signal))) removed.push(container.id);
     }
-    for (const sandbox of sandboxes) await tolerate(this.#removeSandbox(pod, sandbox, cause, signal));
+    for (const sandbox of sandboxes) await succeeds(this.#removeSandbox(pod, sandbox, cause, signal));
+    return removed;
   }
 
   /** Stopped before it is removed: a sandbox that died by itself holds its network until then. */

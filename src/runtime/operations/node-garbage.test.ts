@@ -45,6 +45,7 @@ class Scene {
         removeParts: async ({ uid }, { containers, sandboxes }, cause) => {
           this.cause = cause;
           for (const { id } of [...containers, ...sandboxes]) this.removed.push(`${uid} ${id}`);
+          return containers.map(({ id }) => id);
         },
       },
       isOver: (uid) => this.over.has(uid),

@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/errors.ts";
-import type { PodUid } from "../../base/ids.ts";
+import type { ContainerId, PodUid } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import type { Effects } from "../effects.ts";
@@ -16,6 +16,7 @@ import type { PodStatus } from "../status/pod-status.ts";
 
 /** Logs of unknown pods stay for so long after they were last changed. */
 const youngLogsMs = 600_000;
+const ofEvicted: Cause = { code: "ContainerGC", message: "its pod was evicted" };
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
 export interface NodeGarbageConfig extends GarbagePolicy {
@@ -39,7 +40,7 @@ export interface NodeGarbageDependencies {
   readonly known: (uid: PodUid) => boolean;
   /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
   readonly isOver: (uid: PodUid) => boolean;
-  /** Evicted pods among them, which should free all their space. */
+  /** True for a pod that has ended because it was evicted, and never runs again, whatever is left of it. */
   readonly isEvicted: (uid: PodUid) => boolean;
   /**
    * The owners of unknown pods' logs: queried once per collection. Undefined: this node never removes such logs, e.g.
@@ -120,26 +121,46 @@ export class NodeGarbage {
   /**
    * Removes dead containers and sandboxes at once, including those of ended pods, as required by a node that runs out
    * of space. Rejects only with the signal's reason; failures are reported.
+   * @returns the containers that are gone
    */
-  async removeUnused(cause: Cause, signal: AbortSignal): Promise<void> {
-    if (!this.#deps.ready()) return;
+  async removeUnused(cause: Cause, signal: AbortSignal): Promise<readonly ContainerId[]> {
+    if (!this.#deps.ready()) return [];
     // Housekeeping, whatever it is done for: it does not explain the state of the pod.
     const why: Cause = { code: "ContainerGC", message: "it is not needed any more", because: cause };
+    const removed: ContainerId[] = [];
     for (const { status, parts } of this.unused()) {
-      await this.#deps.collector.removeParts(refOf(status), parts, why, signal);
+      removed.push(...(await this.#deps.collector.removeParts(refOf(status), parts, why, signal)));
     }
+    return removed;
+  }
+
+  /**
+   * Removes all dead containers of evicted pods, so that their space is free before another pod is evicted for it: also
+   * of pods whose end only their containers show, because theirs is recorded with the eviction. Otherwise like
+   * {@link removeUnused}.
+   */
+  async removeEvicted(cause: Cause, signal: AbortSignal): Promise<readonly ContainerId[]> {
+    if (!this.#deps.ready()) return [];
+    return await this.#removeOf(this.#deps.isEvicted, { ...ofEvicted, because: cause }, signal);
   }
 
   /** Upstream removes all content of evicted pods, too, to free resources. */
   async #ofEvicted(signal: AbortSignal): Promise<void> {
-    const { pods, isEvicted, collector, effects } = this.#deps;
-    const cause: Cause = { code: "ContainerGC", message: "its pod was evicted" };
+    const { isEvicted, isOver } = this.#deps;
+    await this.#removeOf((uid) => isEvicted(uid) && isOver(uid), ofEvicted, signal);
+  }
+
+  /** Removes all dead parts of some pods. */
+  async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<readonly ContainerId[]> {
+    const { pods, collector, effects } = this.#deps;
+    const removed: ContainerId[] = [];
     for (const status of pods()) {
-      if (!isEvicted(status.uid)) continue;
+      if (!goes(status.uid)) continue;
       const parts = unusedParts(status, this.#config, true, effects.clock.now());
       if (parts.containers.length + parts.sandboxes.length === 0) continue;
-      await collector.removeParts(refOf(status), parts, cause, signal);
+      removed.push(...(await collector.removeParts(refOf(status), parts, cause, signal)));
     }
+    return removed;
   }
 
   async #containers(signal: AbortSignal): Promise<void> {
