@@ -186,7 +186,7 @@ async function containerLoop(pods: readonly MadeUp[], directory: string, rounds:
     {
       effects: { clock: systemClock, files: systemFiles, journal: silent, log: silentLog },
       removal: { removeDead: async () => {} },
-      collector: { removeParts: async () => [] },
+      collector: { removeParts: async () => ({ containers: [], sandboxes: [], failures: [] }) },
       holdings: new PodHoldings([]),
       node: { rootDirectory: directory, podLogsRoot, containerLogsRoot },
       ...{ ready: () => true, isOver: () => false, isEvicted: () => false },

@@ -188,7 +188,7 @@ test("pods that changed thresholds evict are named, and stay until the confirmat
           ["eviction", true, true],
         ],
       );
-      await accepted.confirm();
+      assert.deepEqual([await scene.manager.confirm(), await scene.manager.confirm()], [true, false]);
       await scene.clock.advance(10_000);
       assert.deepEqual(scene.victims, ["web"]);
     });

@@ -152,11 +152,14 @@ export class EvictionManager implements NodePressure {
     };
   }
 
-  /** Allows evictions by changed thresholds. */
-  async confirm(): Promise<void> {
-    await this.#deps.accepted.confirm();
+  /** Allows evictions by changed thresholds. @returns whether they waited for that */
+  async confirm(): Promise<boolean> {
+    const { accepted } = this.#deps;
+    const { waits } = accepted;
+    await accepted.confirm();
     this.#node.confirmed();
     this.#reclaimsAtMs = 0;
+    return waits;
   }
 
   async load(): Promise<void> {

@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/errors.ts";
-import type { ContainerId } from "../../base/ids.ts";
+import type { ContainerId, SandboxId } from "../../base/ids.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
 import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "../actions/garbage.ts";
@@ -11,6 +11,14 @@ import { ignoreNotFound } from "./ignore-not-found.ts";
 
 const containerCause: Cause = { code: "ContainerGC", message: "older dead instances of a container are removed" };
 const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and this one is empty" };
+
+/** The parts of pods that are gone. */
+export interface PartsRemoved {
+  readonly containers: readonly ContainerId[];
+  readonly sandboxes: readonly SandboxId[];
+  /** `container web #1 of default/shop: the message`. */
+  readonly failures: readonly string[];
+}
 
 type CollectorEffects = Pick<Effects, "clock" | "cri" | "journal" | "log">;
 
@@ -42,7 +50,6 @@ export class GarbageCollector {
 
   /**
    * Removes unused parts of a pod; failures are logged. Rejects only with the signal's reason.
-   * @returns the containers that are gone
    */
   async removeParts(
     pod: PodRef,
@@ -52,24 +59,31 @@ export class GarbageCollector {
     }: { readonly containers: readonly ContainerStatus[]; readonly sandboxes: readonly SandboxStatus[] },
     cause: Cause,
     signal: AbortSignal,
-  ): Promise<readonly ContainerId[]> {
+  ): Promise<PartsRemoved> {
     const { log } = this.#effects;
-    const succeeds = async (work: Promise<void>): Promise<boolean> => {
+    const failures: string[] = [];
+    const succeeds = async (what: string, work: Promise<void>): Promise<boolean> => {
       try {
         await work;
         return true;
       } catch (error) {
         signal.throwIfAborted();
+        failures.push(`${what} of ${pod.namespace}/${pod.name}: ${errorMessage(error)}`);
         log.warn("cannot remove dead containers or sandboxes of a pod", { ...pod, error: errorMessage(error) });
         return false;
       }
     };
-    const removed: ContainerId[] = [];
+    const removed = { containers: [] as ContainerId[], sandboxes: [] as SandboxId[] };
     for (const container of containers) {
-      if (await succeeds(this.#removal.removeDead(pod, container, cause, signal))) removed.push(container.id);
+      const { id, name, restartCount } = container;
+      const work = this.#removal.removeDead(pod, container, cause, signal);
+      if (await succeeds(`container ${name} #${restartCount}`, work)) removed.containers.push(id);
     }
-    for (const sandbox of sandboxes) await succeeds(this.#removeSandbox(pod, sandbox, cause, signal));
-    return removed;
+    for (const sandbox of sandboxes) {
+      const work = this.#removeSandbox(pod, sandbox, cause, signal);
+      if (await succeeds(`sandbox #${sandbox.attempt}`, work)) removed.sandboxes.push(sandbox.id);
+    }
+    return { ...removed, failures };
   }
 
   /** Stopped before it is removed: a sandbox that died by itself holds its network until then. */

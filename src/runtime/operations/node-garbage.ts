@@ -1,10 +1,10 @@
 import { errorMessage } from "../../base/errors.ts";
-import type { ContainerId, PodUid } from "../../base/ids.ts";
+import type { PodUid } from "../../base/ids.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import type { Effects } from "../effects.ts";
 import type { NodeContext } from "../node-context.ts";
-import type { GarbageCollector } from "./collect-garbage.ts";
+import type { GarbageCollector, PartsRemoved } from "./collect-garbage.ts";
 import type { ContainerRemoval } from "./container-removal.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
 import { type UnusedParts, unusedParts } from "../actions/unused.ts";
@@ -17,6 +17,7 @@ import type { PodStatus } from "../status/pod-status.ts";
 /** Logs of unknown pods stay for so long after they were last changed. */
 const youngLogsMs = 600_000;
 const ofEvicted: Cause = { code: "ContainerGC", message: "its pod was evicted" };
+const nothingRemoved: PartsRemoved = { containers: [], sandboxes: [], failures: [] };
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
 export interface NodeGarbageConfig extends GarbagePolicy {
@@ -121,17 +122,16 @@ export class NodeGarbage {
   /**
    * Removes dead containers and sandboxes at once, including those of ended pods, as required by a node that runs out
    * of space. Rejects only with the signal's reason; failures are reported.
-   * @returns the containers that are gone
    */
-  async removeUnused(cause: Cause, signal: AbortSignal): Promise<readonly ContainerId[]> {
-    if (!this.#deps.ready()) return [];
+  async removeUnused(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
+    if (!this.#deps.ready()) return nothingRemoved;
     // Housekeeping, whatever it is done for: it does not explain the state of the pod.
     const why: Cause = { code: "ContainerGC", message: "it is not needed any more", because: cause };
-    const removed: ContainerId[] = [];
+    const removed: PartsRemoved[] = [];
     for (const { status, parts } of this.unused()) {
-      removed.push(...(await this.#deps.collector.removeParts(refOf(status), parts, why, signal)));
+      removed.push(await this.#deps.collector.removeParts(refOf(status), parts, why, signal));
     }
-    return removed;
+    return together(removed);
   }
 
   /**
@@ -139,8 +139,8 @@ export class NodeGarbage {
    * of pods whose end only their containers show, because theirs is recorded with the eviction. Otherwise like
    * {@link removeUnused}.
    */
-  async removeEvicted(cause: Cause, signal: AbortSignal): Promise<readonly ContainerId[]> {
-    if (!this.#deps.ready()) return [];
+  async removeEvicted(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
+    if (!this.#deps.ready()) return nothingRemoved;
     return await this.#removeOf(this.#deps.isEvicted, { ...ofEvicted, because: cause }, signal);
   }
 
@@ -151,16 +151,16 @@ export class NodeGarbage {
   }
 
   /** Removes all dead parts of some pods. */
-  async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<readonly ContainerId[]> {
+  async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
     const { pods, collector, effects } = this.#deps;
-    const removed: ContainerId[] = [];
+    const removed: PartsRemoved[] = [];
     for (const status of pods()) {
       if (!goes(status.uid)) continue;
       const parts = unusedParts(status, this.#config, true, effects.clock.now());
       if (parts.containers.length + parts.sandboxes.length === 0) continue;
-      removed.push(...(await collector.removeParts(refOf(status), parts, cause, signal)));
+      removed.push(await collector.removeParts(refOf(status), parts, cause, signal));
     }
-    return removed;
+    return together(removed);
   }
 
   async #containers(signal: AbortSignal): Promise<void> {
@@ -246,6 +246,15 @@ export class NodeGarbage {
     }
   }
 }
+
+function together(each: readonly PartsRemoved[]): PartsRemoved {
+  return {
+    containers: each.flatMap(({ containers }) => containers),
+    sandboxes: each.flatMap(({ sandboxes }) => sandboxes),
+    failures: each.flatMap(({ failures }) => failures),
+  };
+}
+
 function refOf({ uid, namespace, name }: PodStatus): { uid: PodUid; namespace: string; name: string } {
   return { uid, namespace, name };
 }
