@@ -87,15 +87,8 @@ export const evictionMutants: readonly Mutant[] = [
     name: "layers-of-victims-not-awaited",
     lives: "pressure",
     file: "src/eviction/space-reclaim.ts",
-    from: "if (isOver || !waitsForLayers(after)) return after;",
-    to: "if (isOver || waitsForLayers(after)) return after;",
-  },
-  {
-    name: "containers-of-victims-stay",
-    lives: "pressure",
-    file: "src/eviction/space-reclaim.ts",
-    from: 'const removed = await attempt("containers of evicted pods", (within) => reclaim.removeEvicted(cause, within));',
-    to: "const removed: readonly string[] = [];",
+    from: "if (isOver || !waitsForLayers(after) ||",
+    to: "if (isOver || waitsForLayers(after) ||",
   },
   {
     name: "ranked-by-earlier-figures",

@@ -66,6 +66,23 @@ test("layers that nobody knows, and other removed containers, delay an eviction 
   });
 });
 
+test("a disk that continues to fill up is not waited for on account of the node's garbage", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  scene.add(podWith("web"), 1);
+  scene.removes["containers"] = ["job"];
+  await scene.play(async () => {
+    scene.short("nodefs.available");
+    await scene.clock.advance(12_000);
+    assert.deepEqual(scene.victims, []);
+    scene.sees = observed({ "nodefs.available": 46n << 20n });
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, [], "a little less is left");
+    scene.sees = observed({ "nodefs.available": 44n << 20n });
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+});
+
 test("layers delay no eviction for something else", async () => {
   await withVictim(async (scene) => {
     scene.sees = observed({ "nodefs.available": 50n << 20n, "pid.available": 1n });

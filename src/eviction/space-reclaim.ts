@@ -60,7 +60,7 @@ export class SpaceReclaim {
     if (kinds.includes("containers")) {
       const removed = await attempt("containers of evicted pods", (within) => reclaim.removeEvicted(cause, within));
       ofEvicted = removed.length > 0;
-      const after = ofEvicted ? await this.#lookOnceFreed(removed, signal) : undefined;
+      const after = ofEvicted ? await this.#lookOnceFreed(removed, () => false, signal) : undefined;
       if (after?.pressure.due.length === 0) return { after, ofEvicted };
     }
     const removed: string[] = [];
@@ -72,7 +72,7 @@ export class SpaceReclaim {
       };
       removed.push(...(await attempt(`unused ${kind}`, work)));
     }
-    return { after: await this.#lookOnceFreed(removed, signal), ofEvicted };
+    return { after: await this.#lookOnceFreed(removed, fillsUp, signal), ofEvicted };
   }
 
   /** Failed removals do not spare pods. @returns IDs of removed containers */
@@ -85,15 +85,24 @@ export class SpaceReclaim {
     });
   }
 
-  /** The machine once removed containers' layers have been freed, or as soon as that does not matter any more. */
-  async #lookOnceFreed(containers: readonly string[], signal: AbortSignal): Promise<MachineState> {
+  /**
+   * The machine once removed containers' layers have been freed, or as soon as that does not matter any more.
+   * @param isLate whether there is no time left to wait, by the first observation and the latest
+   */
+  async #lookOnceFreed(
+    containers: readonly string[],
+    isLate: (first: MachineState, latest: MachineState) => boolean,
+    signal: AbortSignal,
+  ): Promise<MachineState> {
     const { clock, usage, look } = this.#deps;
     const untilMs = clock.monotonic() + freedLimitMs;
+    let first: MachineState | undefined;
     for (;;) {
       // Asked first: the observation must have begun afterwards.
       const isOver = clock.monotonic() >= untilMs || (await usage.areLayersFreed(containers));
       const after = await look(signal);
-      if (isOver || !waitsForLayers(after)) return after;
+      if (isOver || !waitsForLayers(after) || (first !== undefined && isLate(first, after))) return after;
+      first ??= after;
       await clock.sleep("the layers of removed containers to be freed", againMs, signal);
     }
   }
@@ -101,6 +110,14 @@ export class SpaceReclaim {
 
 /** @returns IDs of removed containers */
 type Removal = (signal: AbortSignal) => Promise<readonly string[]>;
+
+/** Whether the disk continues to fill up: the size of garbage is not known, so it is no reason to let that happen. */
+function fillsUp(first: MachineState, latest: MachineState): boolean {
+  return first.pressure.due.some(({ signal }) => {
+    const [before, now] = [first, latest].map(({ observations }) => observations.get(signal)?.available);
+    return before !== undefined && now !== undefined && now * 10n < before * 9n;
+  });
+}
 
 /** Whether the most urgent shortage is one that freed layers may end. */
 function waitsForLayers({ pressure, fileSystems }: MachineState): boolean {

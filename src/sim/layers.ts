@@ -5,7 +5,7 @@ import type { RuntimeWorld } from "./runtime-world.ts";
 import type { WorldChange } from "./world-model.ts";
 
 /** Of what a pod uses of the disk, the part that is in its containers' writable layers; the rest is in its volumes. */
-const layerPart = 0.5;
+const layerPart = 0.8;
 /** The longest that the runtime takes to free a removed container's layer. */
 const longestFreeMs = 8000;
 /** Of layers, those whose place podwright knows. */

@@ -33,6 +33,8 @@ interface Use {
   readonly atMs: number;
   readonly amount: number;
   readonly perSecond: number;
+  /** What was in force before. */
+  readonly before?: Use | undefined;
 }
 
 /**
@@ -58,7 +60,10 @@ export class SimMachineResources implements PodUsageReader {
 
   /** Sets the pod's usage of a resource and its growth per second. */
   use(uid: string, resource: StarvedResource, amount: number, perSecond = 0): void {
-    this.#uses.set(`${uid} ${resource}`, { atMs: this.#clock.nowMs, amount, perSecond });
+    const key = `${uid} ${resource}`;
+    const last = this.#uses.get(key);
+    const before = last && { atMs: last.atMs, amount: last.amount, perSecond: last.perSecond };
+    this.#uses.set(key, { atMs: this.#clock.nowMs, amount, perSecond, before });
   }
 
   /** Sets the usage by everything other than pods. */
@@ -111,7 +116,8 @@ export class SimMachineResources implements PodUsageReader {
 
   /** What a pod uses if it runs. */
   #amount(uid: string, resource: StarvedResource, atMs: number): number {
-    const use = this.#uses.get(`${uid} ${resource}`);
+    const last = this.#uses.get(`${uid} ${resource}`);
+    const use = last !== undefined && atMs < last.atMs ? last.before : last;
     if (use === undefined) return 0;
     const seconds = Math.max(0, atMs - use.atMs) / 1000;
     return Math.min(machineCapacity[resource], Math.trunc(use.amount + use.perSecond * seconds));
