@@ -111,4 +111,18 @@ export const evictionMutants: readonly Mutant[] = [
     from: "await this.#edit(directory, (lists) => withoutPaths(lists, (path) => path === directory));",
     to: "",
   },
+  {
+    name: "layers-of-victims-not-awaited",
+    lives: "pressure",
+    file: "src/eviction/space-reclaim.ts",
+    from: "if (isOver || !waitsForLayers(after) ||",
+    to: "if (isOver || waitsForLayers(after) ||",
+  },
+  {
+    name: "ranked-by-earlier-figures",
+    lives: "pressure",
+    file: "src/eviction/node-evictions.ts",
+    from: 'await usage.readStorage(pods, "anew", signal)',
+    to: 'await usage.readStorage(pods, "kept", signal)',
+  },
 ];

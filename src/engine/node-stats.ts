@@ -20,6 +20,7 @@ import type { Summary, VolumeStats } from "../stats/summary-types.ts";
 import { SystemCgroups } from "../stats/system-cgroups.ts";
 import { volumeFamilies } from "../stats/volume-metrics.ts";
 import { VolumeUsage } from "../stats/volume-usage.ts";
+import { WritableLayers } from "../stats/writable-layers.ts";
 import type { Node } from "./node.ts";
 import { silentVolume, summaryVolume } from "./volume-figures.ts";
 
@@ -60,6 +61,7 @@ export class NodeStats {
   readonly #pods: () => readonly StatsPod[];
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
+  readonly #layers: WritableLayers;
 
   /** @param signal ends a measurement */
   constructor(
@@ -101,7 +103,9 @@ export class NodeStats {
       signal,
     );
     const external = (uid: PodUid): VolumeStats[] => (this.#node?.measuredVolumes(uid) ?? []).map(summaryVolume);
-    const storage = { clock, files, cri, log, volumes, external, rootDirectory, podLogsRoot, runtime };
+    this.#layers = new WritableLayers({ clock, files, processes: () => this.#processes() }, signal);
+    const layers = this.#layers;
+    const storage = { clock, files, cri, log, volumes, layers, external, rootDirectory, podLogsRoot, runtime };
     this.#storage = new StorageStats(storage, signal);
   }
 
@@ -130,6 +134,24 @@ export class NodeStats {
   ): Promise<ReadonlyMap<string, PodStorage>> {
     const pods = this.#pods().filter(({ ref }) => uids.has(ref.uid));
     return await this.#storage.ofPods(pods, ask);
+  }
+
+  /** As `WritableLayers.areFreed` answers. */
+  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
+    return await this.#layers.areFreed(containers);
+  }
+
+  /** One process of each running container, by container ID. */
+  async #processes(): Promise<ReadonlyMap<string, number>> {
+    const { pods } = await this.sample("summary");
+    return new Map(
+      pods.flatMap(({ containers }) =>
+        containers.flatMap(({ container: { id }, sample: { pids } }) => {
+          const [pid] = pids;
+          return pid === undefined ? [] : [[id, pid] as const];
+        }),
+      ),
+    );
   }
 
   /** Disk usage of containers' logs, for `/metrics`. */

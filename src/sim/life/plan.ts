@@ -51,6 +51,7 @@ export function drawPlan(seed: number): Step[] {
   if (hasDevices(seed)) add(drawDeviceSteps, SimRandom.named(seed, "devices"));
   if (collectsImages(seed)) add(drawImageSteps, SimRandom.named(seed, "images"));
   if (hasQuotas(seed)) add(drawQuotaSteps, SimRandom.named(seed, "quotas"));
+  if (isUnderPressure(seed)) add(drawFullDisk, SimRandom.named(seed, "full disk"));
   if (isRare(seed)) add(drawRareSteps, SimRandom.named(seed, "rare"));
   return steps.toSorted((a, b) => a.atMs - b.atMs);
 }
@@ -121,6 +122,21 @@ function drawQuotaSteps(random: SimRandom, firstIndex: number, untilMs: number):
     const atMs = random.integer(0, untilMs + 60_000);
     const kind = index === 0 ? "addFillingPod" : drawKind();
     return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** The disk fills up once, long after all else, so that no fault excuses an eviction too many. */
+function drawFullDisk(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  if (random.chance(0.3)) return [];
+  const startMs = untilMs + random.integer(200_000, 300_000);
+  const steps: readonly (readonly [kind: StepKind, afterMs: number])[] = [
+    ["addLargePods", 0],
+    ["fillDisk", random.integer(20_000, 40_000)],
+    ["emptyDisk", 110_000],
+  ];
+  return steps.map(([kind, afterMs], index) => {
+    const seed = Math.floor(random.uniform() * 0x1_0000_0000);
+    return { index: firstIndex + index, atMs: startMs + afterMs, kind, seed };
   });
 }
 
