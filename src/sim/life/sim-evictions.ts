@@ -53,8 +53,9 @@ export function simEvictions(
   const volumes = new VolumeUsage({ clock, files: trees, quotaUsage }, settings, never);
   const usage: PodUsageReader = {
     readRunning: async (pods) => await machine.readRunning(pods),
+    areLayersFreed: async (containers) => await machine.areLayersFreed(containers),
     async readStorage(pods, how) {
-      const usages = new Map(await machine.readStorage(pods));
+      const usages = new Map(await machine.readStorage(pods, how));
       for (const pod of pods.filter(hasSizedVolume)) {
         const { uid } = pod.metadata;
         const known = usages.get(uid);
