@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { CommandResult } from "../../ports/processes.ts";
 import type { ProjectQuotas, QuotaFileSystem } from "../../ports/project-quotas.ts";
@@ -115,7 +116,7 @@ test("a failure is the program's own words, and a missing program is named with 
   await assert.rejects(programs.quotas.release(volume, on, 1), /cannot set limits: Operation not permitted$/);
   programs.outcome = { exitCode: undefined, signal: "SIGKILL" };
   await assert.rejects(programs.quotas.release(volume, on, 1), /^Error: xfs_quota: ended by SIGKILL$/);
-  const processes = { run: systemProcesses.run.bind(systemProcesses, "/nonexistent") };
+  const processes = { run: systemProcesses.run.bind(systemProcesses, join(import.meta.dirname, "no-such-program")) };
   const missing = projectQuotas({
     ...{ clock: systemClock, files: systemFiles },
     processes: { run: async (_program, words, options) => await processes.run(words, options) },
