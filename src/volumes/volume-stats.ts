@@ -118,7 +118,7 @@ export class VolumeStats {
     while (!signal.aborted) {
       const nowMs = this.#deps.clock.monotonic();
       let delayMs = longestWaitMs;
-      for (const entry of [...this.#pods.values()].flatMap((own) => [...own.values()])) {
+      for (const entry of this.#entries()) {
         if (entry.isRunning) continue;
         if (entry.dueMs > nowMs) {
           delayMs = Math.min(delayMs, entry.dueMs - nowMs);
@@ -130,6 +130,10 @@ export class VolumeStats {
       await this.#wait.for(delayMs, signal);
     }
     await Promise.all(running);
+  }
+
+  *#entries(): Iterable<Entry> {
+    for (const own of this.#pods.values()) yield* own.values();
   }
 
   async #measure(entry: Entry, signal: AbortSignal): Promise<void> {

@@ -64,7 +64,7 @@ make_machine() {
   chmod 755 "$system/usr/sbin/policy-rc.d"
   chroot "$system" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
     systemd systemd-sysv dbus udev kmod procps iproute2 iptables uidmap initramfs-tools linux-image-cloud-amd64 \
-    containerd runc containernetworking-plugins catatonit busybox-static libatomic1 libstdc++6
+    containerd runc containernetworking-plugins catatonit busybox-static libatomic1 libstdc++6 xfsprogs
   rm "$system/usr/sbin/policy-rc.d"
   mkdir "$system/podwright"
   echo 'LABEL=podwright /podwright ext4 x-systemd.device-timeout=900 0 0' >"$system/etc/fstab"

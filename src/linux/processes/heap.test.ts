@@ -28,7 +28,7 @@ test("the heap is shrunk once the process is calm, and again after growth or wor
   const { state, clock, stop, done } = heapOf(30 * mebibyte);
   await clock.run(60_000);
   assert.deepEqual(state.shrunkAtMs, [15_000]);
-  state.held = 37 * mebibyte;
+  state.held = 33 * mebibyte;
   await clock.run(120_000);
   assert.deepEqual(state.shrunkAtMs, [15_000]);
   state.held = 60 * mebibyte;

@@ -20,7 +20,7 @@ const lookMs = 15_000;
  */
 const calmShare = 0.1;
 /** Growth since the last collection that is worth another one: the young generation alone varies by less. */
-const worthBytes = 8 << 20;
+const worthBytes = 4 << 20;
 /** The same for a large heap, which takes longer to collect. */
 const worthShare = 1 / 8;
 /** After this much CPU time, much of what was live at the last collection may be garbage. */
