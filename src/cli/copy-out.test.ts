@@ -135,7 +135,10 @@ test("a volume whose path is a link is copied, never into itself, and a path tha
     }
     for (const source of [join(directory, "missing"), join(directory, "x".repeat(300))]) {
       const failure = copyOut(machine, source, join(directory, "other"), never);
-      await assert.rejects(failure, (error) => error instanceof PodwrightError && /^cannot copy/u.test(error.message));
+      await assert.rejects(
+        failure,
+        (error) => error instanceof PodwrightError && error.message.startsWith("cannot copy"),
+      );
     }
   });
 });
