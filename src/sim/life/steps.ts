@@ -6,6 +6,7 @@ import { driverActs } from "./driver-steps.ts";
 import { imageActs } from "./image-steps.ts";
 import { machineActs } from "./machine-steps.ts";
 import { pressureActs } from "./pressure-steps.ts";
+import { quotaActs } from "./quota-steps.ts";
 import { resized } from "./pod-resources.ts";
 import type { Act, Stage } from "./stage.ts";
 
@@ -254,6 +255,7 @@ const acts = {
   ...driverActs,
   ...deviceActs,
   ...imageActs,
+  ...quotaActs,
   ...rareActs,
 };
 
