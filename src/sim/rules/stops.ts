@@ -17,6 +17,8 @@ export class Stops implements Rule {
   readonly #broken: Break;
   /** Simulated ms at which the grace periods of pods end that this run stops. */
   readonly #ends = new Map<string, number>();
+  /** Simulated ms since which this run stops pods. */
+  readonly #starts = new Map<string, number>();
   /** Containers whose preStop hook this run has begun. */
   readonly #hooked = new Set<string>();
   /** Containers that this run has told, or tried to tell, to stop. */
@@ -31,12 +33,13 @@ export class Stops implements Rule {
 
   reborn(uid: string): void {
     this.#ends.delete(uid);
+    this.#starts.delete(uid);
   }
 
   entry(entry: SimEntry): void {
     const { kind, what, pod, cause } = entry;
     if (what === lifeStarted) {
-      for (const known of [this.#ends, this.#hooked, this.#stopped, this.#killing]) known.clear();
+      for (const known of [this.#ends, this.#starts, this.#hooked, this.#stopped, this.#killing]) known.clear();
     }
     if (what === "PodTerminating") this.#terminating(entry);
     if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
@@ -72,6 +75,7 @@ export class Stops implements Rule {
       this.#broken("grace periods only get shorter", `${uid} gets ${endMs - before} ms more`);
     }
     this.#ends.set(uid, Math.min(endMs, before ?? endMs));
+    this.#starts.set(uid, this.#starts.get(uid) ?? atMs);
     // The record of an earlier run determines its grace period, if the disk is readable.
     const { diskFaultMs, power } = this.#scene.node;
     if (cause?.code !== "OrphanedPod" || !this.#isKept(uid) || diskFaultMs > atMs) return;
@@ -106,14 +110,17 @@ export class Stops implements Rule {
   }
 
   /**
-   * A container stopped for its probe gets the probe's grace period, including its hook, even if its pod ends as well.
+   * A container stopped for its probe gets the probe's grace period, including its hook, even if its pod ends as well. What
+   * a slow disk takes until the stop is recorded is a part of it.
    */
   #probeEndOf(entry: SimEntry): number {
     const { livenessProbe, startupProbe } = this.#specOf(entry) ?? {};
     const code = entry.cause?.code ?? "";
     if (code !== "LastContainerUnhealthy") return Number.POSITIVE_INFINITY;
     const own = [livenessProbe, startupProbe].map((probe) => probe?.terminationGracePeriodSeconds ?? Infinity);
-    return (this.#killing.get(idOf(entry))?.get(code) ?? entry.atMs) + Math.min(...own) * 1000;
+    const toldMs = this.#killing.get(idOf(entry))?.get(code) ?? entry.atMs;
+    const sinceMs = Math.min(toldMs, this.#starts.get(entry.pod?.uid ?? "") ?? toldMs);
+    return sinceMs + Math.min(...own) * 1000;
   }
 
   /** podwright's own report, unless it was notified since that the pod must end sooner. */
