@@ -17,6 +17,8 @@ import type { PodStatus } from "../status/pod-status.ts";
 /** Logs of unknown pods stay for so long after they were last changed. */
 const youngLogsMs = 600_000;
 const ofEvicted: Cause = { code: "ContainerGC", message: "its pod was evicted" };
+/** Runtimes free the layers of removed containers within so long. */
+const freedWithinMs = 10_000;
 const nothingRemoved: PartsRemoved = { containers: [], sandboxes: [], failures: [] };
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
@@ -64,6 +66,8 @@ export interface LogOwners {
 export class NodeGarbage {
   readonly #deps: NodeGarbageDependencies;
   readonly #config: NodeGarbageConfig;
+  /** Containers of evicted pods that the last collection removed, and when, monotonic ms. */
+  #lately: { readonly containers: readonly string[]; readonly atMs: number } = { containers: [], atMs: 0 };
 
   constructor(deps: NodeGarbageDependencies, config: NodeGarbageConfig) {
     this.#deps = deps;
@@ -138,16 +142,21 @@ export class NodeGarbage {
    * Removes all dead containers of evicted pods, so that their space is free before another pod is evicted for it: also
    * of pods whose end only their containers show, because theirs is recorded with the eviction. Otherwise like
    * {@link removeUnused}.
+   * @returns also containers that a collection has removed so lately that their space may not be free yet
    */
   async removeEvicted(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
     if (!this.#deps.ready()) return nothingRemoved;
-    return await this.#removeOf(this.#deps.isEvicted, { ...ofEvicted, because: cause }, signal);
+    const { containers, atMs } = this.#lately;
+    const isLate = this.#deps.effects.clock.monotonic() - atMs >= freedWithinMs;
+    const lately = { ...nothingRemoved, containers: isLate ? [] : containers };
+    return together([lately, await this.#removeOf(this.#deps.isEvicted, { ...ofEvicted, because: cause }, signal)]);
   }
 
   /** Upstream removes all content of evicted pods, too, to free resources. */
   async #ofEvicted(signal: AbortSignal): Promise<void> {
     const { isEvicted, isOver } = this.#deps;
-    await this.#removeOf((uid) => isEvicted(uid) && isOver(uid), ofEvicted, signal);
+    const { containers } = await this.#removeOf((uid) => isEvicted(uid) && isOver(uid), ofEvicted, signal);
+    this.#lately = { containers, atMs: this.#deps.effects.clock.monotonic() };
   }
 
   /** Removes all dead parts of some pods. */
