@@ -159,7 +159,8 @@ async function main(): Promise<void> {
   const pods = Array.from({ length: count }, (_, index) => podOf(index));
   for (const { pod, ids } of pods) cgroups.addPod(pod.metadata.uid, ids);
   progress(`${count} pods of cgroups v${files.cgroups.version}`);
-  const node = { nodePods: () => pods, measuredVolumes: () => [], silentVolumes: () => [] };
+  const volumes = { measuredVolumes: () => [], silentVolumes: () => [], quotaUsage: async () => undefined };
+  const node = { nodePods: () => pods, ...volumes };
   const settings = { kubeletCgroups: "", runtimeCgroups: "", systemCgroups: "", volumePeriodMs: 60_000 };
   const { signal } = new AbortController();
   const context = {

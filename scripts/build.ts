@@ -108,7 +108,12 @@ const leanBuiltins: Plugin = {
 async function bundle(): Promise<{ readonly outputFiles: OutputFile[]; readonly metafile: Metafile }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { main: "src/cli/main.ts", "warm-up": "scripts/warm-up.ts" },
+    entryPoints: {
+      main: "src/cli/main.ts",
+      // Not by its name alone in the sources: a thread loads it.
+      "group-worker": "src/linux/files/group-worker.ts",
+      "warm-up": "scripts/warm-up.ts",
+    },
     outdir: outputDirectory,
     chunkNames: "chunk-[hash]",
     bundle: true,

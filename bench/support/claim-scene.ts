@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CsiNames, uniqueVolumeName } from "../../src/csi/names.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
-import { makeClaim } from "../../test/support/csi-claims.ts";
+import { makeClaim, makeDriverObject } from "../../test/support/csi-claims.ts";
 import { CsiDriver } from "../../test/support/csi-driver.ts";
 import type { BenchCluster } from "./cluster.ts";
+import { onInterruption } from "./interruption.ts";
 
 interface NodeObject {
   readonly metadata: { readonly name: string };
@@ -25,6 +26,7 @@ export class ClaimScene implements AsyncDisposable {
   /** When each volume was listed in volumesAttached (`performance.now()`), by its claim. */
   readonly #attachedMs = new Map<string, number>();
   #isLooking = false;
+  readonly #interruption = onInterruption(() => this[Symbol.asyncDispose]());
 
   private constructor(cluster: BenchCluster, driver: CsiDriver, directory: string, isAttached: boolean) {
     this.#cluster = cluster;
@@ -38,12 +40,7 @@ export class ClaimScene implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), "podwright-bench-csi-"));
     const name = isAttached ? "attached.csi.example.org" : "plain.csi.example.org";
     const driver = new CsiDriver({ name, root: cluster.layout.kubeletRoot, directory });
-    cluster.server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name },
-      spec: { attachRequired: isAttached, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
-    });
+    makeDriverObject(cluster, name, { attachRequired: isAttached });
     await driver.start();
     const scene = new ClaimScene(cluster, driver, directory, isAttached);
     const isListed = (node: unknown): boolean => JSON.stringify(node ?? {}).includes(`"${name}"`);
@@ -67,9 +64,10 @@ export class ClaimScene implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#interruption[Symbol.dispose]();
     this.#end();
     await this.#driver[Symbol.asyncDispose]();
-    await rm(this.#directory, { recursive: true });
+    await rm(this.#directory, { recursive: true, force: true });
     if (this.#driver.violations.length > 0) throw new Error(this.#driver.violations.join("; "));
   }
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodStatus } from "../../src/api/status.ts";
+import { eachOf } from "../../src/base/side-by-side.ts";
 import { connectCri } from "../../src/cri/client.ts";
 import { systemClock } from "../../src/linux/processes/clock.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
@@ -16,6 +17,7 @@ import { freePort } from "../../test/support/free-port.ts";
 import { machine } from "../../test/support/machine.ts";
 import { removeDirectories, removeLogs } from "../../test/support/traces.ts";
 import { forkBareClient } from "./bare-process.ts";
+import { onInterruption } from "./interruption.ts";
 import { podManifest } from "./node.ts";
 import type { BenchOptions } from "./options.ts";
 import { type BenchRuntime, type StartRuntime, startPrivateContainerd } from "./bench-runtime.ts";
@@ -26,6 +28,8 @@ const nodeName = "bench-node";
 const limitMs = 180_000;
 /** A loaded machine takes more than a second for each pod. */
 const limitPerPodMs = 3_000;
+const sandboxesAtOnce = 10;
+const removalLimitMs = 30_000;
 
 /** A pod of the API server, as far as the bench reads it. */
 interface SeenPod {
@@ -41,8 +45,6 @@ interface Beside {
   readonly layout: RuntimeLayout;
   readonly runtime: BenchRuntime;
 }
-
-const interruptions = ["SIGINT", "SIGTERM"] as const;
 
 /**
  * A cluster of one node to measure: the API server for tests in this process, a runtime (by default a private
@@ -60,7 +62,8 @@ export class BenchCluster implements AsyncDisposable {
   readonly #jealous: boolean;
   /** Of all created pods. */
   readonly #uids = new Set<string>();
-  readonly #interrupted = (): void => void this[Symbol.asyncDispose]().finally(() => process.exit(130));
+  readonly #interruption = onInterruption(() => this.#abandon());
+  #end: Promise<void> | undefined;
 
   private constructor(
     { server, layout, runtime }: Beside,
@@ -88,7 +91,6 @@ export class BenchCluster implements AsyncDisposable {
     const startAgent = async (): Promise<ChildProcess> =>
       agent === "bare" ? await startBare(beside) : await startKubelet(beside, options, agent);
     const cluster = new BenchCluster(beside, startAgent, await startAgent(), typeof agent === "object");
-    for (const signal of interruptions) process.once(signal, cluster.#interrupted);
     try {
       const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
       await server.admin.until("nodes", nodeName, isReady, 60_000);
@@ -191,21 +193,52 @@ export class BenchCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#end !== undefined) return await this.#end;
     const left = this.server.admin.list("pods").map(({ metadata }) => metadata.name ?? "");
-    const child = this.#kubelet;
-    if (child.exitCode === null && child.signalCode === null) {
+    if (this.#isRunning) {
       this.delete(left);
       await this.times(left, (pod) => pod === undefined);
-      const ended = once(child, "exit");
-      child.kill("SIGTERM");
+    }
+    await (this.#end ??= this.#remove("SIGTERM"));
+  }
+
+  /** Without waiting for pods: their ends take their grace periods, and the measurement may still be creating some. */
+  async #abandon(): Promise<void> {
+    await (this.#end ??= this.#remove("SIGKILL"));
+  }
+
+  get #isRunning(): boolean {
+    return this.#kubelet.exitCode === null && this.#kubelet.signalCode === null;
+  }
+
+  /** Those that a killed kubelet was just starting cannot be removed at once. */
+  async #removeSandboxes(): Promise<void> {
+    const { runtime } = this.cri;
+    const lastMs = performance.now() + removalLimitMs;
+    for (;;) {
+      const { items } = await runtime.listPodSandbox({});
+      if (items.length === 0) return;
+      const isLast = performance.now() > lastMs;
+      await eachOf(items, sandboxesAtOnce, async ({ id: podSandboxId }) => {
+        try {
+          await runtime.stopPodSandbox({ podSandboxId });
+          await runtime.removePodSandbox({ podSandboxId });
+        } catch (error) {
+          if (isLast) throw error;
+        }
+      });
+      await sleep(100);
+    }
+  }
+
+  async #remove(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    if (this.#isRunning) {
+      const ended = once(this.#kubelet, "exit");
+      this.#kubelet.kill(signal);
       await ended;
     }
     await this.server[Symbol.asyncDispose]();
-    const { items } = await this.cri.runtime.listPodSandbox({});
-    for (const { id } of items) {
-      await this.cri.runtime.stopPodSandbox({ podSandboxId: id });
-      await this.cri.runtime.removePodSandbox({ podSandboxId: id });
-    }
+    await this.#removeSandboxes();
     this.cri[Symbol.dispose]();
     await this.#runtime.stop();
     // The Go kubelet mounts its root directory onto itself.
@@ -215,7 +248,7 @@ export class BenchCluster implements AsyncDisposable {
     // A node that ends right after its last pod may not have removed them.
     await removeLogs(this.#uids);
     await removeDirectories(this.layout);
-    for (const signal of interruptions) process.off(signal, this.#interrupted);
+    this.#interruption[Symbol.dispose]();
   }
 }
 

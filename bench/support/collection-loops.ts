@@ -124,7 +124,11 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
   };
   const statements = { hard, soft: {}, softGracePeriods: {}, minimumReclaim: {}, enforcesAllocatable: false };
   const thresholds = parseThresholds(statements, () => undefined);
-  const usage = { readRunning: async () => new Map(), readStorage: async () => new Map() };
+  const usage = {
+    readRunning: async () => new Map(),
+    readStorage: async () => new Map(),
+    areLayersFreed: async () => true,
+  };
   const directory = join(tmpdir(), "podwright-bench-none");
   const accepted = new AcceptedThresholds({ files: systemFiles, log: silentLog, directory }, thresholds, false);
   const manager = new EvictionManager(
@@ -182,7 +186,7 @@ async function containerLoop(pods: readonly MadeUp[], directory: string, rounds:
     {
       effects: { clock: systemClock, files: systemFiles, journal: silent, log: silentLog },
       removal: { removeDead: async () => {} },
-      collector: { removeParts: async () => {} },
+      collector: { removeParts: async () => ({ containers: [], sandboxes: [], failures: [] }) },
       holdings: new PodHoldings([]),
       node: { rootDirectory: directory, podLogsRoot, containerLogsRoot },
       ...{ ready: () => true, isOver: () => false, isEvicted: () => false },

@@ -14,6 +14,7 @@ import type { Cri } from "../../src/ports/cri.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/local-api.ts";
+import { onInterruption } from "./interruption.ts";
 import type { BenchOptions } from "./options.ts";
 import { startPodwright } from "./programs.ts";
 import { processUsage, type Usage } from "./usage.ts";
@@ -58,9 +59,7 @@ export class BenchNode implements AsyncDisposable {
     const engine = new EngineClient(unixTransport(layout.engineSocket), directory);
     const runtime = await answer(engine, child, join(directory, "engine.log"));
     const node = new BenchNode(layout, child, engine, runtime);
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.once(signal, () => void node[Symbol.asyncDispose]().finally(() => process.exit(130)));
-    }
+    onInterruption(() => node[Symbol.asyncDispose]());
     try {
       await node.apply([podManifest(anchor)]);
       await node.waitForReady(anchor);

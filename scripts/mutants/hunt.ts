@@ -1,5 +1,6 @@
 import { eachOf } from "../../src/base/side-by-side.ts";
 import { isUnderPressure } from "../../src/sim/life/pressure-steps.ts";
+import { hasQuotas } from "../../src/sim/life/quota-steps.ts";
 import { collectsImages, hasDevices, hasDrivers, hasMachineRooms } from "../../src/sim/life/subjects.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
@@ -49,6 +50,7 @@ function shows({ lives }: Mutant, seed: number): boolean {
   if (lives === "drivers") return hasDrivers(seed);
   if (lives === "devices") return hasDevices(seed);
   if (lives === "pressure") return isUnderPressure(seed);
+  if (lives === "quotas") return hasQuotas(seed);
   if (lives === "images") return collectsImages(seed);
   return lives === undefined || hasMachineRooms(seed);
 }

@@ -135,4 +135,11 @@ export const imageMutants: readonly Mutant[] = [
     from: "if (after.pressure.due.length > 0) return this.#evictFirst(after, cause, signal);",
     to: "if (seen.pressure.due.length > 0) return this.#evictFirst(seen, cause, signal);",
   },
+  {
+    name: "short-uses-unnoticed",
+    lives: "images",
+    file: "src/images/image-leases.ts",
+    from: "this.#ends.emit(id);",
+    to: "",
+  },
 ];

@@ -12,6 +12,7 @@ import { systemLocks } from "../linux/files/lock.ts";
 import { systemPressureStall } from "../linux/cgroups/pressure-stall.ts";
 import { systemLoopDevices } from "../linux/files/loop-devices.ts";
 import { systemMounts } from "../linux/files/mounts.ts";
+import { projectQuotas } from "../linux/files/project-quotas.ts";
 import { openNetwork } from "../linux/network/network.ts";
 import { systemNetworkProbes } from "../linux/network/network-probes.ts";
 import { systemProcesses } from "../linux/processes/processes.ts";
@@ -45,6 +46,7 @@ export async function openPorts(): Promise<AgentPorts> {
     processes: systemProcesses,
     mounts: systemMounts,
     loopDevices: systemLoopDevices,
+    projectQuotas: projectQuotas({ clock: systemClock, files: systemFiles, processes: systemProcesses }),
     volumeFiles: systemVolumeFiles,
     network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,

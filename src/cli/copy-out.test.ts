@@ -74,14 +74,14 @@ test("data is never copied into itself, under any name", async () => {
 });
 
 test("a copy that fails leaves nothing", async () => {
-  await withData(async (directory) => {
+  await withData(async (directory, data) => {
     await mkdir(join(directory, "empty"));
     for (const name of ["none.tar", "none", "new/none", "new/none.tar", "empty"]) {
       await assert.rejects(
-        copyOut(machine, join(directory, "gone"), join(directory, name), never),
+        copyOut(machine, join(data, "below/file"), join(directory, name), never),
         (error: unknown) => {
           assert.ok(error instanceof PodwrightError);
-          assert.match(error.message, /cannot copy .*gone to .*: (?:tar|cp): .*gone/u);
+          assert.match(error.message, /cannot copy .*file to .*: (?:tar|cp): .*file/u);
           return true;
         },
       );
@@ -121,5 +121,24 @@ test("another copy's incomplete files are left alone", async () => {
     await mkdir(partial);
     await assert.rejects(copyOut(machine, data, join(directory, "one"), never), /another copy is in progress/u);
     assert.deepEqual((await readdir(directory)).toSorted(), [".one.podwright-partial", "data"]);
+  });
+});
+
+test("a volume whose path is a link is copied, never into itself, and a path that leads nowhere is an error for people", async () => {
+  await withData(async (directory, data) => {
+    const linked = join(directory, "linked");
+    await symlink("data", linked);
+    await copyOut(machine, linked, join(directory, "copy"), never);
+    assert.equal(await readFile(join(directory, "copy/below/file"), "utf8"), "content");
+    for (const inside of [join(linked, "copy"), join(data, "copy.tar")]) {
+      await assert.rejects(copyOut(machine, linked, inside, never), /is in the claim's own data/);
+    }
+    for (const source of [join(directory, "missing"), join(directory, "x".repeat(300))]) {
+      const failure = copyOut(machine, source, join(directory, "other"), never);
+      await assert.rejects(
+        failure,
+        (error) => error instanceof PodwrightError && error.message.startsWith("cannot copy"),
+      );
+    }
   });
 });

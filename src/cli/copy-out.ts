@@ -1,6 +1,6 @@
 import { dirname, join, basename } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { type Files, removeEmpty } from "../ports/files.ts";
+import { FileError, type Files, removeEmpty } from "../ports/files.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 type Machine = Pick<MachineContext, "files" | "processes">;
@@ -15,6 +15,22 @@ const copyMs = 7 * 24 * 3_600_000;
  * @throws PodwrightError if the destination is not empty or is in the directory, or the copy fails
  */
 export async function copyOut(
+  machine: Machine,
+  source: string,
+  destination: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    // A volume's path may be a link; what matters is the directory.
+    await copyDirectory(machine, await machine.files.realPath(source), destination, signal);
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    const message = `cannot copy ${source} to ${destination}: ${error.message}`;
+    throw new PodwrightError(ExitCode.failed, message, { cause: error });
+  }
+}
+
+async function copyDirectory(
   { files, processes }: Machine,
   source: string,
   destination: string,

@@ -12,6 +12,7 @@ import type {
   ApplyRequest,
   DebugContainer,
   DebugRequest,
+  EvictionConfirmation,
   EvictionPreview,
   GarbageReport,
   Health,
@@ -102,8 +103,8 @@ export class EngineClient {
     return (await this.#call("GET", `/v1/evictions${query}`)) as EvictionPreview;
   }
 
-  async confirmEvictions(): Promise<void> {
-    await this.#call("POST", "/v1/evictions/confirm");
+  async confirmEvictions(): Promise<EvictionConfirmation> {
+    return (await this.#call("POST", "/v1/evictions/confirm")) as EvictionConfirmation;
   }
 
   async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {

@@ -19,8 +19,9 @@ export async function evictCommand(context: CommandContext, options: EvictOption
     });
   }
   if (options.confirm === true) {
-    await engine.confirmEvictions();
-    terminal.print("evictions by the current thresholds are now allowed");
+    const { waited } = await engine.confirmEvictions();
+    const isNews = "evictions by the current thresholds are now allowed";
+    terminal.print(waited ? isNews : "no eviction waits for a confirmation");
     return ExitCode.done;
   }
   const preview = await engine.evictionPreview(options.signal);

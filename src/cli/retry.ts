@@ -1,4 +1,5 @@
 import { ExitCode } from "../base/errors.ts";
+import type { PodView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import type { CommandContext } from "./context.ts";
 
@@ -11,6 +12,15 @@ export async function retryCommand(
   const pod = await engine.retry(selector);
   const { namespace, name, uid } = pod;
   if (options.json === true) terminal.print(JSON.stringify({ retried: { namespace, name, uid } }, undefined, 2));
-  else terminal.print(`retrying ${podLabel(pod)}; 'podwright why ${podLabel(pod)}' shows the result`);
+  else terminal.print(retryLine(pod));
   return ExitCode.done;
+}
+
+/** What happens now. */
+export function retryLine(pod: Pick<PodView, "namespace" | "name" | "uid" | "state">): string {
+  const label = podLabel(pod);
+  const why = `'podwright why ${label}' shows`;
+  if (pod.state === "syncing") return `retrying ${label}; ${why} the result`;
+  const state = pod.state === "terminating" ? "is being stopped" : "has ended";
+  return `${label} ${state}: there is nothing to retry; ${why} the reason`;
 }

@@ -4,6 +4,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { printable } from "../journal/text.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
+import { FileError } from "../ports/files.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import type { ClaimRemoval, ClaimView, FreeVolumeView } from "../server/local-api.ts";
 import { podLabel } from "../server/pod-selector.ts";
@@ -129,16 +130,18 @@ async function freeVolumes(context: MachineContext): Promise<readonly FreeVolume
 const countMs = 10_000;
 
 async function usedBytes(
-  { clock }: MachineContext,
-  files: Pick<StatsFiles, "treeUsage">,
+  { clock, files }: MachineContext,
+  stats: Pick<StatsFiles, "treeUsage">,
   path: string | undefined,
 ): Promise<number | undefined> {
   if (path === undefined) return undefined;
   try {
-    const count = (signal: AbortSignal): ReturnType<StatsFiles["treeUsage"]> => files.treeUsage(path, signal);
+    // The path may be a link; a size of it says nothing about the data.
+    const count = async (signal: AbortSignal): ReturnType<StatsFiles["treeUsage"]> =>
+      await stats.treeUsage(await files.realPath(path), signal);
     return (await withDeadline(clock, `size of ${path}`, countMs, undefined, count))?.bytes;
   } catch (error) {
-    if (error instanceof DeadlineError) return undefined;
+    if (error instanceof DeadlineError || error instanceof FileError) return undefined;
     throw error;
   }
 }

@@ -90,7 +90,10 @@ test("AllAlpha and AllBeta are warnings, with the supported gates that they chan
   );
   assert.equal(warningsOf({ AllAlpha: true, ...others }), "feature gate AllAlpha=true has no effect in podwright");
   assert.match(warningsOf({ AllBeta: false }), /beyond ComponentFlagz, .*KubeletCrashLoopBackOffMax/);
-  assert.equal(warningsOf({ AllBeta: true }), "feature gate AllBeta=true has no effect in podwright");
+  assert.equal(
+    warningsOf({ AllBeta: true }),
+    "feature gate AllBeta=true has no effect in podwright beyond LocalStorageCapacityIsolationFSQuotaMonitoring",
+  );
   assert.equal(warningsOf({ AllAlpha: false }), "");
 });
 

@@ -203,6 +203,7 @@ const honoured = new Set([
   "KubeletEnsureSecretPulledImages",
   "KubeletInUserNamespace",
   "KubeletPodResourcesListUseActivePods",
+  "LocalStorageCapacityIsolationFSQuotaMonitoring",
   "MemoryQoS",
   "PodsAPI",
   "QOSReserved",

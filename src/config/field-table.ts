@@ -165,7 +165,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   registerNode: honoured,
   tracing: ignored("exports no traces yet"),
   localStorageCapacityIsolation: as(
-    "requests are accounted for; pods over their limits are evicted; usage is measured without quotas",
+    "requests are accounted for; pods over their limits are evicted; quotas measure volumes under the feature gate LocalStorageCapacityIsolationFSQuotaMonitoring",
   ),
   containerRuntimeEndpoint: as("a Unix socket; podwright waits until the runtime answers"),
   imageServiceEndpoint: honoured,

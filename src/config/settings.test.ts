@@ -79,3 +79,12 @@ test("flags set which dead containers are kept", () => {
   assert.deepEqual(of(given), { minAgeMs: 60_000, maxPerPodContainer: 3, maxContainers: 100 });
   assert.throws(() => of({ minimumContainerTtlDuration: "-1s" }), /invalid minimum garbage collection age: -1s/u);
 });
+
+test("quotas measure volumes if their feature is on and local storage is accounted for", () => {
+  const featureGates = { LocalStorageCapacityIsolationFSQuotaMonitoring: true };
+  const uses = (configuration: Parameters<typeof withDefaults>[0]): boolean =>
+    kubeletSettings(withDefaults(configuration)).usesQuotas;
+  assert.equal(uses({}), false);
+  assert.equal(uses({ featureGates }), true);
+  assert.equal(uses({ featureGates, localStorageCapacityIsolation: false }), false);
+});

@@ -71,6 +71,8 @@ export interface KubeletSettings {
   readonly syncFrequencyMs: number;
   /** How often volumes are measured; 0 or less: never. */
   readonly volumeStatsPeriodMs: number;
+  /** Project quotas measure volumes where they can (LocalStorageCapacityIsolationFSQuotaMonitoring). */
+  readonly usesQuotas: boolean;
   /** Drivers are queried for the health of volumes (CSIVolumeHealth). */
   readonly asksVolumeHealth: boolean;
   readonly maxContainerRestartPeriodMs: number;
@@ -108,10 +110,15 @@ function imageGarbagePolicy(configuration: KubeletConfiguration): ImageGarbagePo
 
 function volumeSettings({
   volumeStatsAggPeriod,
-  featureGates: gates,
-}: KubeletConfiguration): Pick<KubeletSettings, "volumeStatsPeriodMs" | "asksVolumeHealth"> {
-  const asksVolumeHealth = featureGates(gates).enabled("CSIVolumeHealth");
-  return { volumeStatsPeriodMs: milliseconds(volumeStatsAggPeriod), asksVolumeHealth };
+  localStorageCapacityIsolation,
+  featureGates: settings,
+}: KubeletConfiguration): Pick<KubeletSettings, "volumeStatsPeriodMs" | "usesQuotas" | "asksVolumeHealth"> {
+  const gates = featureGates(settings);
+  return {
+    volumeStatsPeriodMs: milliseconds(volumeStatsAggPeriod),
+    usesQuotas: localStorageCapacityIsolation && gates.enabled("LocalStorageCapacityIsolationFSQuotaMonitoring"),
+    asksVolumeHealth: gates.enabled("CSIVolumeHealth"),
+  };
 }
 
 /** Flags without a field of KubeletConfiguration. */

@@ -1,8 +1,8 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { giveVolumeToGroup } from "../volumes/group-ownership.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
-import { giveVolumeToGroup } from "./group-ownership.ts";
 import { csiDirectoryName } from "./names.ts";
 import { removeVolumeDirectory } from "./removal.ts";
 import { givesToGroup, groupPolicy } from "./requests.ts";
@@ -67,7 +67,7 @@ async function giveToGroup(
   const modes = lifecycle === "Ephemeral" ? undefined : (accessModes ?? []);
   if (!givesToGroup({ fsGroup: gid, readOnly, fsType, accessModes: modes }, groupPolicy(driver))) return;
   try {
-    await giveVolumeToGroup(parts, pod, target, gid, signal);
+    await giveVolumeToGroup(parts, pod, { directory: target, shown: target, gid }, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new VolumeError(`applyFSGroup failed for vol ${handle}: ${errorMessage(error)}`, { cause: error });

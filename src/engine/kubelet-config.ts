@@ -151,6 +151,7 @@ export function kubeletConfig(
     parallelStarts: processors + 4,
     housekeepingPeriodMs: 2000,
     volumeStatsPeriodMs: settings.volumeStatsPeriodMs,
+    usesQuotas: settings.usesQuotas,
     runtimeName: runtime.name,
     admission: {
       sysctls: sysctlAllowlist(machine.kernelRelease, settings.allowedUnsafeSysctls),

@@ -3,19 +3,49 @@ import { test } from "node:test";
 import type { ImageCollector } from "../images/image-collector.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
-import { reclaimOf } from "./node-collection.ts";
+import type { Cri } from "../ports/cri.ts";
+import { NodeCollection, reclaimOf } from "./node-collection.ts";
 
 test("a node that does not know all of its pods yet reclaims no images", async () => {
   const cause: Cause = { code: "EvictionThresholdMet", message: "the disk is full" };
   const signal = new AbortController().signal;
   const made: string[] = [];
-  const garbage = { isReady: false, removeUnused: async () => void made.push("containers") };
+  const removeUnused = async () => {
+    made.push("containers");
+    return { containers: ["c1"], sandboxes: ["s1"], failures: [] };
+  };
+  const garbage = { isReady: false, removeUnused };
   const images = { removeUnused: async () => void made.push("images") };
   const reclaim = reclaimOf({ garbage: garbage as unknown as Kubelet["garbage"] }, images as unknown as ImageCollector);
   await reclaim.removeUnusedImages(cause, signal);
   assert.deepEqual(made, []);
   garbage.isReady = true;
-  await reclaim.removeUnusedContainers(cause, signal);
+  assert.deepEqual(await reclaim.removeUnusedContainers(cause, signal), ["c1"]);
   await reclaim.removeUnusedImages(cause, signal);
   assert.deepEqual(made, ["containers", "images"]);
+});
+
+test("a container that could not be removed is a failure, and not among what was removed", async () => {
+  const part = (id: string) => ({ id, name: "c", restartCount: 0 });
+  const status = { uid: "uid", namespace: "default", name: "web" };
+  const failure = "container c #0 of default/web: it is busy";
+  const garbage = {
+    isReady: true,
+    unused: () => [
+      { status, parts: { containers: [part("c1"), part("c2")], sandboxes: [{ id: "s1", attempt: 0 }], stays: [] } },
+    ],
+    removeUnused: async () => ({ containers: ["c1"], sandboxes: ["s1"], failures: [failure] }),
+  };
+  const collection = new NodeCollection({
+    cri: { runtime: { listContainerStats: async () => ({ stats: [] }) } } as unknown as Pick<Cri, "runtime">,
+    garbage: garbage as unknown as Kubelet["garbage"],
+    images: undefined,
+    journal: { record: () => 1 },
+  });
+  const report = await collection.collect(new AbortController().signal);
+  assert.deepEqual(
+    report.items.map(({ id }) => id),
+    ["c1", "s1"],
+  );
+  assert.deepEqual(report.failures, [failure]);
 });

@@ -46,15 +46,17 @@ export class NodeCollection {
     const entry = journal.record({ kind: "input", what: "GarbageRequested", message });
     const cause: Cause = { code: "GarbageRequested", message, entry };
     // Containers first: an image that only dead ones kept goes with them.
-    const containers = (await this.#containers(signal)).filter(({ stays }) => stays === undefined);
-    await garbage.removeUnused(cause, signal);
-    if (images === undefined) return { items: containers, imagesStay: noImages, failures: [] };
+    const listed = await this.#containers(signal);
+    const parts = await garbage.removeUnused(cause, signal);
+    const gone = new Set<string>([...parts.containers, ...parts.sandboxes]);
+    const containers = listed.filter(({ id }) => gone.has(id));
+    if (images === undefined) return { items: containers, imagesStay: noImages, failures: parts.failures };
     const { removed, freedBytes, failures, held } = await images.removeUnused(cause, signal);
     const items = [
       ...removed.map((image) => imageItem(image)),
       ...held.map(({ image, hold }) => imageItem(image, hold.text)),
     ];
-    return { items: [...items, ...containers], freedBytes, failures };
+    return { items: [...items, ...containers], freedBytes, failures: [...parts.failures, ...failures] };
   }
 
   #requireKnown(): void {
@@ -105,7 +107,8 @@ function imageItem({ id, names, sizeBytes }: KnownImage, stays?: string): Garbag
 /** What the node reclaims before it evicts pods. @param images undefined: it removes none */
 export function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageCollector | undefined): NodeReclaim {
   return {
-    removeUnusedContainers: (cause, signal) => garbage.removeUnused(cause, signal),
+    removeEvicted: async (cause, signal) => (await garbage.removeEvicted(cause, signal)).containers,
+    removeUnusedContainers: async (cause, signal) => (await garbage.removeUnused(cause, signal)).containers,
     removeUnusedImages: async (cause, signal) => {
       // A pod that is not known yet may need any of them.
       if (garbage.isReady) await images?.removeUnused(cause, signal);

@@ -16,6 +16,7 @@ import type {
   DebugContainer,
   DebugRequest,
   LocalApi,
+  EvictionConfirmation,
   EvictionPreview,
   GarbageReport,
   Health,
@@ -267,11 +268,11 @@ export class NodeLocalApi implements LocalApi {
     return await this.#evictions().preview(signal);
   }
 
-  async confirmEvictions(): Promise<void> {
+  async confirmEvictions(): Promise<EvictionConfirmation> {
     const message = "a user allowed evictions by the current thresholds";
     const evictions = this.#evictions();
     this.#deps.journal.record({ kind: "input", what: "EvictionsConfirmed", message });
-    await evictions.confirm();
+    return { waited: await evictions.confirm() };
   }
 
   #evictions(): EvictionManager {

@@ -20,6 +20,7 @@ import type { Summary, VolumeStats } from "../stats/summary-types.ts";
 import { SystemCgroups } from "../stats/system-cgroups.ts";
 import { volumeFamilies } from "../stats/volume-metrics.ts";
 import { VolumeUsage } from "../stats/volume-usage.ts";
+import { WritableLayers } from "../stats/writable-layers.ts";
 import type { Node } from "./node.ts";
 import { silentVolume, summaryVolume } from "./volume-figures.ts";
 
@@ -50,7 +51,7 @@ export type StatsContext = Pick<
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
 >;
 
-type MeasuredNode = Pick<Node, "nodePods" | "measuredVolumes" | "silentVolumes">;
+type MeasuredNode = Pick<Node, "nodePods" | "measuredVolumes" | "quotaUsage" | "silentVolumes">;
 
 /** Usage statistics of a node and its pods. Nothing is read without a request. */
 export class NodeStats {
@@ -60,6 +61,7 @@ export class NodeStats {
   readonly #pods: () => readonly StatsPod[];
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
+  readonly #layers: WritableLayers;
 
   /** @param signal ends a measurement */
   constructor(
@@ -91,12 +93,19 @@ export class NodeStats {
     );
     this.#collector = new StatsCollector({ clock, files, pods: this.#pods, system: () => system.find() });
     const volumes = new VolumeUsage(
-      { clock, files, ...(deps.volumeMeasured && { measured: deps.volumeMeasured }) },
+      {
+        clock,
+        files,
+        quotaUsage: async (...of) => await this.#node?.quotaUsage(...of),
+        ...(deps.volumeMeasured && { measured: deps.volumeMeasured }),
+      },
       { rootDirectory, periodMs: settings.volumePeriodMs },
       signal,
     );
     const external = (uid: PodUid): VolumeStats[] => (this.#node?.measuredVolumes(uid) ?? []).map(summaryVolume);
-    const storage = { clock, files, cri, log, volumes, external, rootDirectory, podLogsRoot, runtime };
+    this.#layers = new WritableLayers({ clock, files, processes: () => this.#processes() }, signal);
+    const layers = this.#layers;
+    const storage = { clock, files, cri, log, volumes, layers, external, rootDirectory, podLogsRoot, runtime };
     this.#storage = new StorageStats(storage, signal);
   }
 
@@ -125,6 +134,24 @@ export class NodeStats {
   ): Promise<ReadonlyMap<string, PodStorage>> {
     const pods = this.#pods().filter(({ ref }) => uids.has(ref.uid));
     return await this.#storage.ofPods(pods, ask);
+  }
+
+  /** As `WritableLayers.areFreed` answers. */
+  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
+    return await this.#layers.areFreed(containers);
+  }
+
+  /** One process of each running container, by container ID. */
+  async #processes(): Promise<ReadonlyMap<string, number>> {
+    const { pods } = await this.sample("summary");
+    return new Map(
+      pods.flatMap(({ containers }) =>
+        containers.flatMap(({ container: { id }, sample: { pids } }) => {
+          const [pid] = pids;
+          return pid === undefined ? [] : [[id, pid] as const];
+        }),
+      ),
+    );
   }
 
   /** Disk usage of containers' logs, for `/metrics`. */

@@ -13,6 +13,7 @@ import type { Kubelet } from "../kubelet/kubelet.ts";
 import type { DecisionRecorder } from "../pods/decision-recorder.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import type { TreeUsage } from "../ports/stats-files.ts";
 import type { TrackedCri } from "../runtime-service/deadlines.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodePod } from "../node-api/node-pods.ts";
@@ -278,6 +279,11 @@ export class Node {
   /** What is known of a pod's volumes that lead outside it. */
   measuredVolumes(uid: PodUid): readonly MeasuredVolume[] {
     return this.#kubelet.volumes.measured(uid);
+  }
+
+  /** What a volume's directory takes by its quota; undefined: its tree has to be walked. */
+  async quotaUsage(pod: Pod, directory: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
+    return await this.#kubelet.volumes.quotaUsage(pod, directory, signal);
   }
 
   /** Volumes whose storage or driver does not answer. */

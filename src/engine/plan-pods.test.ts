@@ -90,7 +90,7 @@ test("pods that are terminating, ended, overdue or waiting for their name are sh
   const stopping = only({ state: { kind: "terminating", ending, killAtMs: 3000 }, actions: undefined });
   const because = ["near", "far"];
   assert.deepEqual(stopping.waits, [{ text: "it is being stopped; SIGKILL", because, until: 1_003_000 }]);
-  const state = { kind: "terminated", ending, killAtMs: 3000, released: false } as const;
+  const state = { kind: "terminated", ending, killAtMs: 3000, released: false, recorded: false } as const;
   assert.equal(only({ state }).note, "the pod has ended: near");
   assert.deepEqual(only({ state, forgotten: true }).steps, [{ text: "remove the pod", because }]);
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);

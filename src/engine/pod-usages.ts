@@ -14,9 +14,9 @@ const limitMs = 20_000;
 /** What pods use, for evictions, by the node's statistics. */
 export class PodUsages implements PodUsageReader {
   readonly #clock: Clock;
-  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf">;
+  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed">;
 
-  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf">) {
+  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed">) {
     this.#clock = clock;
     this.#stats = stats;
   }
@@ -45,6 +45,10 @@ export class PodUsages implements PodUsageReader {
       return pod === undefined ? [] : [[uid, storageUsage(pod, own)] as const];
     });
     return new Map(usages);
+  }
+
+  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
+    return await this.#stats.areLayersFreed(containers);
   }
 }
 

@@ -48,7 +48,7 @@ test("a pod that seems to exceed its limit is measured again before it is evicte
       return new Map([...(how === "anew" ? now : stored)].map(([uid, bytes]) => [uid, uses(bytes)]));
     },
   };
-  const evictions = new LimitEvictions(usage, evictor);
+  const evictions = new LimitEvictions({ ...usage, areLayersFreed: async () => true }, evictor);
   assert.equal(await evictions.enforce(async () => "one", new AbortController().signal), true);
   assert.deepEqual(asked, [
     ["limits", "over", "was-over", "within"],

@@ -1,122 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
-import { ManualClock, settle } from "../../test/support/manual-clock.ts";
-import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
-import type { Pod } from "../api/pod.ts";
-import type { Cause } from "../journal/entry.ts";
-import type { Ending } from "../pods/ending.ts";
-import type { WorkerState } from "../pods/worker-state.ts";
-import { podRef } from "../runtime/pod-ref.ts";
-import type { PodStatus } from "../runtime/status/pod-status.ts";
+import { EvictionScene, usualEvictions } from "../../test/support/eviction-scene.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { AcceptedThresholds } from "./accepted-thresholds.ts";
-import { type EvictionConfig, EvictionManager } from "./manager.ts";
-import type { PodUsage } from "./pod-usage.ts";
-import type { Observations } from "./pressure.ts";
-import type { Signal, Threshold } from "./thresholds.ts";
+import type { Threshold } from "./thresholds.ts";
 
 const mi = 1 << 20;
-const usual: EvictionConfig = {
-  thresholds: [thresholdOf("memory.available", "100Mi")],
-  transitionMs: 60_000,
-  maxPodGraceSeconds: 40,
-  enforcesStorageLimits: true,
-  watchesMemory: false,
-};
-const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
-
-/** A node with pods that use memory; an evicted pod stays until the test removes it. */
-class Scene {
-  readonly clock = new ManualClock();
-  readonly journal = new MemoryRecorder();
-  readonly manager: EvictionManager;
-  readonly states = new Map<string, WorkerState>();
-  readonly pods: Pod[] = [];
-  readonly usages = new Map<string, PodUsage>();
-  readonly killed: { readonly name: string; readonly ending: Ending }[] = [];
-  readonly reclaimed: string[] = [];
-  sees: Observations | Error = observed({ "memory.available": 1n << 30n });
-  knowsAll = true;
-  looks = 0;
-  onReclaim: () => void = () => {};
-  readonly #stop = new AbortController();
-
-  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedThresholds) {
-    const { clock, journal } = this;
-    const whole = { ...usual, ...config };
-    const files = new MemoryFiles(clock);
-    const reclaim = (what: string) => async (cause: Cause) => {
-      this.reclaimed.push(`${what} for ${cause.message}`);
-      this.onReclaim();
-    };
-    this.manager = new EvictionManager(
-      {
-        ...{ clock, journal, log: silentLog },
-        look: async () => {
-          this.looks++;
-          if (this.sees instanceof Error) throw this.sees;
-          return { observations: this.sees, fileSystems: "one" };
-        },
-        usage: { readRunning: async () => this.usages, readStorage: async () => this.usages },
-        accepted:
-          accepted ?? new AcceptedThresholds({ files, log: silentLog, directory: "/d" }, whole.thresholds, false),
-      },
-      whole,
-    );
-    this.manager.connect({
-      pods: {
-        list: () =>
-          this.pods.map((pod) => {
-            const state = this.states.get(pod.metadata.name) ?? { kind: "syncing" };
-            return { view: { ref: podRef(pod), pod, state, status: running } };
-          }),
-      },
-      killer: {
-        kill: async (pod, ending) => {
-          this.killed.push({ name: pod.metadata.name, ending });
-          this.states.set(pod.metadata.name, { kind: "terminating", ending, killAtMs: 0 });
-          return true;
-        },
-      },
-      startUp: { has: () => this.knowsAll },
-    });
-    const reclaimed = { removeUnusedContainers: reclaim("containers"), removeUnusedImages: reclaim("images") };
-    this.manager.reclaimWith(reclaimed);
-  }
-
-  add(pod: Pod, mebibytes: number): void {
-    this.pods.push(pod);
-    this.usages.set(pod.metadata.uid, { memoryBytes: mebibytes * mi, containers: [], volumes: [] });
-  }
-
-  short(signal: Signal = "memory.available"): void {
-    this.sees = observed({ [signal]: 50n << 20n });
-  }
-
-  gone(name: string): void {
-    const { ending } = this.killed.find((each) => each.name === name) ?? {};
-    assert.ok(ending);
-    this.states.set(name, { kind: "terminated", ending, killAtMs: 0, released: true });
-  }
-
-  get victims(): string[] {
-    return this.killed.map(({ name }) => name);
-  }
-
-  async play(work: () => Promise<void>): Promise<void> {
-    await this.manager.load();
-    const ended = this.manager.run(this.#stop.signal);
-    await settle();
-    await work();
-    this.#stop.abort(new Error("the test is over"));
-    await ended;
-    assert.deepEqual(this.clock.waits, []);
-  }
-}
 
 test("the first pod of the ranking is evicted, and the next one once it is gone and memory is still short", async () => {
-  const scene = new Scene();
+  const scene = new EvictionScene();
   scene.add(podWith("small"), 10);
   scene.add(podWith("large"), 500);
   scene.add(podWith("critical", {}, { priority: 2_000_000_000 }), 900);
@@ -148,7 +43,7 @@ test("the first pod of the ranking is evicted, and the next one once it is gone 
 });
 
 test("a pod that does not stop in time delays the next eviction by its grace period and half a minute", async () => {
-  const scene = new Scene();
+  const scene = new EvictionScene();
   scene.add(podWith("stuck"), 500);
   scene.add(podWith("next"), 10);
   await scene.play(async () => {
@@ -162,7 +57,7 @@ test("a pod that does not stop in time delays the next eviction by its grace per
 });
 
 test("no pod is evicted once enough is available, and conditions hold for the transition period", async () => {
-  const scene = new Scene();
+  const scene = new EvictionScene();
   scene.add(podWith("large"), 500);
   scene.add(podWith("small"), 10);
   await scene.play(async () => {
@@ -183,7 +78,7 @@ test("for a soft threshold a pod gets its own grace period, at most the configur
     [10, 10],
     [90, 40],
   ] as const) {
-    const scene = new Scene({ thresholds: soft });
+    const scene = new EvictionScene({ thresholds: soft });
     scene.add(podWith("web", {}, { terminationGracePeriodSeconds: own }), 500);
     await scene.play(async () => {
       scene.short();
@@ -198,7 +93,7 @@ test("for a soft threshold a pod gets its own grace period, at most the configur
 });
 
 test("for a disk, the node's garbage is removed first, and no pod is evicted if that suffices", async () => {
-  const scene = new Scene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
   scene.add(podWith("web"), 1);
   await scene.play(async () => {
     scene.short("nodefs.available");
@@ -211,14 +106,14 @@ test("for a disk, the node's garbage is removed first, and no pod is evicted if 
     assert.deepEqual(scene.victims, ["web"]);
   });
   const why = "for nodefs.available 50Mi is below 100Mi";
-  assert.deepEqual(scene.reclaimed.slice(0, 2), [`containers ${why}`, `images ${why}`]);
+  assert.deepEqual(scene.reclaimed.slice(0, 3), [`evicted ${why}`, `containers ${why}`, `images ${why}`]);
   assert.deepEqual(scene.journal.messages("EvictionAverted"), [
     "ephemeral-storage was reclaimed without evicting pods",
   ]);
 });
 
 test("every pod above its own limit is evicted at once, and then none for the node", async () => {
-  const scene = new Scene();
+  const scene = new EvictionScene();
   const limits = { "ephemeral-storage": "1Mi" };
   for (const name of ["a", "b"]) {
     scene.add(podWith(name, {}, { containers: [{ name: "c", image: "i", resources: { limits } }] }), 1);
@@ -239,7 +134,7 @@ test("every pod above its own limit is evicted at once, and then none for the no
 });
 
 test("while the pods of earlier runs are unknown, no pod is evicted for the node, for a minute", async () => {
-  const scene = new Scene();
+  const scene = new EvictionScene();
   scene.add(podWith("web"), 500);
   scene.knowsAll = false;
   await scene.play(async () => {
@@ -252,7 +147,7 @@ test("while the pods of earlier runs are unknown, no pod is evicted for the node
 });
 
 test("conditions persist while the machine cannot be observed", async () => {
-  const scene = new Scene();
+  const scene = new EvictionScene();
   await scene.play(async () => {
     scene.short();
     await scene.clock.advance(10_000);
@@ -264,7 +159,7 @@ test("conditions persist while the machine cannot be observed", async () => {
 });
 
 test("without thresholds and limits nothing is observed", async () => {
-  const scene = new Scene({ thresholds: [], enforcesStorageLimits: false });
+  const scene = new EvictionScene({ thresholds: [], enforcesStorageLimits: false });
   await scene.play(async () => {
     await scene.manager.known(new AbortController().signal);
     await scene.clock.advance(60_000);
@@ -278,8 +173,8 @@ test("pods that changed thresholds evict are named, and stay until the confirmat
     const deps = { files, log: silentLog, directory: "/d" };
     const before = new AcceptedThresholds(deps, [thresholdOf("memory.available", "10Mi")], false);
     await before.load();
-    const accepted = new AcceptedThresholds(deps, usual.thresholds, asks);
-    const scene = new Scene({}, accepted);
+    const accepted = new AcceptedThresholds(deps, usualEvictions.thresholds, asks);
+    const scene = new EvictionScene({}, accepted);
     scene.add(podWith("web"), 500);
     await scene.play(async () => {
       scene.short();
@@ -293,7 +188,7 @@ test("pods that changed thresholds evict are named, and stay until the confirmat
           ["eviction", true, true],
         ],
       );
-      await accepted.confirm();
+      assert.deepEqual([await scene.manager.confirm(), await scene.manager.confirm()], [true, false]);
       await scene.clock.advance(10_000);
       assert.deepEqual(scene.victims, ["web"]);
     });
@@ -303,14 +198,14 @@ test("pods that changed thresholds evict are named, and stay until the confirmat
       told[0] ?? "",
       /^the thresholds of the last start would not evict default\/web for memory\.available/u,
     );
-    const next = new AcceptedThresholds(deps, usual.thresholds, true);
+    const next = new AcceptedThresholds(deps, usualEvictions.thresholds, true);
     await next.load();
     assert.equal(next.waits, false, "what is confirmed, or was allowed, is known to the next life");
   }
 });
 
 test("an eviction for a disk gives the usage over the last minutes, too", async () => {
-  const scene = new Scene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
   scene.add(podWith("web"), 0);
   const use = (mebibytes: number): void => {
     const volumes = [{ name: "data", isLocal: true, bytes: mebibytes * mi, inodes: 1 }];

@@ -152,11 +152,14 @@ export class EvictionManager implements NodePressure {
     };
   }
 
-  /** Allows evictions by changed thresholds. */
-  async confirm(): Promise<void> {
-    await this.#deps.accepted.confirm();
+  /** Allows evictions by changed thresholds. @returns whether they waited for that */
+  async confirm(): Promise<boolean> {
+    const { accepted } = this.#deps;
+    const { waits } = accepted;
+    await accepted.confirm();
     this.#node.confirmed();
     this.#reclaimsAtMs = 0;
+    return waits;
   }
 
   async load(): Promise<void> {
@@ -229,6 +232,8 @@ export class EvictionManager implements NodePressure {
     // Measuring storage may have taken a while.
     const isFresh = nowMs - seen.atMs < nearPeriodMs;
     await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
+    // An evicted pod may be gone by the next observation.
+    this.#wasPending = this.#evictor.isPending;
   }
 
   /** Records the pods' usage of what gets short, for the explanation of an eviction. */

@@ -1,6 +1,4 @@
 import { fullName } from "../api/full-name.ts";
-import { withDeadline } from "../base/deadline.ts";
-import { errorMessage } from "../base/errors.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -8,7 +6,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { evictionGraceSeconds } from "./evicted.ts";
 import type { AcceptedThresholds } from "./accepted-thresholds.ts";
 import type { Evictor } from "./evictor.ts";
-import { type FileSystems, nodeGarbage, storageParts } from "./file-systems.ts";
+import { type FileSystems, storageParts } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import { evictionMessage } from "./messages.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
@@ -16,6 +14,7 @@ import { type PodUsageReader, usageOf } from "./pod-usage.ts";
 import { metText } from "./pressure.ts";
 import { type Ranked, rankPods } from "./rank.ts";
 import { victimText } from "./rank-words.ts";
+import { SpaceReclaim } from "./space-reclaim.ts";
 import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
 import { UsageHistory } from "./usage-history.ts";
@@ -31,15 +30,12 @@ export interface NodeEvictionsDependencies {
   readonly look: (signal: AbortSignal) => Promise<MachineState>;
 }
 
-/** Maximum time for node-level reclaim before a pod is evicted. */
-const reclaimLimitMs = 60_000;
-
 /** Evicts pods, one after the other, for resources that the node is short of. */
 export class NodeEvictions {
   readonly #deps: NodeEvictionsDependencies;
   readonly #maxPodGraceSeconds: number;
   /** Undefined: nothing can be reclaimed at node level. */
-  #reclaim: NodeReclaim | undefined;
+  #reclaim: SpaceReclaim | undefined;
   /** By signal. */
   readonly #histories = new Map<Signal, UsageHistory>();
   #told: string | undefined;
@@ -69,7 +65,7 @@ export class NodeEvictions {
   }
 
   reclaimWith(reclaim: NodeReclaim): void {
-    this.#reclaim = reclaim;
+    this.#reclaim = new SpaceReclaim(this.#deps, reclaim);
   }
 
   /** The changed thresholds have been confirmed. */
@@ -112,39 +108,13 @@ export class NodeEvictions {
       data: { signal: threshold.signal, threshold: met },
     });
     const cause: Cause = { code: "EvictionThresholdMet", message: met, entry };
-    if (!(await this.#reclaimOfNode(seen, threshold, cause, signal))) return this.#evictFirst(seen, cause, signal);
-    const after = await this.#deps.look(signal);
+    const reclaimed = await this.#reclaim?.free(seen, threshold, cause, signal);
+    if (reclaimed === undefined) return this.#evictFirst(seen, cause, signal);
+    const { after, ofEvicted } = reclaimed;
     if (after.pressure.due.length > 0) return this.#evictFirst(after, cause, signal);
-    const message = `${resource} was reclaimed without evicting pods`;
+    const message = `${resource} was reclaimed without evicting ${ofEvicted ? "another pod" : "pods"}`;
     log.info("reclaimed without evicting pods", { resource });
     journal.record({ kind: "observation", what: "EvictionAverted", message, cause });
-  }
-
-  /** @returns whether there was anything to try */
-  async #reclaimOfNode(
-    { fileSystems }: MachineState,
-    { signal: about }: Threshold,
-    cause: Cause,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const reclaim = this.#reclaim;
-    const kinds = nodeGarbage(about, fileSystems);
-    if (reclaim === undefined || kinds.length === 0) return false;
-    const { clock, log } = this.#deps;
-    for (const kind of kinds) {
-      const work = async (within: AbortSignal): Promise<void> =>
-        kind === "containers"
-          ? await reclaim.removeUnusedContainers(cause, within)
-          : await reclaim.removeUnusedImages(cause, within);
-      // Failed removals do not spare pods.
-      await withDeadline(clock, `unused ${kind} to be removed`, reclaimLimitMs, signal, work).catch(
-        (error: unknown) => {
-          signal.throwIfAborted();
-          log.warn("cannot reclaim node-level resources", { kind, error: errorMessage(error) });
-        },
-      );
-    }
-    return true;
   }
 
   async #evictFirst(seen: MachineState, because: Cause, signal: AbortSignal): Promise<void> {

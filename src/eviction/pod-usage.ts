@@ -80,4 +80,9 @@ export interface PodUsageReader {
     how: "anew" | "kept" | "limits",
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>>;
+  /**
+   * Whether the writable layers of these removed containers are gone from the disk. False also for a container whose
+   * layer was never measured while it ran: runtimes do not say.
+   */
+  areLayersFreed(containers: readonly string[]): Promise<boolean>;
 }

@@ -225,6 +225,19 @@ test("images unused for the maximum age are removed from a file system with room
   assert.equal(action?.cause?.message, "not in use for 1h0m0s");
 });
 
+test("an image whose only use fell between two collections is not too old", async () => {
+  const scene = new Scene({ maxAgeMs: 60 * minute });
+  await scene.seen(["a", { size: 1 }], ["b", { size: 1 }]);
+  await scene.clock.advance(58 * minute);
+  {
+    using lease = scene.leases.take();
+    await lease.settle("sha256:a");
+  }
+  await scene.clock.advance(2 * minute);
+  await scene.collector.collect(signal);
+  assert.deepEqual(scene.removed, ["b"]);
+});
+
 test("with a high threshold of 100 and no maximum age nothing is removed, however full the disk", async () => {
   const scene = new Scene({ highThresholdPercent: 100 });
   await scene.seen(["a", { size: 1000 }]);

@@ -43,7 +43,7 @@ export interface ImageCollectorConfig extends ImageGarbagePolicy {
 
 /** The kubelet's part of a collection. */
 export interface ImageServices {
-  readonly leases: Pick<ImageLeases, "survey">;
+  readonly leases: Pick<ImageLeases, "survey" | "onEnd">;
   readonly access: Pick<ImageAccess, "isPulled" | "prune">;
   /** True once it is known which pods are desired, and which the runtime has. */
   readonly ready: () => boolean;
@@ -98,6 +98,7 @@ export class ImageCollector {
 
   /** To be called once, first. */
   connect(services: ImageServices): void {
+    services.leases.onEnd((id) => this.#deps.uses.note(id));
     this.#services.resolve(services);
   }
 

@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import { invariant } from "../base/invariant.ts";
 
 /** A container's claim on its image, from before its lookup until the container is created. */
@@ -39,6 +40,12 @@ export class ImageLeases {
   readonly #open = new Set<OpenLease>();
   readonly #removals = new Map<string, Promise<void>>();
   readonly #surveys = new Set<Set<string>>();
+  readonly #ends = new Emitter<string>();
+
+  /** Calls back with the ID of each image that a start has had a lease of, when that ends. */
+  onEnd(listener: (id: string) => void): Disposable {
+    return this.#ends.on(listener);
+  }
 
   take(): ImageLease {
     const open: OpenLease = { lost: new Map(this.#removals) };
@@ -100,5 +107,6 @@ export class ImageLeases {
     const others = (this.#held.get(id) ?? 1) - 1;
     if (others === 0) this.#held.delete(id);
     else this.#held.set(id, others);
+    this.#ends.emit(id);
   }
 }

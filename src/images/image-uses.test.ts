@@ -53,6 +53,31 @@ test("the next run knows when images were first seen and last used", async () =>
   assert.equal((await scene.files.stat(path))?.mode, 0o600);
 });
 
+test("a use between two observations counts, also in the next run", async () => {
+  const scene = new Scene();
+  await scene.uses.load();
+  scene.uses.observe(["a"], new Set(["a"]));
+  await scene.uses.save();
+  await scene.clock.advance(60 * minute);
+  scene.uses.observe(["a"], new Set());
+  await scene.uses.save();
+  await scene.clock.advance(2 * minute);
+  scene.uses.note("a");
+  scene.uses.note("new");
+  await scene.clock.advance(3 * minute);
+  scene.uses.observe(["a", "new"], new Set());
+  await scene.uses.save();
+  assert.deepEqual(
+    [scene.ages("a"), scene.ages("new")],
+    [
+      [65 * minute, 3 * minute],
+      [3 * minute, 3 * minute],
+    ],
+  );
+  await scene.restart();
+  assert.deepEqual(scene.ages("a"), [65 * minute, 3 * minute]);
+});
+
 test("a removed image is forgotten and reported", async () => {
   const scene = new Scene();
   assert.equal(scene.uses.observe(["a", "b"], new Set()), false);

@@ -73,6 +73,17 @@ export class ImageUses {
     return [...before.keys()].some((id) => !this.#uses.has(id));
   }
 
+  /**
+   * A start has used the image just now: its container may be gone before the next {@link observe}, which then does not
+   * know of it.
+   */
+  note(id: string): void {
+    const nowMs = this.#deps.clock.monotonic();
+    this.#uses.set(id, { detectedMs: this.#uses.get(id)?.detectedMs ?? nowMs, lastUsedMs: nowMs });
+    // The file has an earlier use.
+    this.#written = "";
+  }
+
   /** The image was removed: pulled again, it counts as new. */
   forget(id: string): void {
     this.#uses.delete(id);

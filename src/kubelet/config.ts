@@ -27,6 +27,8 @@ export interface KubeletConfig {
   readonly housekeepingPeriodMs: number;
   /** Volumes of claims are measured every one to two of it; 0 or less: never. */
   readonly volumeStatsPeriodMs: number;
+  /** Project quotas measure volumes where they can. */
+  readonly usesQuotas: boolean;
   readonly logRotation: LogRotationConfig;
   readonly garbage: NodeGarbageConfig;
   /** `containerd`: prefix of container ids in statuses. */

@@ -10,6 +10,7 @@ import type { NodeGarbage } from "../runtime/operations/node-garbage.ts";
 import { kubeletHealth, type SubsystemHealth } from "../status/health.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 import type { StorageWait } from "../volumes/storage-waits.ts";
+import type { VolumeQuotas } from "../volumes/volume-quotas.ts";
 import type { MeasuredVolume } from "../volumes/volume-stats.ts";
 import type { KubeletConfig } from "./config.ts";
 import { connect } from "./connect.ts";
@@ -24,6 +25,8 @@ interface VolumesView {
   readonly measured: (uid: PodUid) => readonly MeasuredVolume[];
   /** Whose storage or driver does not answer. */
   readonly silent: () => readonly StorageWait[];
+  /** What a volume's directory takes by its quota; undefined: its tree has to be walked. */
+  readonly quotaUsage: VolumeQuotas["usage"];
 }
 
 /** Runs the pods that are wanted. What its managers are built of is in `managers.ts`; what they do is theirs. */
@@ -33,7 +36,7 @@ export class Kubelet {
   /** The statuses of pods, for publishers. */
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;
-  readonly garbage: Pick<NodeGarbage, "isReady" | "removeUnused" | "unused">;
+  readonly garbage: Pick<NodeGarbage, "isReady" | "removeEvicted" | "removeUnused" | "unused">;
   readonly listing: Pick<Pleg, "isListed" | "listed">;
   readonly startUp: Pick<StartUp, "has" | "when">;
   readonly volumes: VolumesView;
@@ -55,8 +58,12 @@ export class Kubelet {
     this.garbage = managers.garbage;
     this.listing = managers.pleg;
     this.startUp = managers.startUp;
-    const { volumeStats, storageWaits } = managers.acting;
-    this.volumes = { measured: (uid) => volumeStats.of(uid), silent: () => storageWaits.hanging };
+    const { volumeStats, storageWaits, quotas } = managers.acting;
+    this.volumes = {
+      measured: (uid) => volumeStats.of(uid),
+      silent: () => storageWaits.hanging,
+      quotaUsage: async (...of) => await quotas?.usage(...of),
+    };
   }
 
   /** Takes a change of what is wanted; works before and while it runs. */
@@ -86,6 +93,7 @@ export class Kubelet {
       outstanding: cri.outstanding(),
       volumesLeft: acting.volumes.left,
       silent: acting.storageWaits.hanging,
+      quotas: acting.quotas?.problems ?? [],
     };
     const rooms = this.#rows.flatMap((row) => row.findings?.() ?? []);
     return [...kubeletHealth(ports.clock.monotonic(), subsystems), ...rooms];

@@ -191,13 +191,18 @@ function buildGarbage(
   { acting, gate, pods, workers }: Pick<Managers, "acting" | "gate" | "pods" | "workers">,
 ): NodeGarbage {
   const { effects, removal, collector, holdings } = acting;
+  /** Not one that a full disk kept from being recorded: to the next run its containers are all that shows that it ran. */
+  const terminatedBy = (uid: PodUid): Ending | undefined => {
+    const state = workers.get(uid)?.state;
+    return state?.kind === "terminated" && state.recorded ? state.ending : undefined;
+  };
   /**
    * The ending of a pod that has ended and whose last status the API server has; other pods' endings follow from their
    * containers.
    */
   const endingOf = (uid: PodUid): Ending | undefined => {
-    const { pod, state } = workers.get(uid) ?? {};
-    return state?.kind === "terminated" && pod !== undefined && isFromServer(pod) ? state.ending : undefined;
+    const { pod } = workers.get(uid) ?? {};
+    return pod !== undefined && isFromServer(pod) ? terminatedBy(uid) : undefined;
   };
   return new NodeGarbage(
     {
@@ -207,7 +212,7 @@ function buildGarbage(
       pod: (uid) => pods.observedOf(uid),
       known: (uid) => pods.isKnown(uid),
       isOver: (uid) => endingOf(uid) !== undefined,
-      isEvicted: (uid) => endingOf(uid)?.cause.code === "Evicted",
+      isEvicted: (uid) => terminatedBy(uid)?.cause.code === "Evicted",
     },
     garbage,
   );

@@ -44,6 +44,7 @@ export function managerRows(
     garbage,
     acting.volumes,
     acting.volumeStats,
+    ...(acting.quotas === undefined ? [] : [acting.quotas]),
     { close: async () => acting.storageWaits.close() },
     ...rooms,
     { run: (signal) => watchOom({ clock, kernelLog, record, journal, log, pods: () => pods.observed() }, signal) },

@@ -36,6 +36,7 @@ import { type PodHolding, PodHoldings } from "../runtime/pod-holdings.ts";
 import { localPlugins } from "../volumes/local-plugins.ts";
 import { StorageWaits } from "../volumes/storage-waits.ts";
 import { type ClusterVolumes, VolumeManager } from "../volumes/volume-manager.ts";
+import { VolumeQuotas } from "../volumes/volume-quotas.ts";
 import { VolumeStats } from "../volumes/volume-stats.ts";
 import type { Room } from "./room.ts";
 
@@ -58,6 +59,7 @@ interface RuntimeConfig {
   readonly podIds: PodIds;
   readonly parallelStarts: number;
   readonly volumeStatsPeriodMs: number;
+  readonly usesQuotas: boolean;
 }
 
 type PodCgroupTree = Pick<PodCgroups, keyof PodCgroups>;
@@ -79,6 +81,8 @@ export interface ActingParts {
   readonly volumes: VolumeManager;
   readonly volumeStats: VolumeStats;
   readonly storageWaits: StorageWaits;
+  /** Undefined: volumes are measured without quotas. */
+  readonly quotas: VolumeQuotas | undefined;
   readonly holdings: PodHoldings;
   readonly images: Images;
 }
@@ -150,17 +154,20 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
 
 function makeVolumes(
   deps: RuntimeParts,
-  { node, volumeStatsPeriodMs }: RuntimeConfig,
-): Pick<ActingParts, "volumes" | "volumeStats" | "storageWaits"> {
+  { node, volumeStatsPeriodMs, usesQuotas }: RuntimeConfig,
+): Pick<ActingParts, "volumes" | "volumeStats" | "storageWaits" | "quotas"> {
   const { ports, journal, objects, features, observer, rooms = [] } = deps;
   const { clock, random, files, volumeFiles, mounts, loopDevices, processes } = ports;
   const log = deps.log.child({ component: "volumes" });
   const waits = new StorageWaits(clock, journal, log);
   const measured = observer?.volumeMeasured.bind(observer);
   const stats = new VolumeStats({ clock, random, journal, log, waits, measured }, volumeStatsPeriodMs);
+  const quotas = usesQuotas
+    ? new VolumeQuotas({ clock, files, quotas: ports.projectQuotas, log, rootDirectory: node.rootDirectory })
+    : undefined;
   const local = localPlugins({
     ...{ clock, random, files, volumeFiles, mounts, loopDevices, processes },
-    ...{ journal, objects, node },
+    ...{ journal, objects, node, quotas },
   });
   const volumes = new VolumeManager({
     clock,
@@ -177,7 +184,7 @@ function makeVolumes(
     cluster: deps.volumes,
     recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
   });
-  return { volumes, volumeStats: stats, storageWaits: waits };
+  return { volumes, volumeStats: stats, storageWaits: waits, quotas };
 }
 
 function cgroupHolding(cgroups: PodCgroupTree): PodHolding {

@@ -346,7 +346,7 @@ export class PodWorker {
     const next = this.#termination.next(state, status);
     if (next.kind === "wait") return this.#schedule.by(next.waitUntilMs, cause);
     if (next.kind === "stopped") {
-      this.#enter({ ...state, kind: "terminated", released: false });
+      this.#enter({ ...state, kind: "terminated", released: false, recorded: false });
       return this.#schedule.by(0, cause);
     }
     this.#views.publish(this, status, this.#actions, cause);
@@ -360,7 +360,7 @@ export class PodWorker {
     if (this.#forgotten === undefined) {
       const isRemembered = await this.#termination.release(this.ref, state, signal);
       if (!isRemembered) this.#schedule.by(this.#after(retryDelayMs), resync);
-      this.#state = { ...state, released: true };
+      this.#state = { ...state, released: true, recorded: isRemembered };
       await this.#prune(status, signal);
       return;
     }

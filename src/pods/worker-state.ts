@@ -27,6 +27,8 @@ export interface Terminated extends Stop {
   readonly kind: "terminated";
   /** It has released its resources, volumes and cgroup included. */
   readonly released: boolean;
+  /** Its end is on the disk: what it left in the runtime is no longer needed to know it. */
+  readonly recorded: boolean;
 }
 
 /** Whether the pod has stopped for good and released its resources. Undefined: the pod is gone. */

@@ -10,6 +10,7 @@ import type { Mounts } from "./mounts.ts";
 import type { NetworkProbes } from "./network-probes.ts";
 import type { Network } from "./network.ts";
 import type { Processes } from "./processes.ts";
+import type { ProjectQuotas } from "./project-quotas.ts";
 import type { Random } from "./random.ts";
 import type { VolumeFiles } from "./volume-files.ts";
 
@@ -23,6 +24,7 @@ export interface Ports {
   readonly processes: Processes;
   readonly mounts: Mounts;
   readonly loopDevices: LoopDevices;
+  readonly projectQuotas: ProjectQuotas;
   readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;
   readonly kernelLog: KernelLog;

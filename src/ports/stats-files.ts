@@ -51,6 +51,11 @@ export interface StatsFiles {
   fileSystemNumber(path: string): Promise<number | undefined>;
   /** Block devices of which something is mounted, each once. */
   mountedDevices(): Promise<readonly MountedDevice[]>;
+  /**
+   * For each process the directory in which the overlay that is its root keeps what is written to it; undefined: its
+   * root is no overlay of this machine, or it is gone.
+   */
+  upperDirectories(pids: readonly number[]): Promise<(string | undefined)[]>;
   /** The tree with its top, hard links once, other file systems left out: what `du -x` says. */
   treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined>;
   /** Of the regular files that lie directly in a directory, together. */

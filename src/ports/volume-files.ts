@@ -19,8 +19,10 @@ export interface GroupAccess {
   readonly readOnly: boolean;
   /** Skip everything when the top directory already matches (fsGroupChangePolicy OnRootMismatch). */
   readonly onlyOnRootMismatch: boolean;
-  /** Called for each inspected file. */
-  readonly onFile?: () => void;
+  /** Called from time to time with the number of files inspected so far. */
+  readonly onProgress?: (files: number) => void;
+  /** The top directory may be a symbolic link, as the source of a mount may. */
+  readonly followsTop?: true;
 }
 
 /**
@@ -48,7 +50,8 @@ export interface VolumeFiles {
   readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined>;
   /**
    * Changes the group of a tree, the top directory last, as the marker of completion. Links get the group themselves,
-   * their targets do not; other file systems mounted in the tree are left alone.
+   * their targets do not; other file systems mounted in the tree are left alone. This delays no other
+   * work, however many files there are.
    * @returns the number of changed files
    */
   giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number>;

@@ -208,6 +208,12 @@ export interface GarbageItem {
   readonly stays?: string | undefined;
 }
 
+/** What a confirmation of evictions did. */
+export interface EvictionConfirmation {
+  /** Evictions by changed thresholds were waiting for it. */
+  readonly waited: boolean;
+}
+
 /** What garbage collection would remove, or has removed. */
 export interface GarbageReport {
   readonly items: readonly GarbageItem[];
@@ -312,7 +318,7 @@ export interface LocalApi {
   /** The eviction order for a signal, by current usage. @param signal undefined: the most urgent one */
   evictionPreview(signal: string | undefined): Promise<EvictionPreview>;
   /** Allows evictions by changed thresholds. */
-  confirmEvictions(): Promise<void>;
+  confirmEvictions(): Promise<EvictionConfirmation>;
   /** Ends the engine process; pods keep running (`keep`) or are stopped first. */
   shutdown(mode: "keep" | "stop"): Promise<void>;
 }

@@ -41,10 +41,7 @@ export function localApiRoutes(api: LocalApi): ApiHandler {
     route("GET", "/v1/evictions", async ({ query }) =>
       json(await api.evictionPreview(query.get("signal") ?? undefined)),
     ),
-    route("POST", "/v1/evictions/confirm", async () => {
-      await api.confirmEvictions();
-      return json({});
-    }),
+    route("POST", "/v1/evictions/confirm", async () => json(await api.confirmEvictions())),
     route("GET", "/v1/journal", (request) => journal(api, request)),
     route("POST", "/v1/shutdown", async (request) => {
       await api.shutdown(shutdownMode(request.query));

@@ -5,6 +5,7 @@ import type { PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
 import type { Observation, Observations } from "../eviction/pressure.ts";
 import { resourceOf, type Signal, type StarvedResource } from "../eviction/thresholds.ts";
 import type { SimClock } from "./clock.ts";
+import { SimLayers } from "./layers.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 
 const gi = 2 ** 30;
@@ -24,16 +25,22 @@ const watched: readonly Signal[] = [
   ...(["memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "pid.available"] as const),
 ];
 
+/** The runtime measures writable layers at this interval. */
+const measuredMs = 10_000;
+
 /** Usage assigned to a pod: an amount at a moment, and its growth per second. */
 interface Use {
   readonly atMs: number;
   readonly amount: number;
   readonly perSecond: number;
+  /** What was in force before. */
+  readonly before?: Use | undefined;
 }
 
 /**
- * Memory, disk, inodes and processes of the simulated machine. Pods use them while one of their containers runs, images
- * and dead containers until they are removed; all is on one file system. Values are measured on request.
+ * Memory, disk, inodes and processes of the simulated machine. Pods use them while one of their containers runs, their
+ * writable layers until some seconds after their last container was removed, images and dead containers until they are
+ * removed; all is on one file system. Values are measured on request.
  */
 export class SimMachineResources implements PodUsageReader {
   readonly #clock: SimClock;
@@ -43,15 +50,20 @@ export class SimMachineResources implements PodUsageReader {
   /** The last values shown to podwright. */
   shown: Observations = new Map();
   readonly #looks = new Emitter<Observations>();
+  readonly layers: SimLayers;
 
-  constructor(clock: SimClock, world: Pick<RuntimeWorld, "containers" | "images">) {
+  constructor(clock: SimClock, world: Pick<RuntimeWorld, "containers" | "images" | "onChange">) {
     this.#clock = clock;
     this.#world = world;
+    this.layers = new SimLayers(clock, world, (uid, resource) => this.#amount(uid, resource, clock.nowMs));
   }
 
   /** Sets the pod's usage of a resource and its growth per second. */
   use(uid: string, resource: StarvedResource, amount: number, perSecond = 0): void {
-    this.#uses.set(`${uid} ${resource}`, { atMs: this.#clock.nowMs, amount, perSecond });
+    const key = `${uid} ${resource}`;
+    const last = this.#uses.get(key);
+    const before = last && { atMs: last.atMs, amount: last.amount, perSecond: last.perSecond };
+    this.#uses.set(key, { atMs: this.#clock.nowMs, amount, perSecond, before });
   }
 
   /** Sets the usage by everything other than pods. */
@@ -63,18 +75,17 @@ export class SimMachineResources implements PodUsageReader {
   calm(): void {
     this.#uses.clear();
     this.#system.clear();
+    this.layers.calm();
   }
 
   used(uid: string, resource: StarvedResource): number {
-    const use = this.#uses.get(`${uid} ${resource}`);
-    if (use === undefined || !this.#running().has(uid)) return 0;
-    const seconds = (this.#clock.nowMs - use.atMs) / 1000;
-    return Math.min(machineCapacity[resource], Math.trunc(use.amount + use.perSecond * seconds));
+    return this.#running().has(uid) ? this.#amount(uid, resource, this.#clock.nowMs) : 0;
   }
 
   left(resource: StarvedResource): number {
     const pods = [...this.#running()].reduce((sum, uid) => sum + this.used(uid, resource), 0);
-    return Math.max(0, machineCapacity[resource] - pods - this.#garbage(resource) - (this.#system.get(resource) ?? 0));
+    const used = pods + this.layers.held(resource) + this.#garbage(resource) + (this.#system.get(resource) ?? 0);
+    return Math.max(0, machineCapacity[resource] - used);
   }
 
   /** Calls back with each observation before podwright sees it. */
@@ -90,11 +101,26 @@ export class SimMachineResources implements PodUsageReader {
   }
 
   async readRunning(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
-    return this.#usages(pods);
+    return this.#usages(pods, this.#clock.nowMs);
   }
 
-  async readStorage(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
-    return this.#usages(pods);
+  /** What is not measured anew is what the runtime measured last. */
+  async readStorage(pods: readonly Pod[], how: "anew" | "kept" | "limits"): Promise<ReadonlyMap<string, PodUsage>> {
+    const { nowMs } = this.#clock;
+    return this.#usages(pods, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
+  }
+
+  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
+    return this.layers.areFreed(containers);
+  }
+
+  /** What a pod uses if it runs. */
+  #amount(uid: string, resource: StarvedResource, atMs: number): number {
+    const last = this.#uses.get(`${uid} ${resource}`);
+    const use = last !== undefined && atMs < last.atMs ? last.before : last;
+    if (use === undefined) return 0;
+    const seconds = Math.max(0, atMs - use.atMs) / 1000;
+    return Math.min(machineCapacity[resource], Math.trunc(use.amount + use.perSecond * seconds));
   }
 
   /** What images and dead containers use. */
@@ -110,18 +136,18 @@ export class SimMachineResources implements PodUsageReader {
     return { available: BigInt(this.left(resource)), capacity: BigInt(machineCapacity[resource]) };
   }
 
-  #usages(pods: readonly Pod[]): Map<string, PodUsage> {
+  #usages(pods: readonly Pod[], storageMs: number): Map<string, PodUsage> {
     const running = this.#running();
     const present = pods.filter(({ metadata }) => running.has(metadata.uid));
-    return new Map(present.map((pod) => [pod.metadata.uid, this.#usage(pod)]));
+    return new Map(present.map((pod) => [pod.metadata.uid, this.#usage(pod, storageMs)]));
   }
 
   /** The first container accounts for the whole pod. */
-  #usage({ metadata: { uid }, spec }: Pod): PodUsage {
+  #usage({ metadata: { uid }, spec }: Pod, storageMs: number): PodUsage {
     const [memoryBytes, bytes, inodes] = [
       this.used(uid, "memory"),
-      this.used(uid, "ephemeral-storage"),
-      this.used(uid, "inodes"),
+      this.#amount(uid, "ephemeral-storage", storageMs),
+      this.#amount(uid, "inodes", storageMs),
     ];
     const name = spec.containers[0]?.name ?? "";
     const logs = { bytes: 0, inodes: 0 };

@@ -71,14 +71,15 @@ export class SimVolumeFiles implements VolumeFiles {
     return await this.#files.read(real, maxBytes);
   }
 
-  async giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
+  async giveToGroup(top: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
+    const root = access.followsTop === true ? await this.#files.realPath(top) : top;
     const info = await this.#files.stat(root);
     const gid = this.#files.ownerOf(root)?.gid ?? 0;
     if (access.onlyOnRootMismatch && info !== undefined && isGivenToGroup({ gid, mode: info.mode }, access)) return 0;
     signal?.throwIfAborted();
-    let changed = 0;
+    let [changed, files] = [0, 0];
     for (const { name, type } of await this.#files.list(root)) {
-      access.onFile?.();
+      access.onProgress?.(++files);
       if (type === "directory") {
         changed += await this.giveToGroup(`${root}/${name}`, { ...access, onlyOnRootMismatch: false });
       } else if (type !== "symlink") {

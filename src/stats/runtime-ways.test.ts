@@ -76,7 +76,8 @@ test("image storage is the runtime's own figure; on CRI-O, which measures only i
     const volumes = new VolumeUsage({ clock, files }, { rootDirectory: "/var/lib/kubelet", periodMs: 1000 }, signal);
     const directories = { rootDirectory: "/var/lib/kubelet", podLogsRoot: "/var/log/pods" };
     const runtime = runtimeWays(runtimeName);
-    const deps = { clock, files, cri, log: silentLog, volumes, external: () => [], ...directories, runtime };
+    const layers = { measure: async () => new Map<string, never>() };
+    const deps = { clock, files, cri, log: silentLog, volumes, layers, external: () => [], ...directories, runtime };
     const storage = new StorageStats(deps, signal);
     const { imageFs, containerFs } = await storage.collect([]);
     assert.equal(containerFs?.usedBytes, imageFs?.usedBytes);

@@ -13,6 +13,7 @@ import type { ContainerStorage, NodeStorage, PodStorage } from "./storage-types.
 import { fsStats } from "./summary.ts";
 import type { FsStats, VolumeStats } from "./summary-types.ts";
 import { isEphemeral, type VolumeUsage } from "./volume-usage.ts";
+import type { MeasuredLayer, WritableLayers } from "./writable-layers.ts";
 
 export interface StorageDependencies {
   readonly clock: Clock;
@@ -20,6 +21,7 @@ export interface StorageDependencies {
   readonly cri: Cri;
   readonly log: Logger;
   readonly volumes: VolumeUsage;
+  readonly layers: Pick<WritableLayers, "measure">;
   /** What is known of a pod's volumes that lead outside it. */
   readonly external: (uid: PodUid) => readonly VolumeStats[];
   readonly rootDirectory: string;
@@ -38,6 +40,7 @@ interface RuntimeUsage {
   readonly containerFs: FsStats | undefined;
 }
 
+const noLayers: ReadonlyMap<string, MeasuredLayer> = new Map();
 const nothingKnown: RuntimeUsage = { layers: new Map(), imageFs: undefined, containerFs: undefined };
 
 /** The shared state of one measurement. */
@@ -45,6 +48,8 @@ interface Measuring {
   /** The pods' directory's. */
   readonly fileSystem: FileSystemUsage | undefined;
   readonly usage: RuntimeUsage;
+  /** Writable layers that were measured now, by container ID: instead of the runtime's figures. */
+  readonly layers: ReadonlyMap<string, MeasuredLayer>;
   /** File systems of writable layers by mount point: each is queried once. */
   readonly places: Map<string, Promise<FileSystemUsage | undefined>>;
   readonly anew: boolean;
@@ -75,7 +80,7 @@ export class StorageStats {
       fs: used && fsStats(timeMs, fileSystem, used),
       imageFs: usage.imageFs,
       containerFs: usage.containerFs,
-      pods: await this.#ofPods(pods, { fileSystem, usage, anew: false }),
+      pods: await this.#ofPods(pods, { fileSystem, usage, layers: noLayers, anew: false }),
     };
   }
 
@@ -89,8 +94,11 @@ export class StorageStats {
   ): Promise<ReadonlyMap<string, PodStorage>> {
     if (anew) this.#runtime = undefined;
     const fileSystem = await this.#deps.files.fileSystem(this.#deps.rootDirectory);
-    const usage = layers ? await this.#runtimeUsage() : nothingKnown;
-    return await this.#ofPods(pods, { fileSystem, usage, anew });
+    const containers = pods.flatMap((pod) => pod.containers.map(({ id }) => id));
+    const measured = anew && layers ? await this.#deps.layers.measure(containers) : noLayers;
+    const asks = layers && containers.some((id) => !measured.has(id));
+    const usage = asks ? await this.#runtimeUsage() : nothingKnown;
+    return await this.#ofPods(pods, { fileSystem, usage, layers: measured, anew });
   }
 
   async #ofPods(pods: readonly StatsPod[], seen: Omit<Measuring, "places">): Promise<Map<string, PodStorage>> {
@@ -119,7 +127,8 @@ export class StorageStats {
     };
   }
 
-  async #ofPod(pod: StatsPod, { fileSystem, usage: { layers }, places, anew }: Measuring): Promise<PodStorage> {
+  async #ofPod(pod: StatsPod, measuring: Measuring): Promise<PodStorage> {
+    const { fileSystem, anew } = measuring;
     const { clock, files, volumes, rootDirectory, podLogsRoot } = this.#deps;
     const timeMs = clock.now();
     const logDirectory = podLogDirectory(podLogsRoot, pod.pod.metadata);
@@ -128,8 +137,7 @@ export class StorageStats {
     for (const container of pod.containers) {
       const logs = await files.filesUsage(`${logDirectory}/${container.name}`);
       if (logs !== undefined) used.push(logs);
-      const layer = layers.get(container.id);
-      const rootfs = layer && (await this.#layerStats(layer, places));
+      const rootfs = await this.#layerStats(container.id, measuring);
       if (rootfs !== undefined) used.push({ bytes: rootfs.usedBytes ?? 0, inodes: rootfs.inodesUsed ?? 0 });
       containers.set(container.id, {
         name: container.name,
@@ -157,17 +165,24 @@ export class StorageStats {
     return { containers, volumes: allVolumes, ephemeral: fileSystem && fsStats(timeMs, fileSystem, sum) };
   }
 
-  async #layerStats(
-    layer: FilesystemUsage,
+  async #layerStats(container: string, { usage, layers, places }: Measuring): Promise<FsStats | undefined> {
+    const { clock } = this.#deps;
+    const measured = layers.get(container);
+    if (measured !== undefined) return fsStats(clock.now(), await this.#place(measured.path, places), measured);
+    const layer = usage.layers.get(container);
+    return layer && usageStats(layer, await this.#place(layer.fsId?.mountpoint ?? "", places), clock);
+  }
+
+  async #place(
+    mountpoint: string,
     places: Map<string, Promise<FileSystemUsage | undefined>>,
-  ): Promise<FsStats> {
-    const mountpoint = layer.fsId?.mountpoint ?? "";
+  ): Promise<FileSystemUsage | undefined> {
     let place = places.get(mountpoint);
     if (place === undefined) {
       place = mountpoint === "" ? Promise.resolve(undefined) : this.#deps.files.fileSystem(mountpoint);
       places.set(mountpoint, place);
     }
-    return usageStats(layer, await place, this.#deps.clock);
+    return await place;
   }
 
   async #runtimeUsage(): Promise<RuntimeUsage> {

@@ -2,13 +2,15 @@ import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { StatsFiles } from "../ports/stats-files.ts";
+import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 import { fsStats } from "./summary.ts";
 import type { VolumeStats } from "./summary-types.ts";
 
 export interface VolumeUsageDependencies {
   readonly clock: Clock;
-  readonly files: StatsFiles;
+  readonly files: Pick<StatsFiles, "fileSystem" | "treeUsage">;
+  /** By the volume's project quota; undefined: it has none, and is walked. */
+  readonly quotaUsage?: (pod: Pod, directory: string, signal: AbortSignal) => Promise<TreeUsage | undefined>;
   /** Receives the duration of each measurement. */
   readonly measured?: (durationMs: number) => void;
 }
@@ -62,7 +64,7 @@ export class VolumeUsage {
     // A measurement in progress may be too old.
     if (anew) await this.#waitFor(known.running);
     const isDue = anew || clock.monotonic() - known.atMs >= this.#settings.periodMs;
-    if (isDue) known.running ??= this.#measure(known, directories);
+    if (isDue) known.running ??= this.#measure(pod, known, directories);
     if (isWaitedFor) await this.#waitFor(known.running);
     return known.stats;
   }
@@ -79,14 +81,16 @@ export class VolumeUsage {
   }
 
   /** Never rejects: unmeasurable volumes are omitted until the next measurement. */
-  async #measure(known: Known, directories: readonly VolumeDirectory[]): Promise<void> {
-    const { clock, files } = this.#deps;
+  async #measure(pod: Pod, known: Known, directories: readonly VolumeDirectory[]): Promise<void> {
+    const { clock, files, quotaUsage } = this.#deps;
     const stats: VolumeStats[] = [];
     try {
       for (const { name, path } of directories) {
         using _walk = await this.#walks.acquire(this.#signal);
         const beganMs = clock.monotonic();
-        const [used, fileSystem] = await Promise.all([files.treeUsage(path, this.#signal), files.fileSystem(path)]);
+        const byQuota = await quotaUsage?.(pod, path, this.#signal);
+        const used = byQuota ?? (await files.treeUsage(path, this.#signal));
+        const fileSystem = await files.fileSystem(path);
         this.#deps.measured?.(clock.monotonic() - beganMs);
         if (used !== undefined) stats.push({ name, ...fsStats(clock.now(), fileSystem, used) });
       }

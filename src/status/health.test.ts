@@ -9,6 +9,7 @@ const well: HealthInputs = {
   probes: { workers: 0, probing: 0 },
   volumesLeft: [],
   silent: [],
+  quotas: [],
 };
 
 function plegAt(now: number, lastRelistMs: number | undefined): { readonly ok: boolean; readonly detail: string } {
@@ -58,4 +59,16 @@ test("volumes that do not respond are reported by their drivers, the longest of 
       "volume pv-b (nfs) of pod ns/b: its teardown has taken 39.0 s",
   );
   assert.ok(!kubeletHealth(40_000, well).some(({ name }) => name === "storage"));
+});
+
+test("problems of project quotas are named with what helps, and the node works without quotas", () => {
+  const quotas = ["cannot look at the file system: xfs_quota is missing: install xfsprogs"];
+  const check = kubeletHealth(2000, { ...well, quotas }).find(({ name }) => name === "volume quotas");
+  assert.equal(
+    check?.detail,
+    "cannot look at the file system: xfs_quota is missing: install xfsprogs; " +
+      "volumes without a quota are measured by walking their trees",
+  );
+  assert.deepEqual([check.ok, check.warning], [true, true]);
+  assert.ok(!kubeletHealth(2000, well).some(({ name }) => name === "volume quotas"));
 });

@@ -27,12 +27,14 @@ export interface HealthInputs {
   readonly volumesLeft: readonly VolumesLeft[];
   /** The longest first. */
   readonly silent: readonly StorageWait[];
+  /** Problems of project quotas. */
+  readonly quotas: readonly string[];
 }
 
 /** The last success of each subsystem and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
-  { pleg, outstanding, probes, volumesLeft, silent }: HealthInputs,
+  { pleg, outstanding, probes, volumesLeft, silent, quotas }: HealthInputs,
 ): SubsystemHealth[] {
   const last = pleg.lastRelistMs;
   const oldest = outstanding[0];
@@ -53,6 +55,7 @@ export function kubeletHealth(
     { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} in progress` },
     ...volumesHealth(volumesLeft),
     ...storageHealth(now, silent),
+    ...quotaHealth(quotas),
   ];
 }
 
@@ -83,6 +86,15 @@ function storageHealth(now: number, silent: readonly StorageWait[]): SubsystemHe
   const detail = `${lines.slice(0, mostSilent).join("; ")}${rest}`;
   const remedy = "check the storage server, or the driver's own log on this node; other volumes are not affected";
   return [{ name: "storage", ok: true, warning: true, detail, remedy }];
+}
+
+function quotaHealth(problems: readonly string[]): SubsystemHealth[] {
+  if (problems.length === 0) return [];
+  const detail = `${problems.join("; ")}; volumes without a quota are measured by walking their trees`;
+  const remedy =
+    "install xfsprogs, and mount the file system of the kubelet's root directory with prjquota " +
+    "(xfs, or ext4 with the feature project)";
+  return [{ name: "volume quotas", ok: true, warning: true, detail, remedy }];
 }
 
 function seconds(ms: number): string {

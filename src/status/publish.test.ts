@@ -46,7 +46,7 @@ test("evicting a pod and rejecting it for the same reason are distinguished", ()
     const view = firstView({
       ref: podRef(pod),
       pod,
-      state: { kind: "terminated", ending, killAtMs: 0, released: false },
+      state: { kind: "terminated", ending, killAtMs: 0, released: false, recorded: false },
       status: runtimeStatus(pod, [], []),
     });
     publishStatus(statuses, { ...view, waiting: new Map() }, cause, {

@@ -33,9 +33,10 @@ export class EmptyDirPlugin implements VolumePlugin {
       own: true,
       isSetUp: () => directories.isReady(place, bytes !== undefined),
       setUp: (signal) =>
-        directories.setUp({ pod, volume: name }, place, bytes, () =>
-          directories.giveToGroup(pod, place.directory, false, signal),
-        ),
+        directories.setUp({ pod, volume: name }, place, bytes, async () => {
+          await directories.giveToGroup(pod, place.directory, false, signal);
+          if (bytes === undefined) await directories.giveQuota(pod, place.directory, signal);
+        }),
     };
   }
 

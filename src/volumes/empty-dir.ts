@@ -9,6 +9,7 @@ import { parseQuantity } from "../resources/quantity.ts";
 import type { MemoryVolumes } from "./memory-volumes.ts";
 import type { FoundVolume, ReconstructedVolume } from "./volume-plugin.ts";
 import type { VolumePaths } from "./volume-paths.ts";
+import type { VolumeQuotas } from "./volume-quotas.ts";
 
 export const emptyDirName = "kubernetes.io~empty-dir";
 
@@ -32,6 +33,8 @@ export interface EmptyDirDependencies {
   readonly mounts: Mounts;
   readonly memory: MemoryVolumes;
   readonly resources: Pick<ResourceSettings, "allocatable">;
+  /** Undefined: volumes have no quotas. */
+  readonly quotas: Pick<VolumeQuotas, "assign" | "clear"> | undefined;
   /** Reports that a memory volume may be swapped out. */
   readonly mayBeSwapped: (pod: Pod, volume: string) => void;
 }
@@ -91,6 +94,11 @@ export class EmptyDirectories {
     await files.write(`${readyDirectory}/ready`, "", 0o644);
   }
 
+  /** Gives a new volume on the node's disk a quota where possible: without one its tree is walked to measure it. */
+  async giveQuota(pod: Pod, directory: string, signal: AbortSignal | undefined): Promise<void> {
+    await this.#deps.quotas?.assign(pod, directory, signal);
+  }
+
   /** Applies the pod's `fsGroup`, if any. */
   async giveToGroup(pod: Pod, directory: string, readOnly: boolean, signal: AbortSignal | undefined): Promise<void> {
     const gid = pod.spec.securityContext?.fsGroup;
@@ -102,7 +110,7 @@ export class EmptyDirectories {
   /** Undefined: a device, which no directory can be. */
   reconstruct(plugin: string, { paths, name, mode, mounts }: FoundVolume): ReconstructedVolume | undefined {
     if (mode === "Block") return undefined;
-    const { files, mounts: mounting } = this.#deps;
+    const { files, mounts: mounting, quotas } = this.#deps;
     const { directory, readyDirectory } = emptyDirectory(paths, plugin, name);
     return {
       async tearDown() {
@@ -111,6 +119,8 @@ export class EmptyDirectories {
         // The marker first: a half-removed volume must not count as ready.
         await files.remove(`${readyDirectory}/ready`);
         await files.removeTree(readyDirectory, { isUnmounted: true });
+        // While its directory shows that there may be one.
+        await quotas?.clear(directory);
         await files.removeTree(directory, { isUnmounted: true });
       },
     };

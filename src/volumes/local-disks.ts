@@ -1,5 +1,4 @@
 import { errorMessage } from "../base/errors.ts";
-import { Semaphore } from "../base/semaphore.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
@@ -11,6 +10,7 @@ import { VolumeError } from "../runtime/volume-error.ts";
 import { checkDisk, type DiskPorts, fileSystemOf, formatDisk, formatOf } from "./disk-format.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
 import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
+import { VolumeTurns } from "./volume-turns.ts";
 
 export interface LocalDiskDependencies extends DiskPorts {
   readonly clock: Clock;
@@ -31,7 +31,7 @@ interface DiskUse {
 export class LocalDisks {
   readonly #deps: LocalDiskDependencies;
   /** By volume: a pod that comes does not meet one that goes. */
-  readonly #turns = new Map<string, Semaphore>();
+  readonly #turns = new VolumeTurns();
 
   constructor(deps: LocalDiskDependencies) {
     this.#deps = deps;
@@ -46,7 +46,7 @@ export class LocalDisks {
     const { name, readOnly } = spec;
     const local = spec.persistentVolume?.spec.local;
     const place = placeOf(root, name);
-    using _turn = await this.#turnOf(name).acquire();
+    using _turn = await this.#turns.take(name);
     const device = local?.path ?? "";
     const options = [...new Set([...(readOnly ? ["ro"] : []), ...mountOptionsOf(spec)])];
     try {
@@ -64,7 +64,7 @@ export class LocalDisks {
     const { files, mounts } = this.#deps;
     const place = placeOf(root, name);
     if ((await files.stat(place)) === undefined) return;
-    using _turn = await this.#turnOf(name).acquire();
+    using _turn = await this.#turns.take(name);
     if ((await mounts.below(`${root}/pods`)).some(({ target }) => target.endsWith(end))) return;
     await mounts.unmount(place);
     await removeEmpty(files, place);
@@ -115,14 +115,6 @@ export class LocalDisks {
       data: { volume: name, device },
     } as const;
     await perform(journal, clock, action, () => formatDisk(this.#deps, device, fileSystem));
-  }
-
-  #turnOf(name: string): Semaphore {
-    const known = this.#turns.get(name);
-    if (known !== undefined) return known;
-    const turn = new Semaphore(1);
-    this.#turns.set(name, turn);
-    return turn;
   }
 }
 

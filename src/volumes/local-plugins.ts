@@ -17,6 +17,7 @@ import { MemoryVolumes } from "./memory-volumes.ts";
 import { NfsPlugin } from "./nfs-plugin.ts";
 import { type ProjectedType, ProjectingPlugin } from "./projecting-plugin.ts";
 import type { VolumePlugin } from "./volume-plugin.ts";
+import type { VolumeQuotas } from "./volume-quotas.ts";
 
 export interface LocalPluginDependencies {
   readonly clock: Clock;
@@ -29,6 +30,8 @@ export interface LocalPluginDependencies {
   readonly journal: Recorder;
   readonly objects: ObjectLookup;
   readonly node: Pick<NodeContext, "hostIPs" | "resources">;
+  /** Undefined: volumes have no quotas. */
+  readonly quotas?: Pick<VolumeQuotas, "assign" | "clear"> | undefined;
 }
 
 const projectedTypes: readonly ProjectedType[] = [
@@ -40,13 +43,14 @@ const projectedTypes: readonly ProjectedType[] = [
 
 /** The plugins of volumes without a CSI driver. */
 export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
-  const { clock, random, files, volumeFiles, mounts, loopDevices, processes, journal, objects, node } = deps;
+  const { clock, random, files, volumeFiles, mounts, loopDevices, processes, journal, objects, node, quotas } = deps;
   const directories = new EmptyDirectories({
     files,
     volumeFiles,
     mounts,
     memory: new MemoryVolumes(mounts),
     resources: node.resources,
+    quotas,
     mayBeSwapped: (pod, volume) => {
       const message = `volume ${volume} may be swapped to disk: the kernel does not support noswap on tmpfs`;
       journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });

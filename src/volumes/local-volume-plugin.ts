@@ -4,12 +4,14 @@ import { isMountPoint, type Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
+import { giveVolumeToGroup } from "./group-ownership.ts";
 import { foundLocalBlock, localBlock, type LocalBlockDependencies } from "./local-block.ts";
 import { type LocalDiskDependencies, LocalDisks } from "./local-disks.ts";
 import { fileSystemMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
+import { VolumeTurns } from "./volume-turns.ts";
 
 export interface LocalVolumeDependencies extends LocalBlockDependencies, LocalDiskDependencies {
   readonly files: Files;
@@ -29,6 +31,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   readonly followsObjects = false;
   readonly #deps: LocalVolumeDependencies;
   readonly #disks: LocalDisks;
+  readonly #turns = new VolumeTurns();
 
   constructor(deps: LocalVolumeDependencies) {
     this.#deps = deps;
@@ -78,27 +81,40 @@ export class LocalVolumePlugin implements VolumePlugin {
     if (kind === undefined) throw new VolumeError(`path ${JSON.stringify(path)} does not exist`);
     const isDevice = kind === "blockDevice";
     if (!isDevice && kind !== "directory") throw new VolumeError("only directory and block device are supported");
+    const directory = paths.volume(this.name, spec.name);
+    // Of pods that start together, only the first finds the volume unused.
+    using _turn = await this.#turns.take(spec.name, signal);
     // The earlier check may have failed.
-    if (await isMountPoint(this.#deps.mounts, paths.volume(this.name, spec.name))) return;
+    if (await isMountPoint(this.#deps.mounts, directory)) return;
     const isShared = await this.#isMounted(paths, spec.name);
-    const { fsGroup: gid, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
     const bind = async (from: string): Promise<void> => {
-      if (isShared && gid !== undefined) await this.#compareGroups(pod, spec.name, from, gid);
-      await this.#bind(spec, paths, from);
+      // By it the volume is found, also if podwright ends before it is mounted.
+      await this.#deps.files.makeDirectory(directory, 0o750);
+      await this.#setGroup(pod, spec, { from, directory, isShared }, signal);
+      await this.#bind(spec, directory, from);
     };
     await (isDevice ? this.#disks.mounted(pod, spec, paths.root, bind) : bind(path));
-    // Another pod uses it as it is.
-    if (gid === undefined || spec.readOnly || isShared) return;
-    const onlyOnRootMismatch = fsGroupChangePolicy === "OnRootMismatch";
-    const directory = paths.volume(this.name, spec.name);
-    await volumeFiles.giveToGroup(directory, { gid, readOnly: false, onlyOnRootMismatch }, signal);
   }
 
-  async #bind(spec: VolumeSpec, paths: VolumePaths, path: string): Promise<void> {
+  /** Before it is mounted: a mounted volume is taken for one that is complete. */
+  async #setGroup(
+    pod: Pod,
+    { name, readOnly }: VolumeSpec,
+    { from, directory, isShared }: { readonly from: string; readonly directory: string; readonly isShared: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const gid = pod.spec.securityContext?.fsGroup;
+    if (gid === undefined) return;
+    // Another pod uses it as it is.
+    if (isShared) await this.#compareGroups(pod, name, from, gid);
+    else if (!readOnly) {
+      await giveVolumeToGroup(this.#deps, pod, { directory: from, shown: directory, gid, followsTop: true }, signal);
+    }
+  }
+
+  async #bind(spec: VolumeSpec, directory: string, path: string): Promise<void> {
     const { files, mounts } = this.#deps;
-    const directory = paths.volume(this.name, spec.name);
     const options = [...new Set(["bind", ...(spec.readOnly ? ["ro"] : []), ...mountOptionsOf(spec)])];
-    await files.makeDirectory(directory, 0o750);
     try {
       await mounts.mount({ source: path, target: directory, fileSystem: "", options });
     } catch (error) {

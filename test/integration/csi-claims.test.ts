@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { PersistentVolumeClaim } from "../../src/api/persistent-volume-claim.ts";
 import { testDirectory } from "../../src/linux/processes/testing.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
@@ -103,12 +104,7 @@ test("a block volume is a device in its containers, survives a restart, and is u
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     using _loops = withoutLoopDevices(root);
-    server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: driver.name },
-      spec: { attachRequired: false, volumeLifecycleModes: ["Persistent"] },
-    });
+    makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "disk", driver.name, "Block");
     const script = "test -b /dev/disk && echo written | dd of=/dev/disk conv=fsync && exec sleep 36000";
@@ -159,12 +155,7 @@ test("volumes that grow are expanded under their running pods, and before pods s
     const root = node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     using _loops = withoutLoopDevices(root);
-    server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: driver.name },
-      spec: { attachRequired: false, volumeLifecycleModes: ["Persistent"] },
-    });
+    makeDriverObject(cluster, driver.name);
     await driver.start();
     makeClaim(cluster, "c", driver.name);
     makeClaim(cluster, "disk", driver.name, "Block");
@@ -202,12 +193,36 @@ test("volumes that grow are expanded under their running pods, and before pods s
     await cluster.ready("later");
     assert.deepEqual(driver.effects.slice(before), ["NodeStageVolume", "NodePublishVolume", "NodeExpandVolume"]);
     await grown(cluster, "c", "3Gi");
-    assert.deepEqual(driver.violations, []);
     await deleted(cluster, "later");
     await until("all to be unstaged", async () => driver.volumes.isIdle);
+    await growsTooMuch(cluster, driver);
+    assert.deepEqual(driver.violations, []);
   };
   await withClusterNode(work, DEMO_IMAGE, "syncFrequency: 5s\n");
 });
+
+/** A size that its driver cannot provide: recorded once, no obstacle to the pod, and withdrawn by a smaller request. */
+async function growsTooMuch(cluster: ClusterNode, driver: CsiDriver): Promise<void> {
+  const { admin } = cluster.server;
+  const expansions = (): number => driver.callsOf("NodeExpandVolume").length;
+  const before = expansions();
+  driver.fail("NodeExpandVolume", "OutOfRange");
+  grow(cluster, "c", "9Ei");
+  admin.create(claimPod("much", "c"));
+  await cluster.ready("much");
+  const { status } = admin.get("persistentvolumeclaims", "default/c") as unknown as PersistentVolumeClaim;
+  assert.deepEqual(status?.allocatedResourceStatuses, { storage: "NodeResizeInfeasible" });
+  assert.deepEqual(status?.capacity, { storage: "3Gi" });
+  const problem = "rpc error: code = OutOfRange desc = NodeExpandVolume fails by command";
+  const failed = status?.conditions?.find(({ type }) => type === "NodeResizeError");
+  assert.equal(failed?.message, `failed to expand pvc with Expander.NodeExpand failed to expand the volume ${problem}`);
+  assert.equal(expansions(), before + 1, "the driver is not asked again");
+  grow(cluster, "c", "4Gi");
+  await grown(cluster, "c", "4Gi");
+  assert.equal(driver.volumes.size("handle-c"), 4 * 1024 ** 3);
+  await deleted(cluster, "much");
+  await until("all to be unstaged", async () => driver.volumes.isIdle);
+}
 
 interface Event {
   readonly reason: string;

@@ -7,7 +7,7 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
-import { deleted, makeClaim } from "../support/csi-claims.ts";
+import { deleted, makeClaim, makeDriverObject } from "../support/csi-claims.ts";
 import { CsiDriver, type DriverCall } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
 
@@ -16,13 +16,9 @@ interface Scene extends ClusterNode {
 }
 
 /** A driver with its CSIDriver object. */
-async function startDriver({ server, node, directory }: Scene, name: string, spec: Fields = {}): Promise<CsiDriver> {
-  server.admin.create({
-    apiVersion: "storage.k8s.io/v1",
-    kind: "CSIDriver",
-    metadata: { name },
-    spec: { attachRequired: false, volumeLifecycleModes: ["Persistent", "Ephemeral"], ...spec },
-  });
+async function startDriver(scene: Scene, name: string, spec: Fields = {}): Promise<CsiDriver> {
+  const { node, directory } = scene;
+  makeDriverObject(scene, name, spec);
   const driver = new CsiDriver({ name, root: node.podwright.layout.kubeletRoot, directory: join(directory, name) });
   return await driver.start();
 }
@@ -122,12 +118,7 @@ const faults: Readonly<Record<string, (scene: Scene, driver: CsiDriver) => Promi
 
   "a claim, a driver, an attachment or an object that is missing is told": async (scene, driver) => {
     const { admin } = scene.server;
-    admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: "attached.csi.example.org" },
-      spec: { attachRequired: true },
-    });
+    makeDriverObject(scene, "attached.csi.example.org", { attachRequired: true });
     makeClaim(scene, "far", "attached.csi.example.org");
     admin.create(podWith("lost", claimed("nothere")));
     admin.create(podWith("undriven", { csi: { driver: "absent.example.org" } }));

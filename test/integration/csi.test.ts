@@ -7,6 +7,7 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
+import { makeDriverObject } from "../support/csi-claims.ts";
 import { CsiDriver, type CsiDriverOptions } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
 
@@ -14,24 +15,13 @@ const nodeIdKey = "csi.volume.kubernetes.io/nodeid";
 
 /** A driver that has its CSIDriver object, on the cluster's node. */
 async function startDriver(
-  { server, node }: ClusterNode,
+  cluster: ClusterNode,
   directory: string,
   spec: Fields = {},
   options: Partial<CsiDriverOptions> = {},
 ): Promise<CsiDriver> {
-  const driver = new CsiDriver({ root: node.podwright.layout.kubeletRoot, directory, ...options });
-  server.admin.create({
-    apiVersion: "storage.k8s.io/v1",
-    kind: "CSIDriver",
-    metadata: { name: driver.name },
-    spec: {
-      attachRequired: false,
-      podInfoOnMount: true,
-      fsGroupPolicy: "File",
-      volumeLifecycleModes: ["Persistent", "Ephemeral"],
-      ...spec,
-    },
-  });
+  const driver = new CsiDriver({ root: cluster.node.podwright.layout.kubeletRoot, directory, ...options });
+  makeDriverObject(cluster, driver.name, { podInfoOnMount: true, ...spec });
   return await driver.start();
 }
 

@@ -8,6 +8,7 @@ import type { Summary, VolumeStats } from "../../src/stats/summary-types.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
+import { makeDriverObject } from "../support/csi-claims.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { parseExposition, type Series } from "../support/exposition.ts";
 import { HangingStorage, noHangingStorage } from "../support/hanging-storage.ts";
@@ -87,10 +88,7 @@ async function withDriver(cluster: ClusterNode, work: (driver: CsiDriver) => Pro
   using temporary = testDirectory();
   const directory = temporary.path;
   await using driver = new CsiDriver({ root: cluster.node.podwright.layout.kubeletRoot, directory });
-  cluster.server.admin.create({
-    ...{ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver.name } },
-    spec: { attachRequired: false, volumeLifecycleModes: ["Persistent"] },
-  });
+  makeDriverObject(cluster, driver.name);
   await driver.start();
   await work(driver);
 }

@@ -6,50 +6,9 @@ import { noControlPlane } from "../support/control-plane.ts";
 import { CsiControllers } from "../support/csi-controllers.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { noKubectl } from "../support/kubectl.ts";
-import { image, limitMs, type Member, withMember, workload } from "../support/member.ts";
+import { deployWithClaims } from "../support/claimed-set.ts";
+import { limitMs, type Member, withMember } from "../support/member.ts";
 import { until } from "../support/podwright.ts";
-
-const container = {
-  name: "c",
-  image,
-  imagePullPolicy: "Never",
-  command: ["sh", "-c", "trap 'exit 0' TERM; hostname >>/data/names; sleep 3600 & wait"],
-  volumeMounts: [{ name: "data", mountPath: "/data" }],
-};
-
-async function deploy(member: Member, driver: string): Promise<void> {
-  const claim = {
-    metadata: { name: "data" },
-    spec: {
-      accessModes: ["ReadWriteOnce"],
-      storageClassName: "test",
-      resources: { requests: { storage: "1Gi" } },
-    },
-  };
-  await member.apply(
-    {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: driver },
-      spec: { attachRequired: true, fsGroupPolicy: "File" },
-    },
-    {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "StorageClass",
-      metadata: { name: "test" },
-      provisioner: driver,
-      allowVolumeExpansion: true,
-      volumeBindingMode: "WaitForFirstConsumer",
-    },
-    workload(
-      "StatefulSet",
-      "db",
-      { replicas: 2, serviceName: "db", volumeClaimTemplates: [claim] },
-      { containers: [container] },
-    ),
-  );
-  await member.rolledOut("statefulset/db");
-}
 
 /** When the Node last stopped listing volumes in use, in ms of performance.now(). */
 function watchUse({ kubectl }: Member): { emptied(): number | undefined; stop(): void } {
@@ -152,7 +111,7 @@ test(title, { skip: noControlPlane || noKubectl }, async () => {
     await using controllers = new CsiControllers(member.kubectl, driver.name);
     const starts = watchStarts(member);
     try {
-      await deploy(member, driver.name);
+      await deployWithClaims(member, driver.name, 2);
       await scales(member, driver);
       await grows(member, driver);
       await ends(member, driver);

@@ -42,7 +42,7 @@ test("on xfs, pods that fill the node's disk or the disk for images are evicted"
     const ofImages = (await evictedPod(cluster, "layer")).message ?? "";
     assert.match(
       ofImages,
-      /Container c was using (?:15\d+Ki|150Mi), request is 0, has larger consumption of ephemeral-storage\. $/u,
+      /Container c was using (?:1\d{5}Ki|1\d\dMi), request is 0, has larger consumption of ephemeral-storage\. $/u,
     );
     const why = (await cluster.node.podwright.succeed("why", "layer")).replaceAll(/\s+/gu, " ");
     assert.match(why, /evicted for (?:image|container)fs\.available, ranked 1 of 2/u);
@@ -53,9 +53,7 @@ test("on xfs, pods that fill the node's disk or the disk for images are evicted"
 const script = (text: string): { readonly command: string[] } => ({
   command: ["/bin/sh", "-c", `${text}; sleep 36000`],
 });
-
-/** containerd measures writable layers every 10 s. */
-const measured = "sleep 12";
+const files = (count: number, directory: string): string => `for i in $(seq ${count}); do : > ${directory}/$i; done`;
 
 test(
   "on a disk for images unused ones go first, and then the pod with the largest writable layer",
@@ -83,7 +81,8 @@ test(
       await diskIsFree(cluster);
       await cluster.ready("modest");
 
-      admin.create(boundPod("filler", script(`head -c 40m /dev/zero > /a; ${measured}; head -c 60m /dev/zero > /b`)));
+      // What it writes is too new for containerd, which measures layers every 10 s.
+      admin.create(boundPod("filler", script("head -c 100m /dev/zero > /a")));
       const { message = "" } = await evictedPod(cluster, "filler");
       assert.match(
         message,
@@ -91,12 +90,18 @@ test(
       );
       assert.match(
         message,
-        /Container c was using \d+Ki, request is 0, has larger consumption of ephemeral-storage\. $/u,
+        /Container c was using \d+[KM]i, request is 0, has larger consumption of ephemeral-storage\. $/u,
       );
       assert.match(
         await why("filler"),
         /evicted for (?:image|container)fs\.available, ranked 1 of 2: .*next: default\/modest/u,
       );
+      await diskIsFree(cluster);
+
+      admin.create(boundPod("files", script(`mkdir /a; ${files(6000, "/a")}`)));
+      assert.match((await evictedPod(cluster, "files")).message ?? "", /^The node was low on resource: inodes\. /u);
+      assert.match(await why("files"), /evicted for (?:image|container)fs\.inodesFree, ranked 1 of 2/u);
+      assert.equal(cluster.status("modest").phase, "Running");
     });
   },
 );

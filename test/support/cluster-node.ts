@@ -4,6 +4,7 @@ import { TestApiServer } from "../apiserver/server.ts";
 import type { RunningCommand } from "./command.ts";
 import { KubeletNode } from "./kubelet-node.ts";
 import { until } from "./podwright.ts";
+import type { TestRuntime } from "./runtimes.ts";
 
 /** An API server for tests, and a `podwright kubelet` as its node `node1`. */
 export class ClusterNode {
@@ -70,15 +71,17 @@ function conditionOf(object: { readonly status?: PodStatus } | undefined, type: 
  * @param image name for the built-in demo image
  * @param settings additional lines of the kubelet's configuration
  * @param flags additional flags of the kubelet
+ * @param runtime default: the runtime under test
  */
 export async function withClusterNode(
   work: (cluster: ClusterNode, kubelet: RunningCommand) => Promise<void>,
   image: string,
   settings = "",
   flags: readonly string[] = [],
+  runtime?: TestRuntime,
 ): Promise<void> {
   await using server = await TestApiServer.start();
-  const node = await KubeletNode.open();
+  const node = await KubeletNode.open("node1", runtime);
   try {
     await node.startContainerd(image);
     await appendFile(node.podwright.path("kubelet.yaml"), settings);

@@ -72,6 +72,11 @@ export class ControlPlane implements AsyncDisposable {
     }
   }
 
+  /** The certificate of the cluster's authority. */
+  get authorityFile(): string {
+    return this.#in("ca.crt");
+  }
+
   /** kubectl as an administrator. */
   kubectl(): Kubectl {
     return new Kubectl(join(this.#path, "admin.kubeconfig"), this.#path);

@@ -1,14 +1,22 @@
 import { execFileSync } from "node:child_process";
+import type { Fields } from "../apiserver/objects.ts";
 import type { ClusterNode } from "./cluster-node.ts";
 
-/** The CSIDriver of a driver that attaches nothing, and sets groups of its volumes' files. */
-export function makeDriverObject({ server }: Pick<ClusterNode, "server">, name: string): void {
-  server.admin.create({
-    apiVersion: "storage.k8s.io/v1",
-    kind: "CSIDriver",
-    metadata: { name },
-    spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent"] },
-  });
+/**
+ * The CSIDriver of a driver that attaches nothing, sets groups of its volumes' files, and has both kinds of volumes.
+ * @param spec what is otherwise
+ */
+export function driverObject(name: string, spec: Fields = {}): Fields {
+  const usual = {
+    attachRequired: false,
+    fsGroupPolicy: "File",
+    volumeLifecycleModes: ["Persistent", "Ephemeral"],
+  };
+  return { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name }, spec: { ...usual, ...spec } };
+}
+
+export function makeDriverObject({ server }: Pick<ClusterNode, "server">, name: string, spec: Fields = {}): void {
+  server.admin.create(driverObject(name, spec));
 }
 
 /** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */

@@ -12,8 +12,10 @@ export interface CsiDriverOptions {
   readonly name?: string;
   /** The kubelet's root directory. */
   readonly root: string;
-  /** Where the driver keeps its volumes, its socket and its log of calls. */
+  /** Where the driver keeps its socket, its log of calls and, unless told otherwise, its volumes. */
   readonly directory: string;
+  /** The directory of volumes, the same for every node of the driver. */
+  readonly volumes?: string;
   readonly capabilities?: readonly (keyof typeof NodeServiceCapability_RPC_Type)[];
   readonly maxVolumes?: bigint;
   readonly topology?: Readonly<Record<string, string>>;
@@ -89,7 +91,7 @@ export class CsiDriver implements AsyncDisposable {
     this.name = options.name ?? "test.csi.example.org";
     this.#options = options;
     mkdirSync(options.directory, { recursive: true });
-    this.volumes = new CsiVolumes(join(options.directory, "volumes"), this.violations);
+    this.volumes = new CsiVolumes(options.volumes ?? join(options.directory, "volumes"), this.violations);
   }
 
   get endpoint(): string {

@@ -8,7 +8,16 @@ import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "./bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "./cluster-node.ts";
 import type { RunningCommand } from "./command.ts";
-import { deleted, grow, grown, loopDevicesOver, makeClaim, volumesInUse, withoutLoopDevices } from "./csi-claims.ts";
+import {
+  deleted,
+  grow,
+  grown,
+  loopDevicesOver,
+  makeClaim,
+  makeDriverObject,
+  volumesInUse,
+  withoutLoopDevices,
+} from "./csi-claims.ts";
 import { type CallMoment, CsiDriver } from "./csi-driver.ts";
 import { until } from "./podwright.ts";
 
@@ -46,12 +55,7 @@ export async function surviveKillsAtCalls(points: readonly KillPoint[]): Promise
     const root = cluster.node.podwright.layout.kubeletRoot;
     await using driver = new CsiDriver({ root, directory });
     using _loops = withoutLoopDevices(root);
-    cluster.server.admin.create({
-      apiVersion: "storage.k8s.io/v1",
-      kind: "CSIDriver",
-      metadata: { name: driver.name },
-      spec: { attachRequired: false, fsGroupPolicy: "File", volumeLifecycleModes: ["Persistent", "Ephemeral"] },
-    });
+    makeDriverObject(cluster, driver.name);
     await driver.start();
     for (const kind of ["claim", "block", "grown", "growing"] as const) {
       makeClaim(cluster, kind, driver.name, kind === "block" ? "Block" : "Filesystem");

@@ -11,6 +11,7 @@ import type {
   DebugContainer,
   DebugRequest,
   LocalApi,
+  EvictionConfirmation,
   EvictionPreview,
   GarbageReport,
   Health,
@@ -122,8 +123,9 @@ export class FakeEngine implements LocalApi {
     return { signal, standing: `${signal} is 1Gi of 2Gi`, pods };
   }
 
-  async confirmEvictions(): Promise<void> {
+  async confirmEvictions(): Promise<EvictionConfirmation> {
     this.confirmed = true;
+    return { waited: true };
   }
 
   pods(): readonly PodView[] {

@@ -12,22 +12,25 @@ import { freePort } from "./free-port.ts";
 import { machine } from "./machine.ts";
 import { patience } from "./patience.ts";
 import { Podwright, sleep, until } from "./podwright.ts";
+import type { TestRuntime } from "./runtimes.ts";
 import { journaledUids, tracesOf } from "./traces.ts";
 
 /** A `podwright kubelet` with its own containerd, configuration, cgroup and static pod directory. */
 export class KubeletNode {
   readonly podwright: Podwright;
+  readonly name: string;
   readonly healthzPort: number;
   readonly apiPort: number;
 
-  private constructor(podwright: Podwright, healthzPort: number, apiPort: number) {
+  private constructor(podwright: Podwright, name: string, healthzPort: number, apiPort: number) {
     this.podwright = podwright;
+    this.name = name;
     this.healthzPort = healthzPort;
     this.apiPort = apiPort;
   }
 
-  static async open(): Promise<KubeletNode> {
-    const node = new KubeletNode(await Podwright.open(), await freePort(), await freePort());
+  static async open(name = "node1", runtime?: TestRuntime): Promise<KubeletNode> {
+    const node = new KubeletNode(await Podwright.open(runtime), name, await freePort(), await freePort());
     await mkdir(node.podwright.path("manifests.d"));
     const { containerd, cgroupRoot } = node.podwright.layout;
     await node.podwright.manifest(
@@ -66,7 +69,7 @@ authorization: { mode: AlwaysAllow }
       ...["--config", join(layout.stateDirectory, "kubelet.yaml")],
       ...["--root-dir", layout.kubeletRoot],
       ...["--state-dir", layout.stateDirectory],
-      ...["--hostname-override", "node1"],
+      ...["--hostname-override", this.name],
       ...["--cert-dir", join(layout.stateDirectory, "pki")],
     ];
   }
@@ -81,6 +84,7 @@ authorization: { mode: AlwaysAllow }
     const { layout, runtime } = this.podwright;
     await this.startContainerdWith();
     for (const name of imageNames) {
+      if (name === DEMO_IMAGE) continue;
       const { exitCode, stderr } = await systemProcesses.run(
         join(runtime.binDirectory, "ctr"),
         ["-a", layout.containerd.socket, "-n", "k8s.io", "images", "tag", DEMO_IMAGE, name],

@@ -34,7 +34,7 @@ export class Member {
     const { podwright } = this.node;
     return [
       ...["--kubeconfig", podwright.path("kubeconfig"), "--bootstrap-kubeconfig", podwright.path("bootstrap")],
-      ...["--client-ca-file", podwright.path("plane/ca.crt"), "--authorization-mode", "Webhook"],
+      ...["--client-ca-file", this.plane.authorityFile, "--authorization-mode", "Webhook"],
     ];
   }
 
@@ -63,10 +63,10 @@ export class Member {
 
   /** Approves the serving certificate, because no controller does; waits until the API server reaches the node. */
   async approveServing(): Promise<void> {
-    const pending = await this.shows(/kubelet-serving.*Pending/, "get", "csr");
-    const name = /^(\S+).*kubelet-serving.*Pending/m.exec(pending)?.[1] ?? "";
+    const pattern = new RegExp(`^(\\S+).*kubelet-serving +system:node:${this.node.name} .*Pending`, "m");
+    const name = pattern.exec(await this.shows(pattern, "get", "csr"))?.[1] ?? "";
     await this.kubectl.succeed("certificate", "approve", name);
-    await this.shows(/ok/, "get", "--raw", "/api/v1/nodes/node1/proxy/healthz");
+    await this.shows(/ok/, "get", "--raw", `/api/v1/nodes/${this.node.name}/proxy/healthz`);
   }
 
   async rolledOut(what: string): Promise<void> {
@@ -115,21 +115,40 @@ export async function letNodesJoin(kubectl: Kubectl): Promise<void> {
 
 /** Passes a node that may join a control plane to the work, and cleans up in any case. */
 export async function withMember(settings: string, work: (member: Member) => Promise<void>): Promise<void> {
-  const node = await KubeletNode.open();
-  const { podwright } = node;
+  await withMembers(settings, ["node1"], async ([member]) => {
+    if (member !== undefined) await work(member);
+  });
+}
+
+/** Passes nodes of those names that may join one control plane to the work, and cleans up in any case. */
+export async function withMembers(
+  settings: string,
+  names: readonly string[],
+  work: (members: readonly Member[]) => Promise<void>,
+): Promise<void> {
   await using cleanUps = new AsyncDisposableStack();
-  cleanUps.defer(async () => podwright.cleanUp());
-  await node.startContainerd(image);
-  await appendFile(podwright.path("kubelet.yaml"), settings);
-  await node.write("static.yaml", JSON.stringify(staticPod));
-  const plane = cleanUps.use(await ControlPlane.start(podwright.path("plane")));
-  await writeFile(podwright.path("bootstrap"), plane.bootstrapKubeconfig(), { mode: 0o600 });
-  const member = new Member(plane, node);
+  const nodes: KubeletNode[] = [];
+  for (const name of names) {
+    const node = await KubeletNode.open(name);
+    cleanUps.defer(async () => node.podwright.cleanUp());
+    await node.startContainerd(image);
+    await appendFile(node.podwright.path("kubelet.yaml"), settings);
+    await node.write("static.yaml", JSON.stringify(staticPod));
+    nodes.push(node);
+  }
+  const [first] = nodes;
+  assert.ok(first !== undefined);
+  const plane = cleanUps.use(await ControlPlane.start(first.podwright.path("plane")));
+  for (const { podwright } of nodes) {
+    await writeFile(podwright.path("bootstrap"), plane.bootstrapKubeconfig(), { mode: 0o600 });
+  }
+  const members = nodes.map((node) => new Member(plane, node));
   try {
-    await letNodesJoin(member.kubectl);
-    await work(member);
+    await letNodesJoin(plane.kubectl());
+    await work(members);
   } catch (error) {
-    console.error(await podwright.evidence(), await plane.evidence());
+    for (const { podwright } of nodes) console.error(await podwright.evidence());
+    console.error(await plane.evidence());
     throw error;
   }
 }

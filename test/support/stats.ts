@@ -60,6 +60,13 @@ export class RecordedStatsFiles implements StatsFiles {
     return [{ source: "/dev/sda1", number: "8:1" }];
   }
 
+  /** Writable directories of processes' roots by process ID. */
+  readonly uppers = new Map<number, string>();
+
+  async upperDirectories(pids: readonly number[]): Promise<(string | undefined)[]> {
+    return pids.map((pid) => this.uppers.get(pid));
+  }
+
   async treeUsage(): ReturnType<StatsFiles["treeUsage"]> {
     this.reads++;
     return { bytes: 8192, inodes: 2 };

@@ -11,6 +11,7 @@ import { localPlugins } from "../../src/volumes/local-plugins.ts";
 import { StorageWaits } from "../../src/volumes/storage-waits.ts";
 import type { VolumePlugin } from "../../src/volumes/volume-plugin.ts";
 import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";
+import type { VolumeQuotas } from "../../src/volumes/volume-quotas.ts";
 import { VolumeStats } from "../../src/volumes/volume-stats.ts";
 import { podWith } from "./pods.ts";
 
@@ -54,6 +55,8 @@ type TestPorts = Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "m
   readonly loopDevices: LoopDevices;
   /** Default: none can be run. */
   readonly processes?: Pick<Processes, "run">;
+  /** Default: volumes have no quotas. */
+  readonly quotas?: VolumeQuotas;
 };
 
 /** A volume manager on given ports, with settable objects and a readable journal. */
@@ -79,7 +82,7 @@ export class VolumesUnderTest {
     const node = { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources };
     const plugins = localPlugins({
       ...{ processes: simProcesses, ...this.#ports, random: new SimRandom(1) },
-      ...{ journal, objects, node },
+      ...{ journal, objects, node, quotas: this.#ports.quotas },
     });
     const deps = { ...this.#ports, journal, log: silentLog };
     this.waits = new StorageWaits(this.#ports.clock, journal, silentLog);

@@ -21,6 +21,8 @@ const node = await KubeletService.start(`${usual}\nevictionHard: { memory.availa
   ...["--kubeconfig", kubeconfig],
 ]);
 after(async () => {
+  // Those of a server outlive the manifests that the node is cleared of.
+  for (const { metadata } of server.admin.list("pods")) server.admin.delete("pods", `default/${metadata.name ?? ""}`);
   await node[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
@@ -30,7 +32,10 @@ test("on cgroup v2 the pod that uses most memory is evicted, and its cgroup is r
   const statusOf = (name: string): PodStatus =>
     (admin.get("pods", `default/${name}`) as unknown as { readonly status: PodStatus }).status;
   const isIn = async (name: string, phase: string): Promise<void> =>
-    await until(`pod ${name} to be ${phase}`, async () => statusOf(name).phase === phase);
+    await until(
+      () => `pod ${name} to be ${phase}; it is ${JSON.stringify(statusOf(name))}\n${node.log()}`,
+      async () => statusOf(name).phase === phase,
+    );
   const resources = { requests: { memory: "16Mi" } };
   admin.create(boundPod("modest", { resources }));
   await isIn("modest", "Running");

@@ -5,6 +5,7 @@ import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import { parseQuantity } from "../../src/resources/quantity.ts";
 import type { PodView } from "../../src/server/local-api.ts";
+import type { Summary } from "../../src/stats/summary-types.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
 import { engineAnswers, until } from "../support/podwright.ts";
 import { podThatIs, podwright, prepareLayout, run } from "./machine.ts";
@@ -97,9 +98,18 @@ ${configuration}
 
   /** The families of a path of its metrics. */
   async metrics(path: string): Promise<ParsedFamily[]> {
+    return parseExposition(await this.#get(path));
+  }
+
+  /** Its statistics of pods and their volumes. */
+  async summary(): Promise<Summary> {
+    return JSON.parse(await this.#get("/stats/summary")) as Summary;
+  }
+
+  async #get(path: string): Promise<string> {
     const { status, body } = await unixTransport(this.#layout.engineSocket).request("GET", path);
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
-    return parseExposition(body);
+    return body;
   }
 
   /** Takes every manifest away and waits until all pods are gone. */

@@ -100,6 +100,8 @@ make_project_disk() {
     mkdir -p "$project/node_modules/$(dirname "$package")"
     cp -r "node_modules/$package" "$project/node_modules/$package"
   done
+  # The machine has no mke2fs. Only with this feature does ext4 account for projects.
+  mke2fs -q -t ext4 -I 256 -O project,quota -E quotatype=prjquota "$project/projects.ext4" 64M
   printf '%s\n' "$@" >"$project/test-arguments"
   [ -z "$packages" ] || make_packages
   if [ -n "${PODWRIGHT_CONTROL_PLANE:-}" ]; then

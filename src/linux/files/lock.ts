@@ -54,8 +54,7 @@ async function tryLock(
     const descriptor = openLockFile(path);
     let kept = false;
     try {
-      const called = callFlock(descriptor, modules);
-      if (called !== "locked" && !(await lockDescriptor(descriptor, path, called))) return undefined;
+      if (!(await lockDescriptor(descriptor, path, modules))) return undefined;
       // The file may have been removed between open and lock: others would then lock a new one.
       if (!isStillAt(descriptor, path)) continue;
       writeHolder(descriptor);
@@ -107,12 +106,25 @@ function callFlock(descriptor: number, modules?: (name: string) => unknown): Cal
 }
 
 /**
+ * Locks an open file without waiting.
+ * @returns false when another process holds the lock
+ */
+export async function lockDescriptor(
+  descriptor: number,
+  path: string,
+  modules?: (name: string) => unknown,
+): Promise<boolean> {
+  const called = callFlock(descriptor, modules);
+  return called === "locked" || (await lockByProgram(descriptor, path, called));
+}
+
+/**
  * Locks an open file. The lock belongs to the open file, not to the requesting process: flock(1) gets the file as its
  * descriptor 3, locks it and exits, and the lock stays with the descriptor here. flock(1) runs only when the system
  * call is unavailable or fails (to get its message), because starting a program takes 20 to 50 ms.
  * @returns false when another process holds it; without flock(1), any failure counts as that
  */
-async function lockDescriptor(descriptor: number, path: string, called: Called): Promise<boolean> {
+async function lockByProgram(descriptor: number, path: string, called: Called): Promise<boolean> {
   const child = spawn("flock", ["-n", "-x", "3"], { stdio: ["ignore", "ignore", "pipe", descriptor] });
   let complaint = "";
   child.stderr?.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
@@ -132,7 +144,8 @@ async function lockDescriptor(descriptor: number, path: string, called: Called):
   throw new PodwrightError(ExitCode.environment, `cannot lock ${path}: ${reason}`);
 }
 
-function isStillAt(descriptor: number, path: string): boolean {
+/** Whether the path still names the open file. */
+export function isStillAt(descriptor: number, path: string): boolean {
   try {
     return lstatSync(path).ino === fstatSync(descriptor).ino;
   } catch (error) {

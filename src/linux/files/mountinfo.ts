@@ -41,7 +41,8 @@ export function parseMountInfo(latin1Text: string): MountInfo[] {
       source: unescape(source ?? ""),
       options: options.split(","),
       isShared: optional.some((field) => field.startsWith("shared:")),
-      superOptions: unescape(superOptions ?? "").split(","),
+      // A comma within a value is escaped.
+      superOptions: (superOptions ?? "").split(",").map((option) => unescape(option)),
     });
   }
   return mounts;

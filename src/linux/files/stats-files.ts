@@ -11,7 +11,8 @@ import type {
   StatsFiles,
   TreeUsage,
 } from "../../ports/stats-files.ts";
-import { type MountInfo, mountsBelow, readMountInfo, recentMountTable } from "./mountinfo.ts";
+import { type MountInfo, mountsBelow, readMountInfo, readMountTable, recentMountTable } from "./mountinfo.ts";
+import { upperDirectories, upperDirectory } from "./overlay-uppers.ts";
 import { isRemote, remoteMountOf, usageOf } from "./remote-storage.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
@@ -42,6 +43,10 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
         () => undefined,
       ),
     mountedDevices,
+    upperDirectories: async (pids) => {
+      const own = upperDirectories(readMountTable().toString("latin1"));
+      return await slices.map(pids, (pid) => upperDirectory(own, readText(`/proc/${pid}/mountinfo`)));
+    },
     treeUsage: (path, signal) => treeUsage(path, signal),
     filesUsage: async (directory) => {
       await slices.pause();
@@ -213,6 +218,7 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
     if (entries === undefined) continue;
     try {
       for await (const { name } of entries) {
+        if (signal.aborted) break;
         const entry = join(directory, name);
         if (await count(entry)) pending.push(entry);
       }
@@ -220,6 +226,7 @@ async function treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage |
       // Removed meanwhile.
     }
   }
+  signal.throwIfAborted();
   return device === undefined ? undefined : { bytes, inodes };
 }
 

@@ -182,6 +182,46 @@ test("fsGroup: g+rwX, setgid on directories, the top one last", { skip: needsRoo
   assert.equal(await systemVolumeFiles.giveToGroup(volume, access), 0, "nothing is left to be changed");
 });
 
+test("fsGroup: a tree with many files is treated like a small one", { skip: needsRoot() }, async () => {
+  using directory = testDirectory();
+  const volume = directory.join("v");
+  mkdirSync(`${volume}/many`, { recursive: true });
+  mkdirSync(`${volume}/many/deeper`);
+  for (let index = 0; index < 2_500; index++) writeFileSync(`${volume}/many/${index}`, "", { mode: 0o600 });
+  writeFileSync(`${volume}/many/deeper/\u{fffd}`, "", { mode: 0o600 });
+  writeFileSync(directory.join("outside"), "", { mode: 0o600 });
+  symlinkSync(directory.join("outside"), `${volume}/many/link`);
+  const seen: number[] = [];
+  const give = async (): Promise<number> =>
+    await systemVolumeFiles.giveToGroup(volume, { ...access, onProgress: (files) => void seen.push(files) });
+  assert.equal(await give(), 2_505);
+  assert.deepEqual(seen, [1_000, 2_000]);
+  const shown = (path: string): string => {
+    const info = lstatSync(`${volume}/${path}`);
+    return `${info.gid} ${(info.mode & 0o7777).toString(8)}`;
+  };
+  assert.equal(shown("."), `${gid} 2775`);
+  assert.equal(shown("many/deeper"), `${gid} 2775`);
+  for (const path of ["many/0", "many/2499", "many/deeper/\u{fffd}"]) assert.equal(shown(path), `${gid} 660`);
+  assert.equal(lstatSync(`${volume}/many/link`).gid, gid);
+  assert.equal(lstatSync(directory.join("outside")).mode & 0o7777, 0o600);
+  assert.equal(await give(), 1, "only the link is not compared");
+});
+
+test("fsGroup: what goes wrong deep in a tree with many files is told, and it can be canceled", async () => {
+  using directory = testDirectory();
+  const volume = directory.join("v");
+  let path = volume;
+  for (let depth = 0; depth < 300; depth++) path += "/d";
+  mkdirSync(path, { recursive: true });
+  for (let index = 0; index < 1_500; index++) writeFileSync(`${volume}/${index}`, "");
+  const canceling = new AbortController();
+  const reason = new Error("canceled");
+  const canceled = { ...access, onProgress: () => canceling.abort(reason) };
+  await assert.rejects(systemVolumeFiles.giveToGroup(volume, canceled, canceling.signal), /canceled/);
+  await assert.rejects(systemVolumeFiles.giveToGroup(volume, access), { code: "ENAMETOOLONG" });
+});
+
 test("a read-only volume gets no write permission", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   mkdirSync(directory.join("v"));

@@ -1,15 +1,9 @@
 import { constants } from "node:fs";
-import { chmod, chown, lchown, lstat, mkdir, open, opendir, readlink, stat, type FileHandle } from "node:fs/promises";
+import { chmod, mkdir, open, readlink, stat, type FileHandle } from "node:fs/promises";
 import { FileError } from "../../ports/files.ts";
-import {
-  type GroupAccess,
-  groupMode,
-  isGivenToGroup,
-  type OpenedPath,
-  type PathKind,
-  type VolumeFiles,
-} from "../../ports/volume-files.ts";
+import type { OpenedPath, PathKind, VolumeFiles } from "../../ports/volume-files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
+import { giveToGroup } from "./group-gift.ts";
 import { inStorage, storageAnswers, usageOf } from "./remote-storage.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -18,8 +12,6 @@ const O_PATH = 0o10000000;
 
 /** Symbolic links followed for one path, as in Linux. */
 const maxLinks = 40;
-/** Maximum depth of an ownership change: each level holds a file descriptor. */
-const maxDepth = 256;
 
 export const systemVolumeFiles: VolumeFiles = {
   kind: (path) => onPath(path, () => inStorage(path, () => kind(path))),
@@ -200,71 +192,6 @@ class Walk {
 
   #leadsOut(): FileError {
     return new FileError("EXDEV", this.#root, `EXDEV: the path leads out of the volume '${this.#root}'`);
-  }
-}
-
-async function giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
-  await using top = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  const info = await top.stat();
-  if (access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access)) return 0;
-  return await new GroupGift(access, info.dev, signal).giveTree(top, 0);
-}
-
-class GroupGift {
-  readonly #access: GroupAccess;
-  readonly #device: number;
-  readonly #signal: AbortSignal | undefined;
-
-  constructor(access: GroupAccess, device: number, signal: AbortSignal | undefined) {
-    this.#access = access;
-    this.#device = device;
-    this.#signal = signal;
-  }
-
-  /** Changes the contents of the directory, then the directory itself. */
-  async giveTree(directory: FileHandle, depth: number): Promise<number> {
-    if (depth > maxDepth) {
-      throw new FileError("ENAMETOOLONG", "", `ENAMETOOLONG: the volume is nested deeper than ${maxDepth} directories`);
-    }
-    let changed = 0;
-    // Names are bytes; latin1 preserves each of them.
-    for await (const { name } of await opendir(`${descriptorPath(directory)}/`, { encoding: "latin1" })) {
-      this.#signal?.throwIfAborted();
-      const path = Buffer.concat([Buffer.from(`${descriptorPath(directory)}/`), Buffer.from(name, "latin1")]);
-      try {
-        changed += await this.#giveEntry(path, depth);
-      } catch (error) {
-        // Removed meanwhile.
-        if (errnoOf(error) !== "ENOENT") throw error;
-      }
-    }
-    return changed + (await this.#give(directory));
-  }
-
-  async #giveEntry(path: Buffer, depth: number): Promise<number> {
-    this.#access.onFile?.();
-    if ((await lstat(path)).isSymbolicLink()) {
-      await lchown(path, -1, this.#access.gid);
-      return 1;
-    }
-    await using entry = await open(path, O_PATH | O_NOFOLLOW);
-    const info = await entry.stat();
-    if (info.isSymbolicLink() || info.dev !== this.#device) return 0;
-    if (!info.isDirectory()) return await this.#give(entry);
-    await using directory = await open(`${descriptorPath(entry)}/`, O_RDONLY | O_DIRECTORY);
-    return await this.giveTree(directory, depth + 1);
-  }
-
-  async #give(handle: FileHandle): Promise<number> {
-    const info = await handle.stat();
-    const before = info.mode & 0o7777;
-    const mode = groupMode(before, info.isDirectory(), this.#access.readOnly);
-    if (info.gid === this.#access.gid && mode === before) return 0;
-    const path = descriptorPath(handle);
-    await chown(path, -1, this.#access.gid);
-    // After the change of group, which clears the setuid and setgid bits.
-    await chmod(path, mode);
-    return 1;
   }
 }
 

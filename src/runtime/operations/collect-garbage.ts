@@ -1,4 +1,5 @@
 import { errorMessage } from "../../base/errors.ts";
+import type { ContainerId, SandboxId } from "../../base/ids.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
 import { type ActionInput, perform } from "../../journal/perform.ts";
 import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "../actions/garbage.ts";
@@ -10,6 +11,14 @@ import { ignoreNotFound } from "./ignore-not-found.ts";
 
 const containerCause: Cause = { code: "ContainerGC", message: "older dead instances of a container are removed" };
 const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and this one is empty" };
+
+/** The parts of pods that are gone. */
+export interface PartsRemoved {
+  readonly containers: readonly ContainerId[];
+  readonly sandboxes: readonly SandboxId[];
+  /** `container web #1 of default/shop: the message`. */
+  readonly failures: readonly string[];
+}
 
 type CollectorEffects = Pick<Effects, "clock" | "cri" | "journal" | "log">;
 
@@ -39,7 +48,9 @@ export class GarbageCollector {
     return containers.length + sandboxes.length > 0;
   }
 
-  /** Removes unused parts of a pod; failures are logged. Rejects only with the signal's reason. */
+  /**
+   * Removes unused parts of a pod; failures are logged. Rejects only with the signal's reason.
+   */
   async removeParts(
     pod: PodRef,
     {
@@ -48,20 +59,31 @@ export class GarbageCollector {
     }: { readonly containers: readonly ContainerStatus[]; readonly sandboxes: readonly SandboxStatus[] },
     cause: Cause,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<PartsRemoved> {
     const { log } = this.#effects;
-    const tolerate = async (work: Promise<void>): Promise<void> => {
+    const failures: string[] = [];
+    const succeeds = async (what: string, work: Promise<void>): Promise<boolean> => {
       try {
         await work;
+        return true;
       } catch (error) {
         signal.throwIfAborted();
+        failures.push(`${what} of ${pod.namespace}/${pod.name}: ${errorMessage(error)}`);
         log.warn("cannot remove dead containers or sandboxes of a pod", { ...pod, error: errorMessage(error) });
+        return false;
       }
     };
+    const removed = { containers: [] as ContainerId[], sandboxes: [] as SandboxId[] };
     for (const container of containers) {
-      await tolerate(this.#removal.removeDead(pod, container, cause, signal));
+      const { id, name, restartCount } = container;
+      const work = this.#removal.removeDead(pod, container, cause, signal);
+      if (await succeeds(`container ${name} #${restartCount}`, work)) removed.containers.push(id);
     }
-    for (const sandbox of sandboxes) await tolerate(this.#removeSandbox(pod, sandbox, cause, signal));
+    for (const sandbox of sandboxes) {
+      const work = this.#removeSandbox(pod, sandbox, cause, signal);
+      if (await succeeds(`sandbox #${sandbox.attempt}`, work)) removed.sandboxes.push(sandbox.id);
+    }
+    return { ...removed, failures };
   }
 
   /** Stopped before it is removed: a sandbox that died by itself holds its network until then. */

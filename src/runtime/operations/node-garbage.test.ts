@@ -45,6 +45,8 @@ class Scene {
         removeParts: async ({ uid }, { containers, sandboxes }, cause) => {
           this.cause = cause;
           for (const { id } of [...containers, ...sandboxes]) this.removed.push(`${uid} ${id}`);
+          const ids = { containers: containers.map(({ id }) => id), sandboxes: sandboxes.map(({ id }) => id) };
+          return { ...ids, failures: [] };
         },
       },
       isOver: (uid) => this.over.has(uid),
@@ -219,4 +221,18 @@ test("an evicted pod's leftovers are removed by the next collection, but not tho
   scene.evicted.add("uid-3");
   await scene.garbage.collect(signal);
   assert.deepEqual(scene.removed, ["uid-3 c-uid-3", "uid-3 s-uid-3"]);
+});
+
+test("a node that is short of space removes evicted pods' containers at once, whatever else shows their end", async () => {
+  const scene = new Scene();
+  const container = testContainer({ id: containerId("c"), state: "exited", sandboxId: sandboxId("s") });
+  const sandbox = testSandbox({ id: sandboxId("s"), ready: false });
+  scene.pods = ["uid-1", "uid-3"].map((uid) => ({ ...testStatus([sandbox], [container]), uid: podUid(uid) }));
+  scene.evicted.add("uid-3");
+  await scene.garbage.collect(signal);
+  assert.deepEqual(scene.removed, [], "the pod has no other record of its end");
+  const cause = { code: "EvictionThresholdMet", message: "the disk is full" } as const;
+  assert.deepEqual((await scene.garbage.removeEvicted(cause, signal)).containers, ["c"]);
+  assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
+  assert.deepEqual([scene.cause?.code, scene.cause?.because], ["ContainerGC", cause]);
 });

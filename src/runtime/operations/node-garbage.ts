@@ -4,7 +4,7 @@ import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import type { Effects } from "../effects.ts";
 import type { NodeContext } from "../node-context.ts";
-import type { GarbageCollector } from "./collect-garbage.ts";
+import type { GarbageCollector, PartsRemoved } from "./collect-garbage.ts";
 import type { ContainerRemoval } from "./container-removal.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
 import { type UnusedParts, unusedParts } from "../actions/unused.ts";
@@ -16,6 +16,8 @@ import type { PodStatus } from "../status/pod-status.ts";
 
 /** Logs of unknown pods stay for so long after they were last changed. */
 const youngLogsMs = 600_000;
+const ofEvicted: Cause = { code: "ContainerGC", message: "its pod was evicted" };
+const nothingRemoved: PartsRemoved = { containers: [], sandboxes: [], failures: [] };
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
 export interface NodeGarbageConfig extends GarbagePolicy {
@@ -39,7 +41,7 @@ export interface NodeGarbageDependencies {
   readonly known: (uid: PodUid) => boolean;
   /** True for a pod that has ended, and whose end is known elsewhere than from what it left in the runtime. */
   readonly isOver: (uid: PodUid) => boolean;
-  /** Evicted pods among them, which should free all their space. */
+  /** True for a pod that has ended because it was evicted, and never runs again, whatever is left of it. */
   readonly isEvicted: (uid: PodUid) => boolean;
   /**
    * The owners of unknown pods' logs: queried once per collection. Undefined: this node never removes such logs, e.g.
@@ -121,25 +123,44 @@ export class NodeGarbage {
    * Removes dead containers and sandboxes at once, including those of ended pods, as required by a node that runs out
    * of space. Rejects only with the signal's reason; failures are reported.
    */
-  async removeUnused(cause: Cause, signal: AbortSignal): Promise<void> {
-    if (!this.#deps.ready()) return;
+  async removeUnused(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
+    if (!this.#deps.ready()) return nothingRemoved;
     // Housekeeping, whatever it is done for: it does not explain the state of the pod.
     const why: Cause = { code: "ContainerGC", message: "it is not needed any more", because: cause };
+    const removed: PartsRemoved[] = [];
     for (const { status, parts } of this.unused()) {
-      await this.#deps.collector.removeParts(refOf(status), parts, why, signal);
+      removed.push(await this.#deps.collector.removeParts(refOf(status), parts, why, signal));
     }
+    return together(removed);
+  }
+
+  /**
+   * Removes all dead containers of evicted pods, so that their space is free before another pod is evicted for it: also
+   * of pods whose end only their containers show, because theirs is recorded with the eviction. Otherwise like
+   * {@link removeUnused}.
+   */
+  async removeEvicted(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
+    if (!this.#deps.ready()) return nothingRemoved;
+    return await this.#removeOf(this.#deps.isEvicted, { ...ofEvicted, because: cause }, signal);
   }
 
   /** Upstream removes all content of evicted pods, too, to free resources. */
   async #ofEvicted(signal: AbortSignal): Promise<void> {
-    const { pods, isEvicted, collector, effects } = this.#deps;
-    const cause: Cause = { code: "ContainerGC", message: "its pod was evicted" };
+    const { isEvicted, isOver } = this.#deps;
+    await this.#removeOf((uid) => isEvicted(uid) && isOver(uid), ofEvicted, signal);
+  }
+
+  /** Removes all dead parts of some pods. */
+  async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
+    const { pods, collector, effects } = this.#deps;
+    const removed: PartsRemoved[] = [];
     for (const status of pods()) {
-      if (!isEvicted(status.uid)) continue;
+      if (!goes(status.uid)) continue;
       const parts = unusedParts(status, this.#config, true, effects.clock.now());
       if (parts.containers.length + parts.sandboxes.length === 0) continue;
-      await collector.removeParts(refOf(status), parts, cause, signal);
+      removed.push(await collector.removeParts(refOf(status), parts, cause, signal));
     }
+    return together(removed);
   }
 
   async #containers(signal: AbortSignal): Promise<void> {
@@ -225,6 +246,15 @@ export class NodeGarbage {
     }
   }
 }
+
+function together(each: readonly PartsRemoved[]): PartsRemoved {
+  return {
+    containers: each.flatMap(({ containers }) => containers),
+    sandboxes: each.flatMap(({ sandboxes }) => sandboxes),
+    failures: each.flatMap(({ failures }) => failures),
+  };
+}
+
 function refOf({ uid, namespace, name }: PodStatus): { uid: PodUid; namespace: string; name: string } {
   return { uid, namespace, name };
 }

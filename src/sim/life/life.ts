@@ -15,6 +15,7 @@ import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
 import { drawImagePolicy, drawPinnedImages } from "./image-room.ts";
 import { drawEvictions, isUnderPressure } from "./pressure-steps.ts";
+import { hasQuotas } from "./quota-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { driverRooms } from "./driver-rooms.ts";
@@ -130,6 +131,7 @@ class Life {
         ...subject,
         ...withDrivers(seed),
         protectsMemory: hasMachineRooms(seed),
+        usesQuotas: hasQuotas(seed),
       }),
       faults: this.#faults,
       onFault: strike,
@@ -177,6 +179,7 @@ class Life {
   async #play(): Promise<void> {
     if (hasMachineRooms(this.#seed)) await this.#switchOn();
     if (hasDrivers(this.#seed)) this.#installDrivers();
+    this.#node.quotas.isOn = hasQuotas(this.#seed);
     this.#node.start();
     for (const step of this.#plan) {
       await this.#clock.run(step.atMs, this.#isBroken);
@@ -246,6 +249,7 @@ class Life {
     this.#node.resources.calm();
     this.#node.drivers.calm();
     this.#node.disks.calm();
+    this.#node.quotas.isOn = hasQuotas(this.#seed);
     this.#cluster?.storage?.calm();
     const { power, firewall, cgroups } = this.#node;
     power.login.cancel();

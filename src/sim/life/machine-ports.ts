@@ -8,6 +8,7 @@ import type { Gate } from "../gate.ts";
 import { simHashing } from "../hashing.ts";
 import type { SimKernelLog } from "../kernel-log.ts";
 import { type SimCgroups, type SimLoopDevices, type SimMounts, simProcesses } from "../machine.ts";
+import type { SimProjectQuotas } from "../project-quotas.ts";
 import { SimNetworkProbes } from "../network-probes.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
@@ -21,6 +22,7 @@ interface SimMachine {
   readonly loopDevices: SimLoopDevices;
   readonly kernelLog: SimKernelLog;
   readonly disks: SimDisks;
+  readonly quotas: SimProjectQuotas;
 }
 
 /** One run of podwright on it. */
@@ -34,7 +36,7 @@ interface SimLife {
 
 /** The machine's ports for one run: behind a gate that may end the run or fail calls. */
 export function portsOf(
-  { files, cgroups, mounts, loopDevices, kernelLog, disks }: SimMachine,
+  { files, cgroups, mounts, loopDevices, kernelLog, disks, quotas }: SimMachine,
   { world, clock, gate, random, stalls }: SimLife,
 ): KubeletDependencies["ports"] {
   const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
@@ -47,6 +49,7 @@ export function portsOf(
     processes: { ...simProcesses, ...gate.through(disks.programs, "machine") },
     mounts: gate.through(mounts, "machine"),
     loopDevices: gate.through(loopDevices, "machine"),
+    projectQuotas: gate.through(quotas, "machine"),
     volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
     cgroups: gate.through(cgroups, "machine"),
     networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),

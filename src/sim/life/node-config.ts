@@ -63,6 +63,7 @@ export const usualConfig: KubeletConfig = {
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
   volumeStatsPeriodMs: 60_000,
+  usesQuotas: false,
   logRotation: { maxSizeBytes: 10_000, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
   garbage: { ...defaultGarbagePolicy, periodMs: 60_000 },
   runtimeName: "sim",
@@ -77,6 +78,8 @@ export interface NodeManner {
   readonly isSeldomSynced?: boolean;
   /** Pods with user namespaces soon reuse IDs of others. */
   readonly hasFewIds?: boolean;
+  /** Project quotas measure volumes. */
+  readonly usesQuotas?: boolean;
   /** Feature gate MemoryQoS. */
   readonly protectsMemory?: boolean;
 }
@@ -108,6 +111,7 @@ export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletC
     garbage: { ...usualConfig.garbage, ...garbage },
     images,
     parallelStarts,
+    usesQuotas: manner.usesQuotas === true,
     ...(manner.hasFewIds === true && { podIds: { ...podIds, length: fewPods * podIds.perPod } }),
     node: {
       ...usualConfig.node,

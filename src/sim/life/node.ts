@@ -24,6 +24,7 @@ import { simPressureStall } from "../pressure-stall.ts";
 import { silentLog, SimCgroups, SimLoopDevices, SimMounts } from "../machine.ts";
 import { SimMachineResources } from "../machine-resources.ts";
 import { SimPressure } from "../pressure.ts";
+import { SimProjectQuotas } from "../project-quotas.ts";
 import {
   buildAlone,
   type Built,
@@ -62,6 +63,7 @@ export class SimNode {
   readonly mounts = new SimMounts();
   readonly loopDevices = new SimLoopDevices();
   readonly disks: SimDisks;
+  readonly quotas: SimProjectQuotas;
   readonly foreignVolumes: ForeignVolumes;
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
@@ -100,6 +102,7 @@ export class SimNode {
     this.foreignVolumes = new ForeignVolumes(this.files, this.mounts);
     this.drivers = new SimDrivers(clock, this.files, this.mounts);
     this.disks = new SimDisks(clock, this.files);
+    this.quotas = new SimProjectQuotas(this.files);
     this.power.onOff(() => loseMounts(this));
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
@@ -157,6 +160,7 @@ export class SimNode {
     if (incarnation === undefined) return;
     this.#incarnation = undefined;
     incarnation.gate.kill();
+    this.quotas.unlock();
     incarnation.clock.kill();
     incarnation.connection.kill();
   }
@@ -305,7 +309,7 @@ export class SimNode {
     const record: Surroundings["record"] = (entry) => (gate.alive ? this.#record(entry) : 0);
     const ports = portsOf(this, { world, clock, gate, random: random.fork(), stalls });
     const { evictions: evicts } = this.#settings;
-    const parts = { resources: this.resources, gate, rootDirectory: config.node.rootDirectory };
+    const parts = { machine: this, gate, volumes: () => built.kubelet.volumes };
     const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
     const place = cluster && this.#place(cluster, clock, gate);
     const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive: () => gate.alive });

@@ -4,6 +4,7 @@ import { type DeviceStepKind, deviceWeights } from "./device-steps.ts";
 import { driverWeights } from "./driver-steps.ts";
 import { type MachineStepKind, machineWeights } from "./machine-steps.ts";
 import { hardPressureKinds, isUnderPressure, type PressureStepKind, pressureWeights } from "./pressure-steps.ts";
+import { hasQuotas, type QuotaStepKind, quotaWeights } from "./quota-steps.ts";
 import { type NodeStepKind, nodeStepKinds, rareStepKinds, type StepKind, weights } from "./steps.ts";
 import {
   collectsImages,
@@ -49,6 +50,8 @@ export function drawPlan(seed: number): Step[] {
   if (growsVolumes(seed)) add(drawGrowth, SimRandom.named(seed, "growth"));
   if (hasDevices(seed)) add(drawDeviceSteps, SimRandom.named(seed, "devices"));
   if (collectsImages(seed)) add(drawImageSteps, SimRandom.named(seed, "images"));
+  if (hasQuotas(seed)) add(drawQuotaSteps, SimRandom.named(seed, "quotas"));
+  if (isUnderPressure(seed)) add(drawFullDisk, SimRandom.named(seed, "full disk"));
   if (isRare(seed)) add(drawRareSteps, SimRandom.named(seed, "rare"));
   return steps.toSorted((a, b) => a.atMs - b.atMs);
 }
@@ -109,6 +112,31 @@ function drawHardPressure(random: SimRandom, firstIndex: number, untilMs: number
     const atMs = random.integer(0, untilMs);
     const kind = random.pick(hardPressureKinds);
     return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** Additional actions on volumes with project quotas. */
+function drawQuotaSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const drawKind = drawer(Object.keys(quotaWeights) as QuotaStepKind[], quotaWeights, random);
+  return Array.from({ length: random.integer(2, 8) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 60_000);
+    const kind = index === 0 ? "addFillingPod" : drawKind();
+    return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+/** The disk fills up once, long after all else, so that no fault excuses an eviction too many. */
+function drawFullDisk(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  if (random.chance(0.3)) return [];
+  const startMs = untilMs + random.integer(200_000, 300_000);
+  const steps: readonly (readonly [kind: StepKind, afterMs: number])[] = [
+    ["addLargePods", 0],
+    ["fillDisk", random.integer(20_000, 40_000)],
+    ["emptyDisk", 110_000],
+  ];
+  return steps.map(([kind, afterMs], index) => {
+    const seed = Math.floor(random.uniform() * 0x1_0000_0000);
+    return { index: firstIndex + index, atMs: startMs + afterMs, kind, seed };
   });
 }
 

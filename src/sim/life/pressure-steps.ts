@@ -15,6 +15,7 @@ export function isUnderPressure(seed: number): boolean {
 }
 
 const kinds = ["memory", "ephemeral-storage", "inodes", "pids"] as const satisfies readonly StarvedResource[];
+const diskResources = ["ephemeral-storage", "inodes"] as const satisfies readonly StarvedResource[];
 /** Between the hard and the soft threshold; and usage of pods too low to matter. */
 const littleBytes = 0.75 * 2 ** 30;
 const smallBytes = 2 ** 20;
@@ -107,6 +108,28 @@ export const pressureActs = {
       clock.schedule("memory to be given back", 120_000, () => node.resources.useElsewhere("memory", 0));
     });
   },
+  /** Three pods of which one could fill a fifth of the disk, most of it in its writable layer. */
+  addLargePods: ({ newPod, want, node }, random) => {
+    for (const number of [0, 1, 2]) {
+      const pod = simplePod(newPod(random, `large-${number}`, number), {});
+      want(pod);
+      for (const resource of diskResources) node.resources.use(pod.metadata.uid, resource, largeShare(resource));
+    }
+  },
+  /** One of them writes still more, and the disk fills up: so far that its end makes room enough. */
+  fillDisk: ({ node, strike }, random) => {
+    const resource = random.pick(diskResources);
+    strike(`${resource} used up`);
+    const large = [...node.desired.values()].filter(({ metadata }) => metadata.name.startsWith("large-"));
+    const last = random.pickFrom(large)?.metadata.uid;
+    if (last !== undefined) node.resources.use(last, resource, largeShare(resource) * 1.1);
+    node.resources.useElsewhere(resource, 0);
+    const left = node.resources.left(resource);
+    node.resources.useElsewhere(resource, Math.max(0, left - machineCapacity[resource] * 0.02));
+  },
+  emptyDisk: ({ node }) => {
+    for (const resource of diskResources) node.resources.useElsewhere(resource, 0);
+  },
   /** podwright starts without free memory, while some of its pods cannot be inspected, or their manifests come late. */
   startShort: ({ node, cluster, clock, strike, faults }, random) => {
     strike("podwright killed");
@@ -135,9 +158,16 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   // Drawn separately, so that other lives stay the same.
   shortOfMemory: 0,
   startShort: 0,
+  addLargePods: 0,
+  fillDisk: 0,
+  emptyDisk: 0,
 };
 
 export const hardPressureKinds = ["shortOfMemory", "startShort"] as const satisfies readonly PressureStepKind[];
+
+function largeShare(resource: StarvedResource): number {
+  return machineCapacity[resource] * 0.22;
+}
 
 function withLimit(pod: Pod): Pod {
   const containers = pod.spec.containers.map((container, index) => {

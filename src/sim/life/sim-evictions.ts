@@ -1,22 +1,38 @@
 import { AcceptedThresholds } from "../../eviction/accepted-thresholds.ts";
 import { type EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { PodUsageReader, VolumeUsage as VolumeUsageOfPod } from "../../eviction/pod-usage.ts";
+import type { KubeletConfig } from "../../kubelet/config.ts";
+import type { Kubelet } from "../../kubelet/kubelet.ts";
+import type { VolumeStats } from "../../stats/summary-types.ts";
+import { VolumeUsage } from "../../stats/volume-usage.ts";
 import type { Gate } from "../gate.ts";
+import type { SimProjectQuotas } from "../project-quotas.ts";
 import { silentLog } from "../machine.ts";
 import type { SimMachineResources } from "../machine-resources.ts";
 import type { Surroundings } from "./build-kubelet.ts";
 
+/** volumeStatsAggPeriod. */
+const volumePeriodMs = 60_000;
+
 interface SimEvictionParts {
-  readonly resources: SimMachineResources;
+  readonly machine: {
+    readonly config: KubeletConfig;
+    readonly quotas: SimProjectQuotas;
+    readonly resources: SimMachineResources;
+  };
+  /** The kubelet's. */
+  readonly volumes: () => Pick<Kubelet["volumes"], "quotaUsage">;
   readonly gate: Gate;
-  readonly rootDirectory: string;
 }
 
 /** The eviction manager of a simulated run. */
 export function simEvictions(
   { record, ports: { clock, files } }: Pick<Surroundings, "record" | "ports">,
-  { resources, gate, rootDirectory }: SimEvictionParts,
+  { machine: { resources, quotas, config: kubelet }, volumes: ofKubelet, gate }: SimEvictionParts,
   config: EvictionConfig,
 ): EvictionManager {
+  const { rootDirectory } = kubelet.node;
   const machine = gate.through(resources, "machine", ["used", "left"]);
   const accepted = new AcceptedThresholds(
     { files, log: silentLog, directory: `${rootDirectory}/podwright` },
@@ -29,6 +45,35 @@ export function simEvictions(
     await gate.waitForDisk();
     return seen;
   };
-  const deps = { clock, journal: { record }, log: silentLog, look, usage: machine, accepted };
+  const disk = gate.through(quotas, "plain");
+  const trees = { treeUsage: (path: string) => disk.walk(path), fileSystem: async () => undefined };
+  const never = new AbortController().signal;
+  const quotaUsage: Kubelet["volumes"]["quotaUsage"] = async (...of) => await ofKubelet().quotaUsage(...of);
+  const settings = { rootDirectory, periodMs: volumePeriodMs };
+  const volumes = new VolumeUsage({ clock, files: trees, quotaUsage }, settings, never);
+  const usage: PodUsageReader = {
+    readRunning: async (pods) => await machine.readRunning(pods),
+    areLayersFreed: async (containers) => await machine.areLayersFreed(containers),
+    async readStorage(pods, how) {
+      const usages = new Map(await machine.readStorage(pods, how));
+      for (const pod of pods.filter(hasSizedVolume)) {
+        const { uid } = pod.metadata;
+        const known = usages.get(uid);
+        const measured = await volumes.of(pod, how === "anew");
+        if (known !== undefined) usages.set(uid, { ...known, volumes: measured.map(volumeUsage) });
+      }
+      return usages;
+    },
+  };
+  const deps = { clock, journal: { record }, log: silentLog, look, usage, accepted };
   return new EvictionManager(deps, config);
+}
+
+function hasSizedVolume({ spec }: Pod): boolean {
+  return spec.volumes?.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ?? false;
+}
+
+/** For volumes' own limits only: what counts for the ranking is assigned to pods. */
+function volumeUsage({ name, usedBytes = 0, inodesUsed = 0 }: VolumeStats): VolumeUsageOfPod {
+  return { name, bytes: usedBytes, inodes: inodesUsed, isLocal: false };
 }

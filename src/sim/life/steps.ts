@@ -7,6 +7,7 @@ import { imageActs } from "./image-steps.ts";
 import { killSandbox } from "./kill-sandbox.ts";
 import { machineActs } from "./machine-steps.ts";
 import { pressureActs } from "./pressure-steps.ts";
+import { quotaActs } from "./quota-steps.ts";
 import { resized } from "./pod-resources.ts";
 import type { Act, Stage } from "./stage.ts";
 
@@ -249,6 +250,7 @@ const acts = {
   ...driverActs,
   ...deviceActs,
   ...imageActs,
+  ...quotaActs,
   ...rareActs,
 };
 

@@ -6,9 +6,10 @@ import { resourceOf, type Signal, signals, type StarvedResource } from "../../ev
 import { lifeStarted } from "../../journal/entry.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import type { SimEntry } from "../life/node.ts";
+import { isOverfull } from "../life/quota-steps.ts";
 import type { WorldChange } from "../world-model.ts";
 import { dataText } from "./entry-data.ts";
-import type { Break, Rule, Scene } from "./rule.ts";
+import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** How long an evicted pod is waited for after its grace period before another is evicted. */
 const cleanupMs = 30_000;
@@ -107,11 +108,16 @@ export class Evictions implements Rule {
     if (pod === undefined) return this.#broken("only pods of the node are evicted", uid);
     if (isCriticalPod(pod)) this.#broken("critical pods are never evicted", uid);
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
-    if (about === undefined) return this.#forLimit(pod);
+    if (about === undefined) return void this.#forLimit(pod);
     this.#forNode(pod, about, entry.atMs);
   }
 
-  #forLimit({ metadata: { uid }, spec }: Pod): void {
+  async #forLimit(pod: Pod): Promise<void> {
+    const {
+      metadata: { uid },
+      spec,
+    } = pod;
+    if (await isOverfull(this.#scene, pod, false)) return;
     const limit = Number(spec.containers[0]?.resources?.limits?.["ephemeral-storage"] ?? Infinity);
     const used = this.#scene.node.resources.used(uid, "ephemeral-storage");
     if (used <= limit) this.#broken("limits evict only pods above them", `${uid} uses ${used} of ${limit}`);
@@ -135,10 +141,24 @@ export class Evictions implements Rule {
     if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
       this.#broken("evictions use current observations", `${uid} goes by what was seen before ${last.uid} was gone`);
     }
+    if (last !== undefined && atMs < last.untilMs && !this.#isLastBack) this.#sufficed(uid, last.uid, about, atMs);
     this.#last = { uid, untilMs: atMs + cleanupMs };
     this.#isLastBack = false;
     const before = this.#before(pod, about);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
+  }
+
+  /** No other pod goes while the layers of the last one are still to be freed, if that suffices. */
+  #sufficed(uid: string, last: string, about: Signal, atMs: number): void {
+    const { node } = this.#scene;
+    const soundMs = Math.max(node.soundSinceMs, node.removalFaultMs) + recoveredMs;
+    if (!node.callsAreTimely || !node.knowsAllPods || soundMs > atMs) return;
+    const held = BigInt(node.resources.layers.heldBy(last, resourceOf(about)));
+    const seen = node.resources.shown.get(about.replace("containerfs", "nodefs") as Signal);
+    if (held === 0n || seen === undefined) return;
+    const freed: Observations = new Map([[about, { ...seen, available: seen.available + held }]]);
+    if (this.#thresholds().some((each) => each.signal === about && isMet(each, freed, true))) return;
+    this.#broken("no second victim where the first sufficed", `${uid} goes for ${about} before ${last} is freed`);
   }
 
   /** A pod that should have been evicted before this one, according to the machine. */

@@ -11,7 +11,7 @@ const recordedMs = 180_000;
 
 /**
  * For lack of space, images go in the order of their last use, also over restarts, and for their age only if that was
- * long ago. Collections observe use, so a short one may go unnoticed. The rule compares an image that
+ * long ago. Starts note the use, and collections observe it. The rule compares an image that
  * podwright must know to be used with those that could not be used any more.
  */
 export class ImageOrder implements Rule {
@@ -21,7 +21,7 @@ export class ImageOrder implements Rule {
   readonly #addedMs = new Map<string, number>();
   /** The last moment at which a container may have had the image. */
   readonly #latestUseMs = new Map<string, number>();
-  /** When podwright last observed a container of the image. */
+  /** When podwright last created or observed a container of the image. */
   #knownUseMs = new Map<string, number>();
   /** The same, as far as it is on the disk. */
   #recorded: { readonly atMs: number; readonly uses: ReadonlyMap<string, number>; readonly images: string }[] = [];
@@ -51,7 +51,11 @@ export class ImageOrder implements Rule {
   change({ type, container }: Parameters<NonNullable<Rule["change"]>>[0]): void {
     const { nowMs } = this.#scene.clock;
     if (container === undefined) return;
-    if (type === "created") this.#createdMs.set(container.id, nowMs);
+    if (type === "created") {
+      this.#createdMs.set(container.id, nowMs);
+      // A start notes it, whether or not a collection sees its container.
+      if (this.#isSound()) this.#knownUseMs.set(imageOf(container), nowMs);
+    }
     if (type === "removed") this.#latestUseMs.set(imageOf(container), nowMs);
   }
 
@@ -69,8 +73,8 @@ export class ImageOrder implements Rule {
 
   /** podwright observes the images and their containers for a collection. */
   #listed(): void {
-    const { clock, world, node } = this.#scene;
-    const isSound = node.callsAreTimely && node.soundSinceMs + recoveredMs <= clock.nowMs;
+    const { clock, world } = this.#scene;
+    const isSound = this.#isSound();
     const containers = [...world.containers.values()];
     const used = new Set(containers.map(imageOf));
     if (isSound) {
@@ -86,6 +90,11 @@ export class ImageOrder implements Rule {
       this.#recorded.push({ atMs: clock.nowMs, uses: new Map(this.#knownUseMs), images });
     }
     this.#free = new Set(isSound ? names.filter((name) => !used.has(name) && this.#isFree(name)) : []);
+  }
+
+  #isSound(): boolean {
+    const { clock, node } = this.#scene;
+    return node.callsAreTimely && node.soundSinceMs + recoveredMs <= clock.nowMs;
   }
 
   #isFree(image: string): boolean {

@@ -36,6 +36,7 @@ import { postStart } from "./post-start.ts";
 import { Preemptions } from "./preemption.ts";
 import { ProbeRules } from "./probes.ts";
 import { probeTimeRules } from "./probe-times.ts";
+import { quotas } from "./quotas.ts";
 import { readiness } from "./readiness.ts";
 import { reaction } from "./reaction.ts";
 import { Resizes } from "./resizes.ts";
@@ -82,6 +83,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Resizes(scene, broken),
   (scene, broken) => new Preemptions(scene, broken),
   (scene, broken) => new Evictions(scene, broken),
+  quotas,
   (scene, broken) => new GarbageFirst(scene, broken),
   (scene, broken) => new Shutdowns(scene, broken),
   machine,

@@ -17,17 +17,23 @@ const advice =
   "configure-pod-container/security-context/" +
   "#configure-volume-permission-and-ownership-change-policy-for-pods";
 
+export interface VolumeToGive {
+  readonly directory: string;
+  /** Where the pod has it. */
+  readonly shown: string;
+  readonly gid: number;
+  readonly followsTop?: true;
+}
+
 /** Applies a pod's fsGroup to a volume that outlives its pods, following fsGroupChangePolicy; reports its progress. */
 export async function giveVolumeToGroup(
   { clock, journal, volumeFiles }: GroupOwnershipParts,
   pod: Pod,
-  directory: string,
-  gid: number,
+  { directory, shown, ...access }: VolumeToGive,
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid } = pod.metadata;
-  const at = directory.indexOf(uid);
-  const what = `Setting volume ownership for ${at === -1 ? directory : directory.slice(at)}`;
+  const at = shown.indexOf(pod.metadata.uid);
+  const what = `Setting volume ownership for ${at === -1 ? shown : shown.slice(at)}`;
   let files = 0;
   let isTold = false;
   const report = (): void => {
@@ -41,8 +47,8 @@ export async function giveVolumeToGroup(
   let timer = begin(firstReportMs);
   try {
     const onlyOnRootMismatch = pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch";
-    const access = { gid, readOnly: false, onlyOnRootMismatch, onFile: () => void files++ };
-    await volumeFiles.giveToGroup(directory, access, signal);
+    const onProgress = (inspected: number): void => void (files = inspected);
+    await volumeFiles.giveToGroup(directory, { ...access, readOnly: false, onlyOnRootMismatch, onProgress }, signal);
   } finally {
     timer[Symbol.dispose]();
   }

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { observed, podWith, thresholdOf } from "../../test/support/eviction.ts";
+import { EvictionScene } from "../../test/support/eviction-scene.ts";
+
+/** Two pods on a full disk, of which the first has been evicted, and its containers are removed when that is asked. */
+async function withVictim(work: (scene: EvictionScene) => Promise<void>): Promise<EvictionScene> {
+  const scene = new EvictionScene({
+    thresholds: [thresholdOf("nodefs.available", "100Mi"), thresholdOf("pid.available", "1k")],
+  });
+  scene.add(podWith("first"), 1);
+  scene.add(podWith("second"), 1);
+  await scene.play(async () => {
+    scene.short("nodefs.available");
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.victims, ["first"]);
+    scene.reclaimed.length = 0;
+    scene.removes["evicted"] = ["c1"];
+    scene.gone("first");
+    await scene.clock.advance(1000);
+    await work(scene);
+  });
+  return scene;
+}
+
+test("no second pod is evicted while the layers of the first are being freed, and none if that suffices", async () => {
+  const scene = await withVictim(async (short) => {
+    await short.clock.advance(6000);
+    assert.deepEqual(short.victims, ["first"]);
+    short.sees = observed({ "nodefs.available": 900n << 20n });
+    await short.clock.advance(30_000);
+    assert.deepEqual(short.victims, ["first"]);
+  });
+  assert.deepEqual(scene.reclaimed, ["evicted for nodefs.available 50Mi is below 100Mi"], "images are spared");
+  assert.deepEqual(scene.journal.messages("EvictionAverted"), [
+    "ephemeral-storage was reclaimed without evicting another pod",
+  ]);
+});
+
+test("the second pod goes as soon as the layers of the first are freed and do not suffice", async () => {
+  await withVictim(async (scene) => {
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["first"]);
+    scene.freed.add("c1");
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});
+
+test("layers that nobody knows, and other removed containers, delay an eviction by ten seconds", async () => {
+  await withVictim(async (scene) => {
+    await scene.clock.advance(8000);
+    assert.deepEqual(scene.victims, ["first"]);
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+  const other = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  other.add(podWith("web"), 1);
+  other.removes["containers"] = ["job"];
+  await other.play(async () => {
+    other.short("nodefs.available");
+    await other.clock.advance(19_000);
+    assert.deepEqual(other.victims, []);
+    await other.clock.advance(2000);
+    assert.deepEqual(other.victims, ["web"]);
+  });
+});
+
+test("a disk that continues to fill up is not waited for on account of the node's garbage", async () => {
+  const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+  scene.add(podWith("web"), 1);
+  scene.removes["containers"] = ["job"];
+  await scene.play(async () => {
+    scene.short("nodefs.available");
+    await scene.clock.advance(12_000);
+    assert.deepEqual(scene.victims, []);
+    scene.sees = observed({ "nodefs.available": 46n << 20n });
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, [], "a little less is left");
+    scene.sees = observed({ "nodefs.available": 44n << 20n });
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+});
+
+test("layers delay no eviction for something else", async () => {
+  await withVictim(async (scene) => {
+    scene.sees = observed({ "nodefs.available": 50n << 20n, "pid.available": 1n });
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["first"], "the disk is more urgent");
+    scene.sees = observed({ "nodefs.available": 900n << 20n, "pid.available": 1n });
+    await scene.clock.advance(1000);
+    assert.deepEqual(scene.victims, ["first", "second"]);
+  });
+});

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
+import type { StatsFiles, TreeUsage } from "../ports/stats-files.ts";
+import { VolumeUsage } from "./volume-usage.ts";
+
+const { signal } = new AbortController();
+const emptyDirectories = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir";
+const fileSystem = { capacityBytes: 1000, availableBytes: 400, usedBytes: 500, inodes: 100, inodesFree: 60 };
+
+test("a volume with a quota is measured by it, and the tree of another one is walked", async () => {
+  const walked: string[] = [];
+  const files: Pick<StatsFiles, "fileSystem" | "treeUsage"> = {
+    fileSystem: async () => fileSystem,
+    treeUsage: async (path) => {
+      walked.push(path);
+      return { bytes: 10, inodes: 2 };
+    },
+  };
+  const quotaUsage = async (_pod: unknown, directory: string): Promise<TreeUsage | undefined> =>
+    directory.endsWith("/quota") ? { bytes: 700, inodes: 7 } : undefined;
+  const usage = new VolumeUsage(
+    { clock: new ManualClock(), files, quotaUsage },
+    { rootDirectory: "/var/lib/kubelet", periodMs: 60_000 },
+    signal,
+  );
+  const volumes = ["quota", "other"].map((name) => ({ name, emptyDir: {} }));
+  const stats = await usage.of(podWith({ volumes }));
+  assert.deepEqual(
+    stats.map(({ name, usedBytes, inodesUsed, capacityBytes }) => [name, usedBytes, inodesUsed, capacityBytes]),
+    [
+      ["quota", 700, 7, 1000],
+      ["other", 10, 2, 1000],
+    ],
+  );
+  assert.deepEqual(walked, [`${emptyDirectories}/other`]);
+});

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import type { Pod } from "../../src/api/pod.ts";
+import { AcceptedThresholds } from "../../src/eviction/accepted-thresholds.ts";
+import { type EvictionConfig, EvictionManager } from "../../src/eviction/manager.ts";
+import type { PodUsage } from "../../src/eviction/pod-usage.ts";
+import type { Observations } from "../../src/eviction/pressure.ts";
+import type { Signal } from "../../src/eviction/thresholds.ts";
+import type { Cause } from "../../src/journal/entry.ts";
+import type { Ending } from "../../src/pods/ending.ts";
+import type { WorkerState } from "../../src/pods/worker-state.ts";
+import { podRef } from "../../src/runtime/pod-ref.ts";
+import type { PodStatus } from "../../src/runtime/status/pod-status.ts";
+import { MemoryFiles } from "../../src/sim/files.ts";
+import { observed, thresholdOf } from "./eviction.ts";
+import { ManualClock, settle } from "./manual-clock.ts";
+import { MemoryRecorder, silentLog } from "./sources.ts";
+
+const mi = 1 << 20;
+export const usualEvictions: EvictionConfig = {
+  thresholds: [thresholdOf("memory.available", "100Mi")],
+  transitionMs: 60_000,
+  maxPodGraceSeconds: 40,
+  enforcesStorageLimits: true,
+  watchesMemory: false,
+};
+const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
+
+/** A node with pods that use memory; an evicted pod stays until the test removes it. */
+export class EvictionScene {
+  readonly clock = new ManualClock();
+  readonly journal = new MemoryRecorder();
+  readonly manager: EvictionManager;
+  readonly states = new Map<string, WorkerState>();
+  readonly pods: Pod[] = [];
+  readonly usages = new Map<string, PodUsage>();
+  readonly killed: { readonly name: string; readonly ending: Ending }[] = [];
+  readonly reclaimed: string[] = [];
+  sees: Observations | Error = observed({ "memory.available": 1n << 30n });
+  knowsAll = true;
+  looks = 0;
+  onReclaim: () => void = () => {};
+  /** The containers that each kind of reclaim removes, and those whose layers are gone. */
+  readonly removes: Record<string, readonly string[]> = {};
+  readonly freed = new Set<string>();
+  readonly #stop = new AbortController();
+
+  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedThresholds) {
+    const { clock, journal } = this;
+    const whole = { ...usualEvictions, ...config };
+    const files = new MemoryFiles(clock);
+    const reclaim = (what: string) => async (cause: Cause) => {
+      this.reclaimed.push(`${what} for ${cause.message}`);
+      this.onReclaim();
+      return this.removes[what] ?? [];
+    };
+    this.manager = new EvictionManager(
+      {
+        ...{ clock, journal, log: silentLog },
+        look: async () => {
+          this.looks++;
+          if (this.sees instanceof Error) throw this.sees;
+          return { observations: this.sees, fileSystems: "one" };
+        },
+        usage: {
+          readRunning: async () => this.usages,
+          readStorage: async () => this.usages,
+          areLayersFreed: async (containers) => containers.every((id) => this.freed.has(id)),
+        },
+        accepted:
+          accepted ?? new AcceptedThresholds({ files, log: silentLog, directory: "/d" }, whole.thresholds, false),
+      },
+      whole,
+    );
+    this.manager.connect({
+      pods: {
+        list: () =>
+          this.pods.map((pod) => {
+            const state = this.states.get(pod.metadata.name) ?? { kind: "syncing" };
+            return { view: { ref: podRef(pod), pod, state, status: running } };
+          }),
+      },
+      killer: {
+        kill: async (pod, ending) => {
+          this.killed.push({ name: pod.metadata.name, ending });
+          this.states.set(pod.metadata.name, { kind: "terminating", ending, killAtMs: 0 });
+          return true;
+        },
+      },
+      startUp: { has: () => this.knowsAll },
+    });
+    this.manager.reclaimWith({
+      removeEvicted: reclaim("evicted"),
+      removeUnusedContainers: reclaim("containers"),
+      removeUnusedImages: async (cause) => void (await reclaim("images")(cause)),
+    });
+  }
+
+  add(pod: Pod, mebibytes: number): void {
+    this.pods.push(pod);
+    this.usages.set(pod.metadata.uid, { memoryBytes: mebibytes * mi, containers: [], volumes: [] });
+  }
+
+  short(signal: Signal = "memory.available"): void {
+    this.sees = observed({ [signal]: 50n << 20n });
+  }
+
+  gone(name: string): void {
+    const { ending } = this.killed.find((each) => each.name === name) ?? {};
+    assert.ok(ending);
+    this.states.set(name, { kind: "terminated", ending, killAtMs: 0, released: true, recorded: true });
+  }
+
+  get victims(): string[] {
+    return this.killed.map(({ name }) => name);
+  }
+
+  async play(work: () => Promise<void>): Promise<void> {
+    await this.manager.load();
+    const ended = this.manager.run(this.#stop.signal);
+    await settle();
+    await work();
+    this.#stop.abort(new Error("the test is over"));
+    await ended;
+    assert.deepEqual(this.clock.waits, []);
+  }
+}
