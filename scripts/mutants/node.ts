@@ -37,8 +37,15 @@ export const nodeMutants: readonly Mutant[] = [
     name: "shutdown-forgotten-by-next-life",
     lives: "machine",
     file: "src/shutdown/shutdown-manager.ts",
-    from: "if (await session.isPreparingForShutdown(limit.signal)) this.#announced();",
+    from: "if (await session.isPreparingForShutdown(limit.signal)) this.#announced(true);",
     to: "if (await session.isPreparingForShutdown(limit.signal)) void 0;",
+  },
+  {
+    name: "shutdown-lets-lost-sandboxes-be-made-again",
+    lives: "machine",
+    file: "src/shutdown/shutdown-manager.ts",
+    from: "return this.#shutdown?.wasMissed === true;",
+    to: "return this.#shutdown?.wasMissed === false;",
   },
   {
     name: "shutdown-time-starts-anew-in-next-life",

@@ -101,6 +101,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     allocations,
     config: config.worker,
     reserve: admission.reserve,
+    holdsStarts: () => rooms.some(({ holdsStarts = false }) => holdsStarts),
     rivals: rivalsAmong(pleg, deps.owns),
     phaseOf: (uid) => statuses.get(uid)?.phase,
     publish: publisher(deps, config, { statuses, probes }),

@@ -25,6 +25,8 @@ import type { Manager } from "./manager.ts";
 export interface Room extends Manager {
   /** Has its say in admission after the kubelet's own handlers. */
   readonly admit?: AdmissionHandler;
+  /** Whether pods get no sandbox for now, not even admitted ones that lost theirs. Wakes their workers when it ends. */
+  readonly holdsStarts?: boolean;
   /** Reserves an admitted pod's needs. Called again when the pod changes, and when it returns with its UID. */
   reserve?(pod: Pod, cause: Cause): void;
   /** Gives containers what is beyond their spec. */

@@ -286,6 +286,7 @@ export class PodWorker {
     this.#actions = actions;
     this.#failures.decided(actions, context.nowMs);
     this.#deps.recorder?.record({ pod, status, context, actions });
+    if (actions.createSandbox !== undefined && this.#deps.holdsStarts()) return;
     this.#decisions.record(actions, cause);
     const upsets = actions.killPod ?? actions.restartAll?.cause;
     if (upsets !== undefined && this.#operations.count > 0) {

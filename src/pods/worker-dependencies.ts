@@ -73,6 +73,8 @@ export interface WorkerDependencies {
   readonly config: WorkerConfig;
   /** Reserves what an admitted pod needs, and what it requests later. */
   readonly reserve: (pod: Pod, cause: Cause) => void;
+  /** Whether pods get no sandbox for now; afterwards they are woken. */
+  readonly holdsStarts: () => boolean;
   /** Other pods of the same full name in the runtime: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** The pod's phase as last reported. */

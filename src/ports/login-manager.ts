@@ -18,7 +18,7 @@ export interface LoginSession extends Disposable {
   delayShutdown(who: string, why: string, signal: AbortSignal): Promise<Disposable>;
   /**
    * True when a shutdown is announced, false when it is cancelled, those since the connection was made included. Ends when the
-   * connection is lost, and when the signal aborts. To be called once, after all else.
+   * connection or its lock is lost, and when the signal aborts. To be called once, after all else.
    */
   shutdowns(signal: AbortSignal): AsyncIterable<boolean>;
 }

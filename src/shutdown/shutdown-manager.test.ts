@@ -274,6 +274,59 @@ describe("a shutdown of the node", () => {
     }
   });
 
+  test("starts no pod again that has lost its sandbox while podwright was down, unless it is cancelled", async () => {
+    for (const isCancelled of [false, true]) {
+      const scene = new ShutdownScene(byThree);
+      await scene.boot();
+      scene.add("low", { containers: [deaf("main")], terminationGracePeriodSeconds: 60 });
+      scene.add("high", { containers: [runs("main")], priority: 1000 });
+      scene.add("job", { containers: [ends("main", 500, 0)], priority: 1000, restartPolicy: "OnFailure" });
+      await scene.pass(20_000);
+      using _other = scene.login.lock(() => true);
+      scene.login.announce();
+      await scene.pass(1000);
+      scene.node.kill();
+      for (const { id, config } of scene.world.sandboxes.values()) {
+        if (config.metadata?.uid !== "low") scene.world.stopSandbox(id);
+      }
+      const killedMs = scene.clock.nowMs;
+      scene.node.start();
+      await scene.pass(5000);
+      const later = (): string[] => scene.starts.flatMap(({ atMs, uid }) => (atMs > killedMs ? [uid] : []));
+      assert.deepEqual([later(), scene.told("high")], [[], ["Running", undefined]]);
+      if (isCancelled) scene.login.cancel();
+      await scene.pass(14_000);
+      assert.deepEqual(later(), isCancelled ? ["high", "high"] : []);
+      assert.deepEqual(scene.told("high"), isCancelled ? ["Running", undefined] : ["Failed", "Terminated"]);
+      assert.deepEqual(scene.told("job"), ["Succeeded", undefined]);
+    }
+  });
+
+  test("is another one than that before it, which was cancelled while podwright was down", async () => {
+    for (const waitMs of [0, 60_000]) {
+      const scene = new ShutdownScene(byThree);
+      await scene.boot();
+      scene.add("low", { containers: [runs("main")] });
+      await scene.pass(20_000);
+      using _other = scene.login.lock(() => true);
+      const announce = (): number => {
+        scene.login.announce();
+        return scene.clock.wallMs;
+      };
+      const firstMs = announce();
+      await scene.pass(500);
+      scene.node.kill();
+      scene.login.cancel();
+      await scene.pass(waitMs);
+      const secondMs = announce();
+      scene.node.start();
+      await scene.pass(10_000);
+      // One that comes at once looks like the same.
+      const began = (scene.times.at(-1)?.startMs ?? 0) - (waitMs === 0 ? firstMs : secondMs);
+      assert.ok(began >= 0 && began < 3000, `it begins ${began} ms after its announcement`);
+    }
+  });
+
   test("raises the login manager's maximum delay if it is too short", async () => {
     const scene = new ShutdownScene(byTwo);
     await scene.boot();

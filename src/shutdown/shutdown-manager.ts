@@ -35,7 +35,7 @@ export interface ShutdownDependencies extends InhibitorDependencies {
 /** The parts of the kubelet that a shutdown needs. */
 export interface ShutdownServices {
   readonly pods: { list(): readonly { readonly view: WorkerView }[]; get(uid: string): Pod | undefined };
-  readonly workers: Pick<PodWorkers, "list" | "returning">;
+  readonly workers: Pick<PodWorkers, "list" | "returning" | "wake">;
   /** At "allKnown" the pods include those of earlier runs. */
   readonly startUp: Pick<StartUp, "has" | "when">;
   readonly killer: Pick<PodKiller, "kill">;
@@ -59,6 +59,8 @@ const knownLimitMs = 10_000;
 /** An announced shutdown. */
 interface Shutdown {
   readonly cause: Cause;
+  /** Announced before this run, or unheard by it. */
+  readonly wasMissed: boolean;
   readonly stop: AbortController;
   /** Ends the pods; undefined: not started. */
   work?: Promise<void>;
@@ -97,6 +99,11 @@ export class ShutdownManager {
     return this.#shutdown && nodeIsShuttingDown;
   }
 
+  /** In a shutdown that began before this run nothing starts, also no pod of an earlier run that lost its sandbox. */
+  get holdsStarts(): boolean {
+    return this.#shutdown?.wasMissed === true;
+  }
+
   onChange(listener: () => void): Disposable {
     return this.#changes.on(listener);
   }
@@ -116,7 +123,7 @@ export class ShutdownManager {
     );
     try {
       using session = await login.connect(limit.signal);
-      if (await session.isPreparingForShutdown(limit.signal)) this.#announced();
+      if (await session.isPreparingForShutdown(limit.signal)) this.#announced(true);
       else this.#earlier = undefined;
     } catch (error) {
       this.#isFailing = true;
@@ -157,7 +164,8 @@ export class ShutdownManager {
 
   async #watch(session: LoginSession, signal: AbortSignal, succeeded: () => void): Promise<void> {
     const isPreparing = await session.isPreparingForShutdown(signal);
-    if (!isPreparing) {
+    if (isPreparing) await this.#forgetOther(session, signal);
+    else {
       this.#earlier = undefined;
       // Before the old lock is released: there is always one.
       const lock = await inhibitShutdown(this.#deps, session, requestedMs(this.#periods), signal);
@@ -167,11 +175,11 @@ export class ShutdownManager {
     succeeded();
     if (this.#isFailing) this.#deps.log.info("watching for node shutdowns");
     this.#isFailing = false;
-    if (isPreparing) this.#begin();
+    if (isPreparing) this.#begin(true);
     else await this.#cancelled();
     this.#restarting ??= this.#restartEnded(signal);
     for await (const begins of session.shutdowns(signal)) {
-      if (begins) this.#begin();
+      if (begins) this.#begin(false);
       // The next session takes a new lock.
       else return await this.#cancelled();
     }
@@ -180,18 +188,18 @@ export class ShutdownManager {
   }
 
   /** From here on pods are rejected. */
-  #announced(): Shutdown {
+  #announced(wasMissed: boolean): Shutdown {
     if (this.#shutdown !== undefined) return this.#shutdown;
     const message = "shutdown manager detected shutdown event";
     const entry = this.#deps.journal.record({ kind: "observation", what: "Shutdown", message });
     const cause: Cause = { code: "Shutdown", message: "the node is shutting down", entry };
-    this.#shutdown = { cause, stop: new AbortController() };
+    this.#shutdown = { cause, wasMissed, stop: new AbortController() };
     this.#changes.emit();
     return this.#shutdown;
   }
 
-  #begin(): void {
-    const shutdown = this.#announced();
+  #begin(wasMissed: boolean): void {
+    const shutdown = this.#announced(wasMissed);
     shutdown.work ??= this.#endPods(shutdown, shutdown.stop.signal);
   }
 
@@ -211,6 +219,14 @@ export class ShutdownManager {
     onTimes({ startMs, endMs });
     log.info("all pods have ended; the node may shut down");
     this.#release();
+  }
+
+  /** No shutdown lasts longer than logind waits: an older one was cancelled unseen, and this is another. */
+  async #forgetOther(session: LoginSession, signal: AbortSignal): Promise<void> {
+    const { startMs } = this.#earlier ?? {};
+    if (startMs === undefined) return;
+    const ageMs = this.#deps.clock.now() - startMs;
+    if (ageMs > (await session.inhibitDelayMaxMs(signal))) this.#earlier = undefined;
   }
 
   /** The same shutdown in an earlier run, if that had begun to end pods. */
@@ -273,6 +289,7 @@ export class ShutdownManager {
     const entry = this.#deps.journal.record({ kind: "observation", what: "ShutdownCancelled", message });
     const cause: Cause = { code: "ShutdownCancelled", message: "the node shutdown was cancelled", entry };
     this.#changes.emit();
+    for (const { uid } of this.#services?.workers.list() ?? []) this.#services?.workers.wake(uid, cause);
     this.#restartStatics(cause);
   }
 

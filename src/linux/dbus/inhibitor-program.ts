@@ -9,12 +9,14 @@ const limitMs = 5000;
  * A lock that a child process holds, for a Node.js that cannot take logind's descriptor: systemd-inhibit(1) runs `cat`,
  * which returns a line once the lock is held, and ends when this process closes the pipe to it, or ends.
  * @param address of the system bus; empty: the default
+ * @param onLost called if the child ends before the lock is released
  * @throws Error with the program's message, or when it is missing
  */
 export async function inhibitByProgram(
   clock: Clock,
   address: string,
   [who, why]: readonly [who: string, why: string],
+  onLost: () => void,
   signal: AbortSignal,
 ): Promise<Disposable> {
   signal.throwIfAborted();
@@ -36,12 +38,14 @@ export async function inhibitByProgram(
   using _abort = onAbort(signal, () => reject(signal.reason as Error));
   const lock = {
     [Symbol.dispose]: () => {
+      child.off("close", onLost);
       child.stdin.end();
       child.kill();
     },
   };
   try {
     await promise;
+    child.on("close", onLost);
     return lock;
   } catch (error) {
     lock[Symbol.dispose]();

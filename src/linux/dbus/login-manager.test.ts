@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { needsBus, SystemBus } from "../../../test/support/system-bus.ts";
 import { systemClock } from "../processes/clock.ts";
@@ -20,6 +21,17 @@ async function until(what: string, holds: () => boolean): Promise<void> {
     assert.ok(tries < 500, what);
     await systemClock.sleep(what, 10);
   }
+}
+
+/** Processes that this thread has started. */
+function children(): number[] {
+  const text = readdirSync("/proc/self/task")
+    .map((task) => readFileSync(`/proc/self/task/${task}/children`, "utf8"))
+    .join("");
+  return text
+    .split(" ")
+    .filter((word) => word !== "")
+    .map(Number);
 }
 
 function noFfi(name: string): unknown {
@@ -70,6 +82,21 @@ test("the lock of a child process ends with this process, however that ends", { 
   await until("the lock to be held", () => bus.locks === 1);
   child.kill("SIGKILL");
   await until("the lock to be gone", () => bus.locks === 0);
+});
+
+test("a child process that loses the lock ends the session's signals", { skip: skip || noProgram }, async () => {
+  using directory = testDirectory();
+  await using bus = await SystemBus.start(directory.path);
+  using session = await systemLoginManager(systemClock, bus.address, noFfi).connect(none);
+  const signals = (): Promise<boolean | undefined> => firstOf(session.shutdowns(AbortSignal.timeout(10_000)));
+  const before = children();
+  using _lock = await session.delayShutdown("kubelet", "pods", none);
+  const [child = NaN, ...more] = children().filter((pid) => !before.includes(pid));
+  assert.deepEqual(more, []);
+  const beganMs = performance.now();
+  setTimeout(() => process.kill(child, "SIGKILL"), 20);
+  assert.equal(await signals(), undefined);
+  assert.ok(performance.now() - beganMs < 9000, "they end because of the child");
 });
 
 test("reads logind's delay and shutdown state, and makes it reload its configuration", { skip }, async () => {

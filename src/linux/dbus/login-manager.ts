@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { eitherSignal } from "../../base/abort.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LoginManager, LoginSession } from "../../ports/login-manager.ts";
 import { BusConnection } from "./bus-connection.ts";
@@ -40,7 +41,7 @@ export function systemLoginManager(clock: Clock, address = "", modules?: (name: 
         return new LogindSession(
           connection,
           open,
-          async (names, until) => await inhibitByProgram(clock, address, names, until),
+          async (names, onLost, until) => await inhibitByProgram(clock, address, names, onLost, until),
         );
       } catch (error) {
         connection[Symbol.dispose]();
@@ -59,12 +60,18 @@ function socketOf(address: string): string {
 
 type Open = (signal: AbortSignal) => Promise<BusConnection>;
 /** By a child process. */
-type Inhibit = (names: readonly [who: string, why: string], signal: AbortSignal) => Promise<Disposable>;
+type Inhibit = (
+  names: readonly [who: string, why: string],
+  onLost: () => void,
+  signal: AbortSignal,
+) => Promise<Disposable>;
 
 class LogindSession implements LoginSession {
   readonly #bus: BusConnection;
   readonly #open: Open;
   readonly #inhibit: Inhibit;
+  /** Aborts when the lock is lost. */
+  readonly #lost = new AbortController();
 
   constructor(bus: BusConnection, open: Open, inhibit: Inhibit) {
     this.#bus = bus;
@@ -86,7 +93,7 @@ class LogindSession implements LoginSession {
   }
 
   async delayShutdown(who: string, why: string, signal: AbortSignal): Promise<Disposable> {
-    if (!this.#bus.takesDescriptors) return await this.#inhibit([who, why], signal);
+    if (!this.#bus.takesDescriptors) return await this.#inhibit([who, why], () => this.#lost.abort(), signal);
     const values = ["shutdown", who, why, "delay"];
     const { descriptors } = await this.#bus.call({ ...logind, member: "Inhibit", signature: "ssss", values }, signal);
     const [lock] = descriptors;
@@ -101,7 +108,9 @@ class LogindSession implements LoginSession {
   }
 
   async *shutdowns(signal: AbortSignal): AsyncIterable<boolean> {
-    for await (const { member, path, values } of this.#bus.signals(signal)) {
+    // Whoever watches takes another lock in another session.
+    using either = eitherSignal(signal, this.#lost.signal);
+    for await (const { member, path, values } of this.#bus.signals(either.signal)) {
       const [begins] = values ?? [];
       if (member !== announcement || path !== logind.path) continue;
       // Any user may send such a signal; only logind answers calls. A connection that takes signals makes none.

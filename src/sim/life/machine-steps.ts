@@ -1,4 +1,5 @@
 import { tableNames } from "../firewall.ts";
+import { killSandbox } from "./kill-sandbox.ts";
 import type { Act } from "./stage.ts";
 
 /** More than all pods may use. */
@@ -16,9 +17,11 @@ export const machineActs = {
     clock.schedule("the shutdown to be cancelled", random.integer(0, 25_000), () => node.power.login.cancel());
   },
   /**
-   * Podwright is killed during a shutdown, once or twice, and restarted; meanwhile another program delays the shutdown.
+   * Podwright is killed during a shutdown, once or twice, and restarted; meanwhile another program delays the shutdown, and
+   * a sandbox may be lost.
    */
-  killInShutdown: ({ node, clock, strike, newPod, want }, random) => {
+  killInShutdown: (stage, random) => {
+    const { node, clock, strike, newPod, want } = stage;
     strike("the machine shuts down");
     const { login } = node.power;
     const lock = login.isPreparing || node.power.isOff ? undefined : login.lock(() => true);
@@ -27,6 +30,7 @@ export const machineActs = {
       clock.schedule("podwright to be killed in a shutdown", random.integer(0, 20_000), () => {
         strike("podwright killed");
         node.kill();
+        if (random.chance(0.5)) killSandbox(stage, random);
         clock.schedule("podwright to be started again", random.integer(0, 3000), () => node.start());
       });
     }

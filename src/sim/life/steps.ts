@@ -4,6 +4,7 @@ import { clusterActs } from "./cluster-steps.ts";
 import { deviceActs } from "./device-steps.ts";
 import { driverActs } from "./driver-steps.ts";
 import { imageActs } from "./image-steps.ts";
+import { killSandbox } from "./kill-sandbox.ts";
 import { machineActs } from "./machine-steps.ts";
 import { pressureActs } from "./pressure-steps.ts";
 import { quotaActs } from "./quota-steps.ts";
@@ -153,13 +154,7 @@ const blows = {
     }
     stage.world.exit(container, oom ? 137 : random.pick([0, 1, 3, 137]), oom ? "OOMKilled" : "Error");
   },
-  killSandbox: (stage, random) => {
-    const sandboxes = [...stage.world.sandboxes.values()].filter(({ ready }) => ready);
-    const sandbox = sandboxes[random.integer(0, sandboxes.length - 1)];
-    if (sandbox === undefined) return;
-    stage.strike("sandbox killed");
-    stage.world.stopSandbox(sandbox.id);
-  },
+  killSandbox,
   /** A container, running or dead, is removed by others. */
   removeContainer: (stage, random) => {
     const containers = [...stage.world.containers.values()];
