@@ -236,3 +236,20 @@ test("a node that is short of space removes evicted pods' containers at once, wh
   assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
   assert.deepEqual([scene.cause?.code, scene.cause?.because], ["ContainerGC", cause]);
 });
+
+test("containers of evicted pods that a collection has just removed count as removed: their space may not be free yet", async () => {
+  const scene = new Scene();
+  const container = testContainer({ id: containerId("c"), state: "exited", sandboxId: sandboxId("s") });
+  const sandbox = testSandbox({ id: sandboxId("s"), ready: false });
+  scene.pods = [{ ...testStatus([sandbox], [container]), uid: podUid("uid-3") }];
+  scene.evicted.add("uid-3");
+  scene.over.add("uid-3");
+  await scene.garbage.collect(signal);
+  scene.pods = [];
+  const cause = { code: "EvictionThresholdMet", message: "the disk is full" } as const;
+  await scene.clock.advance(9_000);
+  assert.deepEqual((await scene.garbage.removeEvicted(cause, signal)).containers, ["c"]);
+  await scene.clock.advance(1_000);
+  assert.deepEqual((await scene.garbage.removeEvicted(cause, signal)).containers, []);
+  assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
+});
