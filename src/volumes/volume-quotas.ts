@@ -57,6 +57,8 @@ export class VolumeQuotas {
   readonly #turn = new Semaphore(1);
   /** The last problem of each kind of work. */
   readonly #problems = new Map<string, { readonly text: string; readonly atMs: number }>();
+  /** Something has failed since the lists were tidied up, for whatever volume. */
+  #isUntidy = true;
 
   constructor(deps: VolumeQuotasDependencies) {
     this.#deps = deps;
@@ -71,6 +73,8 @@ export class VolumeQuotas {
       if ((await this.#deps.files.list(directory)).length > 0) return;
       const on = await this.#deps.quotas.fileSystemOf(directory, signal);
       if (on === undefined) return;
+      // An interrupted set-up may have assigned another one.
+      this.#forget(directory);
       const project = await this.#assignOn(on, directory, signal);
       this.#known.set(directory, { on, project });
       this.#changes++;
@@ -109,8 +113,9 @@ export class VolumeQuotas {
   /** Removes what is left of volumes that are gone, of any kubelet, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const wait = new WakeableWait(this.#deps.clock, "project quotas to be tidied up");
-    for (let isFirst = true; !signal.aborted; isFirst = false) {
-      if (isFirst || this.#problems.size > 0) {
+    while (!signal.aborted) {
+      if (this.#isUntidy) {
+        this.#isUntidy = false;
         await this.#attempt({ work: "look at the file system" }, signal, () => this.#look(signal));
         await this.#attempt({ work: "remove projects of volumes that are gone" }, signal, () => this.#tidyUp());
       }
@@ -243,6 +248,7 @@ export class VolumeQuotas {
       this.#problems.delete(work);
       return result;
     } catch (error) {
+      this.#isUntidy = true;
       if (signal?.aborted === true) return undefined;
       const text = errorMessage(error);
       if (this.#problems.get(work)?.text !== text) {

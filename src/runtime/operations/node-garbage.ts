@@ -67,7 +67,7 @@ export class NodeGarbage {
   readonly #deps: NodeGarbageDependencies;
   readonly #config: NodeGarbageConfig;
   /** Containers of evicted pods that the last collection removed, and when, monotonic ms. */
-  #lately: { readonly containers: readonly string[]; readonly atMs: number } = { containers: [], atMs: 0 };
+  #lately: Pick<PartsRemoved, "containers"> & { readonly atMs: number } = { containers: [], atMs: 0 };
 
   constructor(deps: NodeGarbageDependencies, config: NodeGarbageConfig) {
     this.#deps = deps;

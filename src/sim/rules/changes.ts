@@ -48,6 +48,12 @@ export const changes: RuleMaker = ({ clock, world, node, pods, unwanted }, broke
     }
   }
 
+  function postpone(uid: string): void {
+    for (const [key, change] of waiting) {
+      if (key.startsWith(`${uid}/`)) waiting.set(key, { ...change, atMs: clock.nowMs });
+    }
+  }
+
   return {
     changed,
     entry: ({ kind, what, pod, container, seq, of = 0 }) => {
@@ -57,6 +63,8 @@ export const changes: RuleMaker = ({ clock, world, node, pods, unwanted }, broke
       if (kind === "action" && (container !== undefined || what.includes("Sandbox"))) underWay.set(seq, pod.uid);
       const isTakenUp = kind === "action" && (what === "PreStopHook" || what === "StopContainer");
       if (isTakenUp) waiting.delete(`${pod.uid}/${container}`);
+      // The worker is at something else, which takes its own time.
+      if (what === "UpdateVolume") postpone(pod.uid);
       if (what === "PodTerminating") forgetPod(pod.uid, waiting);
     },
   };

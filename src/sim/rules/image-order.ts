@@ -3,6 +3,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import { dataText } from "./entry-data.ts";
 import { imageOf, wants } from "./image-users.ts";
 import { recoveredMs, type Rule, type Scene, type Break } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 /** More than the calls of an observation take. */
 const slackMs = 60_000;
@@ -19,7 +20,7 @@ export class ImageOrder implements Rule {
   readonly #broken: Break;
   readonly #createdMs = new Map<string, number>();
   readonly #addedMs = new Map<string, number>();
-  /** The last moment at which a container may have had the image. */
+  /** The last moment at which a container may have had the image, or a start used it. */
   readonly #latestUseMs = new Map<string, number>();
   /** When podwright last created or observed a container of the image. */
   #knownUseMs = new Map<string, number>();
@@ -43,9 +44,16 @@ export class ImageOrder implements Rule {
   entry(entry: SimEntry): void {
     const { kind, what, atMs, data } = entry;
     if (what === lifeStarted) this.#begin(atMs);
+    if (what === "ImagePresent" || what === "PullImage") this.#starting(entry);
     if (kind !== "action" || what !== "RemoveImage") return;
     if (data?.["reason"] === "space") this.#removing(entry);
     if (data?.["reason"] === "age") this.#removingForAge(entry);
+  }
+
+  /** A start that uses the image, whether or not it comes to a container. */
+  #starting({ pod, container, atMs }: SimEntry): void {
+    const { image = "" } = specContainers(this.#scene.pods, pod?.uid).find(({ name }) => name === container) ?? {};
+    this.#latestUseMs.set(image.includes(":") ? image : `${image}:latest`, atMs);
   }
 
   change({ type, container }: Parameters<NonNullable<Rule["change"]>>[0]): void {
@@ -108,6 +116,7 @@ export class ImageOrder implements Rule {
   #removingForAge(entry: SimEntry): void {
     const { maxAgeMs } = this.#scene.node.imagePolicy;
     const image = dataText(entry, "image").replace(/^sha256:/u, "");
+    this.#tried(image);
     const unusedMs = entry.atMs - (this.#knownUseMs.get(image) ?? Number.NEGATIVE_INFINITY);
     if (unusedMs > maxAgeMs - slackMs) return;
     const detail = `${image} was seen in use ${unusedMs} ms ago`;
@@ -116,17 +125,19 @@ export class ImageOrder implements Rule {
 
   #removing(entry: SimEntry): void {
     const image = dataText(entry, "image").replace(/^sha256:/u, "");
-    const free = new Set(this.#free);
-    free.delete(image);
-    // If it stays, the next one is taken.
-    this.#free = free;
+    this.#tried(image);
     const usedMs = this.#knownUseMs.get(image);
     if (usedMs === undefined) return;
-    const before = [...free].find((other) => {
+    const before = [...this.#free].find((other) => {
       const latestMs = this.#latestUseMs.get(other) ?? Number.NEGATIVE_INFINITY;
       return this.#scene.world.images.has(other) && latestMs + slackMs < usedMs;
     });
     if (before === undefined) return;
     this.#broken("longest unused images are removed first", `${image}, used at ${usedMs} ms, goes before ${before}`);
+  }
+
+  /** If it stays, the next one is taken. */
+  #tried(image: string): void {
+    this.#free = new Set([...this.#free].filter((other) => other !== image));
   }
 }
