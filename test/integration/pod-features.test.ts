@@ -100,7 +100,8 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
         {
           restartPolicy: "Never",
           volumes: [{ name: "v", emptyDir: {} }],
-          initContainers: [shell("init", "echo >> /v/runs", { volumeMounts })],
+          // Long enough to be seen running.
+          initContainers: [shell("init", "echo >> /v/runs; sleep 1", { volumeMounts })],
           containers: [
             shell("source", source, { ...never, volumeMounts }),
             shell("other", politeSleep, { volumeMounts, lifecycle: { preStop } }),
