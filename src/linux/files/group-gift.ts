@@ -5,10 +5,9 @@ import { orAborted } from "../../base/abort.ts";
 import { FileError } from "../../ports/files.ts";
 import { type GroupAccess, groupMode, isGivenToGroup } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
+import { descriptorPath, O_PATH } from "./descriptor-path.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Opens without reading or writing: never blocks on a pipe and has no effect on devices. */
-const O_PATH = 0o10000000;
 /** Maximum depth of an ownership change: each level holds a file descriptor. */
 export const maxDepth = 256;
 /**
@@ -51,10 +50,10 @@ class SmallGroupGift {
   async giveTree(directory: FileHandle, depth: number): Promise<number> {
     if (depth > maxDepth) throw tooDeep();
     // Names are bytes; latin1 preserves each of them.
-    for await (const { name } of await opendir(`${descriptorPath(directory)}/`, { encoding: "latin1" })) {
+    for await (const { name } of await opendir(`${descriptorPath(directory.fd)}/`, { encoding: "latin1" })) {
       this.#signal?.throwIfAborted();
       if (this.#left-- === 0) throw tooMany;
-      const path = Buffer.concat([Buffer.from(`${descriptorPath(directory)}/`), Buffer.from(name, "latin1")]);
+      const path = Buffer.concat([Buffer.from(`${descriptorPath(directory.fd)}/`), Buffer.from(name, "latin1")]);
       try {
         await this.#giveEntry(path, depth);
       } catch (error) {
@@ -76,7 +75,7 @@ class SmallGroupGift {
     const info = await entry.stat();
     if (info.isSymbolicLink() || info.dev !== this.#device) return;
     if (!info.isDirectory()) return await this.#give(entry);
-    await using directory = await open(`${descriptorPath(entry)}/`, O_RDONLY | O_DIRECTORY);
+    await using directory = await open(`${descriptorPath(entry.fd)}/`, O_RDONLY | O_DIRECTORY);
     await this.giveTree(directory, depth + 1);
   }
 
@@ -85,7 +84,7 @@ class SmallGroupGift {
     const before = info.mode & 0o7777;
     const mode = groupMode(before, info.isDirectory(), this.#access.readOnly);
     if (info.gid === this.#access.gid && mode === before) return;
-    const path = descriptorPath(handle);
+    const path = descriptorPath(handle.fd);
     await chown(path, -1, this.#access.gid);
     // After the change of group, which clears the setuid and setgid bits.
     await chmod(path, mode);
@@ -130,7 +129,7 @@ async function giveInThread(
 ): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   // Its own, since it may outlast the caller: another file would get the number of one that is closed.
-  const own = await open(`${descriptorPath(top)}/`, O_RDONLY | O_DIRECTORY);
+  const own = await open(`${descriptorPath(top.fd)}/`, O_RDONLY | O_DIRECTORY);
   const workerData: GroupWork = { top: own, gid, readOnly, stop };
   const thread = new Worker(program, { workerData, transferList: [own], resourceLimits });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -152,9 +151,4 @@ async function giveInThread(
     signal.throwIfAborted();
   }
   return await promise;
-}
-
-/** A path to the open file itself, wherever that has been moved. */
-function descriptorPath(handle: FileHandle): string {
-  return `/proc/self/fd/${handle.fd}`;
 }

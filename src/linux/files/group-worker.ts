@@ -14,6 +14,7 @@ import {
 import { errorMessage } from "../../base/errors.ts";
 import { groupMode } from "../../ports/volume-files.ts";
 import { errnoOf } from "../file-error.ts";
+import { descriptorPath, O_PATH } from "./descriptor-path.ts";
 import { type GroupWork, type GroupWorkSaid, maxDepth, tooDeep } from "./group-gift.ts";
 
 /*
@@ -22,7 +23,6 @@ import { type GroupWork, type GroupWorkSaid, maxDepth, tooDeep } from "./group-g
  */
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-const O_PATH = 0o10000000;
 const filesPerReport = 1_000;
 
 const { top, gid, readOnly, stop } = workerData as GroupWork;
@@ -37,7 +37,7 @@ function say(said: GroupWorkSaid): void {
 /** Changes the contents of the directory, then the directory itself. Returns false if it was stopped before. */
 function giveTree(directory: number, depth: number): boolean {
   if (depth > maxDepth) throw tooDeep();
-  const path = `/proc/self/fd/${directory}/`;
+  const path = `${descriptorPath(directory)}/`;
   const entries = opendirSync(path, { encoding: "latin1" });
   try {
     for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
@@ -82,7 +82,7 @@ function giveOpened(entry: number, depth: number): boolean {
     give(entry, info);
     return true;
   }
-  const directory = openSync(`/proc/self/fd/${entry}/`, O_RDONLY | O_DIRECTORY);
+  const directory = openSync(`${descriptorPath(entry)}/`, O_RDONLY | O_DIRECTORY);
   try {
     return giveTree(directory, depth + 1);
   } finally {
@@ -100,7 +100,7 @@ function isGiven(info: Stats): boolean {
 
 function give(handle: number, info: Stats): void {
   if (isGiven(info)) return;
-  const path = `/proc/self/fd/${handle}`;
+  const path = descriptorPath(handle);
   chownSync(path, -1, gid);
   // After the change of group, which clears the setuid and setgid bits.
   chmodSync(path, modeOf(info));

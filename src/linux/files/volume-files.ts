@@ -3,12 +3,11 @@ import { chmod, mkdir, open, readlink, stat, type FileHandle } from "node:fs/pro
 import { FileError } from "../../ports/files.ts";
 import type { OpenedPath, PathKind, VolumeFiles } from "../../ports/volume-files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
+import { descriptorPath, O_PATH } from "./descriptor-path.ts";
 import { giveToGroup } from "./group-gift.ts";
 import { inStorage, storageAnswers, usageOf } from "./remote-storage.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Opens without reading or writing: never blocks on a pipe and has no effect on devices. */
-const O_PATH = 0o10000000;
 
 /** Symbolic links followed for one path, as in Linux. */
 const maxLinks = 40;
@@ -173,7 +172,7 @@ class Walk {
     }
     const handle = await open(path, O_PATH | O_NOFOLLOW);
     // Undoes the umask. Through the descriptor: by name it could be another object by now.
-    if ((await handle.stat()).isDirectory()) await chmod(descriptorPath(handle), this.#createMode);
+    if ((await handle.stat()).isDirectory()) await chmod(descriptorPath(handle.fd), this.#createMode);
     return handle;
   }
 
@@ -184,7 +183,7 @@ class Walk {
     if (!target.startsWith("/")) return await this.follow(target.split("/"), true);
     // An absolute link is a path of the node; only one into this volume can be followed.
     const [top] = this.#path;
-    const real = top === undefined ? this.#root : await readlink(descriptorPath(top));
+    const real = top === undefined ? this.#root : await readlink(descriptorPath(top.fd));
     if (target !== real && !target.startsWith(`${real}/`)) throw this.#leadsOut();
     while (this.#path.length > 1) await this.#path.pop()?.close();
     await this.follow(target.slice(real.length).split("/"), true);
@@ -195,11 +194,6 @@ class Walk {
   }
 }
 
-/** A path to the open file itself, wherever that has been moved. */
-function descriptorPath(handle: FileHandle): string {
-  return `/proc/self/fd/${handle.fd}`;
-}
-
 function childPath(directory: FileHandle, name: string): string {
-  return `${descriptorPath(directory)}/${name}`;
+  return `${descriptorPath(directory.fd)}/${name}`;
 }
