@@ -95,7 +95,7 @@ export const volumeMutants: readonly Mutant[] = [
     name: "earlier-stage-forgotten",
     lives,
     file: "src/csi/volumes-at-start.ts",
-    from: "devices.found(volume, stagedMountFiles({ files, mounts }, directory));",
+    from: "devices.found(volume, new StagedMountFiles({ files, mounts }, directory));",
     to: "",
   },
   {
