@@ -30,8 +30,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "failed-unstage-taken-for-done",
     lives,
     file: "src/csi/device-mounts.ts",
-    from: "() => client.unstage(handle, stagingPath, { signal }));",
-    to: "() => client.unstage(handle, stagingPath, { signal })).catch(() => {});",
+    from: "() => client.unstage(handle, told, { signal }));",
+    to: "() => client.unstage(handle, told, { signal })).catch(() => {});",
   },
   {
     name: "staged-volume-not-in-use",

@@ -124,6 +124,7 @@ export class CsiRoom {
       journal,
       log,
       drivers: this.#drivers,
+      names: this.#names,
       inUse: () => this.#services?.volumesInUse,
     });
     const storage = (): StorageLookup | undefined => this.#services?.storage;

@@ -7,7 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { isFinal } from "./call-error.ts";
 import type { DriverStore } from "./driver-store.ts";
-import { uniqueVolumeName } from "./names.ts";
+import { type CsiNames, uniqueVolumeName } from "./names.ts";
 import { untilDone } from "./patience.ts";
 
 /** A volume that a driver stages on the node before it is published to pods. */
@@ -39,6 +39,7 @@ export interface DeviceMountsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly drivers: DriverStore;
+  readonly names: Pick<CsiNames, "toldToDrivers">;
   /** Undefined without a cluster: nothing would detach them. */
   readonly inUse: () => UsedVolumes | undefined;
 }
@@ -232,7 +233,7 @@ export class DeviceMounts {
   }
 
   async #unstageNow(staging: Staging, signal: AbortSignal): Promise<void> {
-    const { clock, journal, drivers } = this.#deps;
+    const { clock, journal, drivers, names } = this.#deps;
     const { volume, holders, files } = staging;
     const { driver, handle, name, stagingPath } = volume;
     const client = drivers.get(driver);
@@ -245,7 +246,8 @@ export class DeviceMounts {
     if (await client.supports("stageUnstage", { signal })) {
       const message = `unstage volume ${name}`;
       const action = { what: "UnstageVolume", message, cause: nobodyHoldsIt, data: { volume: name, driver } } as const;
-      await perform(journal, clock, action, () => client.unstage(handle, stagingPath, { signal }));
+      const told = names.toldToDrivers(stagingPath);
+      await perform(journal, clock, action, () => client.unstage(handle, told, { signal }));
     }
     if (!(await files.remove(volume))) {
       this.#deps.log.warn("staging directory is still mounted after NodeUnstageVolume", { volume: name, stagingPath });
