@@ -156,6 +156,7 @@ export class CsiRoom {
         devices: this.#devices,
         publications: this.#publications,
         expansions: this.#expansions,
+        limitReached: (driver) => void this.#refresh.ask(driver),
         republishMs: syncFrequencyMs / 2,
         asksHealth,
       }),

@@ -129,7 +129,7 @@ test("a driver runs as a pod like those of its DaemonSet: registered, probed, re
 
     // Only its container restarts.
     const { id } = await node.podwright.container("driver-b", "driver");
-    process.kill(Number(await node.podwright.firstProcess(id)), "SIGKILL");
+    process.kill(await node.podwright.firstProcess(id), "SIGKILL");
     await until("its restart", async () => scene.restarts("driver-b").some((count) => count === 1));
     await cluster.ready("driver-b");
     await scene.writes("c");

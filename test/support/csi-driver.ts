@@ -16,6 +16,7 @@ export interface CsiDriverOptions {
   /** The directory of volumes, the same for every node of the driver. */
   readonly volumes?: string;
   readonly capabilities?: readonly (keyof typeof NodeServiceCapability_RPC_Type)[];
+  /** Can be changed later. */
   readonly maxVolumes?: bigint;
   readonly topology?: Readonly<Record<string, string>>;
   readonly nodeId?: string;
@@ -78,6 +79,8 @@ export class CsiDriver implements AsyncDisposable {
   readonly violations: string[] = [];
   /** The kubelet's registration notifications. */
   readonly notified: { readonly registered: boolean; readonly error: string }[] = [];
+  /** As many of its volumes have a place on the node; 0: any number. */
+  maxVolumes: bigint;
   readonly #options: CsiDriverOptions;
   readonly #faults: Fault[] = [];
   #stops: Stop[] = [];
@@ -87,6 +90,7 @@ export class CsiDriver implements AsyncDisposable {
 
   constructor(options: CsiDriverOptions) {
     this.name = options.name ?? "test.csi.example.org";
+    this.maxVolumes = options.maxVolumes ?? 0n;
     this.#options = options;
     mkdirSync(options.directory, { recursive: true });
     this.volumes = new CsiVolumes(options.volumes ?? join(options.directory, "volumes"), this.violations);
@@ -201,7 +205,7 @@ export class CsiDriver implements AsyncDisposable {
   }
 
   #node() {
-    const { maxVolumes = 0n, topology = {}, nodeId = "node1", capabilities = all } = this.#options;
+    const { topology = {}, nodeId = "node1", capabilities = all } = this.#options;
     const { volumes } = this;
     const answer =
       <T extends object>(method: string, work: (request: never) => T) =>
@@ -210,7 +214,7 @@ export class CsiDriver implements AsyncDisposable {
     return {
       nodeGetInfo: answer("NodeGetInfo", () => ({
         nodeId,
-        maxVolumesPerNode: maxVolumes,
+        maxVolumesPerNode: this.maxVolumes,
         accessibleTopology: { segments: { ...topology } },
       })),
       nodeGetCapabilities: answer("NodeGetCapabilities", () => ({

@@ -43,6 +43,8 @@ export class CsiScene {
   /** NodeServiceCapability.RPC.Type, by number: staging and expanding. */
   capabilities: readonly number[] = [1, 3];
   readonly inUse = new Set<string>();
+  /** Drivers for whose volumes there was no place. */
+  readonly limits: string[] = [];
   readonly #failures: { readonly method: string; readonly error: RpcError; readonly afterwards: boolean }[] = [];
   readonly storage = new TestStorage();
   expansions!: Expansions;
@@ -88,6 +90,7 @@ export class CsiScene {
       devices: this.devices,
       publications: this.publications,
       expansions: this.expansions,
+      limitReached: (driver) => void this.limits.push(driver),
       republishMs: 30_000,
       asksHealth: false,
     });
