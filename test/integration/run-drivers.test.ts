@@ -89,6 +89,11 @@ test("a claim's volume comes from a CSI driver on the machine, which finds a kub
     assert.match(target, new RegExp(`^${place}/pods/[^/]+/volumes/kubernetes.io~csi/disk/mount$`, "u"));
     await until("what the pod writes", async () => (await written(podwright)) === "x\n");
     assert.match(await podwright.succeed("volumes"), /volume one of driver/u);
+    const { stdout } = await podwright.run(["doctor"]);
+    assert.match(
+      stdout.replaceAll(/\s+/gu, " "),
+      /driver test\.csi\.example\.org registered, 1 volumes of pods, 1 staged/u,
+    );
     await podwright.succeed("stop", "web");
     assert.deepEqual(driver.effects.slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
     assert.deepEqual(driver.violations, []);
