@@ -88,7 +88,9 @@ export function driverPod(name: string, options: DriverPodOptions): Fields & { r
     spec: {
       hostNetwork: true,
       dnsPolicy: "ClusterFirstWithHostNet",
+      serviceAccountName: "default",
       automountServiceAccountToken: false,
+      nodeSelector: { "kubernetes.io/os": "linux" },
       priorityClassName: "system-node-critical",
       tolerations: [{ operator: "Exists" }],
       securityContext: { seccompProfile: { type: "RuntimeDefault" } },
@@ -135,6 +137,7 @@ function container(
     imagePullPolicy: "IfNotPresent",
     command: [realpathSync(process.execPath), program, role],
     args: arguments_,
+    resources: { requests: { cpu: "10m", memory: "20Mi" }, limits: { memory: "300Mi" } },
     ...changed,
     volumeMounts: [...changed.volumeMounts, ...volumeMounts],
   };
