@@ -1,9 +1,12 @@
+import type { Pod } from "../api/pod.ts";
+import { isDriver } from "../claims/local-csi.ts";
 import { CsiRoom } from "../csi/csi-room.ts";
+import { DriversLast } from "../csi/drivers-last.ts";
 import { LocalDrivers } from "../csi/local-drivers.ts";
 import { orAborted } from "../base/abort.ts";
 import { pluginClient } from "../grpc/plugin-client.ts";
 import { Collection } from "../objects/collection.ts";
-import type { Recorder } from "../journal/entry.ts";
+import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Room } from "../kubelet/room.ts";
 import { systemLocks } from "../linux/files/lock.ts";
 import { shareDirectory } from "../linux/files/shared-directory.ts";
@@ -27,12 +30,18 @@ export class RunDrivers {
   readonly objects = new LocalDrivers();
   readonly place: KubeletPlace;
   readonly #setup: RunDriversSetup;
+  #last: DriversLast | undefined;
 
   constructor(setup: RunDriversSetup) {
     const { ports, rootDirectory } = setup;
     const share = (directory: string): Promise<boolean> => shareDirectory(ports.mounts, directory);
     this.place = new KubeletPlace({ ...ports, locks: systemLocks, share }, rootDirectory);
     this.#setup = setup;
+  }
+
+  /** Running pods with CSI volumes, if the pod is a driver. */
+  served(pod: Pod): readonly PodRef[] {
+    return this.#last?.served(pod) ?? [];
   }
 
   /** Before the place is taken, nothing of the drivers is visible on the machine. */
@@ -66,6 +75,8 @@ export class RunDrivers {
       await orAborted(taken, signal);
       if (!signal.aborted) await registry.run(signal);
     };
-    return [csi, { run }];
+    const last = new DriversLast({ clock, journal, serves: isDriver, use: () => csi.use });
+    this.#last = last;
+    return [csi, last, { run }];
   }
 }

@@ -21,7 +21,7 @@ export function needsDrivers(state: StorageState, objects: readonly StorageManif
  * Whether a pod registers with a kubelet or mounts volumes for it. A pod that only reads these paths is not a driver.
  * Pure.
  */
-function isDriver({ spec }: Pod): boolean {
+export function isDriver({ spec }: Pod): boolean {
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const mounts = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
   return (spec.volumes ?? []).some(({ name, hostPath }) => {

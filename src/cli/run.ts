@@ -21,7 +21,7 @@ import { notReadyLines } from "./pod-text.ts";
 import { type RunEnd, runEnd, type WaitFor, waitResult } from "./pod-wait.ts";
 import { followPods } from "./run-follow.ts";
 import { RunProgress } from "./run-progress.ts";
-import { requestStop, waitUntilGone } from "./stopping.ts";
+import { requestStop, servedLines, waitUntilGone } from "./stopping.ts";
 
 export interface RunOptions {
   readonly detach?: true;
@@ -284,7 +284,8 @@ async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void
     }
   };
   try {
-    await requestStop(context, session, pods, { graceSeconds, signal });
+    const stopped = await requestStop(context, session, pods, { graceSeconds, signal });
+    for (const line of servedLines(stopped)) printWarning(terminal, new Error(line));
     if (graceSeconds === undefined && terminal.interactive) {
       terminal.print(terminal.paint.faint("Ctrl-C again: without waiting for the grace period"));
     }

@@ -1,10 +1,10 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import type { PodRef } from "../journal/entry.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { EngineSession } from "./engine-session.ts";
 import { Interrupts } from "./interrupts.ts";
-import { printError } from "./error-output.ts";
-import { waitUntilGone } from "./stopping.ts";
+import type { PodView } from "../server/local-api.ts";
+import { printError, printWarning } from "./error-output.ts";
+import { servedLines, waitUntilGone } from "./stopping.ts";
 
 export interface StopOptions {
   /** Seconds. */
@@ -23,18 +23,19 @@ export async function stopCommand(
 ): Promise<ExitCode> {
   const { terminal, engine } = context;
   using interrupts = new Interrupts(process, terminal.closed);
-  const stopped: PodRef[] = [];
+  const views: PodView[] = [];
   let exitCode: ExitCode = ExitCode.done;
   for (const selector of new Set(selectors)) {
     try {
-      const { namespace, name, uid } = await engine.stop(selector, options.grace);
-      stopped.push({ namespace, name, uid });
+      views.push(await engine.stop(selector, options.grace));
     } catch (error) {
       if (!(error instanceof PodwrightError)) throw error;
       printError(terminal, error);
       exitCode = error.exitCode;
     }
   }
+  for (const line of servedLines(views)) printWarning(terminal, new Error(line));
+  const stopped = views.map(({ namespace, name, uid }) => ({ namespace, name, uid }));
   const session = new EngineSession(context, {}, interrupts.first);
   try {
     await waitUntilGone(context, session, stopped, { quiet: options.json === true, signal: interrupts.first });

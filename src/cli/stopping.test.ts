@@ -7,7 +7,7 @@ import { engineFailure } from "./engine-process.ts";
 import type { Health, PodView } from "../server/local-api.ts";
 import { EngineClient } from "./engine-client.ts";
 import type { EngineSession } from "./engine-session.ts";
-import { requestStop, stoppingLine } from "./stopping.ts";
+import { requestStop, servedLines, stoppingLine } from "./stopping.ts";
 
 /** An engine with these pods. */
 class Engine {
@@ -37,7 +37,7 @@ class Engine {
 }
 
 const web = podView({ uid: podUid("web") });
-const db = podView({ uid: podUid("db") });
+const db = podView({ name: "db", uid: podUid("db") });
 
 test("pods are stopped with one request each, and a missing one is not an error", async () => {
   const engine = new Engine(web);
@@ -76,6 +76,14 @@ test("a pod that the engine will never know is given up, with what is in the way
   const stopped = assert.rejects(engine.stop([db]), /^PodwrightError: the engine has not found all running pods yet$/u);
   for (let second = 0; second < 61; second++) await engine.clock.advance(1000);
   await stopped;
+});
+
+test("a stopped driver's users are named unless they are stopped, too", () => {
+  const driver = podView({ name: "driver", serves: [web, db] });
+  const line = "driver serves CSI volumes of web, whose end will wait until a driver runs again";
+  assert.deepEqual(servedLines([driver, db]), [line]);
+  assert.deepEqual(servedLines([web, driver, db]), []);
+  assert.deepEqual(servedLines([web]), []);
 });
 
 test("the countdown shows the seconds until SIGKILL, then that it was sent, then the clean-up", () => {

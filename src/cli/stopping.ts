@@ -28,8 +28,19 @@ export async function requestStop(
   session: Pick<EngineSession, "call">,
   pods: readonly PodRef[],
   options: { readonly graceSeconds: number | undefined; readonly signal: AbortSignal },
-): Promise<void> {
-  await Promise.all(pods.map((pod) => stopOne(clock, session, pod, options)));
+): Promise<readonly PodView[]> {
+  const views = await Promise.all(pods.map((pod) => stopOne(clock, session, pod, options)));
+  return views.filter((view) => view !== undefined);
+}
+
+/** What stopped CSI drivers leave to be released: a line for each. */
+export function servedLines(stopped: readonly PodView[]): string[] {
+  const uids = new Set(stopped.map(({ uid }) => uid));
+  return stopped.flatMap((driver) => {
+    const left = (driver.serves ?? []).filter(({ uid }) => !uids.has(uid)).map(podLabel);
+    if (left.length === 0) return [];
+    return `${podLabel(driver)} serves CSI volumes of ${left.join(", ")}, whose end will wait until a driver runs again`;
+  });
 }
 
 async function stopOne(
@@ -37,17 +48,16 @@ async function stopOne(
   session: Pick<EngineSession, "call">,
   pod: PodRef,
   { graceSeconds, signal }: Parameters<typeof requestStop>[3],
-): Promise<void> {
+): Promise<PodView | undefined> {
   const limit = new KnowledgeLimit(clock);
   for (;;) {
     try {
-      await session.call((engine) => engine.stop(pod.uid, graceSeconds));
-      return;
+      return await session.call((engine) => engine.stop(pod.uid, graceSeconds));
     } catch (error) {
       if (!(error instanceof PodwrightError) || error.exitCode !== ExitCode.badInput) throw error;
       const listing = await session.call(listPods);
       if (listing.views.some(({ uid }) => uid === pod.uid)) throw error;
-      if (gonePods([pod], listing).length > 0) return;
+      if (gonePods([pod], listing).length > 0) return undefined;
       limit.check(false);
     }
     await clock.sleep("the engine to know the pod", POLL_MS, signal);

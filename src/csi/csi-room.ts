@@ -77,6 +77,14 @@ export interface CsiRoomConfig {
   readonly checksMounts?: boolean;
 }
 
+/** What needs drivers at present. */
+export interface CsiUse {
+  /** UIDs of pods with volumes that are not released yet. */
+  readonly pods: ReadonlySet<string>;
+  /** Staged volumes that no pod uses. */
+  readonly unstaging: readonly string[];
+}
+
 /** The parts of the kubelet that the room uses. */
 export interface CsiServices {
   readonly startUp: Pick<StartUp, "when">;
@@ -217,6 +225,14 @@ export class CsiRoom {
       volumes,
       staged: this.#devices.volumes,
     });
+  }
+
+  get use(): CsiUse {
+    const unstaging = this.#devices.volumes.filter(({ pods }) => pods === 0);
+    return {
+      pods: new Set(this.#publications.all().map(({ uid }) => uid)),
+      unstaging: unstaging.map(({ name }) => name),
+    };
   }
 
   /** The pod has released its resources. */

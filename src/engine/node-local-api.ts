@@ -1,4 +1,5 @@
 import type { EphemeralContainer } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { EvictionManager } from "../eviction/manager.ts";
@@ -62,6 +63,8 @@ export interface NodeLocalApiDependencies {
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
   readonly claims: RunClaims | undefined;
+  /** The running pods that a pod serves as a CSI driver. */
+  readonly served: (pod: Pod) => readonly PodRef[];
   /** Ends the process, after its answer has gone out. */
   readonly exit: () => void;
 }
@@ -153,7 +156,8 @@ export class NodeLocalApi implements LocalApi {
   pods(): readonly PodView[] {
     const { clock, kubelet } = this.#deps;
     const ignored = Map.groupBy(this.#deps.mux.contests(), ({ uid }) => uid);
-    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), ignored };
+    const { served } = this.#deps;
+    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), served, ignored };
     return kubelet.pods
       .list()
       .map((pod) => podView(pod, context))

@@ -1,7 +1,7 @@
 import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
-import type { Cause } from "../journal/entry.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
 import type { EvictionManager } from "../eviction/manager.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Observer } from "../journal/observer.ts";
@@ -52,7 +52,7 @@ interface ClaimPlaces {
   /** Their data, absolute, e.g. `<state>/volumes`. */
   readonly volumes: string;
   /** Undefined: no CSI drivers. */
-  readonly drivers?: RunClaimsDrivers;
+  readonly drivers?: RunClaimsDrivers & { readonly served: (pod: Pod) => readonly PodRef[] };
 }
 
 export interface NodeDependencies {
@@ -204,6 +204,7 @@ export class Node {
           images: deps.images?.collector,
           journal: deps.journal,
         }),
+        served: (pod) => setup.sources.run?.drivers?.served(pod) ?? [],
         evictions: deps.evictions,
         surroundings: () => [
           ...setup.checks,

@@ -4,6 +4,7 @@ import { isDeleted } from "../api/pod-kind.ts";
 import type { ContainerState, ContainerStatus } from "../api/status.ts";
 import type { KnownPod } from "../kubelet/known-pods.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
+import type { PodRef } from "../journal/entry.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/layout/log-paths.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
@@ -16,6 +17,8 @@ export interface PodViewContext {
   readonly podLogsRoot: string;
   /** Wall clock minus monotonic clock at present, ms. */
   readonly wallOffsetMs: number;
+  /** The running pods that the pod serves as a CSI driver. */
+  readonly served: (pod: Pod) => readonly PodRef[];
   /** Manifests of the same name that are ignored, by the pod's UID. */
   readonly ignored: ReadonlyMap<string, readonly Contest[]>;
 }
@@ -27,6 +30,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
   const { namespace, name, uid, annotations, finalizers = [] } = pod.metadata;
   const ready = status?.conditions?.find(({ type, status: value }) => type === "Ready" && value === "True");
   const logDirectory = podLogDirectory(context.podLogsRoot, pod.metadata);
+  const served = context.served(pod);
   const logs = { directory: logDirectory, observed: view.status.containers };
   return {
     namespace,
@@ -61,6 +65,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     defaultContainer: annotations?.[defaultContainerAnnotation],
     finalizers: isDeleted(pod) ? finalizers : undefined,
     logDirectory,
+    serves: served.length > 0 ? served : undefined,
     ignoredManifests: (context.ignored.get(uid) ?? []).map((contest) => contest.ignored),
     resize: resizeState(view.resize),
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,

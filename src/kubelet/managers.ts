@@ -102,6 +102,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     config: config.worker,
     reserve: admission.reserve,
     holdsStarts: () => rooms.some(({ holdsStarts = false }) => holdsStarts),
+    holdsStop: (pod, ending) => latest(rooms.flatMap((room) => room.holdsStop?.(pod, ending) ?? [])),
     rivals: rivalsAmong(pleg, deps.owns),
     phaseOf: (uid) => statuses.get(uid)?.phase,
     publish: publisher(deps, config, { statuses, probes }),
@@ -270,6 +271,10 @@ function publisher(
     hostIPs: cluster === undefined ? [] : node.hostIPs,
   };
   return (view, cause) => publishStatus(statuses, view, cause, facts);
+}
+
+function latest(times: readonly number[]): number | undefined {
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 /** Of pods that the runtime still has, those of the same full name that are this node's. */

@@ -9,6 +9,7 @@ import type { NodeVolumes } from "../node/node-volumes.ts";
 import type { NodeProblem } from "../node/node-problem.ts";
 import type { ApiAccess } from "./api-access.ts";
 import type { PodKiller } from "../pods/pod-killer.ts";
+import type { StopHold } from "../pods/pod-termination.ts";
 import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { ResourceManager } from "../resources/resource-manager.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
@@ -27,6 +28,8 @@ export interface Room extends Manager {
   readonly admit?: AdmissionHandler;
   /** Whether pods get no sandbox for now, not even admitted ones that lost theirs. Wakes their workers when it ends. */
   readonly holdsStarts?: boolean;
+  /** Whether a pod that no source wants must not be stopped yet. */
+  readonly holdsStop?: StopHold;
   /** Reserves an admitted pod's needs. Called again when the pod changes, and when it returns with its UID. */
   reserve?(pod: Pod, cause: Cause): void;
   /** Gives containers what is beyond their spec. */

@@ -10,11 +10,13 @@ import { hasStopped, remainsOf } from "../runtime/status/remains.ts";
 import type { PodCheckpoint } from "./pod-checkpoint.ts";
 import type { PodObserver } from "./pod-observer.ts";
 import type { PodOperations } from "./pod-operations.ts";
-import type { Terminated, Terminating } from "./worker-state.ts";
+import type { Ending } from "./ending.ts";
+import type { Terminated, Terminating, WorkerState } from "./worker-state.ts";
 
 export interface TerminationDependencies {
   readonly effects: Pick<Effects, "clock">;
   readonly runtime: Pick<PodRuntime, "killPod" | "release" | "removePod">;
+  readonly holdsStop: StopHold;
   /** Whether a UID is desired again while its previous pod is not removed yet. */
   readonly comesBack: (uid: PodUid) => boolean;
   /** The pod's phase as last reported. */
@@ -35,6 +37,14 @@ export interface StoppingPod {
   readonly pod: Pod | undefined;
   readonly forgotten: boolean;
 }
+
+/** A pod's worker, for those who judge whether another may stop. */
+export interface EndingWorker extends StoppingPod {
+  readonly state: WorkerState;
+}
+
+/** Until when (monotonic ms) a pod that no source wants is not stopped yet, because others need it; undefined: it may stop. */
+export type StopHold = (stopping: StoppingPod, ending: Ending) => number | undefined;
 
 /** What is to be done next about a pod that stops. waitUntilMs: monotonic. */
 type NextStop =
@@ -68,6 +78,19 @@ export class PodTermination {
     // Stopped at least once in any case: a pod that ended by itself still holds resources.
     const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
     return wasStopped && isStopped ? { kind: "stopped" } : { kind: "stop" };
+  }
+
+  /** The state of a pod that others need until then; its grace period begins afterwards. Undefined: it may stop. */
+  held(
+    stopping: StoppingPod,
+    state: Terminating | Terminated,
+    status: PodStatus,
+  ): { readonly untilMs: number; readonly state: Terminating } | undefined {
+    if (!stopping.forgotten || state.kind !== "terminating" || hasStopped(status)) return undefined;
+    const untilMs = this.#deps.holdsStop(stopping, state.ending);
+    if (untilMs === undefined) return undefined;
+    const killAtMs = Math.max(state.killAtMs, untilMs + state.ending.graceSeconds * 1000);
+    return { untilMs, state: { ...state, killAtMs } };
   }
 
   /** Stops what runs of it. False: stopped often enough for now. */

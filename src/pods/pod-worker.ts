@@ -350,6 +350,11 @@ export class PodWorker {
       this.#enter({ ...state, kind: "terminated", released: false, recorded: false });
       return this.#schedule.by(0, cause);
     }
+    const held = this.#termination.held(this, state, status);
+    if (held !== undefined) {
+      this.#state = held.state;
+      return this.#schedule.by(held.untilMs, cause);
+    }
     this.#views.publish(this, status, this.#actions, cause);
     const isProgress = await this.#termination.stop(this, state, status, signal);
     this.#schedule.by(isProgress ? 0 : this.#after(retryDelayMs), cause);

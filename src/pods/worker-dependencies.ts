@@ -17,6 +17,7 @@ import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { DecisionRecorder } from "./decision-recorder.ts";
 import type { CheckpointDependencies } from "./pod-checkpoint.ts";
 import type { ResizeView } from "./pod-resize.ts";
+import type { StopHold } from "./pod-termination.ts";
 import type { Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -75,6 +76,7 @@ export interface WorkerDependencies {
   readonly reserve: (pod: Pod, cause: Cause) => void;
   /** Whether pods get no sandbox for now; afterwards they are woken. */
   readonly holdsStarts: () => boolean;
+  readonly holdsStop: StopHold;
   /** Other pods of the same full name in the runtime: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** The pod's phase as last reported. */

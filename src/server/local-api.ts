@@ -99,6 +99,8 @@ export interface PodView extends PodRef {
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;
+  /** Of a CSI driver: the running pods whose volumes only drivers can release. */
+  readonly serves?: readonly PodRef[] | undefined;
   /** Ignored manifests of the same name. */
   readonly ignoredManifests: readonly string[];
   /** Set while the pod's resources differ from its manifest. */

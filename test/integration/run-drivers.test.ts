@@ -7,6 +7,7 @@ import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
 import { driverEffects, driverPod } from "../support/csi-driver-pod.ts";
 import { freePort } from "../support/free-port.ts";
+import { patience } from "../support/patience.ts";
 import { type Podwright, until, withPodwright } from "../support/podwright.ts";
 
 const place = "/var/lib/kubelet";
@@ -129,3 +130,42 @@ test("a driver that is a pod of the same run serves the others, also after an en
     await podwright.succeed("stop", "driver");
   });
 });
+
+test("a driver that is stopped with the pods that use it is stopped last, and alone not without a warning", async (context) => {
+  await atFreePlace(context, async (podwright, directory) => {
+    const ports = { driver: await freePort(), registrar: await freePort() };
+    const name = "pod.csi.example.org";
+    const options = { driver: name, root: place, data: join(directory, "data"), ports };
+    const driver = await podwright.manifest("driver.json", JSON.stringify(driverPod("driver", options)));
+    // It ignores SIGTERM: the driver would end before it.
+    const web = manifest(name).replace("terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 4");
+    const files = [await podwright.manifest("web.yaml", web), driver];
+    /** Also once the place is free again. */
+    const released = (): number => {
+      const effects = driverEffects({ driver: name, root: podwright.layout.kubeletRoot });
+      return effects.filter((effect) => effect === "NodeUnstageVolume").length;
+    };
+    await podwright.succeed("run", "--detach", ...files);
+    const alone = await podwright.run(["stop", "driver"]);
+    assert.match(alone.stderr, /driver serves CSI volumes of web, whose end will wait until a driver runs again/u);
+    assert.equal(released(), 0);
+    await podwright.succeed("run", "--detach", driver);
+    await withinMs(40_000, podwright.succeed("stop", "driver", "web"));
+    assert.equal(released(), 1);
+    const told = (await podwright.journalOnDisk()).filter(({ what }) => what === "DriverWaits");
+    assert.equal(told[0]?.message, "the driver is stopped after its users: pod default/web");
+
+    const run = podwright.start(["run", ...files]);
+    await until("what the pod writes", async () => (await written(podwright)) === "x\nx\n");
+    run.child.kill("SIGINT");
+    assert.equal((await withinMs(40_000, run.ended)).exitCode, 0);
+    assert.equal(released(), 2);
+    await podwright.succeed("volumes", "rm", "--force", "data");
+  });
+});
+
+async function withinMs<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`not over after ${limitMs} ms`)), limitMs * patience);
+  return await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
+}

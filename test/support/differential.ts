@@ -110,7 +110,13 @@ async function liveSimulated(planned: readonly PlannedPod[], random: SimRandom):
     if (change !== "goes") node.add(change.replacedBy);
   }
   await clock.run(lookAfterMs);
-  const context = { nodeName: "sim", podLogsRoot: "/var/log/pods", wallOffsetMs: 0, ignored: new Map() };
+  const context = {
+    nodeName: "sim",
+    podLogsRoot: "/var/log/pods",
+    wallOffsetMs: 0,
+    served: () => [],
+    ignored: new Map(),
+  };
   const views = node.pods().flatMap((pod) => podView(pod, context) ?? []);
   node.kill();
   return views;

@@ -85,6 +85,15 @@ export const volumeMeanings = {
     means:
       "The engine of `podwright run` mounted its pods' directories at /var/lib/kubelet, where CSI drivers expect them.",
   },
+  DriverWaits: {
+    means:
+      "A CSI driver that is a pod of `podwright run` is stopped after pods whose volumes are still being released.",
+    remedy: "If it takes long: see why those pods do not end; `podwright stop --grace 0` does not wait for them.",
+  },
+  DriverStopsFirst: {
+    means: "A CSI driver is stopped while pods still use CSI volumes: their end waits for a driver that runs.",
+    remedy: "Run the driver again, then stop those pods.",
+  },
   ClaimRemovalRequested: { means: "A user requested the removal of a claim of `podwright run`." },
   RemoveClaim: {
     means: "A claim of `podwright run` is removed, with its data if that is in the state directory.",

@@ -37,6 +37,8 @@ export const volumeTerms = {
   AlreadyMountedVolume: { kind: "note", event: { ...warning, words: "{message}" } },
   ClaimBound: { kind: "note" },
   KubeletPlaceTaken: { kind: "note" },
+  DriverWaits: { kind: "decision", why: "stop" },
+  DriverStopsFirst: { kind: "decision", why: "stop" },
   ClaimRemovalRequested: { kind: "input" },
   RemoveClaim: { kind: "action" },
   VolumeConditionAbnormal: { kind: "observation", event: { type: "Warning", words: "{message}" }, why: "remark" },
