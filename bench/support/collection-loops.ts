@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Pod } from "../../src/api/pod.ts";
 import { containerId, podUid, sandboxId } from "../../src/base/ids.ts";
 import { MachineObservations } from "../../src/engine/machine-observations.ts";
-import { AcceptedThresholds } from "../../src/eviction/accepted-thresholds.ts";
+import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
 import { EvictionManager } from "../../src/eviction/manager.ts";
 import { parseThresholds } from "../../src/eviction/thresholds.ts";
 import { ImageCollector } from "../../src/images/image-collector.ts";
@@ -130,7 +130,8 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
     areLayersFreed: async () => true,
   };
   const directory = join(tmpdir(), "podwright-bench-none");
-  const accepted = new AcceptedThresholds({ files: systemFiles, log: silentLog, directory }, thresholds, false);
+  const terms = { thresholds, enforcesStorageLimits: true, countsMemAvailable: false };
+  const accepted = new AcceptedEvictions({ files: systemFiles, log: silentLog, directory }, terms, false);
   const manager = new EvictionManager(
     { clock, journal: silent, log: silentLog, look: observations.look.bind(observations), usage, accepted },
     { thresholds, transitionMs: 300_000, maxPodGraceSeconds: 0, enforcesStorageLimits: true, watchesMemory: false },

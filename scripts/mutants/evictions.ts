@@ -5,8 +5,8 @@ export const evictionMutants: readonly Mutant[] = [
   {
     name: "critical-pods-evicted",
     file: "src/eviction/node-evictions.ts",
-    from: "!isCritical && evictor.isCandidate(pod)",
-    to: "evictor.isCandidate(pod)",
+    from: "!each.isCritical && running.has(each)",
+    to: "running.has(each)",
   },
   {
     name: "critical-pods-held-to-limits",

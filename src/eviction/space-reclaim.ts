@@ -14,8 +14,13 @@ export interface SpaceReclaimDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly usage: Pick<PodUsageReader, "areLayersFreed">;
-  /** Observes the machine again. */
-  readonly look: (signal: AbortSignal) => Promise<MachineState>;
+}
+
+/** What is to be freed, and why. */
+export interface Shortage {
+  readonly seen: MachineState;
+  readonly threshold: Threshold;
+  readonly cause: Cause;
 }
 
 /** The result of an attempt. */
@@ -44,15 +49,13 @@ export class SpaceReclaim {
     this.#reclaim = reclaim;
   }
 
-  /** @returns undefined when there is nothing to try for the threshold */
-  async free(
-    { fileSystems }: MachineState,
-    { signal: about }: Threshold,
-    cause: Cause,
-    signal: AbortSignal,
-  ): Promise<Reclaimed | undefined> {
+  /**
+   * @param look observes the machine again
+   * @returns undefined when there is nothing to try for the threshold
+   */
+  async free({ seen, threshold, cause }: Shortage, look: Look, signal: AbortSignal): Promise<Reclaimed | undefined> {
     const reclaim = this.#reclaim;
-    const kinds = nodeGarbage(about, fileSystems);
+    const kinds = nodeGarbage(threshold.signal, seen.fileSystems);
     if (kinds.length === 0) return undefined;
     const attempt = async (what: string, work: Removal): Promise<readonly string[]> =>
       await this.#attempt(what, work, signal);
@@ -60,8 +63,10 @@ export class SpaceReclaim {
     if (kinds.includes("containers")) {
       const removed = await attempt("containers of evicted pods", (within) => reclaim.removeEvicted(cause, within));
       ofEvicted = removed.length > 0;
-      const after = ofEvicted ? await this.#lookOnceFreed(removed, () => false, signal) : undefined;
-      if (after?.pressure.due.length === 0) return { after, ofEvicted };
+      const after = ofEvicted
+        ? await this.#lookOnceFreed({ containers: removed, look }, () => false, signal)
+        : undefined;
+      if (after !== undefined && !after.pressure.due.includes(threshold)) return { after, ofEvicted };
     }
     const removed: string[] = [];
     for (const kind of kinds) {
@@ -72,7 +77,7 @@ export class SpaceReclaim {
       };
       removed.push(...(await attempt(`unused ${kind}`, work)));
     }
-    return { after: await this.#lookOnceFreed(removed, fillsUp, signal), ofEvicted };
+    return { after: await this.#lookOnceFreed({ containers: removed, look }, fillsUp, signal), ofEvicted };
   }
 
   /** Failed removals do not spare pods. @returns IDs of removed containers */
@@ -90,11 +95,11 @@ export class SpaceReclaim {
    * @param isLate whether there is no time left to wait, by the first observation and the latest
    */
   async #lookOnceFreed(
-    containers: readonly string[],
+    { containers, look }: { readonly containers: readonly string[]; readonly look: Look },
     isLate: (first: MachineState, latest: MachineState) => boolean,
     signal: AbortSignal,
   ): Promise<MachineState> {
-    const { clock, usage, look } = this.#deps;
+    const { clock, usage } = this.#deps;
     const untilMs = clock.monotonic() + freedLimitMs;
     let first: MachineState | undefined;
     for (;;) {
@@ -108,6 +113,7 @@ export class SpaceReclaim {
   }
 }
 
+type Look = (signal: AbortSignal) => Promise<MachineState>;
 /** @returns IDs of removed containers */
 type Removal = (signal: AbortSignal) => Promise<readonly string[]>;
 

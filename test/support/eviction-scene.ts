@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
-import { AcceptedThresholds } from "../../src/eviction/accepted-thresholds.ts";
+import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
+import type { EvictionTerms } from "../../src/eviction/eviction-terms.ts";
 import { type EvictionConfig, EvictionManager } from "../../src/eviction/manager.ts";
 import type { PodUsage } from "../../src/eviction/pod-usage.ts";
 import type { Observations } from "../../src/eviction/pressure.ts";
@@ -23,6 +24,12 @@ export const usualEvictions: EvictionConfig = {
   enforcesStorageLimits: true,
   watchesMemory: false,
 };
+
+/** The settings of a start. */
+export function termsOf(config: Partial<EvictionConfig>, countsMemAvailable = false): EvictionTerms {
+  return { ...usualEvictions, ...config, countsMemAvailable };
+}
+
 const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
 
 /** A node with pods that use memory; an evicted pod stays until the test removes it. */
@@ -39,12 +46,14 @@ export class EvictionScene {
   knowsAll = true;
   looks = 0;
   onReclaim: () => void = () => {};
+  /** Usage is being read. */
+  onRead: () => void = () => {};
   /** The containers that each kind of reclaim removes, and those whose layers are gone. */
   readonly removes: Record<string, readonly string[]> = {};
   readonly freed = new Set<string>();
   readonly #stop = new AbortController();
 
-  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedThresholds) {
+  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedEvictions) {
     const { clock, journal } = this;
     const whole = { ...usualEvictions, ...config };
     const files = new MemoryFiles(clock);
@@ -62,12 +71,11 @@ export class EvictionScene {
           return { observations: this.sees, fileSystems: "one" };
         },
         usage: {
-          readRunning: async () => this.usages,
-          readStorage: async () => this.usages,
+          readRunning: async () => this.#read(),
+          readStorage: async () => this.#read(),
           areLayersFreed: async (containers) => containers.every((id) => this.freed.has(id)),
         },
-        accepted:
-          accepted ?? new AcceptedThresholds({ files, log: silentLog, directory: "/d" }, whole.thresholds, false),
+        accepted: accepted ?? new AcceptedEvictions({ files, log: silentLog, directory: "/d" }, termsOf(whole), false),
       },
       whole,
     );
@@ -93,6 +101,11 @@ export class EvictionScene {
       removeUnusedContainers: reclaim("containers"),
       removeUnusedImages: async (cause) => void (await reclaim("images")(cause)),
     });
+  }
+
+  #read(): ReadonlyMap<string, PodUsage> {
+    this.onRead();
+    return this.usages;
   }
 
   add(pod: Pod, mebibytes: number): void {

@@ -1,4 +1,4 @@
-import { AcceptedThresholds } from "../../eviction/accepted-thresholds.ts";
+import { AcceptedEvictions } from "../../eviction/accepted-evictions.ts";
 import { type EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { PodUsageReader, VolumeUsage as VolumeUsageOfPod } from "../../eviction/pod-usage.ts";
@@ -34,9 +34,9 @@ export function simEvictions(
 ): EvictionManager {
   const { rootDirectory } = kubelet.node;
   const machine = gate.through(resources, "machine", ["used", "left"]);
-  const accepted = new AcceptedThresholds(
+  const accepted = new AcceptedEvictions(
     { files, log: silentLog, directory: `${rootDirectory}/podwright` },
-    config.thresholds,
+    { ...config, countsMemAvailable: false },
     false,
   );
   const look = async (): ReturnType<SimMachineResources["look"]> => {
