@@ -84,6 +84,13 @@ export const evictionMutants: readonly Mutant[] = [
     to: "await this.#act(seen, this.#evictor.isPending, signal);",
   },
   {
+    name: "victims-awaited-until-they-stop",
+    lives: "pressure",
+    file: "src/eviction/victims.ts",
+    from: "const isFinished = hasReleased(states.get(uid));",
+    to: 'const isFinished = hasReleased(states.get(uid)) || states.get(uid)?.kind === "terminated";',
+  },
+  {
     name: "project-of-others-taken",
     lives: "quotas",
     file: "src/volumes/project-lists.ts",

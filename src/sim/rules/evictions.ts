@@ -4,6 +4,7 @@ import { withContainerFs } from "../../eviction/file-systems.ts";
 import { isMet, type Observations, type Pressure } from "../../eviction/pressure.ts";
 import { resourceOf, type Signal, signals, type StarvedResource } from "../../eviction/thresholds.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import type { SimEntry } from "../life/node.ts";
 import { isOverfull } from "../life/quota-steps.ts";
@@ -22,6 +23,25 @@ const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
   inodes: "DiskPressure",
   pids: "PIDPressure",
 };
+
+const podsDirectory = "/var/lib/kubelet/pods";
+/** Actions that release what a pod that has stopped still holds. */
+const releasing: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveCgroup"]);
+/** Volumes whose content belongs to the node: others may have to wait for their driver. */
+const ownVolumes = ["configmap", "downward-api", "empty-dir", "projected", "secret"];
+
+/** What an evicted pod still holds of the node. */
+function leftOf(uid: string, { world, node }: Scene): string | undefined {
+  const container = [...world.containers.values()].find(
+    ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === uid,
+  );
+  if (container !== undefined) return `the container ${container.id}`;
+  const volumes = ownVolumes.flatMap((type) =>
+    node.files.namesIn(`${podsDirectory}/${uid}/volumes/kubernetes.io~${type}`),
+  );
+  if (volumes.length > 0) return `the volumes ${volumes.join(", ")}`;
+  return [...node.cgroups.applied.keys()].some((path) => path.endsWith(`/pod${uid}`)) ? "its cgroup" : undefined;
+}
 
 /**
  * The node evicts pods only under pressure, one after the other, in ranking order, and never a critical one; conditions
@@ -49,7 +69,8 @@ export class Evictions implements Rule {
   }
 
   entry(entry: SimEntry): void {
-    const { what, atMs } = entry;
+    const { kind, what, atMs, pod } = entry;
+    if (kind === "outcome" && releasing.has(what) && pod?.uid === this.#last?.uid) this.#lastEnds();
     if (what === lifeStarted) this.#begin(atMs);
     if (what === "NodePressureChanged") this.#conditions(atMs);
     if (what === "PodEvicted") this.#evicted(entry);
@@ -60,7 +81,11 @@ export class Evictions implements Rule {
   }
 
   change({ type, podUid }: WorldChange): void {
-    if (type === "exited" && podUid === this.#last?.uid && !this.#isLastBack) this.#lastEndMs = this.#scene.clock.nowMs;
+    if (type === "exited" && podUid === this.#last?.uid) this.#lastEnds();
+  }
+
+  #lastEnds(): void {
+    if (!this.#isLastBack) this.#lastEndMs = this.#scene.clock.nowMs;
   }
 
   atRest(): void {
@@ -124,7 +149,7 @@ export class Evictions implements Rule {
   }
 
   #forNode(pod: Pod, about: Signal, atMs: number): void {
-    const { node, world } = this.#scene;
+    const { node } = this.#scene;
     const { uid } = pod.metadata;
     const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, node.resources.shown, true));
     if (!isShort) this.#broken("no evictions after pressure", `${uid} goes for ${about}`);
@@ -132,20 +157,28 @@ export class Evictions implements Rule {
       this.#broken("no evictions before all pods are known", uid);
     }
     const last = this.#last;
-    const runs = [...world.containers.values()].some(
-      ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === last?.uid,
-    );
-    if (last !== undefined && runs && !this.#isLastBack && atMs < last.untilMs) {
-      this.#broken("one eviction at a time", `${uid} goes while ${last.uid} is still there`);
+    if (last !== undefined && !this.#isLastBack && atMs < last.untilMs) {
+      const left = leftOf(last.uid, this.#scene);
+      if (left !== undefined) this.#broken("one eviction at a time", `${uid} goes while ${last.uid} has ${left}`);
     }
     if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
       this.#broken("evictions use current observations", `${uid} goes by what was seen before ${last.uid} was gone`);
     }
     if (last !== undefined && atMs < last.untilMs && !this.#isLastBack) this.#sufficed(uid, last.uid, about, atMs);
-    this.#last = { uid, untilMs: atMs + cleanupMs };
+    this.#last = { uid, untilMs: atMs + this.#graceMs(pod, about) + cleanupMs };
     this.#isLastBack = false;
     const before = this.#before(pod, about);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
+  }
+
+  /** A second for a hard threshold. For a soft one the pod's own time, as far as it is granted. */
+  #graceMs({ spec }: Pod, about: Signal): number {
+    const { node } = this.#scene;
+    const isHard = this.#thresholds().some(
+      (each) => each.signal === about && each.graceMs === 0 && isMet(each, node.resources.shown, true),
+    );
+    const granted = Math.min(node.evictions?.maxPodGraceSeconds ?? 0, spec.terminationGracePeriodSeconds ?? 30);
+    return isHard ? 1000 : Math.max(1, granted) * 1000;
   }
 
   /** No other pod goes while the layers of the last one are still to be freed, if that suffices. */
