@@ -124,9 +124,8 @@ export class NodeEvictions {
       const earlier = causes.get(threshold);
       const cause = earlier ?? this.#announce(threshold, state);
       causes.set(threshold, cause);
-      const reclaimed = earlier
-        ? undefined
-        : await this.#reclaim?.free({ seen: state, threshold, cause }, look, signal);
+      const shortage = { seen: state, threshold, cause };
+      const reclaimed = earlier ? undefined : await this.#reclaim?.free(shortage, look, signal);
       if (reclaimed !== undefined) {
         state = reclaimed.after;
         if (!state.pressure.due.includes(threshold)) this.#averted(threshold, reclaimed, cause);

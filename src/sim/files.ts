@@ -192,6 +192,12 @@ export class MemoryFiles implements Files {
     this.#mountBelow = mountBelow;
   }
 
+  /** A file's content; undefined without it. */
+  textOf(path: string): string | undefined {
+    const data = this.#find(path, true)?.node?.data;
+    return data && new TextDecoder().decode(data);
+  }
+
   /** Names in a directory; none without it. */
   namesIn(directory: string): string[] {
     return [...(this.#find(directory, true)?.node?.children.keys() ?? [])];

@@ -47,10 +47,16 @@ export class SimMachineResources implements PodUsageReader {
   readonly #world: Pick<RuntimeWorld, "containers" | "images">;
   readonly #uses = new Map<string, Use>();
   readonly #system = new Map<StarvedResource, number>();
+  /** All is on one. */
+  readonly fileSystems = "one";
   /** The last values shown to podwright. */
   shown: Observations = new Map();
   readonly #looks = new Emitter<Observations>();
   readonly layers: SimLayers;
+  /** Pods that cannot be measured. */
+  readonly #hidden = new Set<string>();
+  /** When the usage of each pod was last hidden, or shown again, simulated ms. */
+  readonly #hiddenMs = new Map<string, number>();
 
   constructor(clock: SimClock, world: Pick<RuntimeWorld, "containers" | "images" | "onChange">) {
     this.#clock = clock;
@@ -71,8 +77,30 @@ export class SimMachineResources implements PodUsageReader {
     this.#system.set(resource, amount);
   }
 
+  /** From now on the pods cannot be measured. */
+  hide(uids: readonly string[]): void {
+    for (const uid of uids) {
+      this.#hidden.add(uid);
+      this.#hiddenMs.set(uid, this.#clock.nowMs);
+    }
+  }
+
+  show(uids: Iterable<string>): void {
+    for (const uid of uids) if (this.#hidden.delete(uid)) this.#hiddenMs.set(uid, this.#clock.nowMs);
+  }
+
+  showAll(): void {
+    this.show([...this.#hidden]);
+  }
+
+  /** Since when the pod cannot be measured, or can be, simulated ms. */
+  visibility(uid: string): { readonly isHidden: boolean; readonly sinceMs: number } {
+    return { isHidden: this.#hidden.has(uid), sinceMs: this.#hiddenMs.get(uid) ?? 0 };
+  }
+
   /** Resets all usage. */
   calm(): void {
+    this.showAll();
     this.#uses.clear();
     this.#system.clear();
     this.layers.calm();
@@ -97,7 +125,7 @@ export class SimMachineResources implements PodUsageReader {
     const observations = new Map(watched.map((signal) => [signal, this.#observe(signal)] as const));
     this.shown = observations;
     this.#looks.emit(observations);
-    return { observations, fileSystems: "one" };
+    return { observations, fileSystems: this.fileSystems };
   }
 
   async readRunning(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
@@ -150,6 +178,7 @@ export class SimMachineResources implements PodUsageReader {
       this.#amount(uid, "inodes", storageMs),
     ];
     const name = spec.containers[0]?.name ?? "";
+    if (this.#hidden.has(uid)) return { containers: [{ name }], volumes: [], ephemeralBytes: bytes };
     const logs = { bytes: 0, inodes: 0 };
     const containers = [{ name, memoryBytes, rootfs: { bytes, inodes }, logs }];
     return { memoryBytes, processes: this.used(uid, "pids"), containers, volumes: [], ephemeralBytes: bytes };

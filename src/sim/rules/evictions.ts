@@ -14,6 +14,8 @@ import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** How long an evicted pod is waited for after its grace period before another is evicted. */
 const cleanupMs = 30_000;
+/** More than measuring all pods takes. */
+const measuredMs = 30_000;
 /** How long evictions for the node wait for unknown pods. */
 const unknownMs = 60_000;
 
@@ -109,7 +111,7 @@ export class Evictions implements Rule {
   }
 
   #thresholds() {
-    return withContainerFs(this.#scene.node.evictions?.thresholds ?? [], "one");
+    return withContainerFs(this.#scene.node.evictions?.thresholds ?? [], this.#scene.node.resources.fileSystems);
   }
 
   /** Called before the node reports its new conditions. */
@@ -167,7 +169,8 @@ export class Evictions implements Rule {
     if (last !== undefined && atMs < last.untilMs && !this.#isLastBack) this.#sufficed(uid, last.uid, about, atMs);
     this.#last = { uid, untilMs: atMs + this.#graceMs(pod, about) + cleanupMs };
     this.#isLastBack = false;
-    const before = this.#before(pod, about);
+    this.#onData(uid, about, atMs);
+    const before = this.#before(pod, about, atMs);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
   }
 
@@ -194,19 +197,50 @@ export class Evictions implements Rule {
     this.#broken("no second victim where the first sufficed", `${uid} goes for ${about} before ${last} is freed`);
   }
 
+  /** A pod whose usage is unknown does not go while there is another one. */
+  #onData(uid: string, about: Signal, atMs: number): void {
+    const { node } = this.#scene;
+    if (!this.#isHidden(uid, atMs)) return;
+    const known = this.#others(uid).find((other) => {
+      const { isHidden, sinceMs } = node.resources.visibility(other.metadata.uid);
+      return !isHidden && sinceMs < atMs - measuredMs && this.#hasRunFor(other.metadata.uid, measuredMs, atMs);
+    });
+    if (known !== undefined) {
+      this.#broken("no pod goes on absence of data", `${uid} goes for ${about} before ${known.metadata.uid}`);
+    }
+  }
+
+  /** It could not be measured for so long that nothing older can count. */
+  #isHidden(uid: string, atMs: number): boolean {
+    const { isHidden, sinceMs } = this.#scene.node.resources.visibility(uid);
+    return isHidden && sinceMs < atMs - measuredMs;
+  }
+
+  #hasRunFor(uid: string, forMs: number, atMs: number): boolean {
+    return [...this.#scene.world.containers.values()].some(({ state, startedMs, config }) => {
+      return state === "running" && startedMs < atMs - forMs && config.labels["io.kubernetes.pod.uid"] === uid;
+    });
+  }
+
+  /** Other pods that podwright could evict. */
+  #others(uid: string): Pod[] {
+    return this.#scene.node.pods().flatMap(({ view }) => {
+      const runs = view.status.containers.some(({ state }) => state === "running");
+      const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
+      return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== uid ? [view.pod] : [];
+    });
+  }
+
   /** A pod that should have been evicted before this one, according to the machine. */
-  #before(pod: Pod, about: Signal): string | undefined {
+  #before(pod: Pod, about: Signal, atMs: number): string | undefined {
     const resource = resourceOf(about);
     const known = this.#scene.node.pods();
     // What counts are its allocated resources (as upstream), also while more is requested.
     const allocated = known.find(({ view }) => view.pod?.metadata.uid === pod.metadata.uid)?.view.pod ?? pod;
     const own = this.#place(allocated, resource);
-    const others = known.flatMap(({ view }) => {
-      const runs = view.status.containers.some(({ state }) => state === "running");
-      const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
-      return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== pod.metadata.uid ? [view.pod] : [];
-    });
-    return others.find((other) => {
+    return this.#others(pod.metadata.uid).find((other) => {
+      const { isHidden, sinceMs } = this.#scene.node.resources.visibility(other.metadata.uid);
+      if (isHidden || sinceMs > atMs - measuredMs) return false;
       const place = this.#place(other, resource);
       // podwright may know nothing about a pod without usage.
       if (place.used === 0) return false;
