@@ -128,6 +128,7 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
     readRunning: async () => new Map(),
     readStorage: async () => new Map(),
     areLayersFreed: async () => true,
+    onMeasured: () => ({ [Symbol.dispose]: () => {} }),
   };
   const directory = join(tmpdir(), "podwright-bench-none");
   const terms = { thresholds, enforcesStorageLimits: true, countsMemAvailable: false };

@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { withDeadline } from "../base/deadline.ts";
-import type { DiskUsage, PodUsage, PodUsageReader, VolumeUsage } from "../eviction/pod-usage.ts";
+import type { DiskUsage, MeasuredKind, PodUsage, PodUsageReader, VolumeUsage } from "../eviction/pod-usage.ts";
 import { hasLayerLimit } from "../eviction/storage-limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodSample } from "../stats/node-sample.ts";
@@ -14,9 +14,9 @@ const limitMs = 20_000;
 /** What pods use, for evictions, by the node's statistics. */
 export class PodUsages implements PodUsageReader {
   readonly #clock: Clock;
-  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed">;
+  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed" | "onMeasured">;
 
-  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed">) {
+  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed" | "onMeasured">) {
     this.#clock = clock;
     this.#stats = stats;
   }
@@ -45,6 +45,22 @@ export class PodUsages implements PodUsageReader {
       return pod === undefined ? [] : [[uid, storageUsage(pod, own)] as const];
     });
     return new Map(usages);
+  }
+
+  onMeasured(listener: (kind: MeasuredKind, read: () => ReadonlyMap<string, PodUsage>) => void): Disposable {
+    return this.#stats.onMeasured(({ sample, stored }) => {
+      if (sample !== undefined) {
+        listener("running", () => new Map(sample.pods.map((each) => [each.pod.ref.uid, runningUsage(each)])));
+      }
+      if (stored === undefined) return;
+      const { pods, storage } = stored;
+      const usages = (): [string, PodUsage][] =>
+        pods.flatMap(({ ref: { uid }, pod }) => {
+          const own = storage.pods.get(uid);
+          return own === undefined ? [] : [[uid, storageUsage(pod, own)]];
+        });
+      listener("storage", () => new Map(usages()));
+    });
   }
 
   async areLayersFreed(containers: readonly string[]): Promise<boolean> {

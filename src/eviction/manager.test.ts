@@ -315,6 +315,31 @@ test("storage whose measurement was cut off is measured once more before a pod i
   });
 });
 
+test("what others have measured explains an eviction that came suddenly; without that it says that nothing was", async () => {
+  const whyAfter = async (measure: (scene: EvictionScene) => void): Promise<string> => {
+    const scene = new EvictionScene({ thresholds: memoryAndDisk });
+    scene.add(podWith("web"), 10);
+    await scene.play(async () => {
+      scene.sees = observed({ "memory.available": 900n << 20n, "nodefs.available": 900n << 20n });
+      for (const mebibytes of [10, 20]) {
+        scene.usages.set("uid-web", { memoryBytes: mebibytes * mi, containers: [], volumes: [] });
+        measure(scene);
+        await scene.clock.advance(20_000);
+      }
+      scene.usages.set("uid-web", { memoryBytes: 500 * mi, containers: [], volumes: [] });
+      scene.short();
+      await scene.clock.advance(10_000);
+      assert.deepEqual(scene.victims, ["web"]);
+    });
+    return scene.journal.messages("PodEvicted")[0] ?? "";
+  };
+  const measured = await whyAfter((scene) => scene.measure("running"));
+  assert.match(measured, /uses 500Mi of memory.*; recent usage: 10Mi \d+ s ago, 20Mi \d+ s ago$/u);
+  for (const measure of [() => {}, (scene: EvictionScene) => scene.measure("storage")]) {
+    assert.match(await whyAfter(measure), /uses 500Mi.*; its usage was not measured in the minutes before$/u);
+  }
+});
+
 test("an eviction for a disk gives the usage over the last minutes, too", async () => {
   const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
   scene.add(podWith("web"), 0);

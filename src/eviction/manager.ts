@@ -18,8 +18,9 @@ import type { PodUsageReader } from "./pod-usage.ts";
 import type { Pressure } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
+import { RecentUsage } from "./recent-usage.ts";
 import { standingText } from "./standing.ts";
-import { resourceOf, signals, type Threshold } from "./thresholds.ts";
+import { resourceOf, type Signal, signals, type Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
 
 export interface EvictionDependencies {
@@ -63,6 +64,7 @@ export class EvictionManager implements NodePressure {
   readonly #monitor: PressureMonitor;
   readonly #evictor: Evictor;
   readonly #reports: ChangeReports;
+  readonly #recent: RecentUsage;
   readonly #limits: LimitEvictions;
   readonly #node: NodeEvictions;
   #thresholds: readonly Threshold[];
@@ -88,7 +90,10 @@ export class EvictionManager implements NodePressure {
     this.#reports = reports;
     this.#limits = new LimitEvictions({ usage, evictor, accepted, reports });
     const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
-    const node = { clock, journal, log, usage, evictor, accepted, reports, look };
+    const watched = (): Signal[] => this.#thresholds.map(({ signal }) => signal);
+    const recent = new RecentUsage({ clock, usage, signals: watched, fileSystems: () => this.#fileSystems });
+    this.#recent = recent;
+    const node = { clock, journal, log, usage, evictor, accepted, reports, recent, look };
     this.#node = new NodeEvictions(node, config.maxPodGraceSeconds);
   }
 
@@ -173,6 +178,7 @@ export class EvictionManager implements NodePressure {
     if (thresholds.length === 0) this.#monitor.settle();
     if (thresholds.length === 0 && !enforcesStorageLimits) return;
     this.#startedMs = clock.monotonic();
+    using _measured = this.#recent.follow();
     using _limit = clock.timer("the first check of the node's pressure", firstLookMs, () => this.#monitor.settle());
     while (!signal.aborted) {
       await this.#pass(signal);
@@ -244,7 +250,7 @@ export class EvictionManager implements NodePressure {
     const near = new Set(nearThresholds(this.#thresholds, this.#looks).map((threshold) => threshold.signal));
     if (near.size === 0) return;
     this.#watchesAtMs = nowMs + usualPeriodMs;
-    for (const about of near) await this.#node.watch(about, this.#fileSystems, signal);
+    for (const about of near) await this.#recent.watch(about, this.#evictor.candidates(), signal);
   }
 
   /** Without thresholds the location of images and containers is not known yet. */

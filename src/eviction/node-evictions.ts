@@ -10,14 +10,14 @@ import { type FileSystems, storageParts } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import { evictionMessage } from "./messages.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
-import { type Amount, type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
+import { type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
 import { metText } from "./pressure.ts";
 import { type Ranked, rankPods } from "./rank.ts";
 import { victimText } from "./rank-words.ts";
+import type { RecentUsage } from "./recent-usage.ts";
 import { type Reclaimed, SpaceReclaim } from "./space-reclaim.ts";
 import { resourceOf, type Signal, type Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
-import { UsageHistory } from "./usage-history.ts";
 
 export interface NodeEvictionsDependencies {
   readonly clock: Clock;
@@ -27,6 +27,7 @@ export interface NodeEvictionsDependencies {
   readonly evictor: Evictor;
   readonly accepted: Pick<AcceptedEvictions, "changeOf">;
   readonly reports: ChangeReports;
+  readonly recent: Pick<RecentUsage, "text">;
   /** Observes the machine again. */
   readonly look: (signal: AbortSignal) => Promise<MachineState>;
 }
@@ -46,26 +47,11 @@ export class NodeEvictions {
   readonly #maxPodGraceSeconds: number;
   /** Undefined: nothing can be reclaimed at node level. */
   #reclaim: SpaceReclaim | undefined;
-  /** By signal. */
-  readonly #histories = new Map<Signal, UsageHistory>();
 
   /** @param maxPodGraceSeconds evictionMaxPodGracePeriod */
   constructor(deps: NodeEvictionsDependencies, maxPodGraceSeconds: number) {
     this.#deps = deps;
     this.#maxPodGraceSeconds = maxPodGraceSeconds;
-  }
-
-  /** Records the pods' usage of a signal's resource, for the explanation of an eviction. */
-  async watch(about: Signal, fileSystems: FileSystems, signal: AbortSignal): Promise<void> {
-    const { clock, usage, evictor } = this.#deps;
-    const pods = evictor.candidates();
-    const parts = storageParts(about, fileSystems);
-    const usages =
-      parts.length > 0 ? await usage.readStorage(pods, "kept", signal) : await usage.readRunning(pods, signal);
-    const amounts = new Map([...usages].map(([uid, used]) => [uid, wholeAmount(usageOf(used, about, parts))] as const));
-    const history = this.#histories.get(about) ?? new UsageHistory(resourceOf(about));
-    this.#histories.set(about, history);
-    history.note(amounts, clock.monotonic());
   }
 
   reclaimWith(reclaim: NodeReclaim): void {
@@ -188,23 +174,18 @@ export class NodeEvictions {
   ): void {
     const { pod, usage } = victim;
     const { signal } = threshold;
-    const nowMs = this.#deps.clock.monotonic();
-    const before = this.#histories.get(signal)?.text(pod.metadata.uid, nowMs) ?? "";
+    const { clock, evictor, recent } = this.#deps;
+    const rank = victimText({ ranked, running }, victim, signal);
     const due = byUrgency(pressure.due);
     const starvation = { resource: resourceOf(signal), due, observations };
-    this.#deps.evictor.evict(pod, {
+    evictor.evict(pod, {
       signal,
       ...evictionMessage(pod, usage, starvation),
-      explanation: `${victimText({ ranked, running }, victim, signal)}${before === "" ? "" : `; recent usage: ${before}`}`,
+      explanation: `${rank}; ${recent.text(signal, pod.metadata.uid)}`,
       graceSeconds: evictionGraceSeconds(pod, threshold, this.#maxPodGraceSeconds),
       disruption: true,
       because,
-      data: { ages: Object.fromEntries(due.map((each) => [each.signal, nowMs - atMs])) },
+      data: { ages: Object.fromEntries(due.map((each) => [each.signal, clock.monotonic() - atMs])) },
     });
   }
-}
-
-/** Undefined: not, or not all of it, known. */
-function wholeAmount(amount: Amount | undefined): number | undefined {
-  return amount?.isWhole === true ? amount.value : undefined;
 }

@@ -78,6 +78,9 @@ function diskUsage(
   return { value, isWhole: !counted.includes(undefined) };
 }
 
+/** What a measurement is of: memory and processes, or storage. */
+export type MeasuredKind = "running" | "storage";
+
 /** Reads the usage of pods. Unknown pods are omitted. */
 export interface PodUsageReader {
   /** Memory and processes, freshly measured. By UID. */
@@ -97,4 +100,6 @@ export interface PodUsageReader {
    * layer was never measured while it ran: runtimes do not say.
    */
   areLayersFreed(containers: readonly string[]): Promise<boolean>;
+  /** Calls back, until disposed of, when others have measured all running pods. @param listener's read: by UID */
+  onMeasured(listener: (kind: MeasuredKind, read: () => ReadonlyMap<string, PodUsage>) => void): Disposable;
 }

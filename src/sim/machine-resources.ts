@@ -138,6 +138,11 @@ export class SimMachineResources implements PodUsageReader {
     return this.#usages(pods, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
   }
 
+  /** Others measure nothing here. */
+  onMeasured(): Disposable {
+    return { [Symbol.dispose]: () => {} };
+  }
+
   async areLayersFreed(containers: readonly string[]): Promise<boolean> {
     return this.layers.areFreed(containers);
   }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
+import { Emitter } from "../../src/base/emitter.ts";
 import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
 import type { EvictionTerms } from "../../src/eviction/eviction-terms.ts";
 import { type EvictionConfig, EvictionManager } from "../../src/eviction/manager.ts";
-import type { PodUsage } from "../../src/eviction/pod-usage.ts";
+import type { MeasuredKind, PodUsage } from "../../src/eviction/pod-usage.ts";
 import type { Observations } from "../../src/eviction/pressure.ts";
 import type { Signal } from "../../src/eviction/thresholds.ts";
 import type { Cause } from "../../src/journal/entry.ts";
@@ -51,6 +52,7 @@ export class EvictionScene {
   /** The containers that each kind of reclaim removes, and those whose layers are gone. */
   readonly removes: Record<string, readonly string[]> = {};
   readonly freed = new Set<string>();
+  readonly #measured = new Emitter<MeasuredKind>();
   readonly #stop = new AbortController();
 
   constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedEvictions) {
@@ -73,6 +75,7 @@ export class EvictionScene {
         usage: {
           readRunning: async () => this.#read(),
           readStorage: async () => this.#read(),
+          onMeasured: (listener) => this.#measured.on((kind) => listener(kind, () => this.usages)),
           areLayersFreed: async (containers) => containers.every((id) => this.freed.has(id)),
         },
         accepted: accepted ?? new AcceptedEvictions({ files, log: silentLog, directory: "/d" }, termsOf(whole), false),
@@ -111,6 +114,11 @@ export class EvictionScene {
   add(pod: Pod, mebibytes: number): void {
     this.pods.push(pod);
     this.usages.set(pod.metadata.uid, { memoryBytes: mebibytes * mi, containers: [], volumes: [] });
+  }
+
+  /** Others measure all pods. */
+  measure(kind: MeasuredKind): void {
+    this.#measured.emit(kind);
   }
 
   short(signal: Signal = "memory.available"): void {

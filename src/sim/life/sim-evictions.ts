@@ -54,6 +54,7 @@ export function simEvictions(
   const volumes = new VolumeUsage({ clock, files: trees, quotaUsage }, settings, never);
   const usage: PodUsageReader = {
     readRunning: async (pods) => await machine.readRunning(pods),
+    onMeasured: () => resources.onMeasured(),
     areLayersFreed: async (containers) => await machine.areLayersFreed(containers),
     async readStorage(pods, how) {
       const usages = new Map(await machine.readStorage(pods, how));
