@@ -315,6 +315,7 @@ export class SimNode {
     const surroundings: Surroundings = {
       config,
       record,
+      journaled: () => this.entries,
       objects: this.objects,
       ports,
       rooms: [images, ...rooms, evictions ?? []].flat(),
