@@ -127,7 +127,7 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
   const usage = {
     readRunning: async () => new Map(),
     readStorage: async () => new Map(),
-    areLayersFreed: async () => true,
+    layersLeft: async () => ({ there: [], unknown: [] }),
     onMeasured: () => ({ [Symbol.dispose]: () => {} }),
   };
   const directory = join(tmpdir(), "podwright-bench-none");
@@ -187,7 +187,7 @@ async function containerLoop(pods: readonly MadeUp[], directory: string, rounds:
   const garbage = new NodeGarbage(
     {
       effects: { clock: systemClock, files: systemFiles, journal: silent, log: silentLog },
-      removal: { removeDead: async () => {} },
+      removal: { removeDead: async () => {}, lately: [] },
       collector: { removeParts: async () => ({ containers: [], sandboxes: [], failures: [] }) },
       holdings: new PodHoldings([]),
       node: { rootDirectory: directory, podLogsRoot, containerLogsRoot },

@@ -154,9 +154,9 @@ export class NodeStats {
     return await this.#storage.ofPods(pods, ask);
   }
 
-  /** As `WritableLayers.areFreed` answers. */
-  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
-    return await this.#layers.areFreed(containers);
+  /** As `WritableLayers.left` answers. */
+  async layersLeft(containers: readonly string[]): ReturnType<WritableLayers["left"]> {
+    return await this.#layers.left(containers);
   }
 
   /** One process of each running container, by container ID. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../test/support/eviction.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import type { MeasuredKind, PodUsage } from "../eviction/pod-usage.ts";
+import type { LayersLeft, MeasuredKind, PodUsage } from "../eviction/pod-usage.ts";
 import type { NodeSample } from "../stats/node-sample.ts";
 import type { StatsPod } from "../stats/stats-pods.ts";
 import type { NodeStorage, PodStorage } from "../stats/storage-types.ts";
@@ -42,7 +42,7 @@ class Stats {
 
   readonly sampleAnew = async (): Promise<NodeSample> => this.sample;
   readonly storageOf = async (): Promise<ReadonlyMap<string, PodStorage>> => new Map([[uid as string, stored]]);
-  readonly areLayersFreed = async (): Promise<boolean> => true;
+  readonly layersLeft = async (): Promise<LayersLeft> => ({ there: [], unknown: [] });
   readonly onMeasured = (listener: (measured: Measured) => void): Disposable => {
     this.listener = listener;
     return { [Symbol.dispose]: () => {} };

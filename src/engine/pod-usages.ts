@@ -1,6 +1,13 @@
 import type { Pod } from "../api/pod.ts";
 import { withDeadline } from "../base/deadline.ts";
-import type { DiskUsage, MeasuredKind, PodUsage, PodUsageReader, VolumeUsage } from "../eviction/pod-usage.ts";
+import type {
+  DiskUsage,
+  LayersLeft,
+  MeasuredKind,
+  PodUsage,
+  PodUsageReader,
+  VolumeUsage,
+} from "../eviction/pod-usage.ts";
 import { hasLayerLimit } from "../eviction/storage-limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodSample } from "../stats/node-sample.ts";
@@ -14,9 +21,9 @@ const limitMs = 20_000;
 /** What pods use, for evictions, by the node's statistics. */
 export class PodUsages implements PodUsageReader {
   readonly #clock: Clock;
-  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed" | "onMeasured">;
+  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "layersLeft" | "onMeasured">;
 
-  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed" | "onMeasured">) {
+  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "layersLeft" | "onMeasured">) {
     this.#clock = clock;
     this.#stats = stats;
   }
@@ -63,8 +70,8 @@ export class PodUsages implements PodUsageReader {
     });
   }
 
-  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
-    return await this.#stats.areLayersFreed(containers);
+  async layersLeft(containers: readonly string[]): Promise<LayersLeft> {
+    return await this.#stats.layersLeft(containers);
   }
 }
 

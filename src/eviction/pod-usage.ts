@@ -78,6 +78,13 @@ function diskUsage(
   return { value, isWhole: !counted.includes(undefined) };
 }
 
+/** IDs of removed containers. */
+export interface LayersLeft {
+  readonly there: readonly string[];
+  /** Their layers were never measured while they ran: runtimes do not say where they are. */
+  readonly unknown: readonly string[];
+}
+
 /** What a measurement is of: memory and processes, or storage. */
 export type MeasuredKind = "running" | "storage";
 
@@ -95,11 +102,8 @@ export interface PodUsageReader {
     how: "anew" | "kept" | "limits",
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>>;
-  /**
-   * Whether the writable layers of these removed containers are gone from the disk. False also for a container whose
-   * layer was never measured while it ran: runtimes do not say.
-   */
-  areLayersFreed(containers: readonly string[]): Promise<boolean>;
+  /** The removed containers whose writable layers are not known to be gone from the disk. */
+  layersLeft(containers: readonly string[]): Promise<LayersLeft>;
   /** Calls back, until disposed of, when others have measured all running pods. @param listener's read: by UID */
   onMeasured(listener: (kind: MeasuredKind, read: () => ReadonlyMap<string, PodUsage>) => void): Disposable;
 }

@@ -1,3 +1,4 @@
+import type { LayersLeft } from "../eviction/pod-usage.ts";
 import type { StarvedResource } from "../eviction/thresholds.ts";
 import type { SimClock } from "./clock.ts";
 import { SimRandom } from "./random.ts";
@@ -54,12 +55,14 @@ export class SimLayers {
     return [...this.#left.keys()].reduce((sum, uid) => sum + this.heldBy(uid, resource), 0);
   }
 
-  areFreed(containers: readonly string[]): boolean {
-    return containers.every((id) => {
-      const uid = this.#removed.get(id);
-      if (uid === undefined || !SimRandom.named(1, id).chance(knownPart)) return false;
-      return resources.every((resource) => this.heldBy(uid, resource) === 0);
+  left(containers: readonly string[]): LayersLeft {
+    const isKnown = (id: string): boolean => this.#removed.has(id) && SimRandom.named(1, id).chance(knownPart);
+    const known = containers.filter(isKnown);
+    const there = known.filter((id) => {
+      const uid = this.#removed.get(id) ?? "";
+      return resources.some((resource) => this.heldBy(uid, resource) > 0);
     });
+    return { there, unknown: containers.filter((id) => !known.includes(id)) };
   }
 
   calm(): void {

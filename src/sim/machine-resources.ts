@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { MachineLook } from "../eviction/machine-state.ts";
-import type { PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
+import type { LayersLeft, PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
 import type { Observation, Observations } from "../eviction/pressure.ts";
 import { resourceOf, type Signal, type StarvedResource } from "../eviction/thresholds.ts";
 import type { SimClock } from "./clock.ts";
@@ -143,8 +143,8 @@ export class SimMachineResources implements PodUsageReader {
     return { [Symbol.dispose]: () => {} };
   }
 
-  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
-    return this.layers.areFreed(containers);
+  async layersLeft(containers: readonly string[]): Promise<LayersLeft> {
+    return this.layers.left(containers);
   }
 
   /** What a pod uses if it runs. */

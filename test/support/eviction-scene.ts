@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
 import { Emitter } from "../../src/base/emitter.ts";
+import { containerId, podUid } from "../../src/base/ids.ts";
 import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
 import type { EvictionTerms } from "../../src/eviction/eviction-terms.ts";
 import { type EvictionConfig, EvictionManager } from "../../src/eviction/manager.ts";
@@ -11,6 +12,7 @@ import type { Cause } from "../../src/journal/entry.ts";
 import type { Ending } from "../../src/pods/ending.ts";
 import type { WorkerState } from "../../src/pods/worker-state.ts";
 import { podRef } from "../../src/runtime/pod-ref.ts";
+import type { RemovedContainer } from "../../src/runtime/operations/removed-lately.ts";
 import type { PodStatus } from "../../src/runtime/status/pod-status.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { observed, thresholdOf } from "./eviction.ts";
@@ -52,6 +54,10 @@ export class EvictionScene {
   /** The containers that each kind of reclaim removes, and those whose layers are gone. */
   readonly removes: Record<string, readonly string[]> = {};
   readonly freed = new Set<string>();
+  /** Containers whose layers were never measured. */
+  readonly unseen = new Set<string>();
+  /** When each was removed. */
+  readonly #removedMs = new Map<string, number>();
   readonly #measured = new Emitter<MeasuredKind>();
   readonly #stop = new AbortController();
 
@@ -62,7 +68,7 @@ export class EvictionScene {
     const reclaim = (what: string) => async (cause: Cause) => {
       this.reclaimed.push(`${what} for ${cause.message}`);
       this.onReclaim();
-      return this.removes[what] ?? [];
+      return this.#removed(what);
     };
     this.manager = new EvictionManager(
       {
@@ -76,7 +82,13 @@ export class EvictionScene {
           readRunning: async () => this.#read(),
           readStorage: async () => this.#read(),
           onMeasured: (listener) => this.#measured.on((kind) => listener(kind, () => this.usages)),
-          areLayersFreed: async (containers) => containers.every((id) => this.freed.has(id)),
+          layersLeft: async (containers) => {
+            const left = containers.filter((id) => !this.freed.has(id));
+            return {
+              there: left.filter((id) => !this.unseen.has(id)),
+              unknown: left.filter((id) => this.unseen.has(id)),
+            };
+          },
         },
         accepted: accepted ?? new AcceptedEvictions({ files, log: silentLog, directory: "/d" }, termsOf(whole), false),
       },
@@ -103,6 +115,15 @@ export class EvictionScene {
       removeEvicted: reclaim("evicted"),
       removeUnusedContainers: reclaim("containers"),
       removeUnusedImages: async (cause) => void (await reclaim("images")(cause)),
+    });
+  }
+
+  #removed(what: string): RemovedContainer[] {
+    const nowMs = this.clock.monotonic();
+    return (this.removes[what] ?? []).map((id) => {
+      const atMs = this.#removedMs.get(id) ?? nowMs;
+      this.#removedMs.set(id, atMs);
+      return { id: containerId(id), uid: podUid("uid-gone"), atMs };
     });
   }
 

@@ -55,7 +55,7 @@ export function simEvictions(
   const usage: PodUsageReader = {
     readRunning: async (pods) => await machine.readRunning(pods),
     onMeasured: () => resources.onMeasured(),
-    areLayersFreed: async (containers) => await machine.areLayersFreed(containers),
+    layersLeft: async (containers) => await machine.layersLeft(containers),
     async readStorage(pods, how) {
       const usages = new Map(await machine.readStorage(pods, how));
       for (const pod of pods.filter(hasSizedVolume)) {
