@@ -159,6 +159,19 @@ test("conditions persist while the machine cannot be observed", async () => {
   });
 });
 
+test("far from every threshold memory is observed each 10 seconds, or each second where that is asked for", async () => {
+  for (const [watchesMemory, looks] of [
+    [false, 7],
+    [true, 61],
+  ] as const) {
+    const scene = new EvictionScene({ watchesMemory });
+    await scene.play(async () => {
+      for (let second = 0; second < 60; second++) await scene.clock.advance(1000);
+      assert.equal(scene.looks, looks);
+    });
+  }
+});
+
 test("without thresholds and limits nothing is observed", async () => {
   const scene = new EvictionScene({ thresholds: [], enforcesStorageLimits: false });
   await scene.play(async () => {

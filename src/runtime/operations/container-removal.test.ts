@@ -26,7 +26,7 @@ const { signal } = new AbortController();
 interface Removing {
   readonly removal: ContainerRemoval;
   readonly clock: ManualClock;
-  /** The containers whose removal the runtime was asked for. */
+  /** The containers whose removal the runtime was asked for, and their stops. */
   readonly removed: string[];
 }
 
@@ -38,7 +38,10 @@ function removing(files: MemoryFiles): Removing {
     removed.push(id);
     return create(RemoveContainerResponseSchema);
   };
-  const stopContainer: typeof cri.runtime.stopContainer = async () => create(StopContainerResponseSchema);
+  const stopContainer: typeof cri.runtime.stopContainer = async ({ containerId: id = "", timeout }) => {
+    removed.push(`stop ${id} within ${timeout} s`);
+    return create(StopContainerResponseSchema);
+  };
   const effects = {
     clock,
     files,
@@ -93,6 +96,12 @@ test("nothing is removed through a link in the place of all the pod's logs", asy
 test("a running container is not removed: it would end without its hook and grace period", async () => {
   const files = new MemoryFiles(new ManualClock());
   await assert.rejects(remove(files, "running"), /a container is removed after it has stopped/);
+});
+
+test("a container in unknown state may run: it is stopped before it is removed", async () => {
+  const { removal, removed } = removing(new MemoryFiles(new ManualClock()));
+  await removal.removeDead(pod, testContainer({ id: containerId("a"), state: "unknown" }), cause, signal);
+  assert.deepEqual(removed, ["stop a within 2 s", "a"]);
 });
 
 test("containers removed in any way are remembered until their layers are free", async () => {
