@@ -5,8 +5,6 @@ import { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 import type { WorldChange } from "./world-model.ts";
 
-/** Of what a pod uses of the disk, the part that is in its containers' writable layers; the rest is in its volumes. */
-const layerPart = 0.8;
 /** The longest that the runtime takes to free a removed container's layer. */
 const longestFreeMs = 8000;
 /** Of layers, those whose place podwright knows. */
@@ -32,7 +30,7 @@ export class SimLayers {
   /** The pods of removed containers. */
   readonly #removed = new Map<string, string>();
 
-  /** @param written what a pod uses of a resource, or used when it last ran */
+  /** @param written what a pod has in its layers, or had when it last ran */
   constructor(
     clock: SimClock,
     world: Pick<RuntimeWorld, "containers" | "onChange">,
@@ -80,9 +78,7 @@ export class SimLayers {
     );
     if (type === "exited") {
       if (own.some(({ state }) => state === "running")) return;
-      const amounts = new Map(
-        resources.map((resource) => [resource, Math.trunc(written(podUid, resource) * layerPart)] as const),
-      );
+      const amounts = new Map(resources.map((resource) => [resource, written(podUid, resource)] as const));
       this.#left.set(podUid, { amounts, freedMs: undefined });
     } else if (container !== undefined) {
       this.#removed.set(container.id, podUid);

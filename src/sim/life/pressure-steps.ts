@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { podUid } from "../../base/ids.ts";
+import type { FileSystems } from "../../eviction/file-systems.ts";
 import type { StarvedResource } from "../../eviction/thresholds.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
 import type { SimEvictionConfig } from "./node-settings.ts";
@@ -44,6 +45,12 @@ export function drawEvictions(seed: number): SimEvictionConfig | undefined {
     watchesMemory: random.chance(0.3),
     asks: random.chance(0.5),
   };
+}
+
+/** Where such a life's images and writable layers are. */
+export function drawFileSystems(seed: number): FileSystems {
+  if (!isUnderPressure(seed)) return "one";
+  return SimRandom.named(seed, "file systems").pick(["one", "one", "one", "imagefs", "split"]);
 }
 
 /** Actions on the machine's resources. */
@@ -124,12 +131,15 @@ export const pressureActs = {
     const large = [...node.desired.values()].filter(({ metadata }) => metadata.name.startsWith("large-"));
     const last = random.pickFrom(large)?.metadata.uid;
     if (last !== undefined) node.resources.use(last, resource, largeShare(resource) * 1.1);
-    node.resources.useElsewhere(resource, 0);
-    const left = node.resources.left(resource);
-    node.resources.useElsewhere(resource, Math.max(0, left - machineCapacity[resource] * 0.02));
+    const place = node.resources.placeOf("containerfs.available");
+    node.resources.useElsewhere(resource, 0, place);
+    const left = node.resources.left(resource, place);
+    node.resources.useElsewhere(resource, Math.max(0, left - machineCapacity[resource] * 0.02), place);
   },
   emptyDisk: ({ node }) => {
-    for (const resource of diskResources) node.resources.useElsewhere(resource, 0);
+    for (const resource of diskResources) {
+      for (const place of ["nodefs", "imagefs"] as const) node.resources.useElsewhere(resource, 0, place);
+    }
   },
   /**
    * podwright restarts with a threshold for memory above its capacity. Where that needs no confirmation it

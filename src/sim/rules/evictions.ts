@@ -189,8 +189,9 @@ export class Evictions implements Rule {
     const { node } = this.#scene;
     const soundMs = Math.max(node.soundSinceMs, node.removalFaultMs) + recoveredMs;
     if (!node.callsAreTimely || !node.knowsAllPods || soundMs > atMs) return;
-    const held = BigInt(node.resources.layers.heldBy(last, resourceOf(about)));
-    const seen = node.resources.shown.get(about.replace("containerfs", "nodefs") as Signal);
+    const { resources } = node;
+    const held = BigInt(resources.heldBy(last, about));
+    const seen = resources.shown.get(about) ?? resources.shown.get(about.replace("containerfs", "nodefs") as Signal);
     if (held === 0n || seen === undefined) return;
     const freed: Observations = new Map([[about, { ...seen, available: seen.available + held }]]);
     if (this.#thresholds().some((each) => each.signal === about && isMet(each, freed, true))) return;
@@ -233,15 +234,14 @@ export class Evictions implements Rule {
 
   /** A pod that should have been evicted before this one, according to the machine. */
   #before(pod: Pod, about: Signal, atMs: number): string | undefined {
-    const resource = resourceOf(about);
     const known = this.#scene.node.pods();
     // What counts are its allocated resources (as upstream), also while more is requested.
     const allocated = known.find(({ view }) => view.pod?.metadata.uid === pod.metadata.uid)?.view.pod ?? pod;
-    const own = this.#place(allocated, resource);
+    const own = this.#place(allocated, about);
     return this.#others(pod.metadata.uid).find((other) => {
       const { isHidden, sinceMs } = this.#scene.node.resources.visibility(other.metadata.uid);
       if (isHidden || sinceMs > atMs - measuredMs) return false;
-      const place = this.#place(other, resource);
+      const place = this.#place(other, about);
       // podwright may know nothing about a pod without usage.
       if (place.used === 0) return false;
       if (place.exceeds !== own.exceeds) return place.exceeds;
@@ -250,8 +250,9 @@ export class Evictions implements Rule {
     })?.metadata.uid;
   }
 
-  #place(pod: Pod, resource: StarvedResource) {
-    const used = this.#scene.node.resources.used(pod.metadata.uid, resource);
+  #place(pod: Pod, about: Signal) {
+    const resource = resourceOf(about);
+    const used = this.#scene.node.resources.usedOf(pod.metadata.uid, about);
     const asked =
       resource === "memory" || resource === "ephemeral-storage" ? podRequests(pod).get(resource) : undefined;
     const request = Number(asked?.value() ?? 0n);
