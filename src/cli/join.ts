@@ -1,5 +1,6 @@
-import { join } from "node:path/posix";
+import { dirname, join } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { removeEmpty } from "../ports/files.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import type { Check } from "../private-runtime/preflight/check.ts";
 import { doctorLines } from "./doctor.ts";
@@ -77,6 +78,7 @@ export async function leaveCommand(context: MachineContext, places: ServicePlace
 
 async function giveBack({ files, processes }: MachineContext, dropIn: string): Promise<void> {
   await files.remove(dropIn);
+  await removeEmpty(files, dirname(dropIn));
   await systemctl(processes, ["daemon-reload"]);
   await systemctl(processes, ["restart", kubeletService]);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { disableKubelet, enableKubelet } from "../../src/cli/enable-kubelet.ts";
 import { joinCommand, kubeletDoctor, leaveCommand } from "../../src/cli/join.ts";
@@ -28,7 +28,7 @@ test("a kubeadm node is joined with its own unit and flags, and restored", async
   }
   assert.deepEqual(node.calls.splice(0), ["systemctl daemon-reload", "systemctl restart kubelet.service"]);
   assert.equal(await leaveCommand(context, node.places), 0);
-  assert.equal(existsSync(node.dropIn), false);
+  assert.equal(existsSync(dirname(node.dropIn)), false);
   assert.deepEqual(node.calls, ["systemctl daemon-reload", "systemctl restart kubelet.service"]);
   await assert.rejects(leaveCommand(context, node.places), /this node was not joined by podwright/u);
 });
