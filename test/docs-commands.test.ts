@@ -53,6 +53,18 @@ for (const path of documents) {
   });
 }
 
+test("every command in the heads of the examples is one that podwright accepts", async () => {
+  for (const path of globSync("examples/*.yaml", { cwd: root })) {
+    const [head = ""] = readFileSync(join(root, path), "utf8").split(/^apiVersion:/mu);
+    // An explanation follows after blanks.
+    const commands = documentedCommands(head.replaceAll(/^# {3}(\S.*?)(?: {2,}.*)?$/gmu, "    $1"));
+    assert.ok(commands.length > 0, path);
+    for (const command of commands) {
+      assert.equal(await problemWith(command), undefined, `${path}: podwright ${command.words.join(" ")}`);
+    }
+  }
+});
+
 test("every example in --help is one that podwright accepts", async () => {
   const program = idleProgram();
   let count = 0;
