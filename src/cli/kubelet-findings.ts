@@ -6,7 +6,7 @@ import { loadConfiguration } from "../config/load.ts";
 import { connectCri } from "../cri/client.ts";
 import { socketEndpoint } from "../config/settings.ts";
 import type { Files } from "../ports/files.ts";
-import { type Check, failed, passed, warned } from "../private-runtime/preflight/check.ts";
+import { type Check, failed, oneLine, passed, warned } from "../private-runtime/preflight/check.ts";
 import { checkCgroups } from "../private-runtime/preflight/machine.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { loadManifests, manifestNames } from "../sources/load.ts";
@@ -88,14 +88,32 @@ async function configurationOf(
   try {
     const flags = parseKubeletFlags(words);
     const { configuration, warnings } = await loadConfiguration({ files, workingDirectory: "/", cgroupVersion }, flags);
-    return { configuration, warnings, rootDirectory: flags.node.rootDir || "/var/lib/kubelet" };
+    return {
+      configuration,
+      warnings: warnings.filter(differs),
+      rootDirectory: flags.node.rootDir || "/var/lib/kubelet",
+    };
   } catch (error) {
     if (!(error instanceof PodwrightError)) throw error;
-    const remedy = error.remedy ?? "change the field or flag first";
-    // A heading may come before the problems.
-    const problems = error.message.split("\n").filter((line) => !line.endsWith(":"));
-    return { failures: problems.map((line) => failed("configuration", line.trim(), remedy)) };
+    return { failures: failureChecks(error.message, error.remedy ?? "change the field or flag first") };
   }
+}
+
+/** Whether the Go kubelet does not warn of the same. */
+function differs(warning: string): boolean {
+  return !/^Flag --\S+ has been deprecated\b/u.test(warning);
+}
+
+/** @param message a problem or warning per line, with or without a heading */
+function failureChecks(message: string, remedy: string): readonly Check[] {
+  const lines = message.split("\n").map((line) => line.trim());
+  const checks = lines.flatMap((line) => {
+    const warning = /^warning: (.*)$/u.exec(line)?.[1];
+    if (warning !== undefined) return differs(warning) ? [warned("configuration", warning, remedy)] : [];
+    return line.endsWith(":") ? [] : [failed("configuration", line, remedy)];
+  });
+  // A node is never joined with a configuration that was rejected.
+  return checks.some(({ ok }) => ok === "failed") ? checks : [failed("configuration", oneLine(message), remedy)];
 }
 
 async function runtimeChecks(

@@ -32,7 +32,7 @@ export class KubeadmNode implements AsyncDisposable {
 
   static async open(configuration = ""): Promise<KubeadmNode> {
     const node = new KubeadmNode(await mkdtemp(join(tmpdir(), "podwright-join-")), await startRuntimeServer(usualWays));
-    await node.put("flags.env", 'KUBELET_KUBEADM_ARGS="--hostname-override=node1"\n');
+    await node.put("flags.env", 'KUBELET_KUBEADM_ARGS="--hostname-override=node1 --cpu-cfs-quota=true"\n');
     await node.put(
       "manifests/etcd.yaml",
       "apiVersion: v1\nkind: Pod\nmetadata: { name: etcd }\nspec: { containers: [{ name: app, image: etcd }] }\n",
