@@ -7,6 +7,7 @@ import { kubeconfig } from "../apiserver/kubeconfig.ts";
 import { controlPlaneProgram, ControlPlane, noControlPlane, noGoKubelet } from "../support/control-plane.ts";
 import { printedCommands } from "../support/documented-commands.ts";
 import type { Kubectl } from "../support/kubectl.ts";
+import { politeSleep } from "../support/manifests.ts";
 import { until } from "../support/podwright.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { podwright, prepareLayout, run } from "./machine.ts";
@@ -125,7 +126,7 @@ function podOf(name: string): object {
     spec: {
       terminationGracePeriodSeconds: 1,
       tolerations: [{ operator: "Exists" }],
-      containers: [{ name: "c", image: DEMO_IMAGE, imagePullPolicy: "Never", command: ["sleep", "36000"] }],
+      containers: [{ name: "c", image: DEMO_IMAGE, imagePullPolicy: "Never", command: ["sh", "-c", politeSleep] }],
     },
   };
 }
