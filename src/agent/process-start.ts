@@ -5,7 +5,7 @@ import { environmentProxy } from "../kube/proxy.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import { systemClock } from "../linux/processes/clock.ts";
 import { systemCompression } from "../linux/files/compression.ts";
-import { systemFiles } from "../linux/files/files.ts";
+import { memoryFiles, systemFiles } from "../linux/files/files.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { systemKernelLog } from "../linux/processes/kernel-log.ts";
 import { systemLocks } from "../linux/files/lock.ts";
@@ -41,6 +41,7 @@ export async function openPorts(): Promise<AgentPorts> {
     clock: systemClock,
     random: systemRandom,
     files: systemFiles,
+    memoryFiles,
     compression: systemCompression,
     hashing: systemHashing,
     processes: systemProcesses,

@@ -157,7 +157,7 @@ function makeVolumes(
   { node, volumeStatsPeriodMs, usesQuotas }: RuntimeConfig,
 ): Pick<ActingParts, "volumes" | "volumeStats" | "storageWaits" | "quotas"> {
   const { ports, journal, objects, features, observer, rooms = [] } = deps;
-  const { clock, random, files, volumeFiles, mounts, loopDevices, processes } = ports;
+  const { clock, random, files, memoryFiles, volumeFiles, mounts, loopDevices, processes } = ports;
   const log = deps.log.child({ component: "volumes" });
   const waits = new StorageWaits(clock, journal, log);
   const measured = observer?.volumeMeasured.bind(observer);
@@ -166,7 +166,7 @@ function makeVolumes(
     ? new VolumeQuotas({ clock, files, quotas: ports.projectQuotas, log, rootDirectory: node.rootDirectory })
     : undefined;
   const local = localPlugins({
-    ...{ clock, random, files, volumeFiles, mounts, loopDevices, processes },
+    ...{ clock, random, files, memoryFiles, volumeFiles, mounts, loopDevices, processes },
     ...{ journal, objects, node, quotas },
   });
   const volumes = new VolumeManager({

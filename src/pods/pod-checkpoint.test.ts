@@ -123,6 +123,7 @@ test("writes are serialized: the last state wins, and an unchanged one is writte
   const scene = new Scene();
   const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
+  await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   const write = scene.files.writeAtomic.bind(scene.files);
   const { promise: free, resolve: release } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begins } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { formatTime } from "../base/time.ts";
 import { causeCodeOf } from "../journal/vocabulary.ts";
-import type { Files } from "../ports/files.ts";
+import { type Files, inDirectory } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { dropSpec, keepSpec } from "../runtime/layout/kept-spec.ts";
@@ -123,8 +123,8 @@ export class PodCheckpoint {
     const text = JSON.stringify(content satisfies z.input<typeof Content>);
     if (text === this.#saved) return true;
     try {
-      await files.makeDirectory(podDirectory(node, this.#uid), 0o750);
-      await files.writeAtomic(this.#path, text, 0o600);
+      const write = async (): Promise<void> => files.writeAtomic(this.#path, text, 0o600);
+      await inDirectory(files, podDirectory(node, this.#uid), 0o750, write);
       this.#saved = text;
       return true;
     } catch (error) {
@@ -156,14 +156,19 @@ export class PodCheckpoint {
     this.#end = { ...this.#end, phase };
   }
 
+  /** The pod's first start stores the pod itself. */
+  keptByStart(pod: Pod): void {
+    if (isOfApi(pod)) this.#kept = textOf(pod);
+  }
+
   /** The API server's present pod, for a next run without an API server. */
   async #keep(pod: Pod): Promise<void> {
     const { files, node, log } = this.#deps;
     if (!isOfApi(pod)) return;
-    const text = JSON.stringify([pod.metadata, pod.spec]);
+    const text = textOf(pod);
     if (text === this.#kept) return;
     try {
-      // The first start of the pod stores it as well.
+      // Without its directory it has not started; its start will store it.
       if ((await files.stat(podDirectory(node, this.#uid))) !== undefined) await keepSpec(files, node, pod, "record");
       this.#kept = text;
     } catch (error) {
@@ -195,6 +200,10 @@ export async function keepDeletion(
     log.warn("cannot record pod deletion", { uid, error: errorMessage(error) });
     await dropSpec(files, node, uid).catch(() => {});
   }
+}
+
+function textOf({ metadata, spec }: Pod): string {
+  return JSON.stringify([metadata, spec]);
 }
 
 /** Only these are managed from their checkpoints. */

@@ -305,6 +305,7 @@ export class PodWorker {
     // A decision made before a stop must not be carried out after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
+    if (actions.createSandbox?.attempt === 0) this.#checkpoint.keptByStart(pod);
     await this.#checkpoint.save(pod);
     this.#schedule.byWaits(actions);
     if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);

@@ -88,6 +88,22 @@ export interface Files {
   ): Disposable;
 }
 
+/** Does work in a directory that is made only if it is missing: it nearly always exists. */
+export async function inDirectory(
+  files: Pick<Files, "makeDirectory">,
+  directory: string,
+  mode: number,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
+    await files.makeDirectory(directory, mode);
+    await work();
+  }
+}
+
 /** Removes a directory that is empty; false: it is not, or something is mounted on it. Nothing there is no error. */
 export async function removeEmpty(files: Pick<Files, "remove">, path: string): Promise<boolean> {
   try {

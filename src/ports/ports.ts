@@ -24,6 +24,8 @@ export interface Ports {
   readonly processes: Processes;
   readonly mounts: Mounts;
   readonly loopDevices: LoopDevices;
+  /** The same files, for directories that the kernel keeps in memory (tmpfs): it answers at once. */
+  readonly memoryFiles: Files;
   readonly projectQuotas: ProjectQuotas;
   readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;

@@ -81,10 +81,11 @@ export class EmptyDirectories {
     await files.makeDirectory(dirname(directory), 0o755);
     const isMounted = tmpfsBytes !== undefined && (await this.#isTmpfs(directory));
     if (!isMounted) {
-      await files.makeDirectory(directory, 0o777);
-      // One left by an earlier attempt may lack its mode; a mounted one has its own.
-      await files.chmod(directory, 0o777);
-      if (tmpfsBytes !== undefined) {
+      // What is mounted on it has a mode of its own.
+      await files.makeDirectory(directory, tmpfsBytes === undefined ? 0o777 : 0o750);
+      // One left by an earlier attempt may lack its mode.
+      if (tmpfsBytes === undefined) await files.chmod(directory, 0o777);
+      else {
         const mounted = await memory.mount(directory, tmpfsBytes);
         if (mounted.mayBeSwapped) mayBeSwapped(pod, volume);
       }

@@ -23,6 +23,8 @@ export interface LocalPluginDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  /** Those of memory volumes. */
+  readonly memoryFiles: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
   readonly loopDevices: LoopDevices;
@@ -43,7 +45,20 @@ const projectedTypes: readonly ProjectedType[] = [
 
 /** The plugins of volumes without a CSI driver. */
 export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
-  const { clock, random, files, volumeFiles, mounts, loopDevices, processes, journal, objects, node, quotas } = deps;
+  const {
+    clock,
+    random,
+    files,
+    memoryFiles,
+    volumeFiles,
+    mounts,
+    loopDevices,
+    processes,
+    journal,
+    objects,
+    node,
+    quotas,
+  } = deps;
   const directories = new EmptyDirectories({
     files,
     volumeFiles,
@@ -57,12 +72,14 @@ export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlug
     },
   });
   const payload = { objects, downward: { ...node, podIPs: [] } };
-  const projecting = { files, clock, random, directories, payload };
+  const projecting = { clock, random, directories, payload };
   return [
     new EmptyDirPlugin(directories),
     new HostPathPlugin({ files, volumeFiles, journal }),
     new NfsPlugin({ files, volumeFiles, mounts }),
     new LocalVolumePlugin({ clock, files, volumeFiles, mounts, loopDevices, processes, journal }),
-    ...projectedTypes.map((type) => new ProjectingPlugin(projecting, type)),
+    ...projectedTypes.map((type) => {
+      return new ProjectingPlugin({ ...projecting, files: type.inMemory ? memoryFiles : files }, type);
+    }),
   ];
 }

@@ -21,7 +21,7 @@ import { Worker } from "node:worker_threads";
 import { podUid } from "../base/ids.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { systemClock } from "../linux/processes/clock.ts";
-import { systemFiles } from "../linux/files/files.ts";
+import { memoryFiles, systemFiles } from "../linux/files/files.ts";
 import { systemLoopDevices } from "../linux/files/loop-devices.ts";
 import { systemMounts } from "../linux/files/mounts.ts";
 import { needsRoot, testDirectory } from "../linux/processes/testing.ts";
@@ -40,6 +40,7 @@ async function withVolumes(work: (volumes: VolumesUnderTest) => Promise<void>): 
   const ports = {
     clock: systemClock,
     files: systemFiles,
+    memoryFiles,
     mounts: systemMounts,
     volumeFiles: systemVolumeFiles,
     loopDevices: systemLoopDevices,

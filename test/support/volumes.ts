@@ -2,6 +2,7 @@ import type { ConfigMapContent, SecretContent } from "../../src/api/object-conte
 import type { Pod } from "../../src/api/pod.ts";
 import type { Volume } from "../../src/api/volume.ts";
 import type { Cause, JournalInput } from "../../src/journal/entry.ts";
+import type { Files } from "../../src/ports/files.ts";
 import type { LoopDevices } from "../../src/ports/loop-devices.ts";
 import type { Processes } from "../../src/ports/processes.ts";
 import type { NeededObjects, ObjectLookup } from "../../src/runtime/config/environment.ts";
@@ -53,6 +54,8 @@ export class TestObjects implements ObjectLookup {
 
 type TestPorts = Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts"> & {
   readonly loopDevices: LoopDevices;
+  /** Default: `files`. */
+  readonly memoryFiles?: Files;
   /** Default: none can be run. */
   readonly processes?: Pick<Processes, "run">;
   /** Default: volumes have no quotas. */
@@ -81,7 +84,7 @@ export class VolumesUnderTest {
     const { objects = this.objects } = changed;
     const node = { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources };
     const plugins = localPlugins({
-      ...{ processes: simProcesses, ...this.#ports, random: new SimRandom(1) },
+      ...{ processes: simProcesses, memoryFiles: this.#ports.files, ...this.#ports, random: new SimRandom(1) },
       ...{ journal, objects, node, quotas: this.#ports.quotas },
     });
     const deps = { ...this.#ports, journal, log: silentLog };

@@ -4,7 +4,7 @@ import type { EmptyRemoval } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { FileError } from "../../ports/files.ts";
 import { errnoOf, fileError } from "../file-error.ts";
-import { writeAll } from "../files/calls.ts";
+import { threadCalls } from "../files/calls.ts";
 
 /** How long removal waits for killed processes to leave: until then the kernel answers EBUSY. */
 const removalLimitMs = 1_000;
@@ -47,7 +47,7 @@ export async function writeValue(file: string, value: string): Promise<void> {
   try {
     const opened = openSync(file, "w");
     try {
-      if (slowFiles.test(basename(file))) await writeAll(opened, value);
+      if (slowFiles.test(basename(file))) await threadCalls.writeAll(opened, value);
       else writeSync(opened, value);
     } finally {
       closeSync(opened);

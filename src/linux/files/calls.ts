@@ -17,42 +17,46 @@ function call<T>(start: (done: (error: Error | null, value: T) => void) => void)
   });
 }
 
-export const mkdir = (path: Path, mode: number): Promise<void> => call((done) => fs.mkdir(path, mode, done));
-export const rmdir = (path: Path): Promise<void> => call((done) => fs.rmdir(path, done));
-export const unlink = (path: Path): Promise<void> => call((done) => fs.unlink(path, done));
-export const rename = (from: Path, to: Path): Promise<void> => call((done) => fs.rename(from, to, done));
-export const symlink = (target: string, path: string): Promise<void> => call((done) => fs.symlink(target, path, done));
-export const chmod = (path: string, mode: number): Promise<void> => call((done) => fs.chmod(path, mode, done));
-export const stat = (path: string): Promise<fs.Stats> => call((done) => fs.stat(path, done));
-export const lstat = (path: string): Promise<fs.Stats> => call((done) => fs.lstat(path, done));
-export const realpath = (path: string): Promise<string> => call((done) => fs.realpath.native(path, done));
-export const readLink = (path: string): Promise<string> => call((done) => fs.readlink(path, done));
-
-export const readdir = (path: Path, encoding: "utf8" | "latin1" = "utf8"): Promise<fs.Dirent[]> =>
-  call((done) => fs.readdir(path, { withFileTypes: true, encoding }, done));
-
-/** An open file. Its opener closes it, by {@link close} or by leaving the scope of a {@link Closing}. */
-export type Descriptor = number;
-
-export const open = (path: Path, flags: number, mode?: number): Promise<Descriptor> =>
-  call((done) => fs.open(path, flags, mode, done));
-export const close = (file: Descriptor): Promise<void> => call((done) => fs.close(file, done));
-export const fstat = (file: Descriptor): Promise<fs.Stats> => call((done) => fs.fstat(file, done));
-export const fchmod = (file: Descriptor, mode: number): Promise<void> => call((done) => fs.fchmod(file, mode, done));
-export const fsync = (file: Descriptor): Promise<void> => call((done) => fs.fsync(file, done));
-
-/** @returns bytes read; 0 at the end of the file */
-export const read = (file: Descriptor, into: Uint8Array, offset: number, position: number | null): Promise<number> =>
-  call((done) => fs.read(file, into, offset, into.length - offset, position, done));
-
-/** Writes all data at the current position. */
-export async function writeAll(file: Descriptor, data: string | Uint8Array): Promise<void> {
+async function writeAll(file: Descriptor, data: string | Uint8Array): Promise<void> {
   let rest = typeof data === "string" ? Buffer.from(data) : data;
   while (rest.length > 0) {
     const bytes = rest;
     rest = rest.subarray(await call<number>((done) => fs.write(file, bytes, 0, bytes.length, null, done)));
   }
 }
+
+/** An open file. Its opener closes it, by `close` or by leaving the scope of a {@link Closing}. */
+export type Descriptor = number;
+
+/** File system calls through other threads. */
+export const threadCalls = {
+  mkdir: (path: Path, mode: number): Promise<void> => call((done) => fs.mkdir(path, mode, done)),
+  rmdir: (path: Path): Promise<void> => call((done) => fs.rmdir(path, done)),
+  unlink: (path: Path): Promise<void> => call((done) => fs.unlink(path, done)),
+  rename: (from: Path, to: Path): Promise<void> => call((done) => fs.rename(from, to, done)),
+  symlink: (target: string, path: string): Promise<void> => call((done) => fs.symlink(target, path, done)),
+  chmod: (path: string, mode: number): Promise<void> => call((done) => fs.chmod(path, mode, done)),
+  stat: (path: string): Promise<fs.Stats> => call((done) => fs.stat(path, done)),
+  lstat: (path: string): Promise<fs.Stats> => call((done) => fs.lstat(path, done)),
+  realpath: (path: string): Promise<string> => call((done) => fs.realpath.native(path, done)),
+  readLink: (path: string): Promise<string> => call((done) => fs.readlink(path, done)),
+  readdir: (path: Path, encoding: "utf8" | "latin1" = "utf8"): Promise<fs.Dirent[]> =>
+    call((done) => fs.readdir(path, { withFileTypes: true, encoding }, done)),
+  open: (path: Path, flags: number, mode?: number): Promise<Descriptor> =>
+    call((done) => fs.open(path, flags, mode, done)),
+  close: (file: Descriptor): Promise<void> => call((done) => fs.close(file, done)),
+  fstat: (file: Descriptor): Promise<fs.Stats> => call((done) => fs.fstat(file, done)),
+  fchmod: (file: Descriptor, mode: number): Promise<void> => call((done) => fs.fchmod(file, mode, done)),
+  fsync: (file: Descriptor): Promise<void> => call((done) => fs.fsync(file, done)),
+  /** @returns bytes read; 0 at the end of the file */
+  read: (file: Descriptor, into: Uint8Array, offset: number, position: number | null): Promise<number> =>
+    call((done) => fs.read(file, into, offset, into.length - offset, position, done)),
+  /** Writes all data at the current position. */
+  writeAll,
+};
+
+/** The same calls in whichever way they are made. */
+export type FileCalls = typeof threadCalls;
 
 /**
  * Closes files at the end of its scope, synchronously: only for those whose close cannot block, such as directories and

@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { FileError } from "../../ports/files.ts";
-import { systemFiles as files } from "./files.ts";
+import { FileError, type Files } from "../../ports/files.ts";
+import { memoryFiles, systemFiles } from "./files.ts";
 import { needsRoot, testDirectory } from "../processes/testing.ts";
 
 function rejectsWith(code: string, promise: Promise<unknown>): Promise<void> {
@@ -13,7 +13,17 @@ function rejectsWith(code: string, promise: Promise<unknown>): Promise<void> {
 
 const text = (data: Uint8Array): string => Buffer.from(data).toString("utf8");
 
-test("a whole file is read up to the limit and rejected above it", async () => {
+/** Both ways to reach files do the same. */
+function check(
+  name: string,
+  work: (files: Files) => Promise<void>,
+  options: { readonly skip?: string | false } = {},
+): void {
+  test(`${name}: through other threads`, options, () => work(systemFiles));
+  test(`${name}: at once`, options, () => work(memoryFiles));
+}
+
+check("a whole file is read up to the limit and rejected above it", async (files) => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "12345");
@@ -25,12 +35,12 @@ test("a whole file is read up to the limit and rejected above it", async () => {
   assert.equal((await files.read(path, 1_000_000)).length, 300_000);
 });
 
-test("files that report no size are read whole, and rejected when too long", async () => {
+check("files that report no size are read whole, and rejected when too long", async (files) => {
   assert.equal(text(await files.read("/proc/self/comm", 100)), readFileSync("/proc/self/comm", "utf8"));
   await rejectsWith("EFBIG", files.read("/proc/self/status", 10));
 });
 
-test("a range stops at the end of the file", async () => {
+check("a range stops at the end of the file", async (files) => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "0123456789");
@@ -39,7 +49,7 @@ test("a range stops at the end of the file", async () => {
   assert.equal(text(await files.readRange(path, 50, 10)), "");
 });
 
-test("a range can be read into an existing buffer, unless that is too small", async () => {
+check("a range can be read into an existing buffer, unless that is too small", async (files) => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "0123456789");
@@ -49,7 +59,7 @@ test("a range can be read into an existing buffer, unless that is too small", as
   assert.equal(text(await files.readRange(path, 0, 8, { into })), "01234567");
 });
 
-test("directories and pipes are rejected instead of blocking", async () => {
+check("directories and pipes are rejected instead of blocking", async (files) => {
   using directory = testDirectory();
   execFileSync("mkfifo", [directory.join("pipe")]);
   await rejectsWith("EINVAL", files.read(directory.join("pipe"), 10));
@@ -57,7 +67,7 @@ test("directories and pipes are rejected instead of blocking", async () => {
   await rejectsWith("EISDIR", files.read(directory.path, 10));
 });
 
-test("an error carries the errno and the path", async () => {
+check("an error carries the errno and the path", async (files) => {
   const path = "/no/such/file";
   await assert.rejects(files.read(path, 10), (error: unknown) => {
     assert.ok(error instanceof FileError);
@@ -69,24 +79,27 @@ test("an error carries the errno and the path", async () => {
   await rejectsWith("EINVAL", files.read("relative", 10));
 });
 
-test("an atomic write replaces the file with the exact mode, whatever the umask, and leaves nothing beside it", async () => {
-  using directory = testDirectory();
-  const path = directory.join("file");
-  const umask = process.umask(0o077);
-  try {
-    await files.writeAtomic(path, "first", 0o644);
-    const { ino } = statSync(path);
-    await files.writeAtomic(path, new Uint8Array([1, 2]), 0o666);
-    assert.notEqual(statSync(path).ino, ino);
-  } finally {
-    process.umask(umask);
-  }
-  assert.equal(statSync(path).mode & 0o7777, 0o666);
-  assert.deepEqual([...readFileSync(path)], [1, 2]);
-  assert.deepEqual(readdirSync(directory.path), ["file"]);
-});
+check(
+  "an atomic write replaces the file with the exact mode, whatever the umask, and leaves nothing beside it",
+  async (files) => {
+    using directory = testDirectory();
+    const path = directory.join("file");
+    const umask = process.umask(0o077);
+    try {
+      await files.writeAtomic(path, "first", 0o644);
+      const { ino } = statSync(path);
+      await files.writeAtomic(path, new Uint8Array([1, 2]), 0o666);
+      assert.notEqual(statSync(path).ino, ino);
+    } finally {
+      process.umask(umask);
+    }
+    assert.equal(statSync(path).mode & 0o7777, 0o666);
+    assert.deepEqual([...readFileSync(path)], [1, 2]);
+    assert.deepEqual(readdirSync(directory.path), ["file"]);
+  },
+);
 
-test("an atomic write replaces a symbolic link itself, and a failed one leaves nothing behind", async () => {
+check("an atomic write replaces a symbolic link itself, and a failed one leaves nothing behind", async (files) => {
   using directory = testDirectory();
   writeFileSync(directory.join("target"), "untouched");
   symlinkSync("target", directory.join("link"));
@@ -99,7 +112,7 @@ test("an atomic write replaces a symbolic link itself, and a failed one leaves n
   assert.deepEqual(readdirSync(directory.path).toSorted(), ["directory", "link", "target"]);
 });
 
-test("writing in place keeps the inode, cuts the old text and sets the mode", async () => {
+check("writing in place keeps the inode, cuts the old text and sets the mode", async (files) => {
   using directory = testDirectory();
   const path = directory.join("file");
   await files.write(path, "a longer text", 0o666);
@@ -127,7 +140,7 @@ test("new files have their exact mode, whatever the umask", async () => {
   }
 });
 
-test("writing and appending reject a final symbolic link", async () => {
+check("writing and appending reject a final symbolic link", async (files) => {
   using directory = testDirectory();
   writeFileSync(directory.join("target"), "untouched");
   symlinkSync("target", directory.join("link"));
@@ -136,7 +149,7 @@ test("writing and appending reject a final symbolic link", async () => {
   assert.equal(readFileSync(directory.join("target"), "utf8"), "untouched");
 });
 
-test("appending creates the file with the mode and then keeps its content", async () => {
+check("appending creates the file with the mode and then keeps its content", async (files) => {
   using directory = testDirectory();
   const path = directory.join("file");
   await files.append(path, "one\n", 0o622);
@@ -147,7 +160,7 @@ test("appending creates the file with the mode and then keeps its content", asyn
   assert.equal(statSync(path).mode & 0o7777, 0o600);
 });
 
-test("directories are made with their parents and the exact mode; existing ones stay unchanged", async () => {
+check("directories are made with their parents and the exact mode; existing ones stay unchanged", async (files) => {
   using directory = testDirectory();
   mkdirSync(directory.join("existing"), 0o700);
   const umask = process.umask(0o077);
@@ -169,7 +182,7 @@ test("directories are made with their parents and the exact mode; existing ones 
   await rejectsWith("ENOENT", files.makeDirectory(directory.join("dangling", "a"), 0o700));
 });
 
-test("a listing names entries and their types, and is empty for a missing directory", async () => {
+check("a listing names entries and their types, and is empty for a missing directory", async (files) => {
   using directory = testDirectory();
   writeFileSync(directory.join("file"), "");
   mkdirSync(directory.join("directory"));
@@ -189,7 +202,7 @@ test("a listing names entries and their types, and is empty for a missing direct
   await rejectsWith("ENOTDIR", files.list(directory.join("file")));
 });
 
-test("stat describes the link itself, and is undefined for a missing path", async () => {
+check("stat describes the link itself, and is undefined for a missing path", async (files) => {
   using directory = testDirectory();
   const path = directory.join("file");
   writeFileSync(path, "");
@@ -212,7 +225,7 @@ test("stat describes the link itself, and is undefined for a missing path", asyn
   assert.equal(await files.stat(`${path}/below-a-file`), undefined);
 });
 
-test("remove takes a file, a link or an empty directory, and nothing else", async () => {
+check("remove takes a file, a link or an empty directory, and nothing else", async (files) => {
   using directory = testDirectory();
   mkdirSync(directory.join("full"));
   writeFileSync(directory.join("full", "file"), "");
@@ -226,13 +239,33 @@ test("remove takes a file, a link or an empty directory, and nothing else", asyn
   assert.deepEqual(readdirSync(directory.path), ["full"]);
 });
 
-test("files are renamed, real paths resolved and owners changed", { skip: needsRoot() }, async () => {
+check(
+  "files are renamed, real paths resolved and owners changed",
+  async (files) => {
+    using directory = testDirectory();
+    writeFileSync(directory.join("old"), "text");
+    await files.rename(directory.join("old"), directory.join("new"));
+    await files.symlink(directory.join("new"), directory.join("link"));
+    assert.equal(await files.realPath(directory.join("link")), directory.join("new"));
+    await files.chown(directory.join("new"), 12, 34);
+    const { uid, gid } = statSync(directory.join("new"));
+    assert.deepEqual([uid, gid], [12, 34]);
+  },
+  { skip: needsRoot() },
+);
+
+check("two that make the same directory at once both succeed, and a next one makes it again", async (files) => {
   using directory = testDirectory();
-  writeFileSync(directory.join("old"), "text");
-  await files.rename(directory.join("old"), directory.join("new"));
-  await files.symlink(directory.join("new"), directory.join("link"));
-  assert.equal(await files.realPath(directory.join("link")), directory.join("new"));
-  await files.chown(directory.join("new"), 12, 34);
-  const { uid, gid } = statSync(directory.join("new"));
-  assert.deepEqual([uid, gid], [12, 34]);
+  const path = directory.join("a", "b");
+  await Promise.all([files.makeDirectory(path, 0o750), files.makeDirectory(path, 0o750)]);
+  assert.ok(statSync(path).isDirectory());
+  await files.remove(path);
+  await files.makeDirectory(path, 0o750);
+  assert.ok(statSync(path).isDirectory());
+  writeFileSync(directory.join("file"), "");
+  const there = [
+    files.makeDirectory(directory.join("file"), 0o750),
+    files.makeDirectory(directory.join("file"), 0o750),
+  ];
+  for (const each of there) await rejectsWith("EEXIST", each);
 });

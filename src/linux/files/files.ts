@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { unfinishedName } from "../../base/unfinished-files.ts";
 import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../../ports/files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
-import * as calls from "./calls.ts";
+import { Closing, type Descriptor, type FileCalls, threadCalls } from "./calls.ts";
+import { memoryCalls } from "./memory-calls.ts";
 import { removeTree } from "./remove-tree.ts";
 import { watchDirectory, watchEntries } from "./watch.ts";
 
@@ -25,51 +26,60 @@ function umask(): number {
 
 /** Read size for files that do not report their size (/proc, /sys). */
 const readChunkBytes = 16 * 1024;
+const pageBytes = 4096;
 
 /**
- * The machine's file system.
- *
  * Reading and writing accept regular files only and never block on a pipe, because pods and administrators may put
  * anything anywhere. Reading follows symbolic links. Writing rejects a final one (`ELOOP`), because it could point out
  * of the intended directory.
  */
-export const systemFiles: Files = {
-  read: (path, maxBytes) => onPath(path, () => read(path, maxBytes)),
-  readRange: (path, offset, length, options) => onPath(path, () => readRange(path, offset, length, options)),
-  writeAtomic: (path, data, mode) => onPath(path, () => writeAtomic(path, data, mode)),
-  write: (path, data, mode) => onPath(path, () => writeInPlace(path, data, mode, O_TRUNC)),
-  append: (path, data, mode) => onPath(path, () => writeInPlace(path, data, mode, O_APPEND)),
-  makeDirectory: (path, mode) => onPath(path, () => makeDirectory(path, mode)),
-  list: (path) => onPath(path, () => list(path)),
-  stat: (path) => onPath(path, () => fileInfo(path)),
-  remove: (path) => onPath(path, () => remove(path)),
-  removeTree: (path, options) => onPath(path, () => removeTree(path, options)),
-  rename: (from, to) => onPath(from, () => calls.rename(from, to)),
-  symlink: (target, path) => onPath(path, () => calls.symlink(target, path)),
-  readLink: (path) => onPath(path, () => calls.readLink(path)),
-  realPath: (path) => onPath(path, () => calls.realpath(path)),
-  chmod: (path, mode) => onPath(path, () => calls.chmod(path, mode)),
-  chown: (path, uid, gid) => onPath(path, () => chown(path, uid, gid)),
-  watch: watchDirectory,
-  watchEntries,
-};
+function filesBy(calls: FileCalls): Files {
+  return {
+    read: (path, maxBytes) => onPath(path, () => read(calls, path, maxBytes)),
+    readRange: (path, offset, length, options) => onPath(path, () => readRange(calls, path, offset, length, options)),
+    writeAtomic: (path, data, mode) => onPath(path, () => writeAtomic(calls, path, data, mode)),
+    write: (path, data, mode) => onPath(path, () => writeInPlace(calls, path, data, mode, O_TRUNC)),
+    append: (path, data, mode) => onPath(path, () => writeInPlace(calls, path, data, mode, O_APPEND)),
+    makeDirectory: (path, mode) => onPath(path, () => makeDirectory(calls, path, mode)),
+    list: (path) => onPath(path, () => list(calls, path)),
+    stat: (path) => onPath(path, () => fileInfo(calls, path)),
+    remove: (path) => onPath(path, () => remove(calls, path)),
+    removeTree: (path, options) => onPath(path, () => removeTree(path, options)),
+    rename: (from, to) => onPath(from, () => calls.rename(from, to)),
+    symlink: (target, path) => onPath(path, () => calls.symlink(target, path)),
+    readLink: (path) => onPath(path, () => calls.readLink(path)),
+    realPath: (path) => onPath(path, () => calls.realpath(path)),
+    chmod: (path, mode) => onPath(path, () => calls.chmod(path, mode)),
+    chown: (path, uid, gid) => onPath(path, () => chown(path, uid, gid)),
+    watch: watchDirectory,
+    watchEntries,
+  };
+}
+
+/** The machine's file system. */
+export const systemFiles: Files = filesBy(threadCalls);
+
+/** The same, for directories that the kernel keeps in memory: it answers at once, and no other thread is asked. */
+export const memoryFiles: Files = filesBy(memoryCalls);
 
 /** An existing regular file for reading. Its file system may be slow, so its close is not awaited. */
 class OpenedFile implements Disposable {
-  readonly descriptor: calls.Descriptor;
+  readonly descriptor: Descriptor;
   readonly size: number;
+  readonly #calls: FileCalls;
 
-  private constructor(descriptor: calls.Descriptor, size: number) {
+  private constructor(calls: FileCalls, descriptor: Descriptor, size: number) {
+    this.#calls = calls;
     this.descriptor = descriptor;
     this.size = size;
   }
 
-  static async open(path: string, options: ReadOptions = {}): Promise<OpenedFile> {
+  static async open(calls: FileCalls, path: string, options: ReadOptions = {}): Promise<OpenedFile> {
     const descriptor = await calls.open(path, O_RDONLY | O_NONBLOCK | (options.noFollow === true ? O_NOFOLLOW : 0));
     try {
       const info = await calls.fstat(descriptor);
       requireRegular(info, path);
-      return new OpenedFile(descriptor, info.size);
+      return new OpenedFile(calls, descriptor, info.size);
     } catch (error) {
       await calls.close(descriptor);
       throw error;
@@ -77,7 +87,7 @@ class OpenedFile implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    void calls.close(this.descriptor).catch(() => {});
+    void this.#calls.close(this.descriptor).catch(() => {});
   }
 }
 
@@ -86,12 +96,13 @@ function requireRegular(info: { isDirectory(): boolean; isFile(): boolean }, pat
   if (!info.isFile()) throw new FileError("EINVAL", path, `EINVAL: not a regular file: '${path}'`);
 }
 
-async function read(path: string, maxBytes: number): Promise<Uint8Array> {
-  using file = await OpenedFile.open(path);
+async function read(calls: FileCalls, path: string, maxBytes: number): Promise<Uint8Array> {
+  using file = await OpenedFile.open(calls, path);
   const { descriptor, size } = file;
   const tooLong = (): FileError => new FileError("EFBIG", path, `EFBIG: longer than ${maxBytes} bytes: '${path}'`);
   if (size > maxBytes) throw tooLong();
-  // The size is only a hint: the file may grow meanwhile, and files of /proc and /sys report 0 or a whole page.
+  // The size is only a hint: files of /proc and /sys report 0 or a whole page, and the file may grow meanwhile.
+  const isWhole = (): boolean => length === size && size % pageBytes !== 0;
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (;;) {
@@ -101,18 +112,20 @@ async function read(path: string, maxBytes: number): Promise<Uint8Array> {
     chunks.push(chunk.subarray(0, bytesRead));
     length += bytesRead;
     if (length > maxBytes) throw tooLong();
+    if (isWhole()) break;
   }
   const [first] = chunks;
   return chunks.length === 1 && first !== undefined ? first : new Uint8Array(Buffer.concat(chunks));
 }
 
 async function readRange(
+  calls: FileCalls,
   path: string,
   offset: number,
   length: number,
   options: ReadOptions | undefined,
 ): Promise<Uint8Array> {
-  using file = await OpenedFile.open(path, options);
+  using file = await OpenedFile.open(calls, path, options);
   const { into } = options ?? {};
   const data = into === undefined || into.length < length ? new Uint8Array(length) : into;
   const wanted = data.subarray(0, length);
@@ -125,7 +138,7 @@ async function readRange(
   return data.subarray(0, filled);
 }
 
-async function writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+async function writeAtomic(calls: FileCalls, path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const directory = dirname(path);
   // Unguessable, so it cannot exist yet.
   const temporary = join(directory, unfinishedName(randomBytes(12).toString("hex")));
@@ -143,13 +156,13 @@ async function writeAtomic(path: string, data: string | Uint8Array, mode: number
     await calls.unlink(temporary).catch(() => {});
     throw error;
   }
-  await syncDirectory(directory);
+  await syncDirectory(calls, directory);
 }
 
 /** Makes a rename survive a power failure. */
-async function syncDirectory(path: string): Promise<void> {
+async function syncDirectory(calls: FileCalls, path: string): Promise<void> {
   const directory = await calls.open(path, O_RDONLY | O_DIRECTORY);
-  using _closing = new calls.Closing(directory);
+  using _closing = new Closing(directory);
   try {
     await calls.fsync(directory);
   } catch (error) {
@@ -159,7 +172,13 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /** Writes to the file itself; not synced, so a crash of the machine (not of podwright) may lose the data. */
-async function writeInPlace(path: string, data: string | Uint8Array, mode: number, how: number): Promise<void> {
+async function writeInPlace(
+  calls: FileCalls,
+  path: string,
+  data: string | Uint8Array,
+  mode: number,
+  how: number,
+): Promise<void> {
   const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
   // Where the umask narrows the mode of a new file, it is private until its mode is set.
   const file = await calls.open(path, flags, (mode & umask()) === 0 ? mode : mode & 0o700);
@@ -175,19 +194,34 @@ async function writeInPlace(path: string, data: string | Uint8Array, mode: numbe
   }
 }
 
-async function makeDirectory(path: string, mode: number): Promise<void> {
+/** Directories that are being made. */
+const making = new Map<string, Promise<void>>();
+
+/** A pod's parts want the same directories at the same time: one makes them, and the others wait for it. */
+async function makeDirectory(calls: FileCalls, path: string, mode: number): Promise<void> {
+  const key = `${mode} ${path}`;
+  const made = making.get(key) ?? makeWithParents(calls, path, mode);
+  making.set(key, made);
   try {
-    await makeOneDirectory(path, mode);
-  } catch (error) {
-    const parent = dirname(path);
-    if (errnoOf(error) !== "ENOENT" || parent === path) throw error;
-    await makeDirectory(parent, mode);
-    // Once more only: below /proc, or at a dangling link, ENOENT does not concern the parent.
-    await makeOneDirectory(path, mode);
+    await made;
+  } finally {
+    making.delete(key);
   }
 }
 
-async function makeOneDirectory(path: string, mode: number): Promise<void> {
+async function makeWithParents(calls: FileCalls, path: string, mode: number): Promise<void> {
+  try {
+    await makeOneDirectory(calls, path, mode);
+  } catch (error) {
+    const parent = dirname(path);
+    if (errnoOf(error) !== "ENOENT" || parent === path) throw error;
+    await makeDirectory(calls, parent, mode);
+    // Once more only: below /proc, or at a dangling link, ENOENT does not concern the parent.
+    await makeOneDirectory(calls, path, mode);
+  }
+}
+
+async function makeOneDirectory(calls: FileCalls, path: string, mode: number): Promise<void> {
   try {
     await calls.mkdir(path, mode);
   } catch (error) {
@@ -197,7 +231,7 @@ async function makeOneDirectory(path: string, mode: number): Promise<void> {
   if ((mode & umask()) !== 0) await calls.chmod(path, mode);
 }
 
-async function list(path: string): Promise<DirectoryEntry[]> {
+async function list(calls: FileCalls, path: string): Promise<DirectoryEntry[]> {
   try {
     const entries = await calls.readdir(path);
     return entries.map((entry) => ({ name: entry.name, type: typeOf(entry) }));
@@ -207,7 +241,7 @@ async function list(path: string): Promise<DirectoryEntry[]> {
   }
 }
 
-async function fileInfo(path: string): Promise<FileInfo | undefined> {
+async function fileInfo(calls: FileCalls, path: string): Promise<FileInfo | undefined> {
   try {
     const info = await calls.lstat(path);
     return {
@@ -231,7 +265,7 @@ function typeOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLi
   return entry.isSymbolicLink() ? "symlink" : "other";
 }
 
-async function remove(path: string): Promise<void> {
+async function remove(calls: FileCalls, path: string): Promise<void> {
   try {
     await calls.unlink(path);
   } catch (error) {

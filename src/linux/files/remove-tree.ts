@@ -4,7 +4,7 @@ import { opendir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { FileError, type RemoveTreeOptions } from "../../ports/files.ts";
 import { errnoOf } from "../file-error.ts";
-import * as calls from "./calls.ts";
+import { Closing, type Descriptor, threadCalls as calls } from "./calls.ts";
 import { mountsBelow, readMountTable } from "./mountinfo.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -73,7 +73,7 @@ class TreeRemoval {
 
   async run(): Promise<void> {
     const root = await openDirectory(this.#path);
-    using _closing = new calls.Closing(root);
+    using _closing = new Closing(root);
     this.#rootDescriptor = root;
     this.#rootMount = mountOf(root);
     await this.#refuseMountedRoot();
@@ -87,7 +87,7 @@ class TreeRemoval {
   /** A mount on the root by now belongs to somebody, whatever the caller has checked. */
   async #refuseMountedRoot(): Promise<void> {
     const parent = await calls.open(dirname(this.#path), O_RDONLY | O_DIRECTORY);
-    using _closing = new calls.Closing(parent);
+    using _closing = new Closing(parent);
     if (mountIdOf(parent) !== this.#rootMount.split(" ")[0]) throw busy(this.#path);
   }
 
@@ -95,7 +95,7 @@ class TreeRemoval {
    * Removes the contents of the directory, then the directory itself. Some file systems skip entries while others are
    * being removed, so it is read again as long as that removes some.
    */
-  async #empty(directory: calls.Descriptor, depth: number, removeIt: () => Promise<void>): Promise<void> {
+  async #empty(directory: Descriptor, depth: number, removeIt: () => Promise<void>): Promise<void> {
     for (;;) {
       let removed = 0;
       for await (const entry of await entriesOf(directory)) {
@@ -112,7 +112,7 @@ class TreeRemoval {
 
   /** False when the entry still exists. */
   async #removeEntry(
-    directory: calls.Descriptor,
+    directory: Descriptor,
     { name, isDirectory }: { readonly name: Buffer; readonly isDirectory: boolean },
     depth: number,
   ): Promise<boolean> {
@@ -137,7 +137,7 @@ class TreeRemoval {
       return;
     }
     const directory = await openDirectory(path);
-    using _closing = new calls.Closing(directory);
+    using _closing = new Closing(directory);
     if (mountOf(directory) !== this.#rootMount) throw busy(this.#path);
     await this.#empty(directory, depth, () => calls.rmdir(path));
   }
@@ -163,7 +163,7 @@ async function unlinkOrEnter(path: Buffer, enter: () => Promise<void>): Promise<
   }
 }
 
-function openDirectory(path: string | Buffer): Promise<calls.Descriptor> {
+function openDirectory(path: string | Buffer): Promise<Descriptor> {
   return calls.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
@@ -173,17 +173,17 @@ interface Entry {
 }
 
 /** Names are bytes: latin1 preserves each of them, including invalid UTF-8. */
-async function entriesOf(directory: calls.Descriptor): Promise<AsyncIterable<Entry> | Iterable<Entry>> {
+async function entriesOf(directory: Descriptor): Promise<AsyncIterable<Entry> | Iterable<Entry>> {
   if (fstatSync(directory).size <= smallDirectoryBytes) return await calls.readdir(childPath(directory), "latin1");
   return await opendir(childPath(directory), { encoding: "latin1" });
 }
 
 /** The mount and device of an open directory: bind mounts share the device, btrfs subvolumes the mount. */
-function mountOf(directory: calls.Descriptor): string {
+function mountOf(directory: Descriptor): string {
   return `${mountIdOf(directory)} ${fstatSync(directory).dev}`;
 }
 
-function mountIdOf(directory: calls.Descriptor): string | undefined {
+function mountIdOf(directory: Descriptor): string | undefined {
   // The kernel answers from memory, whatever file system the directory is on; a round trip to another thread would cost
   // ten times as much.
   const description = readFileSync(`/proc/self/fdinfo/${directory}`, "latin1");

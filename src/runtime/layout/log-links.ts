@@ -1,5 +1,5 @@
 import type { PodUid } from "../../base/ids.ts";
-import type { Files } from "../../ports/files.ts";
+import { type Files, inDirectory } from "../../ports/files.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { PodRef } from "../../journal/entry.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -53,10 +53,10 @@ export async function linkLog(
   attempt: number,
   id: string,
 ): Promise<void> {
+  const target = `${podLogDirectory(node.podLogsRoot, pod.metadata)}/${container}/${attempt}.log`;
+  const path = linkPath(node, pod.metadata, { name: container, id });
   try {
-    await files.makeDirectory(node.containerLogsRoot, 0o755);
-    const target = `${podLogDirectory(node.podLogsRoot, pod.metadata)}/${container}/${attempt}.log`;
-    await files.symlink(target, linkPath(node, pod.metadata, { name: container, id }));
+    await inDirectory(files, node.containerLogsRoot, 0o755, async () => files.symlink(target, path));
   } catch (error) {
     log.warn("cannot link a container log", { pod: pod.metadata.name, container, error: errorMessage(error) });
   }

@@ -44,6 +44,7 @@ export function portsOf(
     clock,
     random,
     files: guarded,
+    memoryFiles: guarded,
     hashing: simHashing,
     compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
     processes: { ...simProcesses, ...gate.through(disks.programs, "machine") },
