@@ -146,8 +146,11 @@ class Cluster {
     const status = '{.status.conditions[?(@.type=="Ready")].status}';
     const isReady = async (): Promise<boolean> =>
       (await this.#kubectl.run(["get", what, "-o", `jsonpath=${status}`])).stdout.toString("utf8") === "True";
-    const log = (): string => run("journalctl", [`--unit=${this.#unit}`, "--no-pager", "--output=cat", "--lines=40"]);
-    await until(() => `${what} to be ready\n${log()}`, isReady);
+    const evidence = (): string => {
+      const conditions = run("sh", ["-c", `kubectl get ${what} -o 'jsonpath={.status.conditions}' 2>&1 || true`]);
+      return `${conditions}\n${run("journalctl", [`--unit=${this.#unit}`, "--no-pager", "--output=cat", "--lines=40"])}`;
+    };
+    await until(() => `${what} to be ready\n${evidence()}`, isReady);
   }
 
   async starts(name: string): Promise<void> {
