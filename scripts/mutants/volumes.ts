@@ -30,8 +30,8 @@ export const volumeMutants: readonly Mutant[] = [
     name: "failed-unstage-taken-for-done",
     lives,
     file: "src/csi/device-mounts.ts",
-    from: "() => client.unstage(handle, stagingPath, { signal }));",
-    to: "() => client.unstage(handle, stagingPath, { signal })).catch(() => {});",
+    from: "() => client.unstage(handle, told, { signal }));",
+    to: "() => client.unstage(handle, told, { signal })).catch(() => {});",
   },
   {
     name: "staged-volume-not-in-use",
@@ -95,7 +95,7 @@ export const volumeMutants: readonly Mutant[] = [
     name: "earlier-stage-forgotten",
     lives,
     file: "src/csi/volumes-at-start.ts",
-    from: "devices.found(volume, stagedMountFiles({ files, mounts }, directory));",
+    from: "devices.found(volume, new StagedMountFiles({ files, mounts }, directory));",
     to: "",
   },
   {

@@ -1,6 +1,5 @@
 import { CsiRoom } from "../csi/csi-room.ts";
 import { LocalDrivers } from "../csi/local-drivers.ts";
-import { withSeenMounts } from "../csi/seen-mounts.ts";
 import { orAborted } from "../base/abort.ts";
 import { pluginClient } from "../grpc/plugin-client.ts";
 import { Collection } from "../objects/collection.ts";
@@ -53,7 +52,7 @@ export class RunDrivers {
         driverObjects: new Collection(),
         watch: this.objects.watch,
       },
-      { ...config, toldDirectory: kubeletPlace, asksVolumeHealth: false },
+      { ...config, toldDirectory: kubeletPlace, asksVolumeHealth: false, checksMounts: true },
     );
     const { clock, files, volumeFiles } = ports;
     const registryLog = log.child({ component: "plugins" });
@@ -67,19 +66,6 @@ export class RunDrivers {
       await orAborted(taken, signal);
       if (!signal.aborted) await registry.run(signal);
     };
-    return [withSeen(csi, ports), { run }];
+    return [csi, { run }];
   }
-}
-
-/** The room with its volumes checked. */
-function withSeen(csi: CsiRoom, { mounts }: Pick<Ports, "mounts">): Room {
-  return {
-    volumePlugins: csi.volumePlugins.map((plugin) => withSeenMounts(plugin, mounts)),
-    connect: (services) => csi.connect(services),
-    load: () => csi.load(),
-    run: (signal) => csi.run(signal),
-    close: () => csi.close(),
-    released: (uid) => csi.released(uid),
-    remove: (uid) => csi.remove(uid),
-  };
 }

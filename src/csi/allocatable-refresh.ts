@@ -19,12 +19,14 @@ interface Refresh {
 }
 
 /**
- * Periodically queries drivers for their maximum number of volumes on this node, if their CSIDriver objects request it
- * (nodeAllocatableUpdatePeriodSeconds).
+ * Queries drivers for their maximum number of volumes on this node, if their CSIDriver objects request it
+ * (nodeAllocatableUpdatePeriodSeconds): periodically, and when an attachment has shown that the number is out of date.
  */
 export class AllocatableRefresh {
   readonly #deps: AllocatableRefreshDependencies;
   readonly #refreshes = new Map<string, Refresh>();
+  /** Drivers that are being queried. */
+  readonly #asked = new Set<string>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: AllocatableRefreshDependencies) {
@@ -60,16 +62,23 @@ export class AllocatableRefresh {
     this.#refreshes.clear();
   }
 
-  /** Queries the driver now, e.g. after an attachment failed because the node is full. Never rejects. */
+  /**
+   * Queries the driver now, unless it is being queried: call when an attachment failed because the node is full. Never
+   * rejects.
+   */
   async ask(name: string): Promise<void> {
+    if (this.#asked.has(name)) return;
     const { drivers, install, log } = this.#deps;
     const signal = this.#signal ?? AbortSignal.abort(new Error("the node does not run"));
+    this.#asked.add(name);
     try {
       await install(await drivers.get(name).nodeInfo(signal));
     } catch (error) {
       if (!signal.aborted) {
         log.warn("cannot update the driver's allocatable count", { driver: name, error: errorMessage(error) });
       }
+    } finally {
+      this.#asked.delete(name);
     }
   }
 

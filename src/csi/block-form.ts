@@ -4,6 +4,7 @@ import { type BlockPlace, linkDevice, mapDevice, tellMapped } from "../volumes/b
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import { csiDirectoryName } from "./names.ts";
 import type { CsiSource } from "./source.ts";
+import type { StagedFiles } from "./device-mounts.ts";
 import { stagedBlockFiles } from "./staged-files.ts";
 import type { FormWords, VolumeForm } from "./volume-form.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
@@ -16,34 +17,75 @@ const words: FormWords = {
 };
 
 /** A device: the driver publishes it below the plugin's directory, and the pod has a link to it. */
-export function blockForm(parts: CsiVolumeParts, pod: Pod, { name }: CsiSource, paths: VolumePaths): VolumeForm {
-  const { files, names, journal } = parts;
-  const { uid } = pod.metadata;
-  const link = paths.device(csiDirectoryName, name);
-  const target = names.blockPublish(name, uid);
-  const place: BlockPlace = { globalMap: names.blockGlobalMap(name), uid, link };
-  return {
-    words,
-    hostPath: link,
-    target,
-    measured: `${place.globalMap}/${uid}`,
-    stagingPath: names.blockStaging(name),
-    staged: stagedBlockFiles(parts, names),
-    isAlwaysStaged: true,
-    isThere: async () => (await files.stat(link)) !== undefined,
-    async save() {
-      await files.makeDirectory(names.blockPublishDirectory(name), 0o750);
-      await linkDevice(parts, target, place);
-    },
-    async discard() {
-      await files.remove(link);
-      await removeEmpty(files, names.blockPublishDirectory(name));
-    },
-    async complete() {
-      const device = await files.realPath(target);
-      await mapDevice(parts, device, { ...place, link });
-      const [globalMap, shownLink] = [place.globalMap, link].map((path) => names.toldToDrivers(path));
-      tellMapped(journal, pod, name, { globalMap: globalMap ?? "", link: shownLink ?? "" });
-    },
-  };
+export class BlockForm implements VolumeForm {
+  readonly #parts: CsiVolumeParts;
+  readonly #pod: Pod;
+  readonly #name: string;
+  readonly #paths: VolumePaths;
+
+  constructor(parts: CsiVolumeParts, pod: Pod, { name }: CsiSource, paths: VolumePaths) {
+    this.#parts = parts;
+    this.#pod = pod;
+    this.#name = name;
+    this.#paths = paths;
+  }
+
+  get words(): FormWords {
+    return words;
+  }
+
+  get hostPath(): string {
+    return this.#paths.device(csiDirectoryName, this.#name);
+  }
+
+  get target(): string {
+    return this.#parts.names.blockPublish(this.#name, this.#pod.metadata.uid);
+  }
+
+  get measured(): string {
+    const { globalMap, uid } = this.#place;
+    return `${globalMap}/${uid}`;
+  }
+
+  get stagingPath(): string {
+    return this.#parts.names.blockStaging(this.#name);
+  }
+
+  get staged(): StagedFiles {
+    return stagedBlockFiles(this.#parts, this.#parts.names);
+  }
+
+  get isAlwaysStaged(): boolean {
+    return true;
+  }
+
+  async isThere(): Promise<boolean> {
+    return (await this.#parts.files.stat(this.hostPath)) !== undefined;
+  }
+
+  async save(): Promise<void> {
+    const { files, names } = this.#parts;
+    await files.makeDirectory(names.blockPublishDirectory(this.#name), 0o750);
+    await linkDevice(this.#parts, this.target, this.#place);
+  }
+
+  async discard(): Promise<void> {
+    const { files, names } = this.#parts;
+    await files.remove(this.hostPath);
+    await removeEmpty(files, names.blockPublishDirectory(this.#name));
+  }
+
+  async complete(): Promise<void> {
+    const { files, names, journal } = this.#parts;
+    const place = this.#place;
+    const device = await files.realPath(this.target);
+    await mapDevice(this.#parts, device, place);
+    const [globalMap, link] = [names.toldToDrivers(place.globalMap), names.toldToDrivers(place.link)];
+    tellMapped(journal, this.#pod, this.#name, { globalMap, link });
+  }
+
+  get #place(): BlockPlace {
+    const globalMap = this.#parts.names.blockGlobalMap(this.#name);
+    return { globalMap, uid: this.#pod.metadata.uid, link: this.hostPath };
+  }
 }

@@ -100,7 +100,7 @@ async function unpublishNow(parts: CsiVolumeParts, volume: Unpublishing, signal:
   const { clock, journal, drivers, names, publications } = parts;
   const { uid, name, data, target, before, remove } = volume;
   const publication = publications.take(uid, name, { driver: data.driverName, handle: data.volumeHandle });
-  using _turn = await publication.turn.acquire(signal);
+  using _turn = await publications.turn(uid, name, signal);
   const client = drivers.get(data.driverName);
   await before?.();
   // Whatever the call's outcome, the earlier state no longer holds.

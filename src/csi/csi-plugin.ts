@@ -36,13 +36,14 @@ export class CsiPlugin implements VolumePlugin {
   async attachment(spec: VolumeSpec, signal: AbortSignal): Promise<AttachmentRequest | undefined> {
     const csi = spec.persistentVolume?.spec.csi;
     if (csi === undefined) return undefined;
-    const { objects, names } = this.#parts;
+    const { objects, names, limitReached } = this.#parts;
     const driver = await objects.get(csi.driver, signal);
     if (driver?.spec.attachRequired === false) return undefined;
     return {
       volumeName: uniqueVolumeName(csi.driver, csi.volumeHandle),
       attachmentName: names.attachment(csi.driver, csi.volumeHandle),
-      reportsLimit: (driver?.spec.nodeAllocatableUpdatePeriodSeconds ?? 0) > 0,
+      limitReached:
+        (driver?.spec.nodeAllocatableUpdatePeriodSeconds ?? 0) > 0 ? () => limitReached(csi.driver) : undefined,
     };
   }
 

@@ -37,6 +37,7 @@ import { DriverStore } from "./driver-store.ts";
 import { Expansions } from "./expansions.ts";
 import { CsiNames } from "./names.ts";
 import { Publications } from "./publications.ts";
+import { withSeenMounts } from "./seen-mounts.ts";
 import { takeUpVolumes } from "./volumes-at-start.ts";
 
 export interface CsiPorts {
@@ -72,6 +73,8 @@ export interface CsiRoomConfig {
   readonly toldDirectory?: string;
   readonly syncFrequencyMs: number;
   readonly asksVolumeHealth: boolean;
+  /** Whether a volume counts as set up only once its mount is visible here. */
+  readonly checksMounts?: boolean;
 }
 
 /** The parts of the kubelet that the room uses. */
@@ -111,6 +114,7 @@ export class CsiRoom {
 
   constructor(deps: CsiRoomDependencies, config: CsiRoomConfig) {
     const { nodeName, rootDirectory, toldDirectory, syncFrequencyMs, asksVolumeHealth: asksHealth } = config;
+    const { checksMounts = false } = config;
     const { ports, journal, log, plugins, called, client, driverObjects } = deps;
     const { clock, random } = ports;
     this.#deps = deps;
@@ -124,6 +128,7 @@ export class CsiRoom {
       journal,
       log,
       drivers: this.#drivers,
+      names: this.#names,
       inUse: () => this.#services?.volumesInUse,
     });
     const storage = (): StorageLookup | undefined => this.#services?.storage;
@@ -144,21 +149,21 @@ export class CsiRoom {
         return await this.#calls.token(pod, wish, signal);
       },
     };
-    this.volumePlugins = [
-      new CsiPlugin({
-        ...ports,
-        ...own,
-        journal,
-        log,
-        calls,
-        names: this.#names,
-        devices: this.#devices,
-        publications: this.#publications,
-        expansions: this.#expansions,
-        republishMs: syncFrequencyMs / 2,
-        asksHealth,
-      }),
-    ];
+    const plugin = new CsiPlugin({
+      ...ports,
+      ...own,
+      journal,
+      log,
+      calls,
+      names: this.#names,
+      devices: this.#devices,
+      publications: this.#publications,
+      expansions: this.#expansions,
+      limitReached: (driver) => void this.#refresh.ask(driver),
+      republishMs: syncFrequencyMs / 2,
+      asksHealth,
+    });
+    this.volumePlugins = [checksMounts ? withSeenMounts(plugin, ports.mounts) : plugin];
   }
 
   connect(services: CsiServices): void {

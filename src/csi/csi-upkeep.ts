@@ -7,58 +7,71 @@ import { untilDone } from "./patience.ts";
 import type { CsiSource } from "./source.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** The state of a running pod's volume. */
-export interface Keeping {
+/** A running pod's volume. */
+export interface PublishedVolume {
+  readonly pod: Pod;
+  readonly source: CsiSource;
   /** A call of this run has confirmed that it is published. */
-  readonly isConfirmed: () => boolean;
+  readonly isPublished: boolean;
   /** Its driver requires republishing, and the interval is over. */
-  readonly isDue: () => boolean;
-  readonly confirm: (signal: AbortSignal, attached: AttachedVolume | undefined) => Promise<void>;
-  readonly republish: (signal: AbortSignal, attached: AttachedVolume | undefined) => Promise<void>;
+  readonly isOutdated: boolean;
+  /** Confirms it. */
+  setUp(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void>;
+  republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void>;
 }
 
 /**
  * Publishes a running pod's volume again: to confirm it after a restart, and for drivers that require republishing.
  * Retried with back-off; each failure is an Event, and does not affect pod and volume.
  */
-export function csiUpkeep(
-  { clock, journal, drivers }: CsiVolumeParts,
-  pod: Pod,
-  { name, driver, mode }: CsiSource,
-  keeping: Keeping,
-): VolumeUpkeep {
+export class PublicationUpkeep implements VolumeUpkeep {
+  readonly name = "publication";
+  readonly #parts: CsiVolumeParts;
+  readonly #volume: PublishedVolume;
+
+  constructor(parts: CsiVolumeParts, volume: PublishedVolume) {
+    this.#parts = parts;
+    this.#volume = volume;
+  }
+
+  isDue(): boolean {
+    return !this.#volume.isPublished || this.#volume.isOutdated;
+  }
+
+  async run(signal: AbortSignal, waitForAttachment: () => Promise<AttachedVolume | undefined>): Promise<void> {
+    const { clock, journal, drivers } = this.#parts;
+    const volume = this.#volume;
+    const { namespace, name: podName } = volume.pod.metadata;
+    const { name, driver } = volume.source;
+    const attached = await waitForAttachment();
+    const isConfirmed = volume.isPublished;
+    const again = `volume ${name} of pod ${namespace}/${podName} to be published again`;
+    await untilDone(clock, again, signal, async () => {
+      try {
+        await perform(journal, clock, publishedAgain(volume), async () => {
+          if (isConfirmed) await volume.republish(signal, attached);
+          else await volume.setUp(signal, attached);
+        });
+        return undefined;
+      } catch (error) {
+        signal.throwIfAborted();
+        return { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
+      }
+    });
+  }
+}
+
+function publishedAgain({ pod, source: { name, driver, mode } }: PublishedVolume): ActionInput {
   const { namespace, name: podName } = pod.metadata;
   const cause: Cause = {
     code: "VolumeToBeConfirmed",
     message: `pod ${namespace}/${podName} runs with volume ${name}`,
   };
   return {
-    name: "publication",
-    isDue: () => !keeping.isConfirmed() || keeping.isDue(),
-    run: async (signal, waitForAttachment) => {
-      const attached = await waitForAttachment();
-      const once = keeping.isConfirmed() ? keeping.republish : keeping.confirm;
-      const action: ActionInput = {
-        what: mode === "Block" ? "RemapVolume" : "RepublishVolume",
-        message: `publish volume ${name} again`,
-        pod: podRef(pod),
-        cause,
-        data: { volume: name, driver },
-      };
-      await untilDone(
-        clock,
-        `volume ${name} of pod ${namespace}/${podName} to be published again`,
-        signal,
-        async () => {
-          try {
-            await perform(journal, clock, action, () => once(signal, attached));
-            return undefined;
-          } catch (error) {
-            signal.throwIfAborted();
-            return { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
-          }
-        },
-      );
-    },
+    what: mode === "Block" ? "RemapVolume" : "RepublishVolume",
+    message: `publish volume ${name} again`,
+    pod: podRef(pod),
+    cause,
+    data: { volume: name, driver },
   };
 }

@@ -4,32 +4,29 @@ import type { VolumeMeter } from "../volumes/volume-meter.ts";
 import { VolumeOperationError } from "../volumes/volume-operation-error.ts";
 import type { VolumePaths } from "../volumes/volume-paths.ts";
 import type { AttachedVolume, PreparedVolume, VolumeUpkeep } from "../volumes/volume-plugin.ts";
-import { blockForm } from "./block-form.ts";
+import { BlockForm } from "./block-form.ts";
 import { isFinal } from "./call-error.ts";
 import type { CsiClient } from "./csi-client.ts";
-import { csiUpkeep } from "./csi-upkeep.ts";
-import { expansionUpkeep } from "./expansion-upkeep.ts";
+import { PublicationUpkeep, type PublishedVolume } from "./csi-upkeep.ts";
+import { ExpansionUpkeep, type GrowingVolume } from "./expansion-upkeep.ts";
 import type { ClaimedVolume } from "./expansions.ts";
-import { mountForm } from "./mount-form.ts";
+import { MountForm } from "./mount-form.ts";
 import type { Publication } from "./publications.ts";
 import { lifecycleProblem } from "./requests.ts";
 import type { CsiSource } from "./source.ts";
 import { type Caller, type PublishPaths, VolumeCalls } from "./volume-calls.ts";
 import type { VolumeForm } from "./volume-form.ts";
-import { csiMeter } from "./volume-meter.ts";
+import { CsiMeter, type MeteredVolume } from "./volume-meter.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
-/** A CSI volume of one pod: staged once per node, if the driver supports it, and published to the pod. */
-export class CsiVolume implements PreparedVolume {
-  readonly type = "csi";
-  readonly name: string;
-  readonly hostPath: string;
-  readonly readOnly: boolean;
-  readonly own: boolean;
+/**
+ * A CSI volume of one pod: staged once per node, if the driver supports it, and published to the pod. It is kept as long
+ * as its pod runs, of which there may be hundreds: what is seldom needed is computed.
+ */
+export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume, MeteredVolume {
+  readonly pod: Pod;
+  readonly source: CsiSource;
   readonly #parts: CsiVolumeParts;
-  readonly #pod: Pod;
-  readonly #source: CsiSource;
-  readonly #calls: VolumeCalls;
   readonly #form: VolumeForm;
   readonly #publication: Publication;
   readonly #claimed: ClaimedVolume | undefined;
@@ -43,29 +40,62 @@ export class CsiVolume implements PreparedVolume {
     claimed: ClaimedVolume | undefined,
   ) {
     this.#parts = parts;
-    this.#pod = pod;
-    this.#source = source;
+    this.pod = pod;
+    this.source = source;
     this.#claimed = claimed;
-    this.#calls = new VolumeCalls(parts, pod, source);
-    this.#form = source.mode === "Block" ? blockForm(parts, pod, source, paths) : mountForm(parts, pod, source, paths);
-    this.name = source.name;
-    this.readOnly = source.readOnly;
-    this.own = source.mode === "Filesystem" && !source.readOnly;
-    this.hostPath = this.#form.hostPath;
+    const Form = source.mode === "Block" ? BlockForm : MountForm;
+    this.#form = new Form(parts, pod, source, paths);
     this.#publication = parts.publications.take(pod.metadata.uid, source.name, source);
   }
 
+  get type(): string {
+    return "csi";
+  }
+
+  get name(): string {
+    return this.source.name;
+  }
+
+  get hostPath(): string {
+    return this.#form.hostPath;
+  }
+
+  get measured(): string {
+    return this.#form.measured;
+  }
+
+  get readOnly(): boolean {
+    return this.source.readOnly;
+  }
+
+  get own(): boolean {
+    return this.source.mode === "Filesystem" && !this.source.readOnly;
+  }
+
   /** True only after a call of this run confirmed it. */
-  async isSetUp(): Promise<boolean> {
+  get isPublished(): boolean {
     return this.#publication.state === "published";
   }
 
+  get isOutdated(): boolean {
+    const { clock, objects, republishMs } = this.#parts;
+    const { driver } = this.source;
+    return (
+      objects.peek(driver)?.spec.requiresRepublish === true &&
+      clock.monotonic() - this.#publication.publishedAtMs >= republishMs
+    );
+  }
+
+  async isSetUp(): Promise<boolean> {
+    return this.isPublished;
+  }
+
   async setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void> {
-    using _turn = await this.#publication.turn.acquire(signal);
+    using _turn = await this.#turn(signal);
     // The upkeep has confirmed it meanwhile.
-    if (await this.isSetUp()) return;
+    if (this.isPublished) return;
     const { stage, publish, complete } = this.#form.words;
-    if (this.#source.lifecycle === "Persistent") {
+    if (this.source.lifecycle === "Persistent") {
       await this.#step(stage.step, signal, async () => {
         await this.#stage(await this.#calls.caller(stage.caller, attached, signal));
       });
@@ -83,43 +113,36 @@ export class CsiVolume implements PreparedVolume {
   }
 
   get meter(): VolumeMeter {
-    return csiMeter(this.#parts, this.#source, this.#form.measured);
+    return new CsiMeter(this.#parts, this);
   }
 
   get upkeeps(): readonly VolumeUpkeep[] {
-    const claimed = this.#claimed;
-    if (claimed === undefined) return [this.#publicationUpkeep()];
-    const expansion = expansionUpkeep(this.#parts, claimed, this.#source, {
-      isPublished: () => this.#publication.state === "published",
-      call: async (bytes, signal) => {
-        const caller = await this.#calls.caller("Expander.NodeExpand", undefined, signal);
-        await this.#calls.expand(caller, await this.#pathsOf(caller), bytes);
-      },
-    });
-    return [this.#publicationUpkeep(), expansion];
+    const publication = new PublicationUpkeep(this.#parts, this);
+    if (this.#claimed === undefined) return [publication];
+    return [publication, new ExpansionUpkeep(this.#parts, this.#claimed, this)];
   }
 
-  #publicationUpkeep(): VolumeUpkeep {
-    const { clock, objects } = this.#parts;
-    const { driver } = this.#source;
-    return csiUpkeep(this.#parts, this.#pod, this.#source, {
-      isConfirmed: () => this.#publication.state === "published",
-      isDue: () =>
-        objects.peek(driver)?.spec.requiresRepublish === true &&
-        clock.monotonic() - this.#publication.publishedAtMs >= this.#parts.republishMs,
-      confirm: (signal, attached) => this.setUp(signal, attached),
-      republish: (signal, attached) => this.#republish(signal, attached),
-    });
+  async growTo(bytes: bigint, signal: AbortSignal): Promise<void> {
+    const caller = await this.#calls.caller("Expander.NodeExpand", undefined, signal);
+    await this.#calls.expand(caller, await this.#pathsOf(caller), bytes);
   }
 
   /** Publishes the volume again while the pod uses it. A failure does not change it. */
-  async #republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void> {
-    using _turn = await this.#publication.turn.acquire(signal);
+  async republish(signal: AbortSignal, attached: AttachedVolume | undefined): Promise<void> {
+    using _turn = await this.#turn(signal);
     const { step, caller } = this.#form.words.publish;
     await this.#step(step, signal, async () => {
       await this.#call(await this.#calls.caller(caller, attached, signal), () => {});
     });
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
+  }
+
+  get #calls(): VolumeCalls {
+    return new VolumeCalls(this.#parts, this.pod, this.source);
+  }
+
+  async #turn(signal: AbortSignal): Promise<Disposable> {
+    return await this.#parts.publications.turn(this.pod.metadata.uid, this.name, signal);
   }
 
   /** @throws VolumeOperationError, or the signal's reason */
@@ -134,7 +157,7 @@ export class CsiVolume implements PreparedVolume {
 
   /** As upstream: only for file systems. */
   #checkLifecycle({ driver: object }: Caller): void {
-    const { mode, driver, lifecycle } = this.#source;
+    const { mode, driver, lifecycle } = this.source;
     if (mode === "Block") return;
     const problem = lifecycleProblem(driver, object, lifecycle);
     if (problem === undefined) return;
@@ -158,12 +181,12 @@ export class CsiVolume implements PreparedVolume {
   }
 
   async #stage(caller: Caller): Promise<void> {
-    const { driver, handle, name } = this.#source;
+    const { driver, handle, name } = this.source;
     const { stagingPath, staged, isAlwaysStaged } = this.#form;
     const stages = await this.#isStaged(caller.client, caller.signal);
     if (!stages && !isAlwaysStaged) return;
     const volume = { driver, handle, name, stagingPath };
-    const holder = `${this.#pod.metadata.uid}/${name}`;
+    const holder = `${this.pod.metadata.uid}/${name}`;
     await this.#parts.devices.stage(volume, staged, holder, caller.signal, async () => {
       if (stages) await this.#calls.stage(caller, stagingPath);
     });
@@ -176,7 +199,7 @@ export class CsiVolume implements PreparedVolume {
 
   /** A published volume was staged before. */
   async #isStaged(client: CsiClient, signal: AbortSignal): Promise<boolean> {
-    return this.#source.lifecycle === "Persistent" && (await client.supports("stageUnstage", { signal }));
+    return this.source.lifecycle === "Persistent" && (await client.supports("stageUnstage", { signal }));
   }
 
   async #publish(caller: Caller): Promise<void> {

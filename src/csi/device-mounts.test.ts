@@ -28,6 +28,7 @@ class Scene {
     journal: { record: () => 0 },
     log: silentLog,
     drivers: this.drivers,
+    names: { toldToDrivers: (path) => path },
     inUse: () => ({
       use: (name) => void this.inUse.add(name),
       release: (name) => void this.inUse.delete(name),

@@ -1,13 +1,13 @@
 import { errorMessage } from "../base/errors.ts";
 import { invariant } from "../base/invariant.ts";
-import { Semaphore } from "../base/semaphore.ts";
+import { Turns } from "../base/turns.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { isFinal } from "./call-error.ts";
 import type { DriverStore } from "./driver-store.ts";
-import { uniqueVolumeName } from "./names.ts";
+import { type CsiNames, uniqueVolumeName } from "./names.ts";
 import { untilDone } from "./patience.ts";
 
 /** A volume that a driver stages on the node before it is published to pods. */
@@ -39,6 +39,7 @@ export interface DeviceMountsDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly drivers: DriverStore;
+  readonly names: Pick<CsiNames, "toldToDrivers">;
   /** Undefined without a cluster: nothing would detach them. */
   readonly inUse: () => UsedVolumes | undefined;
 }
@@ -52,8 +53,6 @@ type StagingState = "absent" | "uncertain" | "staged";
 interface Staging {
   readonly volume: StageableVolume;
   readonly files: StagedFiles;
-  /** Serializes calls for the volume. */
-  readonly turn: Semaphore;
   /** Pods' volumes that are, or may be, published from it: `<uid>/<name>`. */
   readonly holders: Set<string>;
   state: StagingState;
@@ -74,6 +73,8 @@ const nobodyHoldsIt: Cause = { code: "NoPodUsesVolume", message: "no pod on this
 export class DeviceMounts {
   readonly #deps: DeviceMountsDependencies;
   readonly #stagings = new Map<string, Staging>();
+  /** Serialize calls for a volume, by its unique name. */
+  readonly #turns = new Turns();
   #signal: AbortSignal | undefined;
 
   constructor(deps: DeviceMountsDependencies) {
@@ -95,10 +96,11 @@ export class DeviceMounts {
 
   /** A volume found on disk: the next call shows whether it is staged. */
   found(volume: StageableVolume, files: StagedFiles): void {
-    const staging = this.#stagingOf(volume, files);
+    const unique = uniqueVolumeName(volume.driver, volume.handle);
+    const staging = this.#stagingOf(unique, volume, files);
     if (staging.state === "absent") staging.state = "uncertain";
     staging.holders.add(holderOfFound);
-    this.#deps.inUse()?.use(uniqueVolumeName(volume.driver, volume.handle), holderOfStaged);
+    this.#deps.inUse()?.use(unique, holderOfStaged);
   }
 
   /** A pod's volume on disk is, or may be, published from it. */
@@ -118,10 +120,10 @@ export class DeviceMounts {
     call: () => Promise<void>,
   ): Promise<void> {
     const name = uniqueVolumeName(volume.driver, volume.handle);
-    const staging = this.#stagingOf(volume, files);
+    const staging = this.#stagingOf(name, volume, files);
     staging.holders.add(holder);
     this.#deps.inUse()?.use(name, holderOfStaged);
-    using _turn = await staging.turn.acquire(signal);
+    using _turn = await this.#turns.take(name, signal);
     if (staging.state === "staged") return;
     const before = staging.state;
     try {
@@ -172,14 +174,12 @@ export class DeviceMounts {
     await Promise.all([...this.#stagings.values()].flatMap(({ unstaging = [] }) => unstaging));
   }
 
-  #stagingOf(volume: StageableVolume, files: StagedFiles): Staging {
-    const name = uniqueVolumeName(volume.driver, volume.handle);
+  #stagingOf(name: string, volume: StageableVolume, files: StagedFiles): Staging {
     const known = this.#stagings.get(name);
     if (known !== undefined) return known;
     const staging: Staging = {
       volume,
       files,
-      turn: new Semaphore(1),
       holders: new Set(),
       state: "absent",
       unstaging: undefined,
@@ -213,14 +213,14 @@ export class DeviceMounts {
   async #unstage(staging: Staging, signal: AbortSignal): Promise<void> {
     const { clock, log, drivers, inUse } = this.#deps;
     const { driver, handle, name } = staging.volume;
+    const unique = uniqueVolumeName(driver, handle);
     await untilDone(clock, `volume ${name} to be unstaged`, signal, async () => {
-      using _turn = await staging.turn.acquire(signal);
+      using _turn = await this.#turns.take(unique, signal);
       if (staging.holders.size > 0) return undefined;
       try {
         if (staging.state !== "absent") await this.#unstageNow(staging, signal);
         // A pod is waiting to stage it again.
         if (staging.holders.size > 0) return undefined;
-        const unique = uniqueVolumeName(driver, handle);
         this.#stagings.delete(unique);
         inUse()?.release(unique, holderOfStaged);
         return undefined;
@@ -233,7 +233,7 @@ export class DeviceMounts {
   }
 
   async #unstageNow(staging: Staging, signal: AbortSignal): Promise<void> {
-    const { clock, journal, drivers } = this.#deps;
+    const { clock, journal, drivers, names } = this.#deps;
     const { volume, holders, files } = staging;
     const { driver, handle, name, stagingPath } = volume;
     const client = drivers.get(driver);
@@ -246,7 +246,8 @@ export class DeviceMounts {
     if (await client.supports("stageUnstage", { signal })) {
       const message = `unstage volume ${name}`;
       const action = { what: "UnstageVolume", message, cause: nobodyHoldsIt, data: { volume: name, driver } } as const;
-      await perform(journal, clock, action, () => client.unstage(handle, stagingPath, { signal }));
+      const told = names.toldToDrivers(stagingPath);
+      await perform(journal, clock, action, () => client.unstage(handle, told, { signal }));
     }
     if (!(await files.remove(volume))) {
       this.#deps.log.warn("staging directory is still mounted after NodeUnstageVolume", { volume: name, stagingPath });

@@ -6,27 +6,39 @@ import type { CsiVolumeParts } from "./volume-parts.ts";
 
 /** A running pod's volume that may grow. */
 export interface GrowingVolume {
-  readonly isPublished: () => boolean;
-  readonly call: (bytes: bigint, signal: AbortSignal) => Promise<void>;
+  readonly source: CsiSource;
+  readonly isPublished: boolean;
+  /** Calls the driver. */
+  growTo(bytes: bigint, signal: AbortSignal): Promise<void>;
 }
 
 /** Expands a running pod's volume after its PersistentVolume has grown, with retries until it succeeds. */
-export function expansionUpkeep(
-  { clock, drivers, expansions }: CsiVolumeParts,
-  claimed: ClaimedVolume,
-  { name, driver }: CsiSource,
-  { isPublished, call }: GrowingVolume,
-): VolumeUpkeep {
-  return {
-    name: "expansion",
-    isDue: () => isPublished() && drivers.has(driver) && expansions.isDue(claimed),
-    run: async (signal) => {
-      using _keeping = expansions.keep(claimed);
-      if (!(await drivers.get(driver).supports("expand", { signal }))) return;
-      await untilDone(clock, `volume ${name} to be expanded`, signal, async () => {
-        const error = await expansions.look(claimed, (bytes) => call(bytes, signal), signal);
-        return error && { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
-      });
-    },
-  };
+export class ExpansionUpkeep implements VolumeUpkeep {
+  readonly name = "expansion";
+  readonly #parts: CsiVolumeParts;
+  readonly #claimed: ClaimedVolume;
+  readonly #volume: GrowingVolume;
+
+  constructor(parts: CsiVolumeParts, claimed: ClaimedVolume, volume: GrowingVolume) {
+    this.#parts = parts;
+    this.#claimed = claimed;
+    this.#volume = volume;
+  }
+
+  isDue(): boolean {
+    const { drivers, expansions } = this.#parts;
+    const { isPublished, source } = this.#volume;
+    return isPublished && drivers.has(source.driver) && expansions.isDue(this.#claimed);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, drivers, expansions } = this.#parts;
+    const { name, driver } = this.#volume.source;
+    using _keeping = expansions.keep(this.#claimed);
+    if (!(await drivers.get(driver).supports("expand", { signal }))) return;
+    await untilDone(clock, `volume ${name} to be expanded`, signal, async () => {
+      const error = await expansions.look(this.#claimed, (bytes) => this.#volume.growTo(bytes, signal), signal);
+      return error && { error, until: drivers.has(driver) ? undefined : drivers.registered(driver) };
+    });
+  }
 }

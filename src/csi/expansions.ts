@@ -2,8 +2,8 @@ import type { PersistentVolume } from "../api/persistent-volume.ts";
 import type { PersistentVolumeClaim } from "../api/persistent-volume-claim.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
-import { Semaphore } from "../base/semaphore.ts";
 import { formatTime } from "../base/time.ts";
+import { Turns } from "../base/turns.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
@@ -58,8 +58,8 @@ interface Known {
   lookedAtMs: number;
   /** The upkeep of one of its pods is running. */
   isKept: boolean;
-  readonly users: Set<string>;
-  readonly turn: Semaphore;
+  /** How many pods use it. */
+  pods: number;
 }
 
 /** An expansion that is due. */
@@ -85,6 +85,9 @@ const infeasibleCodes: ReadonlySet<string> = new Set(["InvalidArgument", "OutOfR
 export class Expansions {
   readonly #deps: ExpansionsDependencies;
   readonly #known = new Map<string, Known>();
+  /** The volumes of each pod. */
+  readonly #byPod = new Map<string, Set<string>>();
+  readonly #turns = new Turns();
 
   constructor(deps: ExpansionsDependencies) {
     this.#deps = deps;
@@ -92,9 +95,11 @@ export class Expansions {
 
   /** The pod no longer uses any volume. */
   removePod(uid: string): void {
-    for (const [unique, { users }] of this.#known) {
-      if (users.delete(uid) && users.size === 0) this.#known.delete(unique);
+    for (const unique of this.#byPod.get(uid) ?? []) {
+      const known = this.#known.get(unique);
+      if (known !== undefined && --known.pods === 0) this.#known.delete(unique);
     }
+    this.#byPod.delete(uid);
   }
 
   /**
@@ -114,7 +119,7 @@ export class Expansions {
       );
       return;
     }
-    using _turn = await known.turn.acquire(signal);
+    using _turn = await this.#turns.take(volume.unique, signal);
     const claim = await this.#claim(volume, signal);
     if (isLess(claimSize(claim), wanted)) await this.#expand({ volume, claim, size: wanted, known, call }, signal);
   }
@@ -143,7 +148,7 @@ export class Expansions {
    */
   async look(volume: ClaimedVolume, call: ExpandCall, signal: AbortSignal): Promise<VolumeError | undefined> {
     const known = this.#knownOf(volume);
-    using _turn = await known.turn.acquire(signal);
+    using _turn = await this.#turns.take(volume.unique, signal);
     known.lookedAtMs = this.#deps.clock.monotonic();
     const { name } = volume.persistentVolume.metadata;
     const persistentVolume = await this.#peek(name, signal);
@@ -181,11 +186,13 @@ export class Expansions {
       isRefused: false,
       lookedAtMs: Number.NEGATIVE_INFINITY,
       isKept: false,
-      users: new Set(),
-      turn: new Semaphore(1),
+      pods: 0,
     };
     this.#known.set(unique, known);
-    known.users.add(pod.metadata.uid);
+    const { uid } = pod.metadata;
+    const own = this.#byPod.get(uid) ?? new Set();
+    if (!own.has(unique)) known.pods++;
+    this.#byPod.set(uid, own.add(unique));
     return known;
   }
 

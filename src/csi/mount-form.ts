@@ -7,9 +7,10 @@ import { csiDirectoryName } from "./names.ts";
 import { removeVolumeDirectory } from "./removal.ts";
 import { givesToGroup, groupPolicy } from "./requests.ts";
 import type { CsiSource } from "./source.ts";
-import { stagedMountFiles } from "./staged-files.ts";
+import { StagedMountFiles } from "./staged-files.ts";
 import type { Caller } from "./volume-calls.ts";
 import { loadVolumeData, saveVolumeData } from "./volume-data.ts";
+import type { StagedFiles } from "./device-mounts.ts";
 import type { FormWords, VolumeForm } from "./volume-form.ts";
 import type { CsiVolumeParts } from "./volume-parts.ts";
 
@@ -21,37 +22,81 @@ const words: FormWords = {
 };
 
 /** A file system: the driver mounts it in the pod's directory. */
-export function mountForm(parts: CsiVolumeParts, pod: Pod, source: CsiSource, paths: VolumePaths): VolumeForm {
-  const { files, names } = parts;
-  const { driver, handle, name, lifecycle } = source;
-  const directory = paths.volume(csiDirectoryName, name);
-  const stagedDirectory = names.staged(driver, handle);
-  const target = `${directory}/mount`;
-  return {
-    words,
-    hostPath: target,
-    target,
-    measured: target,
-    stagingPath: `${stagedDirectory}/globalmount`,
-    staged: stagedMountFiles(parts, stagedDirectory),
-    isAlwaysStaged: false,
-    isThere: async () => (await loadVolumeData(files, directory)) !== undefined,
-    async save() {
-      await files.makeDirectory(directory, 0o750);
-      await saveVolumeData(files, directory, {
-        attachmentId: names.attachment(driver, handle),
-        driverName: driver,
-        nodeName: names.nodeName,
-        specVolumeId: name,
-        volumeHandle: handle,
-        lifecycleMode: lifecycle,
-      });
-    },
-    async discard() {
-      await removeVolumeDirectory(parts, directory, target);
-    },
-    complete: (caller) => giveToGroup(parts, pod, source, target, caller),
-  };
+export class MountForm implements VolumeForm {
+  readonly #parts: CsiVolumeParts;
+  readonly #pod: Pod;
+  readonly #source: CsiSource;
+  readonly #paths: VolumePaths;
+
+  constructor(parts: CsiVolumeParts, pod: Pod, source: CsiSource, paths: VolumePaths) {
+    this.#parts = parts;
+    this.#pod = pod;
+    this.#source = source;
+    this.#paths = paths;
+  }
+
+  get words(): FormWords {
+    return words;
+  }
+
+  get hostPath(): string {
+    return this.target;
+  }
+
+  get target(): string {
+    return `${this.#directory}/mount`;
+  }
+
+  get measured(): string {
+    return this.target;
+  }
+
+  get stagingPath(): string {
+    return `${this.#stagedDirectory}/globalmount`;
+  }
+
+  get staged(): StagedFiles {
+    return new StagedMountFiles(this.#parts, this.#stagedDirectory);
+  }
+
+  get isAlwaysStaged(): boolean {
+    return false;
+  }
+
+  async isThere(): Promise<boolean> {
+    return (await loadVolumeData(this.#parts.files, this.#directory)) !== undefined;
+  }
+
+  async save(): Promise<void> {
+    const { files, names } = this.#parts;
+    const { driver, handle, name, lifecycle } = this.#source;
+    const directory = this.#directory;
+    await files.makeDirectory(directory, 0o750);
+    await saveVolumeData(files, directory, {
+      attachmentId: names.attachment(driver, handle),
+      driverName: driver,
+      nodeName: names.nodeName,
+      specVolumeId: name,
+      volumeHandle: handle,
+      lifecycleMode: lifecycle,
+    });
+  }
+
+  async discard(): Promise<void> {
+    await removeVolumeDirectory(this.#parts, this.#directory, this.target);
+  }
+
+  async complete(caller: Caller): Promise<void> {
+    await giveToGroup(this.#parts, this.#pod, this.#source, this.target, caller);
+  }
+
+  get #directory(): string {
+    return this.#paths.volume(csiDirectoryName, this.#source.name);
+  }
+
+  get #stagedDirectory(): string {
+    return this.#parts.names.staged(this.#source.driver, this.#source.handle);
+  }
 }
 
 async function giveToGroup(

@@ -1,4 +1,4 @@
-import { Semaphore } from "../base/semaphore.ts";
+import { Turns } from "../base/turns.ts";
 
 /**
  * absent: not published. uncertain: a call's outcome is unknown, or an earlier run left it. published: a call of this
@@ -10,8 +10,6 @@ export interface Publication {
   state: PublishState;
   /** Time of the last publish, monotonic ms. */
   publishedAtMs: number;
-  /** Serializes calls for this volume of the pod. */
-  readonly turn: Semaphore;
   readonly driver: string;
   readonly handle: string;
 }
@@ -19,6 +17,12 @@ export interface Publication {
 /** Which volumes are published to which pods, as far as this run knows. */
 export class Publications {
   readonly #byPod = new Map<string, Map<string, Publication>>();
+  readonly #turns = new Turns();
+
+  /** Serializes calls for a volume of a pod: waits for its turn, which ends with disposal. */
+  async turn(uid: string, name: string, signal: AbortSignal): Promise<Disposable> {
+    return await this.#turns.take(`${uid}/${name}`, signal);
+  }
 
   /** The known publication, or a new one with the state absent. */
   take(uid: string, name: string, { driver, handle }: Pick<Publication, "driver" | "handle">): Publication {
@@ -27,7 +31,7 @@ export class Publications {
     const known = own.get(name);
     if (known !== undefined) return known;
     const publishedAtMs = Number.NEGATIVE_INFINITY;
-    const made: Publication = { state: "absent", publishedAtMs, turn: new Semaphore(1), driver, handle };
+    const made: Publication = { state: "absent", publishedAtMs, driver, handle };
     own.set(name, made);
     return made;
   }

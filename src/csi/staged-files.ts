@@ -12,16 +12,28 @@ export interface StagedFilesParts {
 }
 
 /** The files of a staged file system: `vol_data.json` and `globalmount` in its directory. */
-export function stagedMountFiles(parts: StagedFilesParts, directory: string): StagedFiles {
-  const { files } = parts;
-  const target = `${directory}/globalmount`;
-  return {
-    save: async ({ driver, handle }) => {
-      await files.makeDirectory(target, 0o750);
-      await saveVolumeData(files, directory, { driverName: driver, volumeHandle: handle });
-    },
-    remove: () => removeVolumeDirectory(parts, directory, target),
-  };
+export class StagedMountFiles implements StagedFiles {
+  readonly #parts: StagedFilesParts;
+  readonly #directory: string;
+
+  constructor(parts: StagedFilesParts, directory: string) {
+    this.#parts = parts;
+    this.#directory = directory;
+  }
+
+  async save({ driver, handle }: StageableVolume): Promise<void> {
+    const { files } = this.#parts;
+    await files.makeDirectory(this.#target, 0o750);
+    await saveVolumeData(files, this.#directory, { driverName: driver, volumeHandle: handle });
+  }
+
+  async remove(): Promise<boolean> {
+    return await removeVolumeDirectory(this.#parts, this.#directory, this.#target);
+  }
+
+  get #target(): string {
+    return `${this.#directory}/globalmount`;
+  }
 }
 
 /** The same for a block volume, whose data file is with the devices of its pods. */

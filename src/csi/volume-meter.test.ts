@@ -11,7 +11,7 @@ import { isSilence, type VolumeFigures } from "../volumes/volume-meter.ts";
 import { CsiCallError } from "./call-error.ts";
 import type { CsiClient } from "./csi-client.ts";
 import type { CsiSource } from "./source.ts";
-import { csiFigures, csiMeter } from "./volume-meter.ts";
+import { csiFigures, CsiMeter } from "./volume-meter.ts";
 
 const signal = new AbortController().signal;
 const source: Pick<CsiSource, "driver" | "handle" | "isMigrated"> = { driver: "d", handle: "h", isMigrated: false };
@@ -47,7 +47,8 @@ async function read(
   stats: (request: unknown) => Promise<NodeGetVolumeStatsResponse>,
 ): Promise<VolumeFigures | undefined> {
   const client: Pick<CsiClient, "supports" | "stats"> = { supports: async (which) => can.includes(which), stats };
-  return await csiMeter({ drivers: { get: () => client }, names, asksHealth }, source, "/p").read(signal);
+  const parts = { drivers: { get: () => client }, names, asksHealth };
+  return await new CsiMeter(parts, { source, measured: "/p" }).read(signal);
 }
 
 test("a driver that cannot measure is not called, and health is requested from one that supports it, with the gate", async () => {

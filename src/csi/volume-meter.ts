@@ -14,26 +14,37 @@ export interface CsiMeterParts {
 /** VolumeUsage.Unit of the specification. */
 const unit = { bytes: 1, inodes: 2 } as const;
 
-type MeteredSource = Pick<CsiSource, "driver" | "handle" | "isMigrated">;
+export interface MeteredVolume {
+  readonly source: Pick<CsiSource, "driver" | "handle" | "isMigrated">;
+  /** The path that the driver measures. */
+  readonly measured: string;
+}
 
-/** Measures a volume through its driver, if supported. @param path where it is published to the pod */
-export function csiMeter(
-  { drivers, names, asksHealth }: CsiMeterParts,
-  source: MeteredSource,
-  path: string,
-): VolumeMeter {
-  const { driver, handle: volumeId, isMigrated: migrated } = source;
-  return {
-    source: driver,
-    read: async (signal) => {
-      const client = drivers.get(driver);
-      if (!(await client.supports("volumeStats", { signal }))) return undefined;
-      const request = { volumeId, volumePath: names.toldToDrivers(path) };
-      const answer = await client.stats(request, { signal, migrated });
-      const tellsHealth = asksHealth && (await client.supports("volumeCondition", { signal }));
-      return csiFigures(answer, tellsHealth);
-    },
-  };
+/** Measures a volume through its driver, if supported. */
+export class CsiMeter implements VolumeMeter {
+  readonly #parts: CsiMeterParts;
+  readonly #volume: MeteredVolume;
+
+  constructor(parts: CsiMeterParts, volume: MeteredVolume) {
+    this.#parts = parts;
+    this.#volume = volume;
+  }
+
+  get source(): string {
+    return this.#volume.source.driver;
+  }
+
+  async read(signal: AbortSignal): Promise<VolumeFigures | undefined> {
+    const { drivers, names, asksHealth } = this.#parts;
+    const { source, measured } = this.#volume;
+    const { driver, handle: volumeId, isMigrated: migrated } = source;
+    const client = drivers.get(driver);
+    if (!(await client.supports("volumeStats", { signal }))) return undefined;
+    const request = { volumeId, volumePath: names.toldToDrivers(measured) };
+    const answer = await client.stats(request, { signal, migrated });
+    const tellsHealth = asksHealth && (await client.supports("volumeCondition", { signal }));
+    return csiFigures(answer, tellsHealth);
+  }
 }
 
 /**

@@ -29,6 +29,8 @@ export interface CsiVolumeParts {
   readonly devices: DeviceMounts;
   readonly publications: Publications;
   readonly expansions: Expansions;
+  /** The node has no place for another volume of the driver. */
+  readonly limitReached: (driver: string) => void;
   /** Interval after which a volume with requiresRepublish is due at its pod's next sync. */
   readonly republishMs: number;
   /** Drivers are queried for the health of volumes (CSIVolumeHealth). */

@@ -3,7 +3,7 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import { csiDirectoryName, type CsiNames } from "./names.ts";
 import type { Publications } from "./publications.ts";
-import { stagedBlockFiles, stagedMountFiles } from "./staged-files.ts";
+import { stagedBlockFiles, StagedMountFiles } from "./staged-files.ts";
 import { loadVolumeData } from "./volume-data.ts";
 
 export interface StartParts {
@@ -47,7 +47,7 @@ async function takeUpStaged({ files, mounts, names, devices }: StartParts, drive
     const { driverName, volumeHandle } = data;
     const stagingPath = `${directory}/globalmount`;
     const volume = { driver: driverName, handle: volumeHandle, name: volumeHandle, stagingPath };
-    devices.found(volume, stagedMountFiles({ files, mounts }, directory));
+    devices.found(volume, new StagedMountFiles({ files, mounts }, directory));
   }
 }
 

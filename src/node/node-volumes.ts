@@ -6,8 +6,10 @@ import { Emitter } from "../base/emitter.ts";
  * `kubernetes.io/csi/<driver>^<volume handle>`.
  */
 export class NodeVolumes {
-  /** The users of each volume. */
-  readonly #users = new Map<string, Set<string>>();
+  /** The number of users of each volume. */
+  readonly #users = new Map<string, number>();
+  /** The volumes of each user. */
+  readonly #byUser = new Map<string, Set<string>>();
   readonly #usedChanged = new Emitter();
   readonly #news = new Emitter();
   #written: ReadonlySet<string> = new Set();
@@ -42,15 +44,20 @@ export class NodeVolumes {
    * @param user a pod's UID, or another name: the volume is in use until all have released it
    */
   use(volume: string, user: string): void {
-    const users = this.#users.get(volume);
-    if (users !== undefined) return void users.add(user);
-    this.#users.set(volume, new Set([user]));
-    this.#usedChanged.emit();
+    const own = this.#byUser.get(user) ?? new Set();
+    if (own.has(volume)) return;
+    this.#byUser.set(user, own.add(volume));
+    const users = this.#users.get(volume) ?? 0;
+    this.#users.set(volume, users + 1);
+    if (users === 0) this.#usedChanged.emit();
   }
 
   release(volume: string, user: string): void {
-    const users = this.#users.get(volume);
-    if (users?.delete(user) !== true || users.size > 0) return;
+    const own = this.#byUser.get(user);
+    if (own?.delete(volume) !== true) return;
+    if (own.size === 0) this.#byUser.delete(user);
+    const others = (this.#users.get(volume) ?? 1) - 1;
+    if (others > 0) return void this.#users.set(volume, others);
     this.#users.delete(volume);
     this.#drop(volume);
     this.#usedChanged.emit();
@@ -73,7 +80,7 @@ export class NodeVolumes {
 
   /** Everything that the user has in use. */
   releaseAll(user: string): void {
-    for (const volume of [...this.#users.keys()]) this.release(volume, user);
+    for (const volume of [...(this.#byUser.get(user) ?? [])]) this.release(volume, user);
   }
 
   /** Calls the listener when the status must be written. */

@@ -24,7 +24,7 @@ test("a volume that left the Node's lists while its VolumeAttachment was read is
   const isThere: VolumeAttachment = { metadata: { name: "a" }, status: { attached: true } };
   node.use(volumeName, "another pod");
   node.seen(listed);
-  const request = { volumeName, attachmentName: "a", reportsLimit: false };
+  const request = { volumeName, attachmentName: "a", limitReached: undefined };
   let isAttached = false;
   const attached = attachments
     .attached(request, podUid("uid"), () => {}, AbortSignal.timeout(10_000))

@@ -75,7 +75,9 @@ export class Attachments {
       if (isListed && problem === undefined) {
         return { attachmentName, metadata: attachment.status?.attachmentMetadata ?? {} };
       }
-      if (request.reportsLimit && attachment.status?.attachError?.errorCode === resourceExhausted) {
+      const { limitReached } = request;
+      if (limitReached !== undefined && attachment.status?.attachError?.errorCode === resourceExhausted) {
+        limitReached();
         throw new AttachLimitError(attachment.status.attachError.message ?? "the driver's volume limit is reached");
       }
       if (problem === undefined) continue;

@@ -31,6 +31,8 @@ class AttachedPlugin implements VolumePlugin {
   /** The signals of upkeeps, which end with them. */
   readonly kept: AbortSignal[] = [];
   prepared = 0;
+  limits = 0;
+  readonly #full = (): void => void this.limits++;
 
   owns({ persistentVolume }: VolumeSpec): boolean {
     return persistentVolume?.spec.csi !== undefined;
@@ -38,7 +40,7 @@ class AttachedPlugin implements VolumePlugin {
 
   async attachment({ persistentVolume }: VolumeSpec): Promise<AttachmentRequest> {
     const handle = persistentVolume?.spec.csi?.volumeHandle ?? "";
-    return { volumeName: `kubernetes.io/csi/d^${handle}`, attachmentName: `csi-${handle}`, reportsLimit: true };
+    return { volumeName: `kubernetes.io/csi/d^${handle}`, attachmentName: `csi-${handle}`, limitReached: this.#full };
   }
 
   prepare(_pod: Pod, { name }: VolumeSpec): PreparedVolume {
@@ -347,17 +349,15 @@ test("a volume that waits for its driver is set up as soon as the driver registe
   node.seen({ volumesInUse: [name], volumesAttached: [{ name }] });
   storage.attachments.set("csi-h", { metadata: { name: "csi-h" }, status: { attached: true } });
   const registered = Promise.withResolvers<void>();
-  const problem = new AwaitedError("no driver", registered.promise, { cause: new VolumeError("not in the list") });
-  driver.problem = problem;
+  driver.problem = new AwaitedError("no driver", registered.promise, { cause: new VolumeError("not in the list") });
   const { mounted } = await fixture.begins(pod);
   await fixture.clock.advance(40_000);
-  const { setUps } = driver;
-  assert.deepEqual(setUps, []);
+  assert.deepEqual(driver.setUps, []);
   driver.problem = undefined;
   registered.resolve();
   await fixture.clock.advance(0);
   await mounted;
-  assert.equal(setUps.length, 1);
+  assert.equal(driver.setUps.length, 1);
 });
 
 test("a pod whose volume exceeds its driver's limit fails as soon as that is known", async () => {
@@ -370,6 +370,7 @@ test("a pod whose volume exceeds its driver's limit fails as soon as that is kno
   await assert.rejects(mounted, { name: "AttachLimitError", message: text });
   const message = `Pod was rejected: Node has reached its volume attachment limit, rejecting pod. ${text}`;
   assert.deepEqual(fixture.rejected, [{ reason: "VolumeAttachmentLimitExceeded", message }]);
+  assert.equal(fixture.driver.limits, 1, "its count on the node is out of date");
 });
 
 test("without the attach-detach controller nothing waits for it", async () => {

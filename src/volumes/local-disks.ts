@@ -10,7 +10,7 @@ import { VolumeError } from "../runtime/volume-error.ts";
 import { checkDisk, type DiskPorts, fileSystemOf, formatDisk, formatOf } from "./disk-format.ts";
 import { VolumeOperationError } from "./volume-operation-error.ts";
 import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
-import { VolumeTurns } from "./volume-turns.ts";
+import { Turns } from "../base/turns.ts";
 
 export interface LocalDiskDependencies extends DiskPorts {
   readonly clock: Clock;
@@ -31,7 +31,7 @@ interface DiskUse {
 export class LocalDisks {
   readonly #deps: LocalDiskDependencies;
   /** By volume: a pod that comes does not meet one that goes. */
-  readonly #turns = new VolumeTurns();
+  readonly #turns = new Turns();
 
   constructor(deps: LocalDiskDependencies) {
     this.#deps = deps;

@@ -11,7 +11,7 @@ import { fileSystemMeter } from "./volume-meter.ts";
 import type { VolumePaths } from "./volume-paths.ts";
 import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumePlugin } from "./volume-plugin.ts";
 import { mountOptionsOf, type VolumeSpec } from "./volume-spec.ts";
-import { VolumeTurns } from "./volume-turns.ts";
+import { Turns } from "../base/turns.ts";
 
 export interface LocalVolumeDependencies extends LocalBlockDependencies, LocalDiskDependencies {
   readonly files: Files;
@@ -31,7 +31,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   readonly followsObjects = false;
   readonly #deps: LocalVolumeDependencies;
   readonly #disks: LocalDisks;
-  readonly #turns = new VolumeTurns();
+  readonly #turns = new Turns();
 
   constructor(deps: LocalVolumeDependencies) {
     this.#deps = deps;

@@ -32,8 +32,11 @@ export interface AttachmentRequest {
   readonly volumeName: string;
   /** The name of its VolumeAttachment: `csi-<sha256>`. */
   readonly attachmentName: string;
-  /** Whether a full node rejects the pod (the driver has `nodeAllocatableUpdatePeriodSeconds`). */
-  readonly reportsLimit: boolean;
+  /**
+   * Called when the node has no place for another volume of the driver, which then rejects the pod (the driver has
+   * `nodeAllocatableUpdatePeriodSeconds`); undefined: the pod waits.
+   */
+  readonly limitReached: (() => void) | undefined;
 }
 
 /** A volume that is attached to the node. */

@@ -10,7 +10,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { type Attachments, AttachLimitError } from "./attachments.ts";
 import { AwaitedError } from "./awaited-error.ts";
-import { isExclusive, volumeGroup } from "./claims.ts";
+import { isExclusive } from "./claims.ts";
 import type { ExclusiveVolumes } from "./exclusive-volumes.ts";
 import type { MountProgress } from "./mount-progress.ts";
 import { isTranslated } from "./in-tree-translation.ts";
@@ -178,7 +178,7 @@ export class VolumeSetUp {
     this.#meter(pod, spec, prepared);
     if (inputs === undefined) contents.delete(name);
     else contents.set(name, inputs);
-    const group = volumeGroup(spec.persistentVolume);
+    const { group } = spec;
     const { hostPath, readOnly, own } = prepared;
     return { hostPath, readOnly, own, ...(group !== undefined && { group }) };
   }

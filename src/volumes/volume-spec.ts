@@ -10,9 +10,12 @@ export interface VolumeSpec {
   readonly name: string;
   /** As in the pod's spec. */
   readonly volume: Volume;
-  /** The PersistentVolume that `volume`'s claim is bound to. */
+  /** The PersistentVolume that `volume`'s claim is bound to: what {@link keptOfVolume} keeps of it. */
   readonly persistentVolume?: PersistentVolume | undefined;
+  /** What {@link keptOfClaim} keeps of it. */
   readonly claim?: PersistentVolumeClaim | undefined;
+  /** The group that owns its files, for the pod's processes. */
+  readonly group?: number | undefined;
   /** The pod requests its claim read-only. */
   readonly readOnly: boolean;
   readonly mode: VolumeMode;
@@ -23,6 +26,21 @@ export interface VolumeSpec {
 /** An inline volume. */
 export function inlineSpec(volume: Volume): VolumeSpec {
   return { podVolume: volume.name, name: volume.name, volume, readOnly: false, mode: "Filesystem", isMigrated: false };
+}
+
+/**
+ * What is needed of a PersistentVolume while a pod uses it, after it was found to be bound to the pod's claim: a node
+ * keeps this for each of its volumes. Pure.
+ */
+export function keptOfVolume({ metadata: { name }, spec }: PersistentVolume): PersistentVolume {
+  const { claimRef: _bound, persistentVolumeReclaimPolicy: _policy, storageClassName: _class, ...kept } = spec;
+  return { metadata: { name }, spec: kept };
+}
+
+/** The same of a claim, after it was found to be usable by the pod. Pure. */
+export function keptOfClaim({ metadata, status }: PersistentVolumeClaim): PersistentVolumeClaim {
+  const { name, namespace, uid } = metadata;
+  return { metadata: { name, namespace, uid }, spec: {}, status: { capacity: status?.capacity } };
 }
 
 /** The PersistentVolume's options for mount(8). One text may hold several. */

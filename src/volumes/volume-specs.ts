@@ -5,9 +5,9 @@ import type { Volume } from "../api/volume.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { StorageLookup } from "../objects/storage-lookup.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
-import { bindingProblem, claimProblem, claimReference, modeProblem, ownerProblem } from "./claims.ts";
+import { bindingProblem, claimProblem, claimReference, modeProblem, ownerProblem, volumeGroup } from "./claims.ts";
 import { translatedInline, translatedVolume } from "./in-tree-translation.ts";
-import { inlineSpec, type VolumeSpec } from "./volume-spec.ts";
+import { inlineSpec, keptOfClaim, keptOfVolume, type VolumeSpec } from "./volume-spec.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** A claim that its pod cannot use yet, in upstream's words. */
@@ -43,12 +43,14 @@ export class VolumeSpecs {
     refuse(isEphemeral ? ownerProblem(claim, pod) : undefined);
     const bound = await processing(() => boundVolume(storage, claim, signal));
     const translated = translatedVolume(bound);
-    const persistentVolume = translated ?? bound;
+    const persistentVolume = keptOfVolume(translated ?? bound);
     const isMigrated = translated !== undefined;
     const { name } = persistentVolume.metadata;
+    const group = volumeGroup(bound);
     const mode = persistentVolume.spec.volumeMode ?? "Filesystem";
     refuse(modeProblem(volume.name, mode, use));
-    return { podVolume: volume.name, name, volume, persistentVolume, claim, readOnly, mode, isMigrated };
+    const kept = { persistentVolume, claim: keptOfClaim(claim), group };
+    return { podVolume: volume.name, name, volume, ...kept, readOnly, mode, isMigrated };
   }
 }
 

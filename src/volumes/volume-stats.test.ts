@@ -150,3 +150,17 @@ test("a volume that cannot be measured has no statistics", async () => {
   await clock.advance(periodMs);
   assert.deepEqual([stats.of(uid), meter.reads.length], [[], 1]);
 });
+
+test("volumes from before the measurements begin are measured too, and nothing is due of a pod that is gone", async () => {
+  const [early, gone] = [new Meter(), new Meter()];
+  controller.abort(new Error("over"));
+  await run;
+  stats.add(volume("early", early));
+  controller = new AbortController();
+  run = stats.run(controller.signal);
+  stats.add(volume("gone", gone, "other" as PodUid));
+  stats.forget("other" as PodUid);
+  await clock.advance(2 * periodMs);
+  assert.ok(early.reads.length >= 1);
+  assert.deepEqual(gone.reads, []);
+});

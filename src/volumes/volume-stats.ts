@@ -1,6 +1,7 @@
+import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
-import { WakeableWait } from "../base/wakeable-wait.ts";
+import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -42,12 +43,11 @@ export interface MeasuredVolume extends Pick<MeteredVolume, "podVolume" | "claim
 const firstWithinMs = 2_000;
 /** How long measurements are shown, in periods: outdated values are worse than none. */
 const shownPeriods = 5;
-const longestWaitMs = 3_600_000;
 
 interface Entry {
   volume: MeteredVolume;
-  dueMs: number;
-  isRunning: boolean;
+  /** Cancels its next measurement; undefined: it is being measured, or nothing is measured yet. */
+  due: Disposable | undefined;
   /** Monotonic ms. */
   measuredAtMs: number;
   measured: MeasuredVolume | undefined;
@@ -64,7 +64,10 @@ interface Entry {
 export class VolumeStats {
   readonly #deps: VolumeStatsDependencies;
   readonly #periodMs: number;
-  readonly #wait: WakeableWait;
+  readonly #timers: TimerQueue;
+  readonly #running = new Set<Promise<void>>();
+  /** While volumes are measured. */
+  #signal: AbortSignal | undefined;
   /** By pod, then by the volume's name in it. */
   readonly #pods = new Map<PodUid, Map<string, Entry>>();
 
@@ -72,7 +75,7 @@ export class VolumeStats {
   constructor(deps: VolumeStatsDependencies, periodMs: number) {
     this.#deps = deps;
     this.#periodMs = periodMs;
-    this.#wait = new WakeableWait(deps.clock, "a volume to be measured");
+    this.#timers = new TimerQueue(deps.clock, "a volume to be measured");
   }
 
   /** Call after the volume was set up; may be repeated. */
@@ -86,21 +89,21 @@ export class VolumeStats {
       known.volume = volume;
       return;
     }
-    const { clock, random } = this.#deps;
-    own.set(volume.podVolume, {
+    const entry: Entry = {
       volume,
-      dueMs: clock.monotonic() + firstWithinMs * random.uniform(),
-      isRunning: false,
+      due: undefined,
       measuredAtMs: Number.NEGATIVE_INFINITY,
       measured: undefined,
       problem: "",
       abnormal: "",
-    });
-    this.#wait.wake();
+    };
+    own.set(volume.podVolume, entry);
+    this.#schedule(entry, 0, firstWithinMs);
   }
 
   /** Call before the pod's volumes are removed. */
   forget(uid: PodUid): void {
+    for (const { due } of this.#pods.get(uid)?.values() ?? []) due?.[Symbol.dispose]();
     this.#pods.delete(uid);
     this.#deps.waits.forget(uid, ["measure"]);
   }
@@ -114,32 +117,32 @@ export class VolumeStats {
 
   /** Runs until the signal aborts. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
-    const running = new Set<Promise<void>>();
-    while (!signal.aborted) {
-      const nowMs = this.#deps.clock.monotonic();
-      let delayMs = longestWaitMs;
-      for (const entry of this.#entries()) {
-        if (entry.isRunning) continue;
-        if (entry.dueMs > nowMs) {
-          delayMs = Math.min(delayMs, entry.dueMs - nowMs);
-          continue;
-        }
-        const measuring = this.#measure(entry, signal).finally(() => running.delete(measuring));
-        running.add(measuring);
-      }
-      await this.#wait.for(delayMs, signal);
-    }
-    await Promise.all(running);
+    this.#signal = signal;
+    for (const own of this.#pods.values()) for (const entry of own.values()) this.#schedule(entry, 0, firstWithinMs);
+    const ended = Promise.withResolvers<void>();
+    using _abort = onAbort(signal, ended.resolve);
+    await ended.promise;
+    this.#signal = undefined;
+    this.#timers[Symbol.dispose]();
+    await Promise.all(this.#running);
   }
 
-  *#entries(): Iterable<Entry> {
-    for (const own of this.#pods.values()) yield* own.values();
+  /** Measures it after a random time of at least `leastMs`. */
+  #schedule(entry: Entry, leastMs: number, spreadMs: number): void {
+    const signal = this.#signal;
+    if (signal === undefined) return;
+    const { clock, random } = this.#deps;
+    const dueMs = clock.monotonic() + leastMs + spreadMs * random.uniform();
+    entry.due = this.#timers.at(dueMs, () => {
+      const measuring = this.#measure(entry, signal).finally(() => this.#running.delete(measuring));
+      this.#running.add(measuring);
+    });
   }
 
   async #measure(entry: Entry, signal: AbortSignal): Promise<void> {
-    const { clock, random, waits, measured } = this.#deps;
+    const { clock, waits, measured } = this.#deps;
     const { pod, name, driver, meter } = entry.volume;
-    entry.isRunning = true;
+    entry.due = undefined;
     const end = waits.begin({ pod, volume: name, driver, operation: "measure" });
     const beganMs = clock.monotonic();
     try {
@@ -150,12 +153,10 @@ export class VolumeStats {
       end(!isSilence(error));
       if (!signal.aborted) this.#failed(entry, errorMessage(error));
     } finally {
-      // The volume is gone meanwhile, so the wait that was begun has no owner.
-      if (!this.#isKnown(entry)) end(true);
       measured?.(meter.source, clock.monotonic() - beganMs);
-      entry.isRunning = false;
-      entry.dueMs = clock.monotonic() + this.#periodMs * (1 + random.uniform());
-      this.#wait.wake();
+      if (this.#isKnown(entry)) this.#schedule(entry, this.#periodMs, this.#periodMs);
+      // The volume is gone meanwhile, so the wait that was begun has no owner.
+      else end(true);
     }
   }
 

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { CsiDriver } from "../support/csi-driver.ts";
-import { until, withPodwright } from "../support/podwright.ts";
+import { driverEffects, driverPod } from "../support/csi-driver-pod.ts";
+import { freePort } from "../support/free-port.ts";
+import { type Podwright, until, withPodwright } from "../support/podwright.ts";
 
 const place = "/var/lib/kubelet";
 const directories = ["pods", "plugins", "plugins_registry"].map((name) => `${place}/${name}`);
@@ -46,64 +48,18 @@ spec:
   volumes: [{ name: data, persistentVolumeClaim: { claimName: data } }]
 `;
 
-/** What a driver's container mounts below the kubelet's pods has to be seen by that kubelet. */
-const driverPod = `
-apiVersion: v1
-kind: Pod
-metadata: { name: driver }
-spec:
-  terminationGracePeriodSeconds: 0
-  containers:
-    - name: driver
-      image: podwright.local/demo:1
-      imagePullPolicy: IfNotPresent
-      command: [sleep, "36000"]
-      securityContext: { privileged: true }
-      volumeMounts: [{ name: pods, mountPath: ${place}/pods, mountPropagation: Bidirectional }]
-  volumes: [{ name: pods, hostPath: { path: ${place}/pods, type: DirectoryOrCreate } }]
-`;
-
-test("a claim's volume comes from a CSI driver, which finds a kubelet at its usual place; a driver may be a pod", async (context) => {
+/** Passes podwright, and a directory for a driver, to the work if nobody has the place; afterwards nothing is there. */
+async function atFreePlace(
+  context: TestContext,
+  work: (podwright: Podwright, directory: string) => Promise<void>,
+): Promise<void> {
   if (directories.some((path) => existsSync(path))) {
     context.skip(`${place} has pods or plugins on this machine: it may be a kubelet's`);
     return;
   }
   const directory = mkdtempSync(join(tmpdir(), "podwright-csi-"));
   try {
-    await withPodwright(async (podwright) => {
-      await using driver = new CsiDriver({ root: place, directory });
-      await driver.start();
-      await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", manifest(driver.name)));
-      assert.deepEqual(driver.effects, ["NodeStageVolume", "NodePublishVolume"]);
-      const target = String(driver.callsOf("NodePublishVolume")[0]?.request["targetPath"]);
-      assert.match(target, new RegExp(`^${place}/pods/[^/]+/volumes/kubernetes.io~csi/disk/mount$`, "u"));
-      const runs = async (): Promise<boolean> =>
-        (await podwright.succeed("exec", "web", "--", "cat", "/data/runs")) === "x\n";
-      await until("what the pod writes", runs);
-      assert.match(await podwright.succeed("volumes"), /volume one of driver/u);
-
-      // The next engine finds the place as the one before has left it.
-      await podwright.kill(await podwright.enginePid());
-      await podwright.succeed("run", "--detach", await podwright.manifest("driver.yaml", driverPod));
-      await podwright.succeed(
-        "exec",
-        "driver",
-        "--",
-        "sh",
-        "-c",
-        `mkdir ${place}/pods/x; mount -t tmpfs x ${place}/pods/x`,
-      );
-      const seen = `${podwright.layout.kubeletRoot}/pods/x`;
-      await until("the driver's mount", async () => mounts().includes(` ${seen} `));
-      await podwright.succeed("exec", "driver", "--", "umount", `${place}/pods/x`);
-      assert.equal(mounts().includes(` ${seen} `), false);
-      rmSync(seen, { recursive: true });
-
-      await podwright.succeed("stop", "web", "driver");
-      assert.deepEqual(driver.effects.slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
-      assert.deepEqual(driver.violations, []);
-      await podwright.succeed("volumes", "rm", "--force", "data");
-    });
+    await withPodwright(async (podwright) => await work(podwright, directory));
     assert.equal(mounts().includes(`${place}/`), false);
     assert.deepEqual(
       directories.filter((path) => existsSync(path)),
@@ -117,4 +73,59 @@ test("a claim's volume comes from a CSI driver, which finds a kubelet at its usu
       rmSync(path, { recursive: true, force: true });
     }
   }
+}
+
+async function written(podwright: Podwright): Promise<string> {
+  return await podwright.succeed("exec", "web", "--", "cat", "/data/runs");
+}
+
+test("a claim's volume comes from a CSI driver on the machine, which finds a kubelet at its usual place", async (context) => {
+  await atFreePlace(context, async (podwright, directory) => {
+    await using driver = new CsiDriver({ root: place, directory });
+    await driver.start();
+    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", manifest(driver.name)));
+    assert.deepEqual(driver.effects, ["NodeStageVolume", "NodePublishVolume"]);
+    const target = String(driver.callsOf("NodePublishVolume")[0]?.request["targetPath"]);
+    assert.match(target, new RegExp(`^${place}/pods/[^/]+/volumes/kubernetes.io~csi/disk/mount$`, "u"));
+    await until("what the pod writes", async () => (await written(podwright)) === "x\n");
+    assert.match(await podwright.succeed("volumes"), /volume one of driver/u);
+    const { stdout } = await podwright.run(["doctor"]);
+    assert.match(
+      stdout.replaceAll(/\s+/gu, " "),
+      /driver test\.csi\.example\.org registered, 1 volumes of pods, 1 staged/u,
+    );
+    await podwright.succeed("stop", "web");
+    assert.deepEqual(driver.effects.slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
+    assert.deepEqual(driver.violations, []);
+    await podwright.succeed("volumes", "rm", "--force", "data");
+  });
+});
+
+test("a driver that is a pod of the same run serves the others, also after an engine that was killed", async (context) => {
+  await atFreePlace(context, async (podwright, directory) => {
+    const ports = { driver: await freePort(), registrar: await freePort() };
+    const name = "pod.csi.example.org";
+    const options = { driver: name, root: place, data: join(directory, "data"), ports };
+    const pod = driverPod("driver", options);
+    const files = [
+      await podwright.manifest("web.yaml", manifest(name)),
+      await podwright.manifest("driver.json", JSON.stringify(pod)),
+    ];
+    await podwright.succeed("run", "--detach", ...files);
+    await until("what the pod writes", async () => (await written(podwright)) === "x\n");
+    assert.equal(readFileSync(join(options.data, "one", "runs"), "utf8"), "x\n");
+    assert.deepEqual(driverEffects(options), ["NodeStageVolume", "NodePublishVolume"]);
+
+    // The next engine finds the place as the one before has left it.
+    await podwright.kill(await podwright.enginePid());
+    await podwright.succeed("run", "--detach", ...files);
+    await until("the volume to be confirmed", async () => driverEffects(options).length === 4);
+    assert.equal(await written(podwright), "x\n");
+    await podwright.succeed("stop", "web");
+    const ended = ["NodeUnpublishVolume", "NodeUnstageVolume"];
+    await until("the volume to be unstaged", async () => driverEffects(options).length === 6);
+    assert.deepEqual(driverEffects(options).slice(-2), ended);
+    await podwright.succeed("volumes", "rm", "--force", "data");
+    await podwright.succeed("stop", "driver");
+  });
 });

@@ -19,26 +19,46 @@ export function makeDriverObject({ server }: Pick<ClusterNode, "server">, name: 
   server.admin.create(driverObject(name, spec));
 }
 
+type Mode = "Filesystem" | "Block";
+
+function sizeOf(volumeMode: Mode): Fields {
+  return { storage: volumeMode === "Block" ? "4Mi" : "1Gi" };
+}
+
 /** A PersistentVolume of the driver, and a claim of the same name that is bound to it. */
 export function makeClaim(
-  { server }: Pick<ClusterNode, "server">,
+  cluster: Pick<ClusterNode, "server">,
   name: string,
   driver: string,
-  volumeMode: "Filesystem" | "Block" = "Filesystem",
+  volumeMode: Mode = "Filesystem",
 ): void {
-  const claimRef = { namespace: "default", name, uid: "" };
-  const spec = { accessModes: ["ReadWriteOnce"], capacity: { storage: volumeMode === "Block" ? "4Mi" : "1Gi" } };
-  const claim = server.admin.create({
+  makeUnboundClaim(cluster, name, volumeMode);
+  bindClaim(cluster, name, driver, volumeMode);
+}
+
+export function makeUnboundClaim(
+  { server }: Pick<ClusterNode, "server">,
+  name: string,
+  volumeMode: Mode = "Filesystem",
+): void {
+  server.admin.create({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     metadata: { name, namespace: "default", finalizers: ["kubernetes.io/pvc-protection"] },
-    spec: {
-      accessModes: spec.accessModes,
-      volumeMode,
-      resources: { requests: spec.capacity },
-      volumeName: `pv-${name}`,
-    },
+    spec: { accessModes: ["ReadWriteOnce"], volumeMode, resources: { requests: sizeOf(volumeMode) } },
   });
+}
+
+/** As the driver's provisioner and the binder leave a claim. */
+export function bindClaim(
+  { server }: Pick<ClusterNode, "server">,
+  name: string,
+  driver: string,
+  volumeMode: Mode = "Filesystem",
+): void {
+  const spec = { accessModes: ["ReadWriteOnce"], capacity: sizeOf(volumeMode) };
+  const { uid } = server.admin.get("persistentvolumeclaims", `default/${name}`).metadata;
+  server.admin.patch("persistentvolumeclaims", `default/${name}`, { spec: { volumeName: `pv-${name}` } });
   server.admin.create({
     apiVersion: "v1",
     kind: "PersistentVolume",
@@ -47,7 +67,7 @@ export function makeClaim(
       ...spec,
       volumeMode,
       mountOptions: volumeMode === "Block" ? [] : ["noatime"],
-      claimRef: { ...claimRef, uid: claim.metadata.uid },
+      claimRef: { namespace: "default", name, uid },
       csi: { driver, volumeHandle: `handle-${name}`, volumeAttributes: { a: "b" } },
     },
   });

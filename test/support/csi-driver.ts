@@ -1,11 +1,10 @@
-import { appendFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
-import type { Server } from "node:net";
-import { dirname, join } from "node:path";
+import { appendFileSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "../../src/linux/processes/clock.ts";
 import { serveGrpc } from "../../src/grpc/server.ts";
 import { Identity, Node, NodeServiceCapability_RPC_Type } from "../../src/ports/gen/csi/v1/csi_pb.js";
-import { Registration } from "../../src/ports/gen/pluginregistration/v1/api_pb.js";
 import { type RpcCode, RpcError } from "../../src/ports/rpc.ts";
+import { listenAt, noLimit, serveRegistration } from "./csi-registrar.ts";
 import { CsiVolumes } from "./csi-volumes.ts";
 
 export interface CsiDriverOptions {
@@ -17,6 +16,7 @@ export interface CsiDriverOptions {
   /** The directory of volumes, the same for every node of the driver. */
   readonly volumes?: string;
   readonly capabilities?: readonly (keyof typeof NodeServiceCapability_RPC_Type)[];
+  /** Can be changed later. */
   readonly maxVolumes?: bigint;
   readonly topology?: Readonly<Record<string, string>>;
   readonly nodeId?: string;
@@ -64,7 +64,6 @@ const all: readonly (keyof typeof NodeServiceCapability_RPC_Type)[] = [
   "VOLUME_CONDITION",
   "SINGLE_NODE_MULTI_WRITER",
 ];
-const limit = { perSecond: 10_000, burst: 10_000 };
 
 type Request = Readonly<Record<string, unknown>>;
 
@@ -80,6 +79,8 @@ export class CsiDriver implements AsyncDisposable {
   readonly violations: string[] = [];
   /** The kubelet's registration notifications. */
   readonly notified: { readonly registered: boolean; readonly error: string }[] = [];
+  /** As many of its volumes have a place on the node; 0: any number. */
+  maxVolumes: bigint;
   readonly #options: CsiDriverOptions;
   readonly #faults: Fault[] = [];
   #stops: Stop[] = [];
@@ -89,6 +90,7 @@ export class CsiDriver implements AsyncDisposable {
 
   constructor(options: CsiDriverOptions) {
     this.name = options.name ?? "test.csi.example.org";
+    this.maxVolumes = options.maxVolumes ?? 0n;
     this.#options = options;
     mkdirSync(options.directory, { recursive: true });
     this.volumes = new CsiVolumes(options.volumes ?? join(options.directory, "volumes"), this.violations);
@@ -113,31 +115,25 @@ export class CsiDriver implements AsyncDisposable {
     this.#server = await serveGrpc(
       (router) => {
         router.service(Node, this.#node());
-        router.service(Identity, { getPluginInfo: () => ({ name: this.name, vendorVersion: "1" }) });
+        router.service(Identity, {
+          getPluginInfo: () => ({ name: this.name, vendorVersion: "1" }),
+          probe: () => ({ ready: true }),
+        });
       },
-      { clock: systemClock, limit },
-      (server) => listen(server, this.endpoint),
+      { clock: systemClock, limit: noLimit },
+      (server) => listenAt(server, this.endpoint),
     );
   }
 
   async register(): Promise<void> {
     const { versions = ["1.0.0"], type = "CSIPlugin" } = this.#options;
-    mkdirSync(dirname(this.registrationSocket), { recursive: true });
-    this.#registrar = await serveGrpc(
-      (router) => {
-        router.service(Registration, {
-          getInfo: async () => {
-            await this.#hanging.get("GetInfo")?.promise;
-            return { type, name: this.name, endpoint: this.endpoint, supportedVersions: [...versions] };
-          },
-          notifyRegistrationStatus: ({ pluginRegistered: registered, error }) => {
-            this.notified.push({ registered, error });
-            return {};
-          },
-        });
+    this.#registrar = await serveRegistration(
+      this.registrationSocket,
+      async () => {
+        await this.#hanging.get("GetInfo")?.promise;
+        return { type, name: this.name, endpoint: this.endpoint, supportedVersions: [...versions] };
       },
-      { clock: systemClock, limit },
-      (server) => listen(server, this.registrationSocket),
+      (registered, error) => this.notified.push({ registered, error }),
     );
   }
 
@@ -209,7 +205,7 @@ export class CsiDriver implements AsyncDisposable {
   }
 
   #node() {
-    const { maxVolumes = 0n, topology = {}, nodeId = "node1", capabilities = all } = this.#options;
+    const { topology = {}, nodeId = "node1", capabilities = all } = this.#options;
     const { volumes } = this;
     const answer =
       <T extends object>(method: string, work: (request: never) => T) =>
@@ -218,7 +214,7 @@ export class CsiDriver implements AsyncDisposable {
     return {
       nodeGetInfo: answer("NodeGetInfo", () => ({
         nodeId,
-        maxVolumesPerNode: maxVolumes,
+        maxVolumesPerNode: this.maxVolumes,
         accessibleTopology: { segments: { ...topology } },
       })),
       nodeGetCapabilities: answer("NodeGetCapabilities", () => ({
@@ -265,15 +261,6 @@ export class CsiDriver implements AsyncDisposable {
       call.endedMs = performance.now();
     }
   }
-}
-
-async function listen(server: Server, path: string): Promise<() => Promise<void>> {
-  if (existsSync(path)) rmSync(path);
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject);
-  server.listen(path, resolve);
-  await promise;
-  return async () => rmSync(path, { force: true });
 }
 
 /** Without the marks of its message type. */

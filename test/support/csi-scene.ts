@@ -43,6 +43,8 @@ export class CsiScene {
   /** NodeServiceCapability.RPC.Type, by number: staging and expanding. */
   capabilities: readonly number[] = [1, 3];
   readonly inUse = new Set<string>();
+  /** Drivers for whose volumes there was no place. */
+  readonly limits: string[] = [];
   readonly #failures: { readonly method: string; readonly error: RpcError; readonly afterwards: boolean }[] = [];
   readonly storage = new TestStorage();
   expansions!: Expansions;
@@ -50,7 +52,15 @@ export class CsiScene {
   devices!: DeviceMounts;
   publications!: Publications;
   plugin!: CsiPlugin;
-  readonly names = new CsiNames(simHashing, root, "node1");
+  readonly names: CsiNames;
+  readonly #told: string;
+
+  /** @param told where the driver sees the root directory */
+  constructor(told = root) {
+    this.#told = told;
+    this.names = new CsiNames(simHashing, told, "node1");
+    this.names.resolve(root);
+  }
 
   /** The next run of the kubelet; the driver registers in it. */
   async begin(): Promise<void> {
@@ -62,6 +72,7 @@ export class CsiScene {
       journal,
       log: silentLog,
       drivers: this.drivers,
+      names,
       inUse: () => ({
         use: (name) => void this.inUse.add(name),
         release: (name) => void this.inUse.delete(name),
@@ -79,6 +90,7 @@ export class CsiScene {
       devices: this.devices,
       publications: this.publications,
       expansions: this.expansions,
+      limitReached: (driver) => void this.limits.push(driver),
       republishMs: 30_000,
       asksHealth: false,
     });
@@ -143,13 +155,15 @@ export class CsiScene {
       return await work(request);
     };
     const { files, mounts } = this;
+    const real = (path: string): string => path.replace(this.#told, root);
     return {
       nodeGetCapabilities: answer("nodeGetCapabilities", async () => ({
         capabilities: this.capabilities.map((type) => ({ type: { case: "rpc", value: { type } } })),
       })),
       nodeStageVolume: answer("nodeStageVolume", async () => ({})),
       nodeUnstageVolume: answer("nodeUnstageVolume", async () => ({})),
-      nodePublishVolume: answer("nodePublishVolume", async ({ targetPath: target, volumeCapability }: Publish) => {
+      nodePublishVolume: answer("nodePublishVolume", async ({ targetPath, volumeCapability }: Publish) => {
+        const target = real(targetPath);
         if ((await mounts.below(target)).length > 0) return {};
         if (volumeCapability.accessType.case === "block") await files.write(target, "", 0o600);
         else await files.makeDirectory(target, 0o750);
@@ -157,8 +171,8 @@ export class CsiScene {
         return {};
       }),
       nodeUnpublishVolume: answer("nodeUnpublishVolume", async ({ targetPath }: { readonly targetPath: string }) => {
-        await mounts.unmount(targetPath);
-        await files.remove(targetPath);
+        await mounts.unmount(real(targetPath));
+        await files.remove(real(targetPath));
         return {};
       }),
       nodeExpandVolume: answer("nodeExpandVolume", async () => ({ capacityBytes: 0n })),

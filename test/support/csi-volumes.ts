@@ -107,7 +107,8 @@ export class CsiVolumes {
     if (targets !== undefined && targets.size > 0) {
       this.#violations.push(`${volumeId} is unstaged while it is published at ${[...targets].join(", ")}`);
     }
-    const { device } = this.#staged.get(volumeId) ?? {};
+    const { device, path: known = path } = this.#staged.get(volumeId) ?? {};
+    if (known !== path) this.#violations.push(`${volumeId} is unstaged at ${path}, and was staged at ${known}`);
     if (device !== undefined) execFileSync("losetup", ["-d", device]);
     if (isMounted(path)) umount(path);
     this.#staged.delete(volumeId);
