@@ -6,7 +6,7 @@ import { type Command, CommanderError } from "commander";
 import { buildProgram } from "../src/cli/program.ts";
 import { Terminal } from "../src/cli/terminal.ts";
 import { parseKubeletFlags } from "../src/config/flags.ts";
-import { type DocumentedCommand, documentedCommands } from "./support/documented-commands.ts";
+import { type DocumentedCommand, documentedCommands, printedCommands } from "./support/documented-commands.ts";
 
 const root = join(import.meta.dirname, "..");
 const documents = ["README.md", "CONTRIBUTING.md", "SCOPE.md", "SECURITY.md", ...globSync("docs/*.md", { cwd: root })];
@@ -53,6 +53,18 @@ for (const path of documents) {
   });
 }
 
+test("every command in the heads of the examples is one that podwright accepts", async () => {
+  for (const path of globSync("examples/*.yaml", { cwd: root })) {
+    const [head = ""] = readFileSync(join(root, path), "utf8").split(/^apiVersion:/mu);
+    // An explanation follows after blanks.
+    const commands = documentedCommands(head.replaceAll(/^# {3}(\S.*?)(?: {2,}.*)?$/gmu, "    $1"));
+    assert.ok(commands.length > 0, path);
+    for (const command of commands) {
+      assert.equal(await problemWith(command), undefined, `${path}: podwright ${command.words.join(" ")}`);
+    }
+  }
+});
+
 test("every example in --help is one that podwright accepts", async () => {
   const program = idleProgram();
   let count = 0;
@@ -95,6 +107,33 @@ podwright is no command here
     [8, "completion bash", true],
     [11, "why web", false],
   ]);
+});
+
+test("the commands of a section are those of its blocks, in order, whole and without comments", () => {
+  const markdown = `
+# One
+
+    podwright doctor     # first
+
+## Two
+
+Text with \`podwright ps\`.
+
+    podwright kubelet --config a \\
+      --kubeconfig b
+    # only a comment
+    ln -sf /a /b && kubectl get node   # Ready
+
+## Three
+
+    podwright leave
+`;
+  assert.deepEqual(printedCommands(markdown, "One"), ["podwright doctor"]);
+  assert.deepEqual(printedCommands(markdown, "Two"), [
+    "podwright kubelet --config a --kubeconfig b",
+    "ln -sf /a /b && kubectl get node",
+  ]);
+  assert.deepEqual(printedCommands(markdown, "None"), []);
 });
 
 test("commands, options and values that do not exist are found, in either kind of text", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Pod } from "../../src/api/pod.ts";
 import { containerId, podUid, sandboxId } from "../../src/base/ids.ts";
 import { MachineObservations } from "../../src/engine/machine-observations.ts";
-import { AcceptedThresholds } from "../../src/eviction/accepted-thresholds.ts";
+import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
 import { EvictionManager } from "../../src/eviction/manager.ts";
 import { parseThresholds } from "../../src/eviction/thresholds.ts";
 import { ImageCollector } from "../../src/images/image-collector.ts";
@@ -127,10 +127,12 @@ async function evictionLoop(pods: readonly MadeUp[], cri: Cri, rounds: number): 
   const usage = {
     readRunning: async () => new Map(),
     readStorage: async () => new Map(),
-    areLayersFreed: async () => true,
+    layersLeft: async () => ({ there: [], unknown: [] }),
+    onMeasured: () => ({ [Symbol.dispose]: () => {} }),
   };
   const directory = join(tmpdir(), "podwright-bench-none");
-  const accepted = new AcceptedThresholds({ files: systemFiles, log: silentLog, directory }, thresholds, false);
+  const terms = { thresholds, enforcesStorageLimits: true, countsMemAvailable: false };
+  const accepted = new AcceptedEvictions({ files: systemFiles, log: silentLog, directory }, terms, false);
   const manager = new EvictionManager(
     { clock, journal: silent, log: silentLog, look: observations.look.bind(observations), usage, accepted },
     { thresholds, transitionMs: 300_000, maxPodGraceSeconds: 0, enforcesStorageLimits: true, watchesMemory: false },
@@ -185,7 +187,7 @@ async function containerLoop(pods: readonly MadeUp[], directory: string, rounds:
   const garbage = new NodeGarbage(
     {
       effects: { clock: systemClock, files: systemFiles, journal: silent, log: silentLog },
-      removal: { removeDead: async () => {} },
+      removal: { removeDead: async () => {}, lately: [] },
       collector: { removeParts: async () => ({ containers: [], sandboxes: [], failures: [] }) },
       holdings: new PodHoldings([]),
       node: { rootDirectory: directory, podLogsRoot, containerLogsRoot },

@@ -5,8 +5,8 @@ export const evictionMutants: readonly Mutant[] = [
   {
     name: "critical-pods-evicted",
     file: "src/eviction/node-evictions.ts",
-    from: "!isCritical && evictor.isCandidate(pod)",
-    to: "evictor.isCandidate(pod)",
+    from: "!each.isCritical && running.has(each)",
+    to: "running.has(each)",
   },
   {
     name: "critical-pods-held-to-limits",
@@ -82,6 +82,41 @@ export const evictionMutants: readonly Mutant[] = [
     file: "src/eviction/manager.ts",
     from: "await this.#act(seen, isPending, signal);",
     to: "await this.#act(seen, this.#evictor.isPending, signal);",
+  },
+  {
+    name: "victims-awaited-until-they-stop",
+    lives: "pressure",
+    file: "src/eviction/victims.ts",
+    from: "const isFinished = hasReleased(states.get(uid));",
+    to: 'const isFinished = hasReleased(states.get(uid)) || states.get(uid)?.kind === "terminated";',
+  },
+  {
+    name: "missing-figures-count-as-none",
+    lives: "pressure",
+    file: "src/eviction/pod-usage.ts",
+    from: "return value === undefined ? undefined : { value, isWhole: true };",
+    to: "return { value: value ?? 0, isWhole: true };",
+  },
+  {
+    name: "missing-layers-count-as-none",
+    lives: "pressure",
+    file: "src/eviction/pod-usage.ts",
+    from: "isWhole: !counted.includes(undefined)",
+    to: "isWhole: true",
+  },
+  {
+    name: "changed-evictions-do-not-wait",
+    lives: "pressure",
+    file: "src/eviction/accepted-evictions.ts",
+    from: "return this.#asks && this.#terms !== undefined;",
+    to: "return !this.#asks && this.#terms !== undefined;",
+  },
+  {
+    name: "garbage-of-the-first-threshold-only",
+    lives: "pressure",
+    file: "src/eviction/node-evictions.ts",
+    from: "const reclaimed = earlier ? undefined :",
+    to: "const reclaimed = earlier || causes.size > 1 ? undefined :",
   },
   {
     name: "project-of-others-taken",

@@ -132,8 +132,8 @@ export const imageMutants: readonly Mutant[] = [
     name: "pod-evicted-though-garbage-sufficed",
     lives: "pressure",
     file: "src/eviction/node-evictions.ts",
-    from: "if (after.pressure.due.length > 0) return this.#evictFirst(after, cause, signal);",
-    to: "if (seen.pressure.due.length > 0) return this.#evictFirst(seen, cause, signal);",
+    from: "state = reclaimed.after;",
+    to: "state = seen;",
   },
   {
     name: "short-uses-unnoticed",

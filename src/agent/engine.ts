@@ -34,6 +34,7 @@ import { discoverRuntime } from "../runtime-service/features.ts";
 import { BootManifests } from "./boot-manifests.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { evictionSettings } from "./evictions.ts";
+import { engineImageGarbage } from "./image-garbage.ts";
 import { RunDrivers } from "./run-drivers.ts";
 import { machineInfo } from "./machine-info.ts";
 import { type NodeProcess, runNode } from "./node-process.ts";
@@ -231,8 +232,8 @@ async function serve(
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, {}),
     rooms: (journal) => drivers.rooms(journal),
     ownsPodLogs: false,
-    // In an external runtime podwright owns no images, and only pods that have a directory below its own root.
-    imageGarbage: isPrivate ? { ...settings.imageGarbage, onlyPulled: true } : undefined,
+    // In an external runtime podwright owns only pods that have a directory below its own root.
+    imageGarbage: engineImageGarbage(settings.imageGarbage, isPrivate),
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     termination,
     endsWhenIdle,

@@ -4,7 +4,7 @@ import type { EvictionFields } from "../config/settings.ts";
 import { MachineObservations } from "../engine/machine-observations.ts";
 import type { NodeStats } from "../engine/node-stats.ts";
 import { PodUsages } from "../engine/pod-usages.ts";
-import { AcceptedThresholds } from "../eviction/accepted-thresholds.ts";
+import { AcceptedEvictions } from "../eviction/accepted-evictions.ts";
 import { type EvictionConfig, EvictionManager } from "../eviction/manager.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -43,7 +43,7 @@ export function buildEvictions(
     log: own,
     look: observations.look.bind(observations),
     usage: new PodUsages(clock, stats),
-    accepted: new AcceptedThresholds({ files, log: own, directory }, config.thresholds, asks),
+    accepted: new AcceptedEvictions({ files, log: own, directory }, { ...config, countsMemAvailable }, asks),
   };
   return new EvictionManager(deps, config);
 }

@@ -17,6 +17,7 @@ import { credentialFiles } from "./credential-files.ts";
 import type { Daemon, PreparedDaemon, RuntimeConnection } from "./daemon.ts";
 import { openCluster } from "./kubelet-cluster.ts";
 import { evictionSettings } from "./evictions.ts";
+import { kubeletImageGarbage } from "./image-garbage.ts";
 import { machineInfo } from "./machine-info.ts";
 import { accessChecks } from "./node-access.ts";
 import { serveNodeApi } from "./node-api.ts";
@@ -67,7 +68,7 @@ export async function runKubeletNode(
     cluster,
     eviction: evictionSettings(settings.eviction, ports.cgroups.version, flags),
     rooms: (journal) => nodeRooms(daemon, prepared, config, journal, opened?.client),
-    imageGarbage: { ...settings.imageGarbage, onlyPulled: false },
+    imageGarbage: kubeletImageGarbage(settings.imageGarbage),
     ownsPodLogs: true,
     termination: prepared.termination,
     endsWhenIdle: false,

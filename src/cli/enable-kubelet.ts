@@ -5,7 +5,7 @@ import { loadConfiguration } from "../config/load.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import type { MachineContext } from "./machine-context.ts";
 import { kubeletService, kubeletUnit, type ServicePlaces } from "./service-units.ts";
-import { removeUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
+import { isActive, removeUnit, requireSystemd, systemctl, writeUnit } from "./services.ts";
 
 type ServiceContext = Pick<MachineContext, "files" | "processes" | "terminal" | "clock">;
 
@@ -17,6 +17,11 @@ export async function enableKubelet(context: ServiceContext, config: string, pla
   const reading = { files, workingDirectory: process.cwd(), cgroupVersion };
   await loadConfiguration(reading, parseKubeletFlags(["--config", path]));
   await requireSystemd(context, places, `podwright kubelet --config ${path}`);
+  if (await isActive(processes, "kubelet.service")) {
+    throw new PodwrightError(ExitCode.environment, "kubelet.service runs on this machine, which can have one kubelet", {
+      remedy: "podwright join --from-kubeadm takes its place; or: systemctl disable --now kubelet",
+    });
+  }
   await writeUnit(context, join(places.units, kubeletService), kubeletUnit(places, ["--config", path]));
   await systemctl(processes, ["enable", "--quiet", kubeletService]);
   await systemctl(processes, ["restart", kubeletService]);

@@ -20,7 +20,7 @@ export async function evictCommand(context: CommandContext, options: EvictOption
   }
   if (options.confirm === true) {
     const { waited } = await engine.confirmEvictions();
-    const isNews = "evictions by the current thresholds are now allowed";
+    const isNews = "evictions by the current settings are now allowed";
     terminal.print(waited ? isNews : "no eviction waits for a confirmation");
     return ExitCode.done;
   }

@@ -1,5 +1,6 @@
-import { join } from "node:path/posix";
+import { dirname, join } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { removeEmpty } from "../ports/files.ts";
 import { openCgroups } from "../linux/cgroups/cgroups.ts";
 import type { Check } from "../private-runtime/preflight/check.ts";
 import { doctorLines } from "./doctor.ts";
@@ -39,16 +40,30 @@ export async function joinCommand(
   const planned = `${path}: ${kubeletService} starts ${places.launcher} kubelet ${kubelet.words.join(" ")}`;
   terminal.print(`${options.dryRun === true ? "would write" : "writing"} ${planned}`);
   if (options.dryRun === true) return ExitCode.done;
+  const wasJoined = (await files.stat(path)) !== undefined;
   await files.makeDirectory(join(places.units, `${kubeletService}.d`), 0o755);
   await writeUnit(context, path, kubeletDropIn(places, kubelet.parameters));
-  await systemctl(processes, ["restart", kubeletService]);
+  try {
+    await systemctl(processes, ["restart", kubeletService]);
+  } catch (error) {
+    if (wasJoined) throw error;
+    await giveBack(context, path);
+    throw new PodwrightError(
+      ExitCode.failed,
+      `podwright did not start as ${kubeletService}, which has its earlier kubelet again`,
+      {
+        cause: error,
+        remedy: `see: journalctl -u ${kubeletService}`,
+      },
+    );
+  }
   terminal.print("joined: podwright is this node's kubelet, its containers keep running; 'podwright leave' undoes it");
   return ExitCode.done;
 }
 
 /** `podwright leave`: makes kubelet.service start the earlier kubelet again, which takes over the running containers. */
 export async function leaveCommand(context: MachineContext, places: ServicePlaces): Promise<ExitCode> {
-  const { terminal, files, processes } = context;
+  const { terminal, files } = context;
   const path = dropInPath(places);
   if ((await files.stat(path)) === undefined) {
     throw new PodwrightError(ExitCode.badInput, "this node was not joined by podwright", {
@@ -56,11 +71,16 @@ export async function leaveCommand(context: MachineContext, places: ServicePlace
     });
   }
   if (!(await isOurs(files, path))) throw new PodwrightError(ExitCode.failed, `${path} was not written by podwright`);
-  await files.remove(path);
-  await systemctl(processes, ["daemon-reload"]);
-  await systemctl(processes, ["restart", kubeletService]);
+  await giveBack(context, path);
   terminal.print(`left: ${kubeletService} starts the earlier kubelet again, its containers keep running`);
   return ExitCode.done;
+}
+
+async function giveBack({ files, processes }: MachineContext, dropIn: string): Promise<void> {
+  await files.remove(dropIn);
+  await removeEmpty(files, dirname(dropIn));
+  await systemctl(processes, ["daemon-reload"]);
+  await systemctl(processes, ["restart", kubeletService]);
 }
 
 /** `podwright doctor --kubelet`: the checks of `join`, without changes. */

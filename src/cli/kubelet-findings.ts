@@ -6,9 +6,12 @@ import { loadConfiguration } from "../config/load.ts";
 import { connectCri } from "../cri/client.ts";
 import { socketEndpoint } from "../config/settings.ts";
 import type { Files } from "../ports/files.ts";
-import { type Check, failed, passed, warned } from "../private-runtime/preflight/check.ts";
+import { type Check, failed, oneLine, passed, warned } from "../private-runtime/preflight/check.ts";
+import { checkCgroups } from "../private-runtime/preflight/machine.ts";
+import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { loadManifests, manifestNames } from "../sources/load.ts";
 import type { MachineContext } from "./machine-context.ts";
+import { pluginFindings } from "./plugin-findings.ts";
 import { checkRuntime } from "./runtime-check.ts";
 import { askSystemctl } from "./services.ts";
 import { environmentIn, expanded, unitCommand } from "./kubelet-unit.ts";
@@ -63,9 +66,10 @@ export async function kubeletFindings(
   return [
     warnings.length === 0 ? passed("configuration", "every field and flag is honoured") : undefined,
     ...warnings.map((warning) => warned("configuration", warning, "see docs/configuration.md")),
+    await checkCgroups({ ...context, searchPath: [] }),
     ...(await runtimeChecks(context, configuration)),
     ...(await manifestChecks(context, configuration)),
-    ...(await pluginChecks(context.files, rootDirectory)),
+    ...(await pluginFindings(context, rootDirectory)),
   ].filter((check) => check !== undefined);
 }
 
@@ -84,21 +88,53 @@ async function configurationOf(
   try {
     const flags = parseKubeletFlags(words);
     const { configuration, warnings } = await loadConfiguration({ files, workingDirectory: "/", cgroupVersion }, flags);
-    return { configuration, warnings, rootDirectory: flags.node.rootDir || "/var/lib/kubelet" };
+    return {
+      configuration,
+      warnings: warnings.filter(differs),
+      rootDirectory: flags.node.rootDir || "/var/lib/kubelet",
+    };
   } catch (error) {
     if (!(error instanceof PodwrightError)) throw error;
-    const remedy = error.remedy ?? "change the field or flag first";
-    return { failures: error.message.split("\n").map((line) => failed("configuration", line, remedy)) };
+    return { failures: failureChecks(error.message, error.remedy ?? "change the field or flag first") };
   }
+}
+
+/** Whether the Go kubelet does not warn of the same. */
+function differs(warning: string): boolean {
+  return !/^Flag --\S+ has been deprecated\b/u.test(warning);
+}
+
+/** @param message a problem or warning per line, with or without a heading */
+function failureChecks(message: string, remedy: string): readonly Check[] {
+  const lines = message.split("\n").map((line) => line.trim());
+  const checks = lines.flatMap((line) => {
+    const warning = /^warning: (.*)$/u.exec(line)?.[1];
+    if (warning !== undefined) return differs(warning) ? [warned("configuration", warning, remedy)] : [];
+    return line.endsWith(":") ? [] : [failed("configuration", line, remedy)];
+  });
+  // A node is never joined with a configuration that was rejected.
+  return checks.some(({ ok }) => ok === "failed") ? checks : [failed("configuration", oneLine(message), remedy)];
 }
 
 async function runtimeChecks(
   { clock }: MachineContext,
-  { containerRuntimeEndpoint }: KubeletConfiguration,
+  { containerRuntimeEndpoint, cgroupDriver }: KubeletConfiguration,
 ): Promise<readonly Check[]> {
   const endpoint = socketEndpoint("containerRuntimeEndpoint", containerRuntimeEndpoint);
   using cri = connectCri(endpoint, clock);
-  return await checkRuntime(cri, clock, endpoint);
+  return await checkRuntime(cri, clock, endpoint, (runtime) => [driverCheck(cgroupDriver, runtime)]);
+}
+
+/** Which cgroup driver podwright would use: that of the runtime, as the Go kubelet does (KEP-4033). */
+function driverCheck(configured: string, { name, cgroupDriver }: RuntimeInfo): Check {
+  if (cgroupDriver === undefined) {
+    return passed(
+      "cgroup driver",
+      `${configured}, as configured; ${name} does not report its own, which must be the same`,
+    );
+  }
+  const instead = configured === cgroupDriver ? "" : ` instead of ${configured}, which is configured`;
+  return passed("cgroup driver", `${cgroupDriver}, as ${name} reports${instead}`);
 }
 
 /** Static pods that podwright would reject, and how many keep the UIDs of running pods. */
@@ -115,20 +151,4 @@ async function manifestChecks(
   const understood = pods.length === 1 ? "1 manifest is" : `${pods.length} manifests are`;
   const kept = `${understood} valid, ${without} without metadata.uid: their running pods keep their UIDs`;
   return [...rejected, passed("static pods", kept)];
-}
-
-const remedy = "keep the Go kubelet on nodes whose pods need this plugin";
-
-/** Sockets of plugins that podwright does not support. */
-async function pluginChecks(files: Files, rootDirectory: string): Promise<readonly Check[]> {
-  const socketsIn = async (directory: string): Promise<string[]> => {
-    const names = (await files.list(join(rootDirectory, directory))).map(({ name }) => name);
-    return names.filter((name) => name.endsWith(".sock") && name !== "kubelet.sock");
-  };
-  const plugins = await socketsIn("plugins_registry");
-  const devices = await socketsIn("device-plugins");
-  return [
-    ...plugins.map((name) => warned("plugins", `${name} is registered: only CSI drivers are supported`, remedy)),
-    ...devices.map((name) => warned("plugins", `${name} is registered: device plugins are not supported`, remedy)),
-  ];
 }

@@ -7,8 +7,16 @@ import { discoverRuntime, type RuntimeInfo } from "../runtime-service/features.t
 
 const answerLimitMs = 5000;
 
-/** Checks whether the container runtime answers, and reports itself and its network as ready. */
-export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Promise<Check[]> {
+/**
+ * Checks whether the container runtime answers, and reports itself and its network as ready.
+ * @param more further checks of a runtime that answers
+ */
+export async function checkRuntime(
+  cri: Cri,
+  clock: Clock,
+  endpoint: string,
+  more: (runtime: RuntimeInfo) => readonly Check[] = () => [],
+): Promise<Check[]> {
   let runtime: RuntimeInfo;
   try {
     runtime = await withDeadline(clock, "the runtime's response", answerLimitMs, undefined, (signal) => {
@@ -30,6 +38,7 @@ export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Pr
           `not ready: ${reason(runtime, "NetworkReady")}`,
           "install the cluster's network plugin, or a CNI configuration in the runtime's directory (/etc/cni/net.d)",
         ),
+    ...more(runtime),
   ];
 }
 

@@ -54,7 +54,7 @@ function addEvict({ program, run }: Define<CommandContext>): void {
     .summary("show which pods the node would evict, or confirm evictions")
     .description(
       "With --preview: the order in which pods would be evicted, by their current usage, with reasons. With --confirm: " +
-        "allows evictions by changed thresholds, if the kubelet runs with --confirm-evictions.",
+        "allows evictions by changed settings, if the kubelet runs with --confirm-evictions.",
     )
     .option("--preview", "show the order, and evict nothing")
     .option("--confirm", "allow evictions that wait for a confirmation")

@@ -51,7 +51,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "node-page": honoured("bool", "podwright's own: the API also serves the node page at /ui, to users with nodes/proxy"),
   "confirm-evictions": honoured(
     "bool",
-    "podwright's own: pods that only changed thresholds would evict are kept until podwright evict --confirm",
+    "podwright's own: pods that only changed settings would evict are kept until podwright evict --confirm",
   ),
   "eviction-memory": honoured(
     "string",

@@ -14,13 +14,14 @@ test("a node that does not know all of its pods yet reclaims no images", async (
     made.push("containers");
     return { containers: ["c1"], sandboxes: ["s1"], failures: [] };
   };
-  const garbage = { isReady: false, removeUnused };
+  const lately = ["c0", "c1"].map((id) => ({ id, uid: "uid-1", atMs: 0 }));
+  const garbage = { isReady: false, removeUnused, removedLately: lately };
   const images = { removeUnused: async () => void made.push("images") };
   const reclaim = reclaimOf({ garbage: garbage as unknown as Kubelet["garbage"] }, images as unknown as ImageCollector);
   await reclaim.removeUnusedImages(cause, signal);
   assert.deepEqual(made, []);
   garbage.isReady = true;
-  assert.deepEqual(await reclaim.removeUnusedContainers(cause, signal), ["c1"]);
+  assert.deepEqual(await reclaim.removeUnusedContainers(cause, signal), lately, "whoever removed them");
   await reclaim.removeUnusedImages(cause, signal);
   assert.deepEqual(made, ["containers", "images"]);
 });

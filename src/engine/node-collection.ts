@@ -107,8 +107,11 @@ function imageItem({ id, names, sizeBytes }: KnownImage, stays?: string): Garbag
 /** What the node reclaims before it evicts pods. @param images undefined: it removes none */
 export function reclaimOf({ garbage }: Pick<Kubelet, "garbage">, images: ImageCollector | undefined): NodeReclaim {
   return {
-    removeEvicted: async (cause, signal) => (await garbage.removeEvicted(cause, signal)).containers,
-    removeUnusedContainers: async (cause, signal) => (await garbage.removeUnused(cause, signal)).containers,
+    removeEvicted: async (cause, signal) => await garbage.removeEvicted(cause, signal),
+    removeUnusedContainers: async (cause, signal) => {
+      await garbage.removeUnused(cause, signal);
+      return garbage.removedLately;
+    },
     removeUnusedImages: async (cause, signal) => {
       // A pod that is not known yet may need any of them.
       if (garbage.isReady) await images?.removeUnused(cause, signal);

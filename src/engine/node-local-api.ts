@@ -273,7 +273,7 @@ export class NodeLocalApi implements LocalApi {
   }
 
   async confirmEvictions(): Promise<EvictionConfirmation> {
-    const message = "a user allowed evictions by the current thresholds";
+    const message = "a user allowed evictions by the current settings";
     const evictions = this.#evictions();
     this.#deps.journal.record({ kind: "input", what: "EvictionsConfirmed", message });
     return { waited: await evictions.confirm() };

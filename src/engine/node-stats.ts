@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Family } from "../metrics/family.ts";
 import { silentVolumeFamily } from "../metrics/storage-metrics.ts";
@@ -51,6 +52,12 @@ export type StatsContext = Pick<
   "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
 >;
 
+/** What has been measured of all running pods. */
+export interface Measured {
+  readonly sample?: NodeSample;
+  readonly stored?: { readonly pods: readonly StatsPod[]; readonly storage: NodeStorage };
+}
+
 type MeasuredNode = Pick<Node, "nodePods" | "measuredVolumes" | "quotaUsage" | "silentVolumes">;
 
 /** Usage statistics of a node and its pods. Nothing is read without a request. */
@@ -62,6 +69,7 @@ export class NodeStats {
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
   readonly #layers: WritableLayers;
+  readonly #measured = new Emitter<Measured>();
 
   /** @param signal ends a measurement */
   constructor(
@@ -115,11 +123,21 @@ export class NodeStats {
   }
 
   async sample(depth: Depth): Promise<NodeSample> {
-    return await this.#collector.collect(depth);
+    const sample = await this.#collector.collect(depth);
+    this.#measured.emit({ sample });
+    return sample;
   }
 
   async storage(): Promise<NodeStorage> {
-    return await this.#storage.collect(this.#pods());
+    const pods = this.#pods();
+    const storage = await this.#storage.collect(pods);
+    this.#measured.emit({ stored: { pods, storage } });
+    return storage;
+  }
+
+  /** Calls back with what has been measured for others, until disposed of. */
+  onMeasured(listener: (measured: Measured) => void): Disposable {
+    return this.#measured.on(listener);
   }
 
   /** The node and its pods as they are now. */
@@ -136,9 +154,9 @@ export class NodeStats {
     return await this.#storage.ofPods(pods, ask);
   }
 
-  /** As `WritableLayers.areFreed` answers. */
-  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
-    return await this.#layers.areFreed(containers);
+  /** As `WritableLayers.left` answers. */
+  async layersLeft(containers: readonly string[]): ReturnType<WritableLayers["left"]> {
+    return await this.#layers.left(containers);
   }
 
   /** One process of each running container, by container ID. */

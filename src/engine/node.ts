@@ -155,6 +155,7 @@ export class Node {
         ports,
         cri: deps.cri,
         journal,
+        journaled: () => journal.entries({ kinds: ["observation"] }),
         log,
         owns: deps.owns,
         features,

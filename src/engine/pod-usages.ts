@@ -1,6 +1,13 @@
 import type { Pod } from "../api/pod.ts";
 import { withDeadline } from "../base/deadline.ts";
-import type { DiskUsage, PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
+import type {
+  DiskUsage,
+  LayersLeft,
+  MeasuredKind,
+  PodUsage,
+  PodUsageReader,
+  VolumeUsage,
+} from "../eviction/pod-usage.ts";
 import { hasLayerLimit } from "../eviction/storage-limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodSample } from "../stats/node-sample.ts";
@@ -14,9 +21,9 @@ const limitMs = 20_000;
 /** What pods use, for evictions, by the node's statistics. */
 export class PodUsages implements PodUsageReader {
   readonly #clock: Clock;
-  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed">;
+  readonly #stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "layersLeft" | "onMeasured">;
 
-  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "areLayersFreed">) {
+  constructor(clock: Clock, stats: Pick<NodeStats, "sampleAnew" | "storageOf" | "layersLeft" | "onMeasured">) {
     this.#clock = clock;
     this.#stats = stats;
   }
@@ -47,16 +54,35 @@ export class PodUsages implements PodUsageReader {
     return new Map(usages);
   }
 
-  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
-    return await this.#stats.areLayersFreed(containers);
+  onMeasured(listener: (kind: MeasuredKind, read: () => ReadonlyMap<string, PodUsage>) => void): Disposable {
+    return this.#stats.onMeasured(({ sample, stored }) => {
+      if (sample !== undefined) {
+        listener("running", () => new Map(sample.pods.map((each) => [each.pod.ref.uid, runningUsage(each)])));
+      }
+      if (stored === undefined) return;
+      const { pods, storage } = stored;
+      const usages = (): [string, PodUsage][] =>
+        pods.flatMap(({ ref: { uid }, pod }) => {
+          const own = storage.pods.get(uid);
+          return own === undefined ? [] : [[uid, storageUsage(pod, own)]];
+        });
+      listener("storage", () => new Map(usages()));
+    });
+  }
+
+  async layersLeft(containers: readonly string[]): Promise<LayersLeft> {
+    return await this.#stats.layersLeft(containers);
   }
 }
 
-function runningUsage({ sample, containers }: PodSample): PodUsage {
+function runningUsage({ pod, sample, containers }: PodSample): PodUsage {
+  // A running container has a process: one without was not found, or has just ended.
+  const isWhole =
+    containers.length === pod.containers.length && containers.every(({ sample: own }) => own.pids.length > 0);
   return {
     memoryBytes: sample?.memory?.workingSet,
     swapBytes: sample?.memory?.swap,
-    processes: containers.reduce((sum, container) => sum + container.sample.pids.length, 0),
+    processes: isWhole ? containers.reduce((sum, { sample: own }) => sum + own.pids.length, 0) : undefined,
     containers: containers.map(({ container, sample: own }) => {
       return { name: container.name, memoryBytes: own.memory?.workingSet };
     }),
@@ -65,13 +91,18 @@ function runningUsage({ sample, containers }: PodSample): PodUsage {
 }
 
 function storageUsage(pod: Pod, { containers, volumes, ephemeral }: PodStorage): PodUsage {
+  const measured = volumes.map((volume): VolumeUsage => {
+    return { name: volume.name, isLocal: isEphemeral(pod, volume.name), ...diskUsage(volume) };
+  });
+  const unmeasured = (pod.spec.volumes ?? [])
+    .filter(({ name }) => isEphemeral(pod, name) && !volumes.some((volume) => volume.name === name))
+    .map(({ name }): VolumeUsage => ({ name, isLocal: true }));
   return {
     containers: [...containers.values()].map(({ name, rootfs, logs }) => {
-      return { name, rootfs: diskUsage(rootfs), logs: diskUsage(logs) };
+      // Without a directory there are no logs.
+      return { name, rootfs: diskUsage(rootfs), logs: diskUsage(logs) ?? nothing };
     }),
-    volumes: volumes.map((volume) => {
-      return { name: volume.name, isLocal: isEphemeral(pod, volume.name), ...(diskUsage(volume) ?? nothing) };
-    }),
+    volumes: [...measured, ...unmeasured],
     ephemeralBytes: ephemeral?.usedBytes,
   };
 }
@@ -80,5 +111,5 @@ const nothing: DiskUsage = { bytes: 0, inodes: 0 };
 
 function diskUsage(stats: FsStats | undefined): DiskUsage | undefined {
   if (stats?.usedBytes === undefined) return undefined;
-  return { bytes: stats.usedBytes, inodes: stats.inodesUsed ?? 0 };
+  return { bytes: stats.usedBytes, inodes: stats.inodesUsed };
 }

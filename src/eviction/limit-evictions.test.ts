@@ -42,13 +42,13 @@ test("a pod that seems to exceed its limit is measured again before it is evicte
   ]);
   const now = new Map([...stored, ["uid-was-over", 1]] as const);
   const usage = {
-    readRunning: async () => new Map<string, PodUsage>(),
     readStorage: async (of: typeof pods, how: string) => {
       asked.push([how, ...of.map(({ metadata }) => metadata.name)]);
       return new Map([...(how === "anew" ? now : stored)].map(([uid, bytes]) => [uid, uses(bytes)]));
     },
   };
-  const evictions = new LimitEvictions({ ...usage, areLayersFreed: async () => true }, evictor);
+  const accepted = { changeOfLimits: undefined };
+  const evictions = new LimitEvictions({ usage, evictor, accepted, reports: { tell: () => true } });
   assert.equal(await evictions.enforce(async () => "one", new AbortController().signal), true);
   assert.deepEqual(asked, [
     ["limits", "over", "was-over", "within"],

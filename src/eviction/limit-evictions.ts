@@ -1,4 +1,7 @@
 import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { AcceptedEvictions } from "./accepted-evictions.ts";
+import type { ChangeReports } from "./change-reports.ts";
 import { amountText } from "./pressure.ts";
 import type { Evictor } from "./evictor.ts";
 import { immediateGraceSeconds } from "./evicted.ts";
@@ -6,42 +9,57 @@ import type { FileSystems } from "./file-systems.ts";
 import type { PodUsage, PodUsageReader } from "./pod-usage.ts";
 import { hasStorageLimit, passedLimit, type PassedLimit } from "./storage-limits.ts";
 
+export interface LimitEvictionsDependencies {
+  readonly usage: Pick<PodUsageReader, "readStorage">;
+  readonly evictor: Evictor;
+  readonly accepted: Pick<AcceptedEvictions, "changeOfLimits">;
+  readonly reports: Pick<ChangeReports, "tell">;
+}
+
 /** Enforces the storage limits of pods (upstream's localStorageEviction). */
 export class LimitEvictions {
-  readonly #usage: PodUsageReader;
-  readonly #evictor: Evictor;
+  readonly #deps: LimitEvictionsDependencies;
 
-  constructor(usage: PodUsageReader, evictor: Evictor) {
-    this.#usage = usage;
-    this.#evictor = evictor;
+  constructor(deps: LimitEvictionsDependencies) {
+    this.#deps = deps;
   }
 
   /** Evicts every pod that exceeds a limit of its own. @returns whether there was one */
   async enforce(fileSystemsNow: () => Promise<FileSystems>, signal: AbortSignal): Promise<boolean> {
-    const limited = this.#evictor.candidates().filter(hasStorageLimit);
+    const { usage, evictor } = this.#deps;
+    const limited = evictor.candidates().filter(hasStorageLimit);
     if (limited.length === 0) return false;
     const fileSystems = await fileSystemsNow();
-    const suspects = offenders(limited, await this.#usage.readStorage(limited, "limits", signal), fileSystems);
+    const suspects = offenders(limited, await usage.readStorage(limited, "limits", signal), fileSystems);
     if (suspects.length === 0) return false;
     // Files may have been removed since the last measurement.
     const pods = suspects.map(({ pod }) => pod);
-    const found = offenders(pods, await this.#usage.readStorage(pods, "anew", signal), fileSystems);
-    for (const { pod, passed } of found) if (this.#evictor.isCandidate(pod)) this.#evict(pod, passed);
-    return found.length > 0;
+    const found = offenders(pods, await usage.readStorage(pods, "anew", signal), fileSystems);
+    let hasEvicted = false;
+    for (const { pod, passed } of found) {
+      if (evictor.isCandidate(pod) && this.#evict(pod, passed)) hasEvicted = true;
+    }
+    return hasEvicted;
   }
 
-  #evict(pod: Pod, { signal, message, used, limit }: PassedLimit): void {
+  /** @returns false if the eviction waits for a confirmation */
+  #evict(pod: Pod, { signal, message, used, limit }: PassedLimit): boolean {
+    const { evictor, accepted, reports } = this.#deps;
     const text = (bytes: number): string => amountText("ephemeral-storage", BigInt(bytes));
     const explanation = `evicted for exceeding its own limit: it uses ${text(used)} of ${text(limit)}`;
-    this.#evictor.evict(pod, {
+    const because: Cause = { code: "StorageLimitPassed", message: `the pod exceeds ${signal}` };
+    const change = accepted.changeOfLimits;
+    if (change !== undefined && reports.tell(pod, signal, change, because)) return false;
+    evictor.evict(pod, {
       signal,
       message,
       explanation,
       graceSeconds: immediateGraceSeconds,
       disruption: false,
-      because: { code: "StorageLimitPassed", message: `the pod exceeds ${signal}` },
+      because,
       data: { used, limit },
     });
+    return true;
   }
 }
 

@@ -5,7 +5,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { EvictionPreview, HealthCheck } from "../server/local-api.ts";
-import type { AcceptedThresholds } from "./accepted-thresholds.ts";
+import type { AcceptedEvictions } from "./accepted-evictions.ts";
+import { ChangeReports } from "./change-reports.ts";
 import { type EvictionServices, Evictor } from "./evictor.ts";
 import { type FileSystems, withContainerFs } from "./file-systems.ts";
 import { LimitEvictions } from "./limit-evictions.ts";
@@ -17,8 +18,9 @@ import type { PodUsageReader } from "./pod-usage.ts";
 import type { Pressure } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
+import { RecentUsage } from "./recent-usage.ts";
 import { standingText } from "./standing.ts";
-import { resourceOf, signals, type Threshold } from "./thresholds.ts";
+import { resourceOf, type Signal, signals, type Threshold } from "./thresholds.ts";
 import { byUrgency } from "./urgency.ts";
 
 export interface EvictionDependencies {
@@ -27,7 +29,7 @@ export interface EvictionDependencies {
   readonly log: Logger;
   readonly look: LookAtMachine;
   readonly usage: PodUsageReader;
-  readonly accepted: AcceptedThresholds;
+  readonly accepted: AcceptedEvictions;
 }
 
 export interface EvictionConfig {
@@ -61,6 +63,8 @@ export class EvictionManager implements NodePressure {
   readonly #config: EvictionConfig;
   readonly #monitor: PressureMonitor;
   readonly #evictor: Evictor;
+  readonly #reports: ChangeReports;
+  readonly #recent: RecentUsage;
   readonly #limits: LimitEvictions;
   readonly #node: NodeEvictions;
   #thresholds: readonly Threshold[];
@@ -81,11 +85,16 @@ export class EvictionManager implements NodePressure {
     this.#monitor = new PressureMonitor(deps, config.transitionMs);
     this.#thresholds = withContainerFs(config.thresholds, this.#fileSystems);
     this.#evictor = new Evictor(deps);
-    this.#limits = new LimitEvictions(usage, this.#evictor);
-    const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
-    const { maxPodGraceSeconds } = config;
     const evictor = this.#evictor;
-    this.#node = new NodeEvictions({ clock, journal, log, usage, evictor, accepted, look }, maxPodGraceSeconds);
+    const reports = new ChangeReports({ journal, log, evictor, accepted });
+    this.#reports = reports;
+    this.#limits = new LimitEvictions({ usage, evictor, accepted, reports });
+    const look = async (signal: AbortSignal): Promise<MachineState> => await this.#look(signal);
+    const watched = (): Signal[] => this.#thresholds.map(({ signal }) => signal);
+    const recent = new RecentUsage({ clock, usage, signals: watched, fileSystems: () => this.#fileSystems });
+    this.#recent = recent;
+    const node = { clock, journal, log, usage, evictor, accepted, reports, recent, look };
+    this.#node = new NodeEvictions(node, config.maxPodGraceSeconds);
   }
 
   get pressures(): readonly Pressure[] {
@@ -110,20 +119,15 @@ export class EvictionManager implements NodePressure {
 
   /** The node's eviction signals, for `podwright doctor`. */
   health(): HealthCheck[] {
-    if (this.#config.thresholds.length === 0) return [];
     const { pressures } = this;
     const kept = pressures.length === 0 ? "no pressure" : `rejecting new pods: ${pressures.join(", ")}`;
     const pressure = { name: "pressure", ok: pressures.length === 0, detail: kept };
-    const { told } = this.#node;
-    if (told === undefined) return [pressure];
+    const known = this.#config.thresholds.length === 0 ? [] : [pressure];
+    const detail = this.#reports.text;
+    if (detail === undefined) return known;
     const { waits } = this.#deps.accepted;
-    const remedy = waits
-      ? "podwright evict --confirm allows it; podwright evict --preview shows which pods"
-      : undefined;
-    return [
-      pressure,
-      { name: "eviction", ok: true, warning: true, detail: told, ...(remedy !== undefined && { remedy }) },
-    ];
+    const remedy = "podwright evict --confirm allows it; podwright evict --preview shows which pods";
+    return [...known, { name: "eviction", ok: true, warning: true, detail, ...(waits && { remedy }) }];
   }
 
   /**
@@ -152,13 +156,14 @@ export class EvictionManager implements NodePressure {
     };
   }
 
-  /** Allows evictions by changed thresholds. @returns whether they waited for that */
+  /** Allows evictions by changed settings. @returns whether they waited for that */
   async confirm(): Promise<boolean> {
     const { accepted } = this.#deps;
     const { waits } = accepted;
     await accepted.confirm();
-    this.#node.confirmed();
+    this.#reports.clear();
     this.#reclaimsAtMs = 0;
+    this.#limitsAtMs = 0;
     return waits;
   }
 
@@ -173,6 +178,7 @@ export class EvictionManager implements NodePressure {
     if (thresholds.length === 0) this.#monitor.settle();
     if (thresholds.length === 0 && !enforcesStorageLimits) return;
     this.#startedMs = clock.monotonic();
+    using _measured = this.#recent.follow();
     using _limit = clock.timer("the first check of the node's pressure", firstLookMs, () => this.#monitor.settle());
     while (!signal.aborted) {
       await this.#pass(signal);
@@ -200,7 +206,7 @@ export class EvictionManager implements NodePressure {
   }
 
   async #look(signal: AbortSignal): Promise<MachineState> {
-    const { clock, look } = this.#deps;
+    const { clock, look, accepted } = this.#deps;
     const wanted = new Set(this.#thresholds.map((threshold) => threshold.signal));
     const machine = await withDeadline(clock, "a check of the node's pressure", lookLimitMs, signal, (within) =>
       look(wanted, within),
@@ -210,6 +216,7 @@ export class EvictionManager implements NodePressure {
       this.#thresholds = withContainerFs(this.#config.thresholds, machine.fileSystems);
     }
     const nowMs = clock.monotonic();
+    accepted.judge(machine.observations, machine.fileSystems, nowMs);
     this.#looks = withLook(this.#looks, { atMs: nowMs, observations: machine.observations });
     return { ...machine, atMs: nowMs, pressure: this.#monitor.judge(this.#thresholds, machine.observations, nowMs) };
   }
@@ -243,7 +250,7 @@ export class EvictionManager implements NodePressure {
     const near = new Set(nearThresholds(this.#thresholds, this.#looks).map((threshold) => threshold.signal));
     if (near.size === 0) return;
     this.#watchesAtMs = nowMs + usualPeriodMs;
-    for (const about of near) await this.#node.watch(about, this.#fileSystems, signal);
+    for (const about of near) await this.#recent.watch(about, this.#evictor.candidates(), signal);
   }
 
   /** Without thresholds the location of images and containers is not known yet. */

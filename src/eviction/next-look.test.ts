@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { observed, thresholdOf } from "../../test/support/eviction.ts";
 import { nextLookMs, type PastLook, withLook } from "./next-look.ts";
-import { dueByChange } from "./threshold-change.ts";
 import { byUrgency } from "./urgency.ts";
 
 const threshold = thresholdOf("memory.available", "100");
@@ -48,15 +47,4 @@ test("memory comes first, then hard thresholds before soft ones", () => {
       "nodefs.available",
     ],
   );
-});
-
-test("thresholds that are due only since the configuration changed are recognised", () => {
-  const due = [thresholdOf("memory.available", "500"), thresholdOf("nodefs.available", "500")];
-  const observations = observed({ "memory.available": 400n, "nodefs.available": 400n }, 1000n);
-  const before = [thresholdOf("memory.available", "100"), thresholdOf("nodefs.available", "450")];
-  const signals = (old: typeof before | undefined): string[] =>
-    dueByChange(due, old, observations).map(({ signal }) => signal);
-  assert.deepEqual(signals(before), ["memory.available"]);
-  assert.deepEqual(signals([]), ["memory.available", "nodefs.available"]);
-  assert.deepEqual(signals(undefined), []);
 });

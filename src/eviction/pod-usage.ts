@@ -6,7 +6,8 @@ import { resourceOf } from "./thresholds.ts";
 /** What something takes on a disk. */
 export interface DiskUsage {
   readonly bytes: number;
-  readonly inodes: number;
+  /** Undefined: unknown. */
+  readonly inodes?: number | undefined;
 }
 
 /** Unknown values are undefined. */
@@ -19,8 +20,11 @@ export interface ContainerUsage {
   readonly logs?: DiskUsage | undefined;
 }
 
-export interface VolumeUsage extends DiskUsage {
+/** Unknown values are undefined. */
+export interface VolumeUsage {
   readonly name: string;
+  readonly bytes?: number | undefined;
+  readonly inodes?: number | undefined;
   /** It is on the node's disk and not shared. */
   readonly isLocal: boolean;
 }
@@ -37,34 +41,52 @@ export interface PodUsage {
   readonly ephemeralBytes?: number | undefined;
 }
 
+/** A pod's usage of one resource. */
+export interface Amount {
+  readonly value: number;
+  /** False: some of it is unknown, so that the pod uses at least this. */
+  readonly isWhole: boolean;
+}
+
 /** A pod's usage of a signal's resource; undefined: unknown. @param parts of its storage that count */
 export function usageOf(
   usage: PodUsage | undefined,
   signal: Signal,
   parts: readonly StoragePart[],
-): number | undefined {
+): Amount | undefined {
   if (usage === undefined) return undefined;
   const resource = resourceOf(signal);
-  if (resource === "memory") return usage.memoryBytes;
-  return resource === "pids" ? usage.processes : diskUsage(usage, resource, parts);
+  if (resource === "ephemeral-storage" || resource === "inodes") return diskUsage(usage, resource, parts);
+  const value = resource === "memory" ? usage.memoryBytes : usage.processes;
+  return value === undefined ? undefined : { value, isWhole: true };
 }
 
-/** Missing values count as zero, as upstream: a container that has written nothing yet has no figures. */
+/** The sum of what is known: a missing figure does not count as 0. */
 function diskUsage(
   { containers, volumes }: PodUsage,
   resource: Exclude<StarvedResource, "memory" | "pids">,
   parts: readonly StoragePart[],
-): number {
-  const amount = (part: StoragePart, of: DiskUsage | undefined): number => {
-    if (of === undefined || !parts.includes(part)) return 0;
-    return resource === "inodes" ? of.inodes : of.bytes;
-  };
-  const ofContainers = containers.reduce(
-    (sum, { rootfs, logs }) => sum + amount("rootfs", rootfs) + amount("logs", logs),
-    0,
-  );
-  return volumes.reduce((sum, volume) => sum + (volume.isLocal ? amount("volumes", volume) : 0), ofContainers);
+): Amount {
+  const counted = [
+    ...containers.flatMap(({ rootfs, logs }) => [
+      ...(parts.includes("rootfs") ? [rootfs] : []),
+      ...(parts.includes("logs") ? [logs] : []),
+    ]),
+    ...(parts.includes("volumes") ? volumes.filter(({ isLocal }) => isLocal) : []),
+  ].map((of) => (resource === "inodes" ? of?.inodes : of?.bytes));
+  const value = counted.reduce<number>((sum, amount = 0) => sum + amount, 0);
+  return { value, isWhole: !counted.includes(undefined) };
 }
+
+/** IDs of removed containers. */
+export interface LayersLeft {
+  readonly there: readonly string[];
+  /** Their layers were never measured while they ran: runtimes do not say where they are. */
+  readonly unknown: readonly string[];
+}
+
+/** What a measurement is of: memory and processes, or storage. */
+export type MeasuredKind = "running" | "storage";
 
 /** Reads the usage of pods. Unknown pods are omitted. */
 export interface PodUsageReader {
@@ -80,9 +102,8 @@ export interface PodUsageReader {
     how: "anew" | "kept" | "limits",
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>>;
-  /**
-   * Whether the writable layers of these removed containers are gone from the disk. False also for a container whose
-   * layer was never measured while it ran: runtimes do not say.
-   */
-  areLayersFreed(containers: readonly string[]): Promise<boolean>;
+  /** The removed containers whose writable layers are not known to be gone from the disk. */
+  layersLeft(containers: readonly string[]): Promise<LayersLeft>;
+  /** Calls back, until disposed of, when others have measured all running pods. @param listener's read: by UID */
+  onMeasured(listener: (kind: MeasuredKind, read: () => ReadonlyMap<string, PodUsage>) => void): Disposable;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { quantityOf } from "../resources/quantity.ts";
 import { lookAtPressure, noPressure, type Observations, type Pressure, type PressureLook } from "./pressure.ts";
-import type { Signal, Threshold } from "./thresholds.ts";
+import { type Signal, signals, type Threshold } from "./thresholds.ts";
 
 const gi = 1n << 30n;
 const threshold = (signal: Signal, amount: bigint, more: Partial<Threshold> = {}): Threshold => ({
@@ -41,6 +41,19 @@ test("a condition holds as soon as less than its threshold is left, and for the 
     ]),
     [[], ["MemoryPressure"], ["MemoryPressure"], ["MemoryPressure"], [], ["MemoryPressure"]],
   );
+});
+
+test("memory, file systems and processes each have their condition", () => {
+  const conditions = signals.map((signal) => [signal, holds([threshold(signal, gi)], [[0, seen(signal, 0n)]])[0]]);
+  const disk = (["nodefs", "imagefs", "containerfs"] as const).flatMap((name) =>
+    ["available", "inodesFree"].map((of) => [`${name}.${of}`, ["DiskPressure"]]),
+  );
+  assert.deepEqual(conditions, [
+    ["memory.available", ["MemoryPressure"]],
+    ...disk,
+    ["pid.available", ["PIDPressure"]],
+    ["allocatableMemory.available", ["MemoryPressure"]],
+  ]);
 });
 
 test("a soft threshold sets the condition before its grace period has passed", () => {

@@ -7,10 +7,12 @@ import { resourceOf, type Signal, type StarvedResource } from "./thresholds.ts";
 const namedNext = 2;
 
 /** What decides the pod's rank: `uses 512Mi of memory, 256Mi more than it requests, priority 0`. Pure. */
-export function placeText({ amount, request, exceeds, priority, isCritical, usage }: Ranked, signal: Signal): string {
+export function placeText(ranked: Ranked, signal: Signal): string {
+  const { amount, isPart, request, exceeds, priority, isCritical, usage } = ranked;
   const resource = resourceOf(signal);
   const text = (value: number): string => amountText(resource, BigInt(value));
-  const used = amount === undefined ? "usage not known" : `uses ${text(amount)}${nounOf(resource)}`;
+  const used =
+    amount === undefined ? "usage not known" : `uses ${isPart ? "at least " : ""}${text(amount)}${nounOf(resource)}`;
   const requested = requestText(resource, exceeds, text(Math.abs((amount ?? 0) - request)), request > 0);
   const swapped =
     resource === "memory" && (usage?.swapBytes ?? 0) > 0 ? ` and ${text(usage?.swapBytes ?? 0)} of swap` : "";
@@ -18,16 +20,26 @@ export function placeText({ amount, request, exceeds, priority, isCritical, usag
   return `${used}${swapped}${amount === undefined ? "" : requested}, priority ${priority}${critical}`;
 }
 
-/** Why this pod is evicted: its rank, and which pods would be next. Pure. */
-export function victimText(ranked: readonly Ranked[], victim: Ranked, signal: Signal): string {
+/**
+ * Why this pod is evicted: its rank, and which pods would be next. Pure.
+ * @param running those of the ranked pods that have not ended since they were ranked
+ */
+export function victimText(
+  { ranked, running }: { readonly ranked: readonly Ranked[]; readonly running: ReadonlySet<Ranked> },
+  victim: Ranked,
+  signal: Signal,
+): string {
   const place = ranked.indexOf(victim);
+  // Critical pods come last: only those that ended are skipped.
+  const passed = place === 0 ? "" : ` (${place === 1 ? "the one" : `the ${place}`} before it ended meanwhile)`;
   const next = ranked
     .slice(place + 1)
-    .filter(({ isCritical }) => !isCritical)
+    .filter((other) => !other.isCritical && running.has(other))
     .slice(0, namedNext)
     .map((other) => `${fullName(other.pod.metadata)} (${placeText(other, signal)})`);
   const others = next.length === 0 ? "no other pod can be evicted" : `next: ${next.join(", ")}`;
-  return `evicted for ${signal}, ranked 1 of ${ranked.length}: ${placeText(victim, signal)}; ${others}`;
+  const rank = `ranked ${place + 1} of ${ranked.length}${passed}`;
+  return `evicted for ${signal}, ${rank}: ${placeText(victim, signal)}; ${others}`;
 }
 
 function nounOf(resource: StarvedResource): string {

@@ -132,9 +132,30 @@ test("a pod's rank is explained with everything that decides it", () => {
   );
   const [victim] = ranked;
   assert.equal(
-    victim && victimText(ranked, victim, "memory.available"),
+    victim && victimText({ ranked, running: new Set(ranked) }, victim, "memory.available"),
     "evicted for memory.available, ranked 1 of 4: uses 30Mi of memory, 20Mi more than it requests, priority 0; next: " +
       "default/b (uses 5Mi of memory, requests none, priority 0), " +
       "default/c (uses 60Mi of memory, 4Mi less than it requests, priority 7)",
   );
+});
+
+test("a pod of which a figure is missing is ranked by the rest if that exceeds its request, and else as unknown", () => {
+  const part = (name: string, request: string, local: number): Candidate => {
+    const containers = [{ name: "c", rootfs: undefined, logs: { bytes: 0, inodes: 0 } }];
+    const volumes = [{ name: "data", isLocal: true, bytes: local * mi, inodes: undefined }];
+    return { pod: podWith(name, { "ephemeral-storage": request }, { priority: -1 }), usage: { containers, volumes } };
+  };
+  const candidates = [part("within", "50Mi", 40), part("above", "10Mi", 40), writers[2] as Candidate];
+  const ranked = rankPods(candidates, "nodefs.available", "one");
+  assert.deepEqual(names(ranked), ["above", "volume", "within"]);
+  assert.deepEqual(
+    ranked.map((each) => placeText(each, "nodefs.available")),
+    [
+      "uses at least 40Mi of ephemeral-storage, 30Mi more than it requests, priority -1",
+      "uses 60 of ephemeral-storage, requests none, priority 0",
+      "usage not known, priority -1",
+    ],
+  );
+  assert.deepEqual(names(rankPods(candidates, "nodefs.inodesFree", "one")), ["volume", "above", "within"]);
+  assert.deepEqual(names(rankPods(candidates, "imagefs.available", "imagefs")).slice(1), ["above", "within"]);
 });

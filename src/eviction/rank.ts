@@ -17,6 +17,8 @@ export interface Candidate {
 export interface Ranked extends Candidate {
   /** Usage of the starved resource in bytes, inodes or processes; undefined: unknown. */
   readonly amount: number | undefined;
+  /** Some of the usage is unknown: the amount, which exceeds the request all the same, is the least that it can be. */
+  readonly isPart: boolean;
   readonly request: number;
   /** It is above its request. False for a resource without requests (pids). */
   readonly exceeds: boolean;
@@ -28,18 +30,23 @@ export interface Ranked extends Candidate {
 /**
  * Ranks pods in eviction order for a signal, as upstream: pods above their request, then by priority, then by the
  * excess; for pids by priority and number of processes. Critical pods, which are never evicted, come last. Two
- * differences: pods with unknown usage come last instead of first, because evicting them may gain nothing; and upstream
- * subtracts requested bytes from inode counts. Pure.
+ * differences: pods with unknown usage come last instead of first, because evicting them may gain nothing, and so do pods
+ * of whose usage a part is unknown, unless the rest exceeds their request; and upstream subtracts requested bytes from
+ * inode counts. Pure.
  */
 export function rankPods(candidates: readonly Candidate[], signal: Signal, fileSystems: FileSystems): Ranked[] {
   return candidates.map((candidate) => rankedOf(candidate, signal, fileSystems)).toSorted(compare);
 }
 
 function rankedOf({ pod, usage }: Candidate, signal: Signal, fileSystems: FileSystems): Ranked {
-  const amount = usageOf(usage, signal, storageParts(signal, fileSystems));
+  const used = usageOf(usage, signal, storageParts(signal, fileSystems));
   const request = requestOf(pod, signal);
+  const isKnown = used !== undefined && (used.isWhole || used.value > request);
+  const amount = isKnown ? used.value : undefined;
+  const isPart = isKnown && !used.isWhole;
   const exceeds = resourceOf(signal) !== "pids" && amount !== undefined && amount > request;
-  return { pod, usage, amount, request, exceeds, priority: pod.spec.priority ?? 0, isCritical: isCriticalPod(pod) };
+  const priority = pod.spec.priority ?? 0;
+  return { pod, usage, amount, isPart, request, exceeds, priority, isCritical: isCriticalPod(pod) };
 }
 
 /** There are no requests for inodes and processes. */

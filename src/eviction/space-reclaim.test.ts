@@ -47,23 +47,35 @@ test("the second pod goes as soon as the layers of the first are freed and do no
   });
 });
 
-test("layers that nobody knows, and other removed containers, delay an eviction by ten seconds", async () => {
-  await withVictim(async (scene) => {
-    await scene.clock.advance(8000);
-    assert.deepEqual(scene.victims, ["first"]);
-    await scene.clock.advance(2000);
-    assert.deepEqual(scene.victims, ["first", "second"]);
-  });
-  const other = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
-  other.add(podWith("web"), 1);
-  other.removes["containers"] = ["job"];
-  await other.play(async () => {
-    other.short("nodefs.available");
-    await other.clock.advance(19_000);
-    assert.deepEqual(other.victims, []);
-    await other.clock.advance(2000);
-    assert.deepEqual(other.victims, ["web"]);
-  });
+test("the layers of a victim delay the next eviction by ten seconds after their removal, also unseen ones", async () => {
+  for (const unseen of [[], ["c1"]]) {
+    await withVictim(async (scene) => {
+      for (const id of unseen) scene.unseen.add(id);
+      await scene.clock.advance(8000);
+      assert.deepEqual(scene.victims, ["first"]);
+      await scene.clock.advance(2000);
+      assert.deepEqual(scene.victims, ["first", "second"]);
+    });
+  }
+});
+
+test("the layers of other garbage delay an eviction by ten seconds, unseen ones by three", async () => {
+  for (const [unseen, seconds] of [
+    [[], 10],
+    [["job"], 3],
+  ] as const) {
+    const scene = new EvictionScene({ thresholds: [thresholdOf("nodefs.available", "100Mi")] });
+    scene.add(podWith("web"), 1);
+    scene.removes["containers"] = ["job"];
+    for (const id of unseen) scene.unseen.add(id);
+    await scene.play(async () => {
+      scene.short("nodefs.available");
+      await scene.clock.advance(10_000 + (seconds - 1) * 1000);
+      assert.deepEqual(scene.victims, []);
+      await scene.clock.advance(2000);
+      assert.deepEqual(scene.victims, ["web"]);
+    });
+  }
 });
 
 test("a disk that continues to fill up is not waited for on account of the node's garbage", async () => {

@@ -3,6 +3,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
+import { layersFreedWithinMs, type RemovedContainer } from "../runtime/operations/removed-lately.ts";
 import { nodeGarbage } from "./file-systems.ts";
 import type { MachineState } from "./machine-state.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
@@ -13,9 +14,14 @@ import { byUrgency } from "./urgency.ts";
 export interface SpaceReclaimDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly usage: Pick<PodUsageReader, "areLayersFreed">;
-  /** Observes the machine again. */
-  readonly look: (signal: AbortSignal) => Promise<MachineState>;
+  readonly usage: Pick<PodUsageReader, "layersLeft">;
+}
+
+/** What is to be freed, and why. */
+export interface Shortage {
+  readonly seen: MachineState;
+  readonly threshold: Threshold;
+  readonly cause: Cause;
 }
 
 /** The result of an attempt. */
@@ -28,10 +34,11 @@ export interface Reclaimed {
 /** Maximum time for each kind of removal. */
 const removalLimitMs = 60_000;
 /**
- * Runtimes free the layers of removed containers later: containerd's garbage collector waits fifty times as long as it
- * takes on average, some seconds on a slow disk.
+ * The wait for the layers of garbage that was never measured. An evicted pod's containers were, when it was chosen: the
+ * node is known to gain something by them. These may have written nothing, and unless the disk is slow runtimes have
+ * freed them by then.
  */
-const freedLimitMs = 10_000;
+const unknownGarbageMs = 3_000;
 const againMs = 500;
 
 /** Frees a disk before a pod is evicted for it: what evicted pods' containers left, then the node's other garbage. */
@@ -44,26 +51,26 @@ export class SpaceReclaim {
     this.#reclaim = reclaim;
   }
 
-  /** @returns undefined when there is nothing to try for the threshold */
-  async free(
-    { fileSystems }: MachineState,
-    { signal: about }: Threshold,
-    cause: Cause,
-    signal: AbortSignal,
-  ): Promise<Reclaimed | undefined> {
+  /**
+   * @param look observes the machine again
+   * @returns undefined when there is nothing to try for the threshold
+   */
+  async free({ seen, threshold, cause }: Shortage, look: Look, signal: AbortSignal): Promise<Reclaimed | undefined> {
     const reclaim = this.#reclaim;
-    const kinds = nodeGarbage(about, fileSystems);
+    const kinds = nodeGarbage(threshold.signal, seen.fileSystems);
     if (kinds.length === 0) return undefined;
-    const attempt = async (what: string, work: Removal): Promise<readonly string[]> =>
+    const attempt = async (what: string, work: Removal): Promise<readonly RemovedContainer[]> =>
       await this.#attempt(what, work, signal);
     let ofEvicted = false;
     if (kinds.includes("containers")) {
       const removed = await attempt("containers of evicted pods", (within) => reclaim.removeEvicted(cause, within));
       ofEvicted = removed.length > 0;
-      const after = ofEvicted ? await this.#lookOnceFreed(removed, () => false, signal) : undefined;
-      if (after?.pressure.due.length === 0) return { after, ofEvicted };
+      const after = ofEvicted
+        ? await this.#lookOnceFreed({ removed, look, unknownMs: layersFreedWithinMs }, () => false, signal)
+        : undefined;
+      if (after !== undefined && !after.pressure.due.includes(threshold)) return { after, ofEvicted };
     }
-    const removed: string[] = [];
+    const removed: RemovedContainer[] = [];
     for (const kind of kinds) {
       const work: Removal = async (within) => {
         if (kind === "containers") return await reclaim.removeUnusedContainers(cause, within);
@@ -72,11 +79,14 @@ export class SpaceReclaim {
       };
       removed.push(...(await attempt(`unused ${kind}`, work)));
     }
-    return { after: await this.#lookOnceFreed(removed, fillsUp, signal), ofEvicted };
+    return {
+      after: await this.#lookOnceFreed({ removed, look, unknownMs: unknownGarbageMs }, fillsUp, signal),
+      ofEvicted,
+    };
   }
 
-  /** Failed removals do not spare pods. @returns IDs of removed containers */
-  async #attempt(what: string, work: Removal, signal: AbortSignal): Promise<readonly string[]> {
+  /** Failed removals do not spare pods. */
+  async #attempt(what: string, work: Removal, signal: AbortSignal): Promise<readonly RemovedContainer[]> {
     const { clock, log } = this.#deps;
     return await withDeadline(clock, `${what} to be removed`, removalLimitMs, signal, work).catch((error: unknown) => {
       signal.throwIfAborted();
@@ -90,26 +100,44 @@ export class SpaceReclaim {
    * @param isLate whether there is no time left to wait, by the first observation and the latest
    */
   async #lookOnceFreed(
-    containers: readonly string[],
+    { removed, look, unknownMs }: AwaitedLayers,
     isLate: (first: MachineState, latest: MachineState) => boolean,
     signal: AbortSignal,
   ): Promise<MachineState> {
-    const { clock, usage, look } = this.#deps;
-    const untilMs = clock.monotonic() + freedLimitMs;
+    const { clock } = this.#deps;
     let first: MachineState | undefined;
     for (;;) {
       // Asked first: the observation must have begun afterwards.
-      const isOver = clock.monotonic() >= untilMs || (await usage.areLayersFreed(containers));
+      const isOver = !(await this.#mayHoldSpace(removed, unknownMs));
       const after = await look(signal);
       if (isOver || !waitsForLayers(after) || (first !== undefined && isLate(first, after))) return after;
       first ??= after;
       await clock.sleep("the layers of removed containers to be freed", againMs, signal);
     }
   }
+
+  async #mayHoldSpace(removed: readonly RemovedContainer[], unknownMs: number): Promise<boolean> {
+    const { clock, usage } = this.#deps;
+    const { there, unknown } = await usage.layersLeft(removed.map(({ id }) => id));
+    const nowMs = clock.monotonic();
+    return removed.some(({ id, atMs }) => {
+      if (there.includes(id)) return nowMs - atMs < layersFreedWithinMs;
+      return unknown.includes(id) && nowMs - atMs < unknownMs;
+    });
+  }
 }
 
-/** @returns IDs of removed containers */
-type Removal = (signal: AbortSignal) => Promise<readonly string[]>;
+type Look = (signal: AbortSignal) => Promise<MachineState>;
+/** @returns containers that were removed lately */
+type Removal = (signal: AbortSignal) => Promise<readonly RemovedContainer[]>;
+
+/** Removed containers whose layers are waited for. */
+interface AwaitedLayers {
+  readonly removed: readonly RemovedContainer[];
+  readonly look: Look;
+  /** For how long after its removal a layer is waited for that nobody can see. */
+  readonly unknownMs: number;
+}
 
 /** Whether the disk continues to fill up: the size of garbage is not known, so it is no reason to let that happen. */
 function fillsUp(first: MachineState, latest: MachineState): boolean {

@@ -1,6 +1,6 @@
 import type { PodUid } from "../base/ids.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
-import type { Recorder } from "../journal/entry.ts";
+import type { JournalEntry, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import type { DecisionRecorder } from "../pods/decision-recorder.ts";
@@ -19,6 +19,8 @@ export interface KubeletDependencies {
   /** With deadlines. */
   readonly cri: TrackedCri;
   readonly journal: Recorder;
+  /** Observations of earlier runs, as far as the journal still has them. Undefined: none. */
+  readonly journaled?: (() => readonly JournalEntry[]) | undefined;
   readonly log: Logger;
   /** ConfigMaps and Secrets. */
   readonly objects: ObjectLookup;

@@ -36,7 +36,7 @@ export class Kubelet {
   /** The statuses of pods, for publishers. */
   readonly statuses: StatusManager;
   readonly probes: Pick<ProbeManager, "results">;
-  readonly garbage: Pick<NodeGarbage, "isReady" | "removeEvicted" | "removeUnused" | "unused">;
+  readonly garbage: Pick<NodeGarbage, "isReady" | "removeEvicted" | "removedLately" | "removeUnused" | "unused">;
   readonly listing: Pick<Pleg, "isListed" | "listed">;
   readonly startUp: Pick<StartUp, "has" | "when">;
   readonly volumes: VolumesView;

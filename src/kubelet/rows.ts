@@ -13,12 +13,12 @@ import type { Managers } from "./managers.ts";
  * uses is built here.
  */
 export function managerRows(
-  { ports, cri, journal, log, rooms = [] }: KubeletDependencies,
+  { ports, cri, journal, journaled, log, rooms = [] }: KubeletDependencies,
   { node, logRotation }: KubeletConfig,
   { acting, allocations, endings, garbage, housekeeping, pleg, podCgroups, pods, probes, statuses, syncLoop }: Managers,
 ): Manager[] {
   const { clock, files, compression, kernelLog } = ports;
-  const record = new OomRecord({ files, log, directory: `${node.rootDirectory}/podwright` });
+  const record = new OomRecord({ files, log, journaled, directory: `${node.rootDirectory}/podwright` });
   return [
     statuses,
     probes,

@@ -4,6 +4,7 @@ import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podUid } from "../base/ids.ts";
 import { FileError } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { SimKernelLog } from "../sim/kernel-log.ts";
@@ -34,34 +35,59 @@ interface Machine {
   readonly kernelLog: SimKernelLog;
   readonly files: MemoryFiles;
   readonly journal: MemoryRecorder;
+  readonly log?: Logger;
 }
 
-/** One run of the watcher on a machine. It ends a second after the work. */
-async function liveOnce({ clock, kernelLog, files, journal }: Machine, work: () => Promise<void>): Promise<void> {
+/** A machine whose boot has a name. */
+async function booted(): Promise<Machine> {
+  const clock = new ManualClock();
+  const files = new MemoryFiles(clock);
+  await files.makeDirectory("/proc/sys/kernel/random", 0o755);
+  await files.write("/proc/sys/kernel/random/boot_id", "one\n", 0o644);
+  return { clock, kernelLog: new SimKernelLog(), files, journal: new MemoryRecorder() };
+}
+
+/** One run of the watcher on a machine. It ends some seconds after the work, or is killed at once. */
+async function liveOnce(
+  { clock, kernelLog, files, journal, log = silentLog }: Machine,
+  work: () => Promise<void>,
+  isKilled = false,
+): Promise<void> {
   const stop = new AbortController();
-  const record = new OomRecord({ files, log: silentLog, directory: "/d" });
+  let isAlive = true;
+  const disk = {
+    stat: files.stat.bind(files),
+    read: files.read.bind(files),
+    rename: files.rename.bind(files),
+    makeDirectory: files.makeDirectory.bind(files),
+    writeAtomic: async (...of: Parameters<MemoryFiles["writeAtomic"]>) => {
+      if (isAlive) await files.writeAtomic(...of);
+    },
+  };
+  const record = new OomRecord({ files: disk, log, directory: "/d", journaled: () => journal.entries });
   const deps = { clock, kernelLog, record, journal, log: silentLog, pods: () => [web] };
   const watching = watchOom(deps, stop.signal);
   await clock.advance(10);
   await work();
-  for (let left = 5; left > 0; left--) await clock.advance(1000);
+  for (let left = isKilled ? 0 : 5; left > 0; left--) await clock.advance(1000);
+  // A dead process writes nothing.
+  isAlive = !isKilled;
   stop.abort(new Error("the test is over"));
   await watching;
 }
 
+function killOn({ kernelLog }: Machine, name: string): void {
+  kernelLog.killed({ pid: 7, name, cgroup: "/system.slice/db.service", machine: true });
+}
+
+function toldOn({ journal }: Machine): unknown[] {
+  return journal.entries.map(({ data }) => data?.["process"]);
+}
+
 test("a restart neither repeats kills nor loses those during downtime; a reboot starts over", async () => {
-  const clock = new ManualClock();
-  const machine = {
-    clock,
-    kernelLog: new SimKernelLog(),
-    files: new MemoryFiles(clock),
-    journal: new MemoryRecorder(),
-  };
-  const kill = (name: string): void =>
-    machine.kernelLog.killed({ pid: 7, name, cgroup: "/system.slice/db.service", machine: true });
-  const told = (): unknown[] => machine.journal.entries.map(({ data }) => data?.["process"]);
-  await machine.files.makeDirectory("/proc/sys/kernel/random", 0o755);
-  await machine.files.write("/proc/sys/kernel/random/boot_id", "one\n", 0o644);
+  const machine = await booted();
+  const kill = (name: string): void => killOn(machine, name);
+  const told = (): unknown[] => toldOn(machine);
   kill("before-the-first-life");
   await liveOnce(machine, async () => {
     kill("first");
@@ -78,6 +104,37 @@ test("a restart neither repeats kills nor loses those during downtime; a reboot 
   rebooted.kernelLog.killed({ pid: 8, name: "early", cgroup: "/system.slice/db.service", machine: true });
   await liveOnce(rebooted, async () => {});
   assert.deepEqual(told(), ["first", "second", "meanwhile", "early"]);
+});
+
+test("a report is not repeated if the watcher is killed right after it", async () => {
+  const machine = await booted();
+  await liveOnce(machine, async () => killOn(machine, "first"));
+  await liveOnce(machine, async () => killOn(machine, "second"), true);
+  assert.deepEqual(toldOn(machine), ["first", "second"]);
+  killOn(machine, "meanwhile");
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(toldOn(machine), ["first", "second", "meanwhile"]);
+});
+
+test("an unreadable record is kept aside, and no kill since the boot is lost or repeated", async () => {
+  const warnings: unknown[][] = [];
+  const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
+  const machine = { ...(await booted()), log };
+  await liveOnce(machine, async () => killOn(machine, "first"));
+  await machine.files.write("/d/oom.json", "{", 0o600);
+  killOn(machine, "meanwhile");
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(toldOn(machine), ["first", "meanwhile"]);
+  assert.equal(new TextDecoder().decode(await machine.files.read("/d/oom.json.bad", 100)), "{");
+  assert.deepEqual(
+    warnings.map(([message]) => message),
+    ["cannot read which OOM kills were reported; reporting all since the boot"],
+  );
+  // Without the journal that is all that the kernel still has.
+  await machine.files.write("/d/oom.json", "{", 0o600);
+  machine.journal.entries.length = 0;
+  await liveOnce(machine, async () => {});
+  assert.deepEqual(toldOn(machine), ["first", "meanwhile"]);
 });
 
 test("a kill in a container is reported with its pod, with either cgroup driver; one in another service is not", async () => {

@@ -45,7 +45,7 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
       const victim = reader.read(text);
       if (victim === undefined) continue;
       tell(deps, victim, sequence);
-      // After the journal, so that a crash in between repeats a report instead of losing it.
+      // After the journal, so that a crash in between loses nothing: the next run finds the report in the journal.
       const isFirst = reported === undefined;
       reported = sequence;
       if (isFirst) due = clock.timer("an OOM kill to be journaled", journaledMs, () => void save());
@@ -58,7 +58,7 @@ export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal
 }
 
 function tell(
-  { journal, pods }: OomWatcherDependencies,
+  { journal, pods, record }: OomWatcherDependencies,
   { pid, name, ofMachine, cgroup = "/" }: OomVictim,
   sequence: number,
 ): void {
@@ -78,6 +78,7 @@ function tell(
       process: name,
       pid,
       sequence,
+      boot: record.boot,
       ...(ofMachine && { nodeMessage: `System OOM encountered, victim process: ${name}, pid: ${pid}` }),
     },
   });

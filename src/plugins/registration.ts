@@ -41,9 +41,7 @@ export async function introduce(
   signal: AbortSignal,
   taken: (plugin: IntroducedPlugin) => void,
 ): Promise<IntroducedPlugin> {
-  // Loaded only if there is a plugin.
-  const { Registration: service } = await import("../ports/gen/pluginregistration/v1/api_pb.js");
-  using calls = plugins.connect(service, socket, `plugin at ${socket}`);
+  using calls = await connect(plugins, socket);
   const info = await ask(calls, socket, signal);
   try {
     const handler = handlerOf(info, handlers, socket);
@@ -63,6 +61,18 @@ export async function introduce(
     }
     throw error;
   }
+}
+
+/** A plugin's own description, without registering it. @throws RegistrationError */
+export async function describePlugin(plugins: PluginClient, socket: string, signal: AbortSignal): Promise<PluginInfo> {
+  using calls = await connect(plugins, socket);
+  return await ask(calls, socket, signal);
+}
+
+async function connect(plugins: PluginClient, socket: string): Promise<RpcService<typeof Registration> & Disposable> {
+  // Loaded only if there is a plugin.
+  const { Registration: service } = await import("../ports/gen/pluginregistration/v1/api_pb.js");
+  return plugins.connect(service, socket, `plugin at ${socket}`);
 }
 
 class NotifyError extends RegistrationError {}

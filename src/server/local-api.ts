@@ -212,7 +212,7 @@ export interface GarbageItem {
 
 /** What a confirmation of evictions did. */
 export interface EvictionConfirmation {
-  /** Evictions by changed thresholds were waiting for it. */
+  /** Evictions by changed settings were waiting for it. */
   readonly waited: boolean;
 }
 
@@ -319,7 +319,7 @@ export interface LocalApi {
   ): AsyncIterable<JournalEntry>;
   /** The eviction order for a signal, by current usage. @param signal undefined: the most urgent one */
   evictionPreview(signal: string | undefined): Promise<EvictionPreview>;
-  /** Allows evictions by changed thresholds. */
+  /** Allows evictions by changed settings. */
   confirmEvictions(): Promise<EvictionConfirmation>;
   /** Ends the engine process; pods keep running (`keep`) or are stopped first. */
   shutdown(mode: "keep" | "stop"): Promise<void>;

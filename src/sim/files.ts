@@ -192,6 +192,17 @@ export class MemoryFiles implements Files {
     this.#mountBelow = mountBelow;
   }
 
+  /** A file's content; undefined without it. */
+  textOf(path: string): string | undefined {
+    const data = this.#find(path, true)?.node?.data;
+    return data && new TextDecoder().decode(data);
+  }
+
+  /** Names in a directory; none without it. */
+  namesIn(directory: string): string[] {
+    return [...(this.#find(directory, true)?.node?.children.keys() ?? [])];
+  }
+
   /** Does not follow a final symbolic link. */
   ownerOf(path: string): { readonly uid: number; readonly gid: number } | undefined {
     return this.#find(path, false)?.node?.owner;

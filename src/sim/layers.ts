@@ -1,11 +1,10 @@
+import type { LayersLeft } from "../eviction/pod-usage.ts";
 import type { StarvedResource } from "../eviction/thresholds.ts";
 import type { SimClock } from "./clock.ts";
 import { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 import type { WorldChange } from "./world-model.ts";
 
-/** Of what a pod uses of the disk, the part that is in its containers' writable layers; the rest is in its volumes. */
-const layerPart = 0.8;
 /** The longest that the runtime takes to free a removed container's layer. */
 const longestFreeMs = 8000;
 /** Of layers, those whose place podwright knows. */
@@ -31,7 +30,7 @@ export class SimLayers {
   /** The pods of removed containers. */
   readonly #removed = new Map<string, string>();
 
-  /** @param written what a pod uses of a resource, or used when it last ran */
+  /** @param written what a pod has in its layers, or had when it last ran */
   constructor(
     clock: SimClock,
     world: Pick<RuntimeWorld, "containers" | "onChange">,
@@ -54,12 +53,14 @@ export class SimLayers {
     return [...this.#left.keys()].reduce((sum, uid) => sum + this.heldBy(uid, resource), 0);
   }
 
-  areFreed(containers: readonly string[]): boolean {
-    return containers.every((id) => {
-      const uid = this.#removed.get(id);
-      if (uid === undefined || !SimRandom.named(1, id).chance(knownPart)) return false;
-      return resources.every((resource) => this.heldBy(uid, resource) === 0);
+  left(containers: readonly string[]): LayersLeft {
+    const isKnown = (id: string): boolean => this.#removed.has(id) && SimRandom.named(1, id).chance(knownPart);
+    const known = containers.filter(isKnown);
+    const there = known.filter((id) => {
+      const uid = this.#removed.get(id) ?? "";
+      return resources.some((resource) => this.heldBy(uid, resource) > 0);
     });
+    return { there, unknown: containers.filter((id) => !known.includes(id)) };
   }
 
   calm(): void {
@@ -77,9 +78,7 @@ export class SimLayers {
     );
     if (type === "exited") {
       if (own.some(({ state }) => state === "running")) return;
-      const amounts = new Map(
-        resources.map((resource) => [resource, Math.trunc(written(podUid, resource) * layerPart)] as const),
-      );
+      const amounts = new Map(resources.map((resource) => [resource, written(podUid, resource)] as const));
       this.#left.set(podUid, { amounts, freedMs: undefined });
     } else if (container !== undefined) {
       this.#removed.set(container.id, podUid);

@@ -1,11 +1,13 @@
 import type { Pod } from "../api/pod.ts";
 import { Emitter } from "../base/emitter.ts";
+import type { FileSystems } from "../eviction/file-systems.ts";
 import type { MachineLook } from "../eviction/machine-state.ts";
-import type { PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
+import type { LayersLeft, PodUsage, PodUsageReader } from "../eviction/pod-usage.ts";
 import type { Observation, Observations } from "../eviction/pressure.ts";
 import { resourceOf, type Signal, type StarvedResource } from "../eviction/thresholds.ts";
 import type { SimClock } from "./clock.ts";
 import { SimLayers } from "./layers.ts";
+import { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 
 const gi = 2 ** 30;
@@ -25,6 +27,23 @@ const watched: readonly Signal[] = [
   ...(["memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "pid.available"] as const),
 ];
 
+/** The same where images have a disk of their own. */
+const watchedApart: readonly Signal[] = ["imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree"];
+
+/** A disk. Resources other than the disks' are the node's. */
+type Place = "nodefs" | "imagefs";
+
+const signalOf: Readonly<Record<StarvedResource, (place: Place) => Signal>> = {
+  memory: () => "memory.available",
+  "ephemeral-storage": (place) => `${place}.available`,
+  inodes: (place) => `${place}.inodesFree`,
+  pids: () => "pid.available",
+};
+
+function isOfDisk(resource: StarvedResource): boolean {
+  return resource === "ephemeral-storage" || resource === "inodes";
+}
+
 /** The runtime measures writable layers at this interval. */
 const measuredMs = 10_000;
 
@@ -40,22 +59,31 @@ interface Use {
 /**
  * Memory, disk, inodes and processes of the simulated machine. Pods use them while one of their containers runs, their
  * writable layers until some seconds after their last container was removed, images and dead containers until they are
- * removed; all is on one file system. Values are measured on request.
+ * removed. All is on one file system, or images have their own, with or without the layers. Values are measured on request.
  */
 export class SimMachineResources implements PodUsageReader {
   readonly #clock: SimClock;
   readonly #world: Pick<RuntimeWorld, "containers" | "images">;
   readonly #uses = new Map<string, Use>();
-  readonly #system = new Map<StarvedResource, number>();
+  /** By place and resource. */
+  readonly #system = new Map<string, number>();
+  /** Where images and writable layers are. */
+  fileSystems: FileSystems = "one";
   /** The last values shown to podwright. */
   shown: Observations = new Map();
   readonly #looks = new Emitter<Observations>();
   readonly layers: SimLayers;
+  /** Pods that cannot be measured. */
+  readonly #hidden = new Set<string>();
+  /** When the usage of each pod was last hidden, or shown again, simulated ms. */
+  readonly #hiddenMs = new Map<string, number>();
 
   constructor(clock: SimClock, world: Pick<RuntimeWorld, "containers" | "images" | "onChange">) {
     this.#clock = clock;
     this.#world = world;
-    this.layers = new SimLayers(clock, world, (uid, resource) => this.#amount(uid, resource, clock.nowMs));
+    this.layers = new SimLayers(clock, world, (uid, resource) =>
+      this.#layersPart(uid, this.#amount(uid, resource, clock.nowMs)),
+    );
   }
 
   /** Sets the pod's usage of a resource and its growth per second. */
@@ -66,13 +94,35 @@ export class SimMachineResources implements PodUsageReader {
     this.#uses.set(key, { atMs: this.#clock.nowMs, amount, perSecond, before });
   }
 
-  /** Sets the usage by everything other than pods. */
-  useElsewhere(resource: StarvedResource, amount: number): void {
-    this.#system.set(resource, amount);
+  /** Sets the usage by everything other than pods, of a disk on one of them. */
+  useElsewhere(resource: StarvedResource, amount: number, place: Place = "nodefs"): void {
+    this.#system.set(`${place} ${resource}`, amount);
+  }
+
+  /** From now on the pods cannot be measured. */
+  hide(uids: readonly string[]): void {
+    for (const uid of uids) {
+      this.#hidden.add(uid);
+      this.#hiddenMs.set(uid, this.#clock.nowMs);
+    }
+  }
+
+  show(uids: Iterable<string>): void {
+    for (const uid of uids) if (this.#hidden.delete(uid)) this.#hiddenMs.set(uid, this.#clock.nowMs);
+  }
+
+  showAll(): void {
+    this.show([...this.#hidden]);
+  }
+
+  /** Since when the pod cannot be measured, or can be, simulated ms. */
+  visibility(uid: string): { readonly isHidden: boolean; readonly sinceMs: number } {
+    return { isHidden: this.#hidden.has(uid), sinceMs: this.#hiddenMs.get(uid) ?? 0 };
   }
 
   /** Resets all usage. */
   calm(): void {
+    this.showAll();
     this.#uses.clear();
     this.#system.clear();
     this.layers.calm();
@@ -82,10 +132,44 @@ export class SimMachineResources implements PodUsageReader {
     return this.#running().has(uid) ? this.#amount(uid, resource, this.#clock.nowMs) : 0;
   }
 
-  left(resource: StarvedResource): number {
-    const pods = [...this.#running()].reduce((sum, uid) => sum + this.used(uid, resource), 0);
-    const used = pods + this.layers.held(resource) + this.#garbage(resource) + (this.#system.get(resource) ?? 0);
-    return Math.max(0, machineCapacity[resource] - used);
+  /** What the pod uses of a signal's resource, on its disk. */
+  usedOf(uid: string, signal: Signal): number {
+    const resource = resourceOf(signal);
+    const used = this.used(uid, resource);
+    if (!isOfDisk(resource)) return used;
+    const place = this.placeOf(signal);
+    const layers = this.#layersPart(uid, used);
+    return (place === this.#home("layers") ? layers : 0) + (place === "nodefs" ? used - layers : 0);
+  }
+
+  left(resource: StarvedResource, place: Place = "nodefs"): number {
+    const about = signalOf[resource](place);
+    const pods = [...this.#running()].reduce((sum, uid) => sum + this.usedOf(uid, about), 0);
+    const held = place === this.#home("layers") ? this.layers.held(resource) : 0;
+    const others = this.#system.get(`${place} ${resource}`) ?? 0;
+    return Math.max(0, machineCapacity[resource] - pods - held - others - this.#garbage(resource, place));
+  }
+
+  /** The disk that a signal is about. */
+  placeOf(signal: Signal): Place {
+    if (signal.startsWith("containerfs.")) return this.#home("layers");
+    return signal.startsWith("imagefs.") ? this.#home("images") : "nodefs";
+  }
+
+  /** What removed containers of a pod still hold of a signal's resource. */
+  heldBy(uid: string, signal: Signal): number {
+    return this.placeOf(signal) === this.#home("layers") ? this.layers.heldBy(uid, resourceOf(signal)) : 0;
+  }
+
+  /** Of what a pod uses, the part in its containers' writable layers; the rest is in its volumes. */
+  #layersPart(uid: string, amount: number): number {
+    const part = this.fileSystems === "one" ? 0.8 : SimRandom.named(2, uid).pick([0.1, 0.8]);
+    return Math.trunc(amount * part);
+  }
+
+  #home(part: "layers" | "images"): Place {
+    if (this.fileSystems === "one") return "nodefs";
+    return part === "images" || this.fileSystems === "imagefs" ? "imagefs" : "nodefs";
   }
 
   /** Calls back with each observation before podwright sees it. */
@@ -94,10 +178,11 @@ export class SimMachineResources implements PodUsageReader {
   }
 
   async look(): Promise<MachineLook> {
-    const observations = new Map(watched.map((signal) => [signal, this.#observe(signal)] as const));
+    const wanted = this.fileSystems === "one" ? watched : [...watched, ...watchedApart];
+    const observations = new Map(wanted.map((signal) => [signal, this.#observe(signal)] as const));
     this.shown = observations;
     this.#looks.emit(observations);
-    return { observations, fileSystems: "one" };
+    return { observations, fileSystems: this.fileSystems };
   }
 
   async readRunning(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
@@ -110,8 +195,13 @@ export class SimMachineResources implements PodUsageReader {
     return this.#usages(pods, how === "anew" ? nowMs : nowMs - (nowMs % measuredMs));
   }
 
-  async areLayersFreed(containers: readonly string[]): Promise<boolean> {
-    return this.layers.areFreed(containers);
+  /** Others measure nothing here. */
+  onMeasured(): Disposable {
+    return { [Symbol.dispose]: () => {} };
+  }
+
+  async layersLeft(containers: readonly string[]): Promise<LayersLeft> {
+    return this.layers.left(containers);
   }
 
   /** What a pod uses if it runs. */
@@ -124,16 +214,21 @@ export class SimMachineResources implements PodUsageReader {
   }
 
   /** What images and dead containers use. */
-  #garbage(resource: StarvedResource): number {
-    if (resource !== "ephemeral-storage" && resource !== "inodes") return 0;
+  #garbage(resource: StarvedResource, place: Place): number {
+    if (!isOfDisk(resource)) return 0;
     const { containers, images } = this.#world;
     const dead = [...containers.values()].filter(({ state }) => state === "exited").length;
-    return Math.trunc(machineCapacity[resource] * (images.part + Math.min(0.2, dead * deadPart)));
+    const ofDead = place === this.#home("layers") ? Math.min(0.2, dead * deadPart) : 0;
+    const ofImages = place === this.#home("images") ? images.part : 0;
+    return Math.trunc(machineCapacity[resource] * (ofImages + ofDead));
   }
 
   #observe(signal: Signal): Observation {
     const resource = resourceOf(signal);
-    return { available: BigInt(this.left(resource)), capacity: BigInt(machineCapacity[resource]) };
+    return {
+      available: BigInt(this.left(resource, this.placeOf(signal))),
+      capacity: BigInt(machineCapacity[resource]),
+    };
   }
 
   #usages(pods: readonly Pod[], storageMs: number): Map<string, PodUsage> {
@@ -150,8 +245,10 @@ export class SimMachineResources implements PodUsageReader {
       this.#amount(uid, "inodes", storageMs),
     ];
     const name = spec.containers[0]?.name ?? "";
-    const logs = { bytes: 0, inodes: 0 };
-    const containers = [{ name, memoryBytes, rootfs: { bytes, inodes }, logs }];
+    if (this.#hidden.has(uid)) return { containers: [{ name }], volumes: [], ephemeralBytes: bytes };
+    const rootfs = { bytes: this.#layersPart(uid, bytes), inodes: this.#layersPart(uid, inodes) };
+    const logs = { bytes: bytes - rootfs.bytes, inodes: inodes - rootfs.inodes };
+    const containers = [{ name, memoryBytes, rootfs, logs }];
     return { memoryBytes, processes: this.used(uid, "pids"), containers, volumes: [], ephemeralBytes: bytes };
   }
 

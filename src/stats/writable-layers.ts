@@ -52,13 +52,16 @@ export class WritableLayers {
     return new Map(found);
   }
 
-  /** Whether the layers of removed containers are gone. False also if one was never found while it ran. */
-  async areFreed(containers: readonly string[]): Promise<boolean> {
+  /** Those of removed containers whose layers are still there, and those whose layers were never found. */
+  async left(
+    containers: readonly string[],
+  ): Promise<{ readonly there: readonly string[]; readonly unknown: readonly string[] }> {
+    const there: string[] = [];
     for (const id of containers) {
       const path = this.#known.get(id);
-      if (path === undefined || (await this.#deps.files.fileSystemNumber(path)) !== undefined) return false;
+      if (path !== undefined && (await this.#deps.files.fileSystemNumber(path)) !== undefined) there.push(id);
     }
-    return true;
+    return { there, unknown: containers.filter((id) => !this.#known.has(id)) };
   }
 
   async #find(containers: readonly string[]): Promise<void> {

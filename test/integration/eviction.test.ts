@@ -131,6 +131,43 @@ describe("evictions", { concurrency: 2 }, () => {
     }
   });
 
+  test("with --confirm-evictions a pod that only a changed threshold would evict stays until that is confirmed", async () => {
+    await using server = await TestApiServer.start();
+    const node = await KubeletNode.open();
+    const { podwright } = node;
+    using _disk = new SmallDisk(podwright.layout.kubeletRoot, 96);
+    try {
+      await node.startContainerd(image);
+      const cluster = new ClusterNode(server, node);
+      const flags = (hard: string): string[] => ["--confirm-evictions", "--eviction-hard", hard];
+      const before = await cluster.start(...flags("nodefs.available<1%"));
+      await cluster.nodeReady();
+      const fill = script(`head -c 40m /dev/zero > /scratch/a; ${politeSleep}`);
+      server.admin.create(boundPod("filler", { ...fill, ...scratch }, withScratch));
+      await cluster.ready("filler");
+      const isWritten = async (): Promise<boolean> =>
+        Number.parseInt(await left(podwright, "nodefs.available"), 10) < 55_000;
+      await until("the file", isWritten);
+      before.child.kill("SIGTERM");
+      await before.ended;
+      await cluster.start(...flags("nodefs.available<90%"));
+      const doctor = async (): Promise<string> => (await podwright.run(["doctor"])).stdout.replaceAll(/\s+/gu, " ");
+      await until("the eviction to wait", async () => (await doctor()).includes("podwright evict --confirm allows it"));
+      assert.match(await podwright.succeed("evict", "--preview"), /default\/filler/u);
+      assert.equal(cluster.status("filler").phase, "Running");
+      await podwright.succeed("evict", "--confirm");
+      assert.match(
+        (await evictedPod(cluster, "filler")).message ?? "",
+        /^The node was low on resource: ephemeral-storage\. /u,
+      );
+    } catch (error) {
+      console.error(await podwright.evidence());
+      throw error;
+    } finally {
+      await podwright.cleanUp();
+    }
+  });
+
   test("for memory and processes the pods with the most usage are evicted, and the others stay", async () => {
     await withClusterNode(async (cluster, kubelet) => {
       const { admin } = cluster.server;

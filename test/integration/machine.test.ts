@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod } from "node:fs/promises";
 import { test } from "node:test";
+import { stripVTControlCharacters } from "node:util";
 import { podManifest, politeSleep } from "../support/manifests.ts";
 import { type Podwright, withPodwright } from "../support/podwright.ts";
 import { foundRuntimes, runtimeUnderTest } from "../support/runtimes.ts";
@@ -48,6 +49,29 @@ test("missing programs are named with their packages", async () => {
     assert.match(end.stderr, /programs: missing: containerd; run: apt-get install containerd\n/);
     assert.match(end.stderr, /programs: missing: catatonit; run: apt-get install catatonit\n/);
     await expectNothingStarted(podwright);
+  }, system);
+});
+
+/** What `podwright` alone shows on a terminal. */
+async function welcome(podwright: Podwright, through: readonly string[] = []): Promise<readonly [number, string]> {
+  using command = podwright.startOnTerminal([], through);
+  const exitCode = await command.ended;
+  return [exitCode, stripVTControlCharacters(command.shown).replaceAll("\r", "")];
+}
+
+test("podwright alone on a terminal says whether the machine is ready, and what to do first", async () => {
+  await withPodwright(async (podwright) => {
+    const [missing, remedy] = await welcome(podwright, without("containerd"));
+    assert.equal(missing, 3, remedy);
+    assert.match(remedy, /✗ programs: missing: containerd\n {2}→ run: apt-get install containerd\nthen: podwright\n$/u);
+    const [ready, first] = await welcome(podwright);
+    assert.equal(ready, 0, first);
+    assert.match(first, /^podwright \S+ runs Kubernetes pods on this machine\.\n✓ ready to run pods\n/u);
+    assert.match(first, /\n {2}podwright run \S*examples\/hello\.yaml\n {2}podwright --help\n$/u);
+    await expectNothingStarted(podwright);
+    await podwright.succeed("run", "--detach", "--wait", "none", await webManifest(podwright));
+    assert.match((await welcome(podwright))[1], /✓ 1 pod here: podwright ps\n$/u);
+    await podwright.succeed("stop", "--grace", "0", "web");
   }, system);
 });
 

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
-import { withPodwright } from "../support/podwright.ts";
+import { documentedCommands, printedCommands } from "../support/documented-commands.ts";
+import { type Podwright, withPodwright } from "../support/podwright.ts";
 
 test("hello starts, responds, is explained, and stops without a trace", async () => {
   await withPodwright(async (podwright) => {
@@ -45,5 +48,37 @@ test("hello starts, responds, is explained, and stops without a trace", async ()
     const logs = await follow.ended;
     assert.equal(logs.exitCode, 0, logs.stderr);
     assert.match(logs.stdout, /asked to stop\n$/, "the container had the time to say goodbye");
+  });
+});
+
+/** Commands that run until Ctrl-C, with what they have printed by then. */
+const lasting: readonly (readonly [command: RegExp, prints: RegExp])[] = [
+  [/^run examples/u, /hello is ready/u],
+  [/^logs -f/u, /Hello from hello\./u],
+  [/^ui$/u, /http:\/\/127\.0\.0\.1:\d+/u],
+];
+
+async function runPrinted(podwright: Podwright, words: readonly string[]): Promise<void> {
+  const [, prints] = lasting.find(([command]) => command.test(words.join(" "))) ?? [];
+  if (prints === undefined) {
+    await podwright.succeed(...words);
+    return;
+  }
+  const command = podwright.start(words);
+  await command.prints(prints);
+  command.child.kill("SIGINT");
+  await command.ended;
+}
+
+test("the commands of README work as they are printed there", async () => {
+  const lines = printedCommands(await readFile(join(import.meta.dirname, "../../README.md"), "utf8"), "Use");
+  const commands = documentedCommands(lines.map((line) => `    ${line}`).join("\n")).map(({ words }) => words);
+  assert.ok(commands.length > 10, `${commands.length} commands`);
+  await withPodwright(async (podwright) => {
+    for (const words of commands) {
+      // It needs systemd: test/vm/packages.
+      if (words[0] !== "enable") await runPrinted(podwright, words);
+    }
+    assert.deepEqual(await podwright.pods(), []);
   });
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { version } from "../../src/base/version.ts";
-import { engineUnit, unitMark } from "../../src/cli/service-units.ts";
+import { engineUnit, kubeletDropIn, unitMark } from "../../src/cli/service-units.ts";
 
 const root = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
@@ -69,7 +69,7 @@ async function dpkg(words: readonly string[]): Promise<void> {
   await run("dpkg", [`--root=${join(directory, "root")}`, ...force, ...words]);
 }
 
-test("installation starts nothing, removal keeps state and units, purging removes its own files only", async () => {
+test("installation starts nothing, removal keeps state and units but no join, purging removes its own files only", async () => {
   const inRoot = (path: string): string => join(directory, "root", path);
   await dpkg(["--install", file]);
   assert.ok(existsSync(inRoot("usr/lib/podwright/dist/podwright.js")));
@@ -85,7 +85,10 @@ test("installation starts nothing, removal keeps state and units, purging remove
     "etc/systemd/system/podwright-kubelet.service": "[Service]\nExecStart=/opt/mine\n",
     "etc/podwright/manifests/web.yaml": "kind: Pod\n",
     "var/lib/podwright/journal/journal-1.jsonl": "{}\n",
+    "etc/systemd/system/kubelet.service.d/10-mine.conf": "[Service]\n",
+    "etc/systemd/system/kubelet.service.d/90-podwright.conf": `${unitMark}\n${kubeletDropIn(places, "")}`,
     "var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
+    "var/lib/kubelet/podwright/journal/journal-1.jsonl": "{}\n",
     // What Node.js compiles while it runs.
     "usr/lib/podwright/dist/compile-cache/new": "",
   };
@@ -95,10 +98,17 @@ test("installation starts nothing, removal keeps state and units, purging remove
   }
   await dpkg(["--remove", "podwright"]);
   assert.equal(existsSync(inRoot("usr/lib/podwright")), false);
-  for (const path of Object.keys(made)) if (!path.startsWith("usr/")) assert.ok(existsSync(inRoot(path)), path);
+  const gone = Object.keys(made).filter((path) => !existsSync(inRoot(path)));
+  // A node's earlier kubelet is back: a drop-in without its program would leave it none.
+  const ofJoin = "etc/systemd/system/kubelet.service.d/90-podwright.conf";
+  assert.deepEqual(gone, [ofJoin, "usr/lib/podwright/dist/compile-cache/new"]);
   await dpkg(["--purge", "podwright"]);
   const left = Object.keys(made).filter((path) => existsSync(inRoot(path)));
-  assert.deepEqual(left, ["etc/systemd/system/podwright-kubelet.service", "var/lib/kubelet/config.yaml"]);
+  assert.deepEqual(left, [
+    "etc/systemd/system/podwright-kubelet.service",
+    "etc/systemd/system/kubelet.service.d/10-mine.conf",
+    "var/lib/kubelet/config.yaml",
+  ]);
   assert.equal(existsSync(inRoot("etc/podwright")), false);
   assert.equal(existsSync(inRoot("var/lib/podwright")), false);
 });

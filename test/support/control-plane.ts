@@ -12,8 +12,13 @@ import { until } from "./podwright.ts";
 const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 const directory = process.env["PODWRIGHT_CONTROL_PLANE"] ?? "";
 
+/** One of the programs beside those of the control plane itself; it may not be there. */
+export function controlPlaneProgram(name: "kubelet" | "kubeadm"): string {
+  return join(directory, name);
+}
+
 /** The Go kubelet, for tests that switch from it and back. */
-export const goKubelet = join(directory, "kubelet");
+export const goKubelet = controlPlaneProgram("kubelet");
 /** The reason to skip without a Go kubelet; false when there is one. */
 export const noGoKubelet = existsSync(goKubelet) ? false : "PODWRIGHT_CONTROL_PLANE names no directory with kubelet";
 /** The reason to skip without a real control plane; false when there is one. */
@@ -141,6 +146,7 @@ export class ControlPlane implements AsyncDisposable {
       ...["--tls-cert-file", await this.#write("apiserver.crt", own.certificate)],
       ...["--tls-private-key-file", await this.#write("apiserver.key", own.key)],
       ...["--client-ca-file", this.#in("ca.crt"), "--token-auth-file", await this.#write("tokens.csv", tokens)],
+      "--enable-bootstrap-token-auth",
       ...["--service-account-issuer", "https://kubernetes.default.svc"],
       ...["--service-account-signing-key-file", accountKey],
       ...["--service-account-key-file", await this.#write("sa.pub", accountPublicKey)],

@@ -33,9 +33,24 @@ export function documentedCommands(markdown: string): DocumentedCommand[] {
   return found;
 }
 
+/** The commands in the indented blocks below a heading, of all programs, without comments and as a shell takes them. */
+export function printedCommands(markdown: string, heading: string): string[] {
+  const sections = markdown.split(/^#+ /mu);
+  const section = sections.find((each) => each.startsWith(`${heading}\n`)) ?? "";
+  const blocks = section.replaceAll(/\\\n\s*/gu, "").split("\n");
+  return blocks
+    .filter((line) => line.startsWith("    "))
+    .map((line) => withoutComment(line.trim()))
+    .filter((line) => line !== "");
+}
+
+function withoutComment(line: string): string {
+  return line.replace(/(?:^|\s+)#\s.*$/u, "");
+}
+
 /** podwright's command lines among those of a shell's line, without its comment. */
 function commandsIn(line: string): string[][] {
-  const text = line.trim().replace(/(?:^|\s)#\s.*$/u, "");
+  const text = withoutComment(line.trim());
   return text.split(/&&|;|\s\|\s/u).flatMap((part) => {
     const [, rest] = /^\s*(?:source <\()?(?:sudo )?(?:bin\/)?podwright(?:\s+(.*?))?\)?\s*$/u.exec(part) ?? [];
     // A version, as `podwright version` prints it.

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
-import { AcceptedThresholds } from "../../src/eviction/accepted-thresholds.ts";
+import { Emitter } from "../../src/base/emitter.ts";
+import { containerId, podUid } from "../../src/base/ids.ts";
+import { AcceptedEvictions } from "../../src/eviction/accepted-evictions.ts";
+import type { EvictionTerms } from "../../src/eviction/eviction-terms.ts";
 import { type EvictionConfig, EvictionManager } from "../../src/eviction/manager.ts";
-import type { PodUsage } from "../../src/eviction/pod-usage.ts";
+import type { MeasuredKind, PodUsage } from "../../src/eviction/pod-usage.ts";
 import type { Observations } from "../../src/eviction/pressure.ts";
 import type { Signal } from "../../src/eviction/thresholds.ts";
 import type { Cause } from "../../src/journal/entry.ts";
 import type { Ending } from "../../src/pods/ending.ts";
 import type { WorkerState } from "../../src/pods/worker-state.ts";
 import { podRef } from "../../src/runtime/pod-ref.ts";
+import type { RemovedContainer } from "../../src/runtime/operations/removed-lately.ts";
 import type { PodStatus } from "../../src/runtime/status/pod-status.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { observed, thresholdOf } from "./eviction.ts";
@@ -23,6 +27,12 @@ export const usualEvictions: EvictionConfig = {
   enforcesStorageLimits: true,
   watchesMemory: false,
 };
+
+/** The settings of a start. */
+export function termsOf(config: Partial<EvictionConfig>, countsMemAvailable = false): EvictionTerms {
+  return { ...usualEvictions, ...config, countsMemAvailable };
+}
+
 const running = { sandboxes: [{ ready: true }], containers: [{ state: "running" }] } as unknown as PodStatus;
 
 /** A node with pods that use memory; an evicted pod stays until the test removes it. */
@@ -39,19 +49,26 @@ export class EvictionScene {
   knowsAll = true;
   looks = 0;
   onReclaim: () => void = () => {};
+  /** Usage is being read. */
+  onRead: () => void = () => {};
   /** The containers that each kind of reclaim removes, and those whose layers are gone. */
   readonly removes: Record<string, readonly string[]> = {};
   readonly freed = new Set<string>();
+  /** Containers whose layers were never measured. */
+  readonly unseen = new Set<string>();
+  /** When each was removed. */
+  readonly #removedMs = new Map<string, number>();
+  readonly #measured = new Emitter<MeasuredKind>();
   readonly #stop = new AbortController();
 
-  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedThresholds) {
+  constructor(config: Partial<EvictionConfig> = {}, accepted?: AcceptedEvictions) {
     const { clock, journal } = this;
     const whole = { ...usualEvictions, ...config };
     const files = new MemoryFiles(clock);
     const reclaim = (what: string) => async (cause: Cause) => {
       this.reclaimed.push(`${what} for ${cause.message}`);
       this.onReclaim();
-      return this.removes[what] ?? [];
+      return this.#removed(what);
     };
     this.manager = new EvictionManager(
       {
@@ -62,12 +79,18 @@ export class EvictionScene {
           return { observations: this.sees, fileSystems: "one" };
         },
         usage: {
-          readRunning: async () => this.usages,
-          readStorage: async () => this.usages,
-          areLayersFreed: async (containers) => containers.every((id) => this.freed.has(id)),
+          readRunning: async () => this.#read(),
+          readStorage: async () => this.#read(),
+          onMeasured: (listener) => this.#measured.on((kind) => listener(kind, () => this.usages)),
+          layersLeft: async (containers) => {
+            const left = containers.filter((id) => !this.freed.has(id));
+            return {
+              there: left.filter((id) => !this.unseen.has(id)),
+              unknown: left.filter((id) => this.unseen.has(id)),
+            };
+          },
         },
-        accepted:
-          accepted ?? new AcceptedThresholds({ files, log: silentLog, directory: "/d" }, whole.thresholds, false),
+        accepted: accepted ?? new AcceptedEvictions({ files, log: silentLog, directory: "/d" }, termsOf(whole), false),
       },
       whole,
     );
@@ -95,9 +118,28 @@ export class EvictionScene {
     });
   }
 
+  #removed(what: string): RemovedContainer[] {
+    const nowMs = this.clock.monotonic();
+    return (this.removes[what] ?? []).map((id) => {
+      const atMs = this.#removedMs.get(id) ?? nowMs;
+      this.#removedMs.set(id, atMs);
+      return { id: containerId(id), uid: podUid("uid-gone"), atMs };
+    });
+  }
+
+  #read(): ReadonlyMap<string, PodUsage> {
+    this.onRead();
+    return this.usages;
+  }
+
   add(pod: Pod, mebibytes: number): void {
     this.pods.push(pod);
     this.usages.set(pod.metadata.uid, { memoryBytes: mebibytes * mi, containers: [], volumes: [] });
+  }
+
+  /** Others measure all pods. */
+  measure(kind: MeasuredKind): void {
+    this.#measured.emit(kind);
   }
 
   short(signal: Signal = "memory.available"): void {

@@ -81,9 +81,9 @@ export class Podwright {
     return { ...inherited, PATH: path, PODWRIGHT_STATE_DIR: this.layout.stateDirectory };
   }
 
-  /** On a pseudo terminal. */
-  startOnTerminal(arguments_: readonly string[]): PtyCommand {
-    return new PtyCommand([...ownProgram, ...arguments_], this.#environment);
+  /** On a pseudo terminal. @param through as of {@link CommandOptions} */
+  startOnTerminal(arguments_: readonly string[], through: readonly string[] = []): PtyCommand {
+    return new PtyCommand([...through, ...ownProgram, ...arguments_], this.#environment);
   }
 
   start(arguments_: readonly string[], options: CommandOptions = {}): RunningCommand {

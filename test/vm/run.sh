@@ -92,7 +92,7 @@ make_packages() {
 make_project_disk() {
   project=$work/project
   mkdir -p "$project/node_modules"
-  cp -r bin scripts src test web package.json package-lock.json "$project/"
+  cp -r bin docs scripts src test web package.json package-lock.json "$project/"
   sh scripts/node.sh scripts/build.ts "$project/dist" >&2
   # What the bundle is made of, which the tests import from its sources, and the tests' own.
   bundled=$(sed -n 's/^ *"name": "\(.*\)",$/\1/p' "$project/dist/packages.json")

@@ -10,10 +10,10 @@ export const evictionMeanings = {
     remedy: seePreview,
   },
   EvictionAverted: { means: "Removing dead containers and unused images was enough: no pod was evicted." },
-  EvictionsConfirmed: { means: "A user ran podwright evict --confirm: the thresholds of this start may evict pods." },
+  EvictionsConfirmed: { means: "A user ran podwright evict --confirm: the settings of this start may evict pods." },
   EvictionByChange: {
-    means: "Only the changed eviction thresholds evict this pod: those of the last start would not.",
-    remedy: "Correct the thresholds; with --confirm-evictions, allow it with 'podwright evict --confirm'.",
+    means: "Only changed eviction settings evict this pod: those of the last start would not, or are not known.",
+    remedy: "Correct the settings; with --confirm-evictions, allow it with 'podwright evict --confirm'.",
   },
   PodEvicted: {
     means: "The pod is evicted because of node pressure or of its own storage limit; 'podwright why' has the reasons.",

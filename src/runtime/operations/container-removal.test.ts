@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { testContainer } from "../../../test/support/observed.ts";
-import { podUid } from "../../base/ids.ts";
-import { RemoveContainerResponseSchema } from "../../ports/gen/runtime/v1/api_pb.js";
+import { containerId, podUid } from "../../base/ids.ts";
+import { RemoveContainerResponseSchema, StopContainerResponseSchema } from "../../ports/gen/runtime/v1/api_pb.js";
 import { SimClock } from "../../sim/clock.ts";
 import { SimConnection } from "../../sim/cri.ts";
 import { noFaults } from "../../sim/cri-faults.ts";
@@ -20,21 +20,42 @@ const podLogsRoot = "/var/log/pods";
 const pod = { namespace: "default", name: "pod", uid: podUid("uid-1") };
 const podLogs = `${podLogsRoot}/default_pod_uid-1`;
 
-/** Removes the first instance of container `app`. Returns the containers whose removal the runtime was asked for. */
-async function remove(files: MemoryFiles, state: ContainerState = "exited"): Promise<string[]> {
+const cause = { code: "Resync", message: "a test" } as const;
+const { signal } = new AbortController();
+
+interface Removing {
+  readonly removal: ContainerRemoval;
+  readonly clock: ManualClock;
+  /** The containers whose removal the runtime was asked for, and their stops. */
+  readonly removed: string[];
+}
+
+function removing(files: MemoryFiles): Removing {
   const clock = new ManualClock();
   const removed: string[] = [];
   const { cri } = new SimConnection(new RuntimeWorld(new SimClock(0)), clock, new SimRandom(1), noFaults);
-  const removeContainer: typeof cri.runtime.removeContainer = async ({ containerId = "" }) => {
-    removed.push(containerId);
+  const removeContainer: typeof cri.runtime.removeContainer = async ({ containerId: id = "" }) => {
+    removed.push(id);
     return create(RemoveContainerResponseSchema);
   };
-  const effects = { clock, files, cri: { ...cri, runtime: { ...cri.runtime, removeContainer } }, journal };
+  const stopContainer: typeof cri.runtime.stopContainer = async ({ containerId: id = "", timeout }) => {
+    removed.push(`stop ${id} within ${timeout} s`);
+    return create(StopContainerResponseSchema);
+  };
+  const effects = {
+    clock,
+    files,
+    cri: { ...cri, runtime: { ...cri.runtime, removeContainer, stopContainer } },
+    journal,
+  };
   const node = { podLogsRoot, containerLogsRoot: "/var/log/containers" };
-  const removal = new ContainerRemoval(effects, { preStops: new PreStopHooks(), node });
-  const container = testContainer({ name: "app", state });
-  const cause = { code: "Resync", message: "a test" } as const;
-  await removal.remove(pod, container, { cause }, new AbortController().signal);
+  return { removal: new ContainerRemoval(effects, { preStops: new PreStopHooks(), node }), clock, removed };
+}
+
+/** Removes the first instance of container `app`. Returns the containers whose removal the runtime was asked for. */
+async function remove(files: MemoryFiles, state: ContainerState = "exited"): Promise<string[]> {
+  const { removal, removed } = removing(files);
+  await removal.remove(pod, testContainer({ name: "app", state }), { cause }, signal);
   return removed;
 }
 
@@ -75,4 +96,27 @@ test("nothing is removed through a link in the place of all the pod's logs", asy
 test("a running container is not removed: it would end without its hook and grace period", async () => {
   const files = new MemoryFiles(new ManualClock());
   await assert.rejects(remove(files, "running"), /a container is removed after it has stopped/);
+});
+
+test("a container in unknown state may run: it is stopped before it is removed", async () => {
+  const { removal, removed } = removing(new MemoryFiles(new ManualClock()));
+  await removal.removeDead(pod, testContainer({ id: containerId("a"), state: "unknown" }), cause, signal);
+  assert.deepEqual(removed, ["stop a within 2 s", "a"]);
+});
+
+test("containers removed in any way are remembered until their layers are free", async () => {
+  const { removal, clock } = removing(new MemoryFiles(new ManualClock()));
+  const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => {
+    return testContainer({ id: containerId(id), name: id, state: "exited" });
+  });
+  assert.ok(a && b && c && d);
+  const lately = (): string[] => removal.lately.map(({ id, uid }) => `${uid} ${id}`);
+  await removal.remove(pod, a, { cause }, signal);
+  await removal.removeDead(pod, b, cause, signal);
+  await clock.advance(9_000);
+  await removal.removeUnstarted(pod, c, cause, signal);
+  await removal.removeStartedOver(pod, d, cause, signal);
+  assert.deepEqual(lately(), ["uid-1 a", "uid-1 b", "uid-1 c", "uid-1 d"]);
+  await clock.advance(1_000);
+  assert.deepEqual(lately(), ["uid-1 c", "uid-1 d"]);
 });

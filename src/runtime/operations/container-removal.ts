@@ -1,4 +1,5 @@
 import { invariant } from "../../base/invariant.ts";
+import type { ContainerId } from "../../base/ids.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
 import { minimumGraceSeconds } from "../actions/grace.ts";
@@ -10,6 +11,7 @@ import type { NodeContext } from "../node-context.ts";
 import type { ContainerStatus } from "../status/pod-status.ts";
 import { ignoreNotFound } from "./ignore-not-found.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
+import { type RemovedContainer, RemovedLately } from "./removed-lately.ts";
 import { tellKill } from "./tell-kill.ts";
 
 type RemovalEffects = Pick<Effects, "clock" | "cri" | "files" | "journal">;
@@ -24,11 +26,17 @@ export class ContainerRemoval {
   readonly #effects: RemovalEffects;
   readonly #preStops: PreStopHooks;
   readonly #node: ContainerRemovalParts["node"];
+  readonly #lately = new RemovedLately();
 
   constructor(effects: RemovalEffects, { preStops, node }: ContainerRemovalParts) {
     this.#effects = effects;
     this.#preStops = preStops;
     this.#node = node;
+  }
+
+  /** The containers that were removed lately, in any way. */
+  get lately(): readonly RemovedContainer[] {
+    return this.#lately.at(this.#effects.clock.monotonic());
   }
 
   /**
@@ -49,7 +57,7 @@ export class ContainerRemoval {
     const message = `remove container ${name} (${shortId(id)})`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, async () => {
       await this.#removeLog(pod, container, keepsLog);
-      await this.#removeFromRuntime(id, signal);
+      await this.#removeFromRuntime(pod, id, signal);
     });
     this.#preStops.forget(id);
   }
@@ -85,7 +93,7 @@ export class ContainerRemoval {
     const message = `remove container ${name} (${shortId(id)}), created but never started`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, async () => {
       await this.#stop(id, 0, signal);
-      await this.#removeFromRuntime(id, signal);
+      await this.#removeFromRuntime(pod, id, signal);
     });
   }
 
@@ -98,7 +106,7 @@ export class ContainerRemoval {
   ): Promise<void> {
     const message = `remove container ${name} (${shortId(id)}) for a restart of all containers`;
     await this.#perform("RemoveContainer", message, { pod, id, name, cause }, () =>
-      this.#removeFromRuntime(id, signal),
+      this.#removeFromRuntime(pod, id, signal),
     );
     this.#preStops.forget(id);
   }
@@ -120,8 +128,10 @@ export class ContainerRemoval {
     return ignoreNotFound(this.#effects.cri.runtime.stopContainer(request, { signal }));
   }
 
-  #removeFromRuntime(containerId: string, signal: AbortSignal): Promise<void> {
-    return ignoreNotFound(this.#effects.cri.runtime.removeContainer({ containerId }, { signal }));
+  async #removeFromRuntime({ uid }: PodRef, id: ContainerId, signal: AbortSignal): Promise<void> {
+    const { cri, clock } = this.#effects;
+    await ignoreNotFound(cri.runtime.removeContainer({ containerId: id }, { signal }));
+    this.#lately.add({ id, uid, atMs: clock.monotonic() });
   }
 
   /** One instance's log, its rotated files and the link; or the logs of earlier instances and the link. */

@@ -9,6 +9,7 @@ import { silentLog } from "../../sim/machine.ts";
 import { defaultGarbagePolicy } from "../actions/garbage.ts";
 import { NodeGarbage } from "./node-garbage.ts";
 import { PodHoldings } from "../pod-holdings.ts";
+import type { RemovedContainer } from "./removed-lately.ts";
 import { removePodLogs } from "../layout/pod-directories.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
@@ -32,6 +33,12 @@ class Scene {
   readonly evicted = new Set<string>();
   /** Pods of other nodes of the machine. */
   readonly owned = new Set(["uid-2"]);
+  /** What was removed lately, in other ways, too. */
+  readonly lately: RemovedContainer[] = [];
+  readonly removal = {
+    removeDead: () => assert.fail("containers are beyond what is tested here"),
+    lately: this.lately,
+  };
   readonly garbage = new NodeGarbage(
     {
       effects: {
@@ -40,11 +47,12 @@ class Scene {
         log: silentLog,
         journal: { record: (entry: JournalInput) => this.entries.push(entry) },
       },
-      removal: { removeDead: () => assert.fail("containers are beyond what is tested here") },
+      removal: this.removal,
       collector: {
         removeParts: async ({ uid }, { containers, sandboxes }, cause) => {
           this.cause = cause;
           for (const { id } of [...containers, ...sandboxes]) this.removed.push(`${uid} ${id}`);
+          for (const { id } of containers) this.lately.push({ id, uid, atMs: this.clock.monotonic() });
           const ids = { containers: containers.map(({ id }) => id), sandboxes: sandboxes.map(({ id }) => id) };
           return { ...ids, failures: [] };
         },
@@ -232,24 +240,22 @@ test("a node that is short of space removes evicted pods' containers at once, wh
   await scene.garbage.collect(signal);
   assert.deepEqual(scene.removed, [], "the pod has no other record of its end");
   const cause = { code: "EvictionThresholdMet", message: "the disk is full" } as const;
-  assert.deepEqual((await scene.garbage.removeEvicted(cause, signal)).containers, ["c"]);
+  assert.deepEqual(
+    (await scene.garbage.removeEvicted(cause, signal)).map(({ id }) => id),
+    ["c"],
+  );
   assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
   assert.deepEqual([scene.cause?.code, scene.cause?.because], ["ContainerGC", cause]);
 });
 
-test("containers of evicted pods that a collection has just removed count as removed: their space may not be free yet", async () => {
+test("containers of evicted pods that were just removed in any way count as removed: their space may not be free yet", async () => {
   const scene = new Scene();
-  const container = testContainer({ id: containerId("c"), state: "exited", sandboxId: sandboxId("s") });
-  const sandbox = testSandbox({ id: sandboxId("s"), ready: false });
-  scene.pods = [{ ...testStatus([sandbox], [container]), uid: podUid("uid-3") }];
   scene.evicted.add("uid-3");
-  scene.over.add("uid-3");
-  await scene.garbage.collect(signal);
-  scene.pods = [];
+  for (const uid of ["uid-3", "uid-4"]) scene.lately.push({ id: containerId(uid), uid: podUid(uid), atMs: 0 });
   const cause = { code: "EvictionThresholdMet", message: "the disk is full" } as const;
-  await scene.clock.advance(9_000);
-  assert.deepEqual((await scene.garbage.removeEvicted(cause, signal)).containers, ["c"]);
-  await scene.clock.advance(1_000);
-  assert.deepEqual((await scene.garbage.removeEvicted(cause, signal)).containers, []);
-  assert.deepEqual(scene.removed, ["uid-3 c", "uid-3 s"]);
+  assert.deepEqual(
+    (await scene.garbage.removeEvicted(cause, signal)).map(({ id }) => id),
+    ["uid-3"],
+  );
+  assert.equal(scene.garbage.removedLately.length, 2);
 });

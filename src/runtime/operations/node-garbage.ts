@@ -6,6 +6,7 @@ import type { Effects } from "../effects.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { GarbageCollector, PartsRemoved } from "./collect-garbage.ts";
 import type { ContainerRemoval } from "./container-removal.ts";
+import type { RemovedContainer } from "./removed-lately.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
 import { type UnusedParts, unusedParts } from "../actions/unused.ts";
 import { isDeadLink, logLinks, removeLogLinks } from "../layout/log-links.ts";
@@ -17,8 +18,6 @@ import type { PodStatus } from "../status/pod-status.ts";
 /** Logs of unknown pods stay for so long after they were last changed. */
 const youngLogsMs = 600_000;
 const ofEvicted: Cause = { code: "ContainerGC", message: "its pod was evicted" };
-/** Runtimes free the layers of removed containers within so long. */
-const freedWithinMs = 10_000;
 const nothingRemoved: PartsRemoved = { containers: [], sandboxes: [], failures: [] };
 const unknownPod = { namespace: "", name: "", sandboxes: [], containers: [] } as const;
 
@@ -29,7 +28,7 @@ export interface NodeGarbageConfig extends GarbagePolicy {
 
 export interface NodeGarbageDependencies {
   readonly effects: Pick<Effects, "clock" | "files" | "journal" | "log">;
-  readonly removal: Pick<ContainerRemoval, "removeDead">;
+  readonly removal: Pick<ContainerRemoval, "removeDead" | "lately">;
   readonly collector: Pick<GarbageCollector, "removeParts">;
   readonly holdings: PodHoldings;
   readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">;
@@ -66,8 +65,6 @@ export interface LogOwners {
 export class NodeGarbage {
   readonly #deps: NodeGarbageDependencies;
   readonly #config: NodeGarbageConfig;
-  /** Containers of evicted pods that the last collection removed, and when, monotonic ms. */
-  #lately: Pick<PartsRemoved, "containers"> & { readonly atMs: number } = { containers: [], atMs: 0 };
 
   constructor(deps: NodeGarbageDependencies, config: NodeGarbageConfig) {
     this.#deps = deps;
@@ -142,34 +139,35 @@ export class NodeGarbage {
    * Removes all dead containers of evicted pods, so that their space is free before another pod is evicted for it: also
    * of pods whose end only their containers show, because theirs is recorded with the eviction. Otherwise like
    * {@link removeUnused}.
-   * @returns also containers that a collection has removed so lately that their space may not be free yet
+   * @returns all containers of evicted pods that were removed so lately that their space may not be free yet
    */
-  async removeEvicted(cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
-    if (!this.#deps.ready()) return nothingRemoved;
-    const { containers, atMs } = this.#lately;
-    const isLate = this.#deps.effects.clock.monotonic() - atMs >= freedWithinMs;
-    const lately = { ...nothingRemoved, containers: isLate ? [] : containers };
-    return together([lately, await this.#removeOf(this.#deps.isEvicted, { ...ofEvicted, because: cause }, signal)]);
+  async removeEvicted(cause: Cause, signal: AbortSignal): Promise<readonly RemovedContainer[]> {
+    const { isEvicted, ready } = this.#deps;
+    if (!ready()) return [];
+    await this.#removeOf(isEvicted, { ...ofEvicted, because: cause }, signal);
+    return this.removedLately.filter(({ uid }) => isEvicted(uid));
+  }
+
+  /** Containers that were removed so lately, by whatever, that their space may not be free yet. */
+  get removedLately(): readonly RemovedContainer[] {
+    return this.#deps.removal.lately;
   }
 
   /** Upstream removes all content of evicted pods, too, to free resources. */
   async #ofEvicted(signal: AbortSignal): Promise<void> {
     const { isEvicted, isOver } = this.#deps;
-    const { containers } = await this.#removeOf((uid) => isEvicted(uid) && isOver(uid), ofEvicted, signal);
-    this.#lately = { containers, atMs: this.#deps.effects.clock.monotonic() };
+    await this.#removeOf((uid) => isEvicted(uid) && isOver(uid), ofEvicted, signal);
   }
 
   /** Removes all dead parts of some pods. */
-  async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<PartsRemoved> {
+  async #removeOf(goes: (uid: PodUid) => boolean, cause: Cause, signal: AbortSignal): Promise<void> {
     const { pods, collector, effects } = this.#deps;
-    const removed: PartsRemoved[] = [];
     for (const status of pods()) {
       if (!goes(status.uid)) continue;
       const parts = unusedParts(status, this.#config, true, effects.clock.now());
       if (parts.containers.length + parts.sandboxes.length === 0) continue;
-      removed.push(await collector.removeParts(refOf(status), parts, cause, signal));
+      await collector.removeParts(refOf(status), parts, cause, signal);
     }
-    return together(removed);
   }
 
   async #containers(signal: AbortSignal): Promise<void> {

@@ -14,7 +14,7 @@ import { drawConfig, type NodeManner } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step, stepUid } from "./plan.ts";
 import { drawImagePolicy, drawPinnedImages } from "./image-room.ts";
-import { drawEvictions, isUnderPressure } from "./pressure-steps.ts";
+import { drawEvictions, drawFileSystems, isUnderPressure } from "./pressure-steps.ts";
 import { hasQuotas } from "./quota-steps.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
@@ -147,6 +147,7 @@ class Life {
       onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
       onRequest: (what) => count(this.#actions, what),
     });
+    this.#node.resources.fileSystems = drawFileSystems(seed);
     // Before the rules, so that the offending event is reported.
     if (onHappening !== undefined) {
       this.#world.onChange((change) => this.#tell("runtime", changeText(change), { podUid: change.podUid }));

@@ -18,6 +18,14 @@ import type { FaultWindows } from "./faults.ts";
 import { usualImagePolicy } from "./image-room.ts";
 import { usualConfig } from "./node-config.ts";
 
+/** The eviction configuration of a simulated node. */
+export interface SimEvictionConfig extends EvictionConfig {
+  /** Evictions by changed settings wait for a confirmation. */
+  readonly asks: boolean;
+  /** The one that it replaced. */
+  readonly before?: SimEvictionConfig;
+}
+
 /** The parts that rooms of a simulated node use. */
 export interface RoomParts extends Pick<Surroundings, "record" | "ports"> {
   readonly isAlive: () => boolean;
@@ -47,7 +55,7 @@ export interface SimNodeSettings {
   /** Additional rooms of each run. */
   readonly makeRooms?: (parts: RoomParts) => readonly Room[];
   /** Undefined: no evictions. */
-  readonly evictions?: EvictionConfig | undefined;
+  readonly evictions?: SimEvictionConfig | undefined;
   readonly imagePolicy?: ImageCollectorConfig;
   /** Called with each request to the API server. */
   readonly onRequest?: (what: string) => void;

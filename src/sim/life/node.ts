@@ -3,7 +3,6 @@ import type { Pod } from "../../api/pod.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { reclaimOf } from "../../engine/node-collection.ts";
-import type { EvictionConfig } from "../../eviction/manager.ts";
 import type { Pressure } from "../../eviction/pressure.ts";
 import type { ImageCollectorConfig } from "../../images/image-collector.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
@@ -40,7 +39,7 @@ import type { Incarnation } from "./incarnation.ts";
 import { MachinePower } from "./machine-power.ts";
 import { ManifestReader } from "./manifest-reader.ts";
 import { portsOf } from "./machine-ports.ts";
-import { calmSettings, type SimNodeSettings } from "./node-settings.ts";
+import { calmSettings, type SimEvictionConfig, type SimNodeSettings } from "./node-settings.ts";
 import { SimObjects } from "./objects.ts";
 import type { AskedParts } from "./user-requests.ts";
 import { simEvictions } from "./sim-evictions.ts";
@@ -78,6 +77,8 @@ export class SimNode {
   readonly imagePolicy: ImageCollectorConfig;
   /** A collection of images has listed them. */
   readonly imagesListed = new Emitter();
+  /** Of the current run, or of the next one. */
+  evictions: SimEvictionConfig | undefined;
   /** Unexpected exits. */
   readonly crashes: string[] = [];
   readonly #settings: Required<SimNodeSettings>;
@@ -107,6 +108,7 @@ export class SimNode {
     this.files.knowMounts((path) => this.mounts.anyBelow(path));
     this.#settings = { ...calmSettings, faults: calm, ...settings, files: this.files };
     this.imagePolicy = this.#settings.imagePolicy;
+    this.evictions = settings.evictions;
     this.desired = settings.cluster?.desired ?? new Map<string, Pod>();
     settings.cluster?.writeObjects(this.objects);
   }
@@ -122,10 +124,6 @@ export class SimNode {
   /** The number of runs, including the current one. */
   get lives(): number {
     return this.#lives;
-  }
-
-  get evictions(): EvictionConfig | undefined {
-    return this.#settings.evictions;
   }
 
   /** Conditions that hold. */
@@ -308,9 +306,8 @@ export class SimNode {
     const stalls = simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0);
     const record: Surroundings["record"] = (entry) => (gate.alive ? this.#record(entry) : 0);
     const ports = portsOf(this, { world, clock, gate, random: random.fork(), stalls });
-    const { evictions: evicts } = this.#settings;
     const parts = { machine: this, gate, volumes: () => built.kubelet.volumes };
-    const evictions = evicts && simEvictions({ record, ports }, parts, evicts);
+    const evictions = this.evictions && simEvictions({ record, ports }, parts, this.evictions);
     const place = cluster && this.#place(cluster, clock, gate);
     const rooms = this.#settings.makeRooms({ record, ports, gate, client: place?.client, isAlive: () => gate.alive });
     const imageParts = { ports, record, onListed: () => gate.alive && this.imagesListed.emit() };
@@ -318,6 +315,7 @@ export class SimNode {
     const surroundings: Surroundings = {
       config,
       record,
+      journaled: () => this.entries,
       objects: this.objects,
       ports,
       rooms: [images, ...rooms, evictions ?? []].flat(),
@@ -336,7 +334,7 @@ export class SimNode {
       isAlive: () => gate.alive,
       deliver: built.deliverStatics ?? (() => this.#deliverAll()),
     });
-    const asked = { kubelet: built.kubelet, images, cri: connection.cri, journal: { record } };
+    const asked = { kubelet: built.kubelet, images, evictions, cri: connection.cri, journal: { record } };
     return { ...built, connection, clock, gate, controller: new AbortController(), manifests, evictions, asked };
   }
 

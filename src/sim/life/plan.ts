@@ -52,6 +52,7 @@ export function drawPlan(seed: number): Step[] {
   if (collectsImages(seed)) add(drawImageSteps, SimRandom.named(seed, "images"));
   if (hasQuotas(seed)) add(drawQuotaSteps, SimRandom.named(seed, "quotas"));
   if (isUnderPressure(seed)) add(drawFullDisk, SimRandom.named(seed, "full disk"));
+  if (isUnderPressure(seed)) add(drawHiddenUsage, SimRandom.named(seed, "hidden usage"));
   if (isRare(seed)) add(drawRareSteps, SimRandom.named(seed, "rare"));
   return steps.toSorted((a, b) => a.atMs - b.atMs);
 }
@@ -134,9 +135,40 @@ function drawFullDisk(random: SimRandom, firstIndex: number, untilMs: number): S
     ["fillDisk", random.integer(20_000, 40_000)],
     ["emptyDisk", 110_000],
   ];
-  return steps.map(([kind, afterMs], index) => {
+  const drawn = steps.map(([kind, afterMs], index) => {
     const seed = Math.floor(random.uniform() * 0x1_0000_0000);
     return { index: firstIndex + index, atMs: startMs + afterMs, kind, seed };
+  });
+  return [...drawn, ...drawRaisedThresholds(random, firstIndex + drawn.length, startMs)];
+}
+
+/**
+ * Meanwhile memory is below a threshold that was raised long before, so that its evictions wait for a confirmation. If
+ * that comes, then after the disk has had its turn.
+ */
+function drawRaisedThresholds(random: SimRandom, firstIndex: number, startMs: number): Step[] {
+  if (random.chance(0.3)) return [];
+  const steps: readonly (readonly [kind: StepKind, atMs: number])[] = [
+    ["raiseThresholds", startMs - 180_000],
+    ...(random.chance(0.4) ? [["confirmEvictions", startMs + 100_000] as const] : []),
+    ["restoreThresholds", startMs + 115_000],
+  ];
+  return steps.map(([kind, atMs], index) => ({ index: firstIndex + index, atMs, kind, seed: 0 }));
+}
+
+/** Pods whose usage is unknown, while the node may run short of something. */
+function drawHiddenUsage(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const kinds = Array.from({ length: random.integer(0, 3) }, () => "hideUsage" as const);
+  const unseenMs = untilMs + random.integer(10_000, 40_000);
+  const unseen: readonly (readonly [kind: StepKind, atMs: number])[] = [
+    ["addUnseenPod", unseenMs],
+    ["useUp", unseenMs + 45_000],
+    ["giveBack", unseenMs + 110_000],
+  ];
+  const hidden = kinds.map((kind) => [kind, random.integer(0, untilMs)] as const);
+  const steps = [...hidden, ...(random.chance(0.5) ? unseen : [])];
+  return steps.map(([kind, atMs], index) => {
+    return { index: firstIndex + index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });
 }
 

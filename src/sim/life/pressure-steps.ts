@@ -1,13 +1,14 @@
 import type { Pod } from "../../api/pod.ts";
 import { podUid } from "../../base/ids.ts";
-import type { EvictionConfig } from "../../eviction/manager.ts";
+import type { FileSystems } from "../../eviction/file-systems.ts";
 import type { StarvedResource } from "../../eviction/thresholds.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
+import type { SimEvictionConfig } from "./node-settings.ts";
 import { machineCapacity } from "../machine-resources.ts";
 import { SimRandom } from "../random.ts";
 import { simplePod } from "./simple-pod.ts";
 import type { Act } from "./stage.ts";
-import { askCollection, askRetry } from "./user-requests.ts";
+import { askCollection, askConfirmation, askRetry } from "./user-requests.ts";
 
 /** Whether the machine may run short of resources in a seed's life. */
 export function isUnderPressure(seed: number): boolean {
@@ -23,7 +24,7 @@ const smallBytes = 2 ** 20;
 const limitBytes = 2 ** 30;
 
 /** The eviction configuration of such a life. */
-export function drawEvictions(seed: number): EvictionConfig | undefined {
+export function drawEvictions(seed: number): SimEvictionConfig | undefined {
   if (!isUnderPressure(seed)) return undefined;
   const random = SimRandom.named(seed, "evictions");
   const reclaim = random.pick([undefined, { part: 0.02 }]);
@@ -42,7 +43,14 @@ export function drawEvictions(seed: number): EvictionConfig | undefined {
     maxPodGraceSeconds: random.pick([0, 20]),
     enforcesStorageLimits: true,
     watchesMemory: random.chance(0.3),
+    asks: random.chance(0.5),
   };
+}
+
+/** Where such a life's images and writable layers are. */
+export function drawFileSystems(seed: number): FileSystems {
+  if (!isUnderPressure(seed)) return "one";
+  return SimRandom.named(seed, "file systems").pick(["one", "one", "one", "imagefs", "split"]);
 }
 
 /** Actions on the machine's resources. */
@@ -123,12 +131,68 @@ export const pressureActs = {
     const large = [...node.desired.values()].filter(({ metadata }) => metadata.name.startsWith("large-"));
     const last = random.pickFrom(large)?.metadata.uid;
     if (last !== undefined) node.resources.use(last, resource, largeShare(resource) * 1.1);
-    node.resources.useElsewhere(resource, 0);
-    const left = node.resources.left(resource);
-    node.resources.useElsewhere(resource, Math.max(0, left - machineCapacity[resource] * 0.02));
+    const place = node.resources.placeOf("containerfs.available");
+    node.resources.useElsewhere(resource, 0, place);
+    const left = node.resources.left(resource, place);
+    node.resources.useElsewhere(resource, Math.max(0, left - machineCapacity[resource] * 0.02), place);
   },
   emptyDisk: ({ node }) => {
-    for (const resource of diskResources) node.resources.useElsewhere(resource, 0);
+    for (const resource of diskResources) {
+      for (const place of ["nodefs", "imagefs"] as const) node.resources.useElsewhere(resource, 0, place);
+    }
+  },
+  /**
+   * podwright restarts with a threshold for memory above its capacity. Where that needs no confirmation it
+   * changes nothing: all pods would have to go.
+   */
+  raiseThresholds: ({ node, strike }) => {
+    const { evictions } = node;
+    if (evictions?.asks !== true) return;
+    strike("podwright killed");
+    const above = { amount: parseQuantity("9Gi") };
+    const raised = { signal: "memory.available", value: above, graceMs: 0, minReclaim: undefined } as const;
+    node.kill();
+    node.evictions = { ...evictions, thresholds: [raised, ...evictions.thresholds.slice(1)], before: evictions };
+    node.start();
+  },
+  /** And with the one from before, after a while. */
+  restoreThresholds: ({ node, strike }) => {
+    if (node.evictions?.before === undefined) return;
+    strike("podwright killed");
+    node.kill();
+    node.evictions = node.evictions.before;
+    node.start();
+  },
+  /** `podwright evict --confirm` */
+  confirmEvictions: ({ node }) => node.ask(askConfirmation),
+  /** Some pods cannot be measured for a while. */
+  hideUsage: ({ node, clock }, random) => {
+    const hidden = [...node.desired.keys()].filter(() => random.chance(0.3));
+    node.resources.hide(hidden);
+    clock.schedule("usage to be measured again", random.integer(30_000, 120_000), () => node.resources.show(hidden));
+  },
+  /** Of three pods that use less than they request, the one with the lowest priority cannot be measured. */
+  addUnseenPod: ({ newPod, want, node }, random) => {
+    const [unseen] = [0, 1, 2].map((number) => {
+      const place = newPod(random, `modest-${number}`, number);
+      const { metadata, spec } = simplePod(place, {});
+      const requests = { ...spec.containers[0]?.resources?.requests, "ephemeral-storage": "1Gi" };
+      const containers = spec.containers.map((container) => ({ ...container, resources: { requests } }));
+      want({ metadata, spec: { ...spec, containers, priority: number === 0 ? 0 : 10 } });
+      for (const resource of kinds) node.resources.use(metadata.uid, resource, number + 1);
+      return metadata.uid;
+    });
+    if (unseen !== undefined) node.resources.hide([unseen]);
+  },
+  /** The machine runs short of something by what others than pods use. */
+  useUp: ({ node, strike }, random) => {
+    const resource = random.pick([...kinds]);
+    strike(`${resource} used up`);
+    node.resources.useElsewhere(resource, machineCapacity[resource] * 0.995);
+  },
+  giveBack: ({ node }) => {
+    for (const resource of kinds) node.resources.useElsewhere(resource, 0);
+    node.resources.showAll();
   },
   /** podwright starts without free memory, while some of its pods cannot be inspected, or their manifests come late. */
   startShort: ({ node, cluster, clock, strike, faults }, random) => {
@@ -161,6 +225,13 @@ export const pressureWeights: Readonly<Record<PressureStepKind, number>> = {
   addLargePods: 0,
   fillDisk: 0,
   emptyDisk: 0,
+  raiseThresholds: 0,
+  restoreThresholds: 0,
+  confirmEvictions: 0,
+  hideUsage: 0,
+  addUnseenPod: 0,
+  useUp: 0,
+  giveBack: 0,
 };
 
 export const hardPressureKinds = ["shortOfMemory", "startShort"] as const satisfies readonly PressureStepKind[];

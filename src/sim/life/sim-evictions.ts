@@ -1,5 +1,5 @@
-import { AcceptedThresholds } from "../../eviction/accepted-thresholds.ts";
-import { type EvictionConfig, EvictionManager } from "../../eviction/manager.ts";
+import { AcceptedEvictions } from "../../eviction/accepted-evictions.ts";
+import { EvictionManager } from "../../eviction/manager.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { PodUsageReader, VolumeUsage as VolumeUsageOfPod } from "../../eviction/pod-usage.ts";
 import type { KubeletConfig } from "../../kubelet/config.ts";
@@ -11,6 +11,7 @@ import type { SimProjectQuotas } from "../project-quotas.ts";
 import { silentLog } from "../machine.ts";
 import type { SimMachineResources } from "../machine-resources.ts";
 import type { Surroundings } from "./build-kubelet.ts";
+import type { SimEvictionConfig } from "./node-settings.ts";
 
 /** volumeStatsAggPeriod. */
 const volumePeriodMs = 60_000;
@@ -30,14 +31,14 @@ interface SimEvictionParts {
 export function simEvictions(
   { record, ports: { clock, files } }: Pick<Surroundings, "record" | "ports">,
   { machine: { resources, quotas, config: kubelet }, volumes: ofKubelet, gate }: SimEvictionParts,
-  config: EvictionConfig,
+  config: SimEvictionConfig,
 ): EvictionManager {
   const { rootDirectory } = kubelet.node;
   const machine = gate.through(resources, "machine", ["used", "left"]);
-  const accepted = new AcceptedThresholds(
+  const accepted = new AcceptedEvictions(
     { files, log: silentLog, directory: `${rootDirectory}/podwright` },
-    config.thresholds,
-    false,
+    { ...config, countsMemAvailable: false },
+    config.asks,
   );
   const look = async (): ReturnType<SimMachineResources["look"]> => {
     const seen = await machine.look();
@@ -53,7 +54,8 @@ export function simEvictions(
   const volumes = new VolumeUsage({ clock, files: trees, quotaUsage }, settings, never);
   const usage: PodUsageReader = {
     readRunning: async (pods) => await machine.readRunning(pods),
-    areLayersFreed: async (containers) => await machine.areLayersFreed(containers),
+    onMeasured: () => resources.onMeasured(),
+    layersLeft: async (containers) => await machine.layersLeft(containers),
     async readStorage(pods, how) {
       const usages = new Map(await machine.readStorage(pods, how));
       for (const pod of pods.filter(hasSizedVolume)) {

@@ -1,5 +1,6 @@
 import { NodeCollection } from "../../engine/node-collection.ts";
 import type { ImageRoom } from "../../engine/image-room.ts";
+import type { EvictionManager } from "../../eviction/manager.ts";
 import type { PodUid } from "../../base/ids.ts";
 import type { Recorder } from "../../journal/entry.ts";
 import type { Kubelet } from "../../kubelet/kubelet.ts";
@@ -9,6 +10,7 @@ import type { Cri } from "../../ports/cri.ts";
 export interface AskedParts {
   readonly kubelet: Kubelet;
   readonly images: ImageRoom;
+  readonly evictions: EvictionManager | undefined;
   readonly cri: Pick<Cri, "runtime">;
   readonly journal: Recorder;
 }
@@ -26,4 +28,12 @@ export function askCollection({ kubelet, images, cri, journal }: AskedParts, sig
   if (!kubelet.garbage.isReady) return;
   const collection = new NodeCollection({ cri, garbage: kubelet.garbage, images: images.collector, journal });
   collection.collect(signal).catch(() => {});
+}
+
+/** `podwright evict --confirm` */
+export function askConfirmation({ evictions, journal }: AskedParts): void {
+  if (evictions === undefined) return;
+  const message = "a user allowed evictions by the current settings";
+  journal.record({ kind: "input", what: "EvictionsConfirmed", message });
+  evictions.confirm().catch(() => {});
 }

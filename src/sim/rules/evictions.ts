@@ -4,6 +4,7 @@ import { withContainerFs } from "../../eviction/file-systems.ts";
 import { isMet, type Observations, type Pressure } from "../../eviction/pressure.ts";
 import { resourceOf, type Signal, signals, type StarvedResource } from "../../eviction/thresholds.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import type { SimEntry } from "../life/node.ts";
 import { isOverfull } from "../life/quota-steps.ts";
@@ -13,6 +14,8 @@ import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
 /** How long an evicted pod is waited for after its grace period before another is evicted. */
 const cleanupMs = 30_000;
+/** More than measuring all pods takes. */
+const measuredMs = 30_000;
 /** How long evictions for the node wait for unknown pods. */
 const unknownMs = 60_000;
 
@@ -22,6 +25,25 @@ const pressureOf: Readonly<Record<StarvedResource, Pressure>> = {
   inodes: "DiskPressure",
   pids: "PIDPressure",
 };
+
+const podsDirectory = "/var/lib/kubelet/pods";
+/** Actions that release what a pod that has stopped still holds. */
+const releasing: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveCgroup"]);
+/** Volumes whose content belongs to the node: others may have to wait for their driver. */
+const ownVolumes = ["configmap", "downward-api", "empty-dir", "projected", "secret"];
+
+/** What an evicted pod still holds of the node. */
+function leftOf(uid: string, { world, node }: Scene): string | undefined {
+  const container = [...world.containers.values()].find(
+    ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === uid,
+  );
+  if (container !== undefined) return `the container ${container.id}`;
+  const volumes = ownVolumes.flatMap((type) =>
+    node.files.namesIn(`${podsDirectory}/${uid}/volumes/kubernetes.io~${type}`),
+  );
+  if (volumes.length > 0) return `the volumes ${volumes.join(", ")}`;
+  return [...node.cgroups.applied.keys()].some((path) => path.endsWith(`/pod${uid}`)) ? "its cgroup" : undefined;
+}
 
 /**
  * The node evicts pods only under pressure, one after the other, in ranking order, and never a critical one; conditions
@@ -49,7 +71,8 @@ export class Evictions implements Rule {
   }
 
   entry(entry: SimEntry): void {
-    const { what, atMs } = entry;
+    const { kind, what, atMs, pod } = entry;
+    if (kind === "outcome" && releasing.has(what) && pod?.uid === this.#last?.uid) this.#lastEnds();
     if (what === lifeStarted) this.#begin(atMs);
     if (what === "NodePressureChanged") this.#conditions(atMs);
     if (what === "PodEvicted") this.#evicted(entry);
@@ -60,7 +83,11 @@ export class Evictions implements Rule {
   }
 
   change({ type, podUid }: WorldChange): void {
-    if (type === "exited" && podUid === this.#last?.uid && !this.#isLastBack) this.#lastEndMs = this.#scene.clock.nowMs;
+    if (type === "exited" && podUid === this.#last?.uid) this.#lastEnds();
+  }
+
+  #lastEnds(): void {
+    if (!this.#isLastBack) this.#lastEndMs = this.#scene.clock.nowMs;
   }
 
   atRest(): void {
@@ -84,7 +111,7 @@ export class Evictions implements Rule {
   }
 
   #thresholds() {
-    return withContainerFs(this.#scene.node.evictions?.thresholds ?? [], "one");
+    return withContainerFs(this.#scene.node.evictions?.thresholds ?? [], this.#scene.node.resources.fileSystems);
   }
 
   /** Called before the node reports its new conditions. */
@@ -124,7 +151,7 @@ export class Evictions implements Rule {
   }
 
   #forNode(pod: Pod, about: Signal, atMs: number): void {
-    const { node, world } = this.#scene;
+    const { node } = this.#scene;
     const { uid } = pod.metadata;
     const isShort = this.#thresholds().some((each) => each.signal === about && isMet(each, node.resources.shown, true));
     if (!isShort) this.#broken("no evictions after pressure", `${uid} goes for ${about}`);
@@ -132,20 +159,29 @@ export class Evictions implements Rule {
       this.#broken("no evictions before all pods are known", uid);
     }
     const last = this.#last;
-    const runs = [...world.containers.values()].some(
-      ({ state, config }) => state === "running" && config.labels["io.kubernetes.pod.uid"] === last?.uid,
-    );
-    if (last !== undefined && runs && !this.#isLastBack && atMs < last.untilMs) {
-      this.#broken("one eviction at a time", `${uid} goes while ${last.uid} is still there`);
+    if (last !== undefined && !this.#isLastBack && atMs < last.untilMs) {
+      const left = leftOf(last.uid, this.#scene);
+      if (left !== undefined) this.#broken("one eviction at a time", `${uid} goes while ${last.uid} has ${left}`);
     }
     if (last !== undefined && atMs < last.untilMs && this.#lookedMs < this.#lastEndMs) {
       this.#broken("evictions use current observations", `${uid} goes by what was seen before ${last.uid} was gone`);
     }
     if (last !== undefined && atMs < last.untilMs && !this.#isLastBack) this.#sufficed(uid, last.uid, about, atMs);
-    this.#last = { uid, untilMs: atMs + cleanupMs };
+    this.#last = { uid, untilMs: atMs + this.#graceMs(pod, about) + cleanupMs };
     this.#isLastBack = false;
-    const before = this.#before(pod, about);
+    this.#onData(uid, about, atMs);
+    const before = this.#before(pod, about, atMs);
     if (before !== undefined) this.#broken("evictions follow the ranking", `${uid} goes for ${about} before ${before}`);
+  }
+
+  /** A second for a hard threshold. For a soft one the pod's own time, as far as it is granted. */
+  #graceMs({ spec }: Pod, about: Signal): number {
+    const { node } = this.#scene;
+    const isHard = this.#thresholds().some(
+      (each) => each.signal === about && each.graceMs === 0 && isMet(each, node.resources.shown, true),
+    );
+    const granted = Math.min(node.evictions?.maxPodGraceSeconds ?? 0, spec.terminationGracePeriodSeconds ?? 30);
+    return isHard ? 1000 : Math.max(1, granted) * 1000;
   }
 
   /** No other pod goes while the layers of the last one are still to be freed, if that suffices. */
@@ -153,28 +189,59 @@ export class Evictions implements Rule {
     const { node } = this.#scene;
     const soundMs = Math.max(node.soundSinceMs, node.removalFaultMs) + recoveredMs;
     if (!node.callsAreTimely || !node.knowsAllPods || soundMs > atMs) return;
-    const held = BigInt(node.resources.layers.heldBy(last, resourceOf(about)));
-    const seen = node.resources.shown.get(about.replace("containerfs", "nodefs") as Signal);
+    const { resources } = node;
+    const held = BigInt(resources.heldBy(last, about));
+    const seen = resources.shown.get(about) ?? resources.shown.get(about.replace("containerfs", "nodefs") as Signal);
     if (held === 0n || seen === undefined) return;
     const freed: Observations = new Map([[about, { ...seen, available: seen.available + held }]]);
     if (this.#thresholds().some((each) => each.signal === about && isMet(each, freed, true))) return;
     this.#broken("no second victim where the first sufficed", `${uid} goes for ${about} before ${last} is freed`);
   }
 
+  /** A pod whose usage is unknown does not go while there is another one. */
+  #onData(uid: string, about: Signal, atMs: number): void {
+    const { node } = this.#scene;
+    if (!this.#isHidden(uid, atMs)) return;
+    const known = this.#others(uid).find((other) => {
+      const { isHidden, sinceMs } = node.resources.visibility(other.metadata.uid);
+      return !isHidden && sinceMs < atMs - measuredMs && this.#hasRunFor(other.metadata.uid, measuredMs, atMs);
+    });
+    if (known !== undefined) {
+      this.#broken("no pod goes on absence of data", `${uid} goes for ${about} before ${known.metadata.uid}`);
+    }
+  }
+
+  /** It could not be measured for so long that nothing older can count. */
+  #isHidden(uid: string, atMs: number): boolean {
+    const { isHidden, sinceMs } = this.#scene.node.resources.visibility(uid);
+    return isHidden && sinceMs < atMs - measuredMs;
+  }
+
+  #hasRunFor(uid: string, forMs: number, atMs: number): boolean {
+    return [...this.#scene.world.containers.values()].some(({ state, startedMs, config }) => {
+      return state === "running" && startedMs < atMs - forMs && config.labels["io.kubernetes.pod.uid"] === uid;
+    });
+  }
+
+  /** Other pods that podwright could evict. */
+  #others(uid: string): Pod[] {
+    return this.#scene.node.pods().flatMap(({ view }) => {
+      const runs = view.status.containers.some(({ state }) => state === "running");
+      const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
+      return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== uid ? [view.pod] : [];
+    });
+  }
+
   /** A pod that should have been evicted before this one, according to the machine. */
-  #before(pod: Pod, about: Signal): string | undefined {
-    const resource = resourceOf(about);
+  #before(pod: Pod, about: Signal, atMs: number): string | undefined {
     const known = this.#scene.node.pods();
     // What counts are its allocated resources (as upstream), also while more is requested.
     const allocated = known.find(({ view }) => view.pod?.metadata.uid === pod.metadata.uid)?.view.pod ?? pod;
-    const own = this.#place(allocated, resource);
-    const others = known.flatMap(({ view }) => {
-      const runs = view.status.containers.some(({ state }) => state === "running");
-      const isCandidate = view.state.kind === "syncing" && view.pod !== undefined && runs;
-      return isCandidate && !isCriticalPod(view.pod) && view.pod.metadata.uid !== pod.metadata.uid ? [view.pod] : [];
-    });
-    return others.find((other) => {
-      const place = this.#place(other, resource);
+    const own = this.#place(allocated, about);
+    return this.#others(pod.metadata.uid).find((other) => {
+      const { isHidden, sinceMs } = this.#scene.node.resources.visibility(other.metadata.uid);
+      if (isHidden || sinceMs > atMs - measuredMs) return false;
+      const place = this.#place(other, about);
       // podwright may know nothing about a pod without usage.
       if (place.used === 0) return false;
       if (place.exceeds !== own.exceeds) return place.exceeds;
@@ -183,8 +250,9 @@ export class Evictions implements Rule {
     })?.metadata.uid;
   }
 
-  #place(pod: Pod, resource: StarvedResource) {
-    const used = this.#scene.node.resources.used(pod.metadata.uid, resource);
+  #place(pod: Pod, about: Signal) {
+    const resource = resourceOf(about);
+    const used = this.#scene.node.resources.usedOf(pod.metadata.uid, about);
     const asked =
       resource === "memory" || resource === "ephemeral-storage" ? podRequests(pod).get(resource) : undefined;
     const request = Number(asked?.value() ?? 0n);

@@ -1,4 +1,4 @@
-import { resourceOf, signals } from "../../eviction/thresholds.ts";
+import { resourceOf, type Signal, signals } from "../../eviction/thresholds.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { dataText } from "./entry-data.ts";
@@ -36,7 +36,7 @@ export class GarbageFirst implements Rule {
     if (entry.what !== "PodEvicted") return;
     const about = signals.find((signal) => signal === dataText(entry, "signal"));
     const resource = about && resourceOf(about);
-    if (resource === "ephemeral-storage" || resource === "inodes") this.#evicted(entry);
+    if (about !== undefined && (resource === "ephemeral-storage" || resource === "inodes")) this.#evicted(entry, about);
   }
 
   #listed(): void {
@@ -70,8 +70,12 @@ export class GarbageFirst implements Rule {
     );
   }
 
-  #evicted({ pod, atMs }: SimEntry): void {
+  #evicted({ pod, atMs }: SimEntry, about: Signal): void {
     const { node, world } = this.#scene;
+    const place = node.resources.placeOf(about);
+    const [hasImages, hasLayers] = (["imagefs.available", "containerfs.available"] as const).map(
+      (signal) => node.resources.placeOf(signal) === place,
+    );
     const soundMs = Math.max(node.soundSinceMs, node.removalFaultMs) + recoveredMs;
     if (!node.callsAreTimely || !node.knowsAllPods || soundMs > atMs) return;
     const { minAgeMs } = node.imagePolicy;
@@ -84,7 +88,7 @@ export class GarbageFirst implements Rule {
     const container = [...this.#containers].find(
       ([id, sinceMs]) => world.containers.has(id) && isOld(sinceMs, unheardMs),
     );
-    const left = image?.[0] ?? container?.[0];
+    const left = (hasImages ? image?.[0] : undefined) ?? (hasLayers ? container?.[0] : undefined);
     if (left !== undefined) this.#broken("garbage is removed before pods are evicted", `${pod?.uid} before ${left}`);
   }
 }

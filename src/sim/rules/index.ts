@@ -1,5 +1,6 @@
 import { Agreement } from "./agreement.ts";
 import { inCluster } from "./cluster.ts";
+import { changedEvictions } from "./changed-evictions.ts";
 import { changes } from "./changes.ts";
 import { claims } from "./claims.ts";
 import { Conditions } from "./conditions.ts";
@@ -83,6 +84,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Resizes(scene, broken),
   (scene, broken) => new Preemptions(scene, broken),
   (scene, broken) => new Evictions(scene, broken),
+  changedEvictions,
   quotas,
   (scene, broken) => new GarbageFirst(scene, broken),
   (scene, broken) => new Shutdowns(scene, broken),

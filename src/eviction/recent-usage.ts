@@ -1,0 +1,72 @@
+import type { Pod } from "../api/pod.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type FileSystems, storageParts } from "./file-systems.ts";
+import { type MeasuredKind, type PodUsage, type PodUsageReader, usageOf } from "./pod-usage.ts";
+import { resourceOf, type Signal } from "./thresholds.ts";
+import { UsageHistory } from "./usage-history.ts";
+
+export interface RecentUsageDependencies {
+  readonly clock: Clock;
+  readonly usage: PodUsageReader;
+  /** Signals with thresholds. */
+  readonly signals: () => readonly Signal[];
+  readonly fileSystems: () => FileSystems;
+}
+
+/** Measurements that follow sooner are left out. */
+const pauseMs = 10_000;
+
+/**
+ * What pods used in the last minutes, for the explanation of an eviction: as it was measured near a threshold, and
+ * whenever others asked for it, such as a scraper of metrics. Nothing is measured for this alone while all is well.
+ */
+export class RecentUsage {
+  readonly #deps: RecentUsageDependencies;
+  readonly #histories = new Map<Signal, UsageHistory>();
+  /** When a measurement of each kind that others asked for was last noted, monotonic ms. */
+  readonly #notedMs = new Map<MeasuredKind, number>();
+
+  constructor(deps: RecentUsageDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Notes what others have measured, until it is disposed of. */
+  follow(): Disposable {
+    const { clock, usage, signals } = this.#deps;
+    return usage.onMeasured((kind, read) => {
+      const nowMs = clock.monotonic();
+      if (nowMs - (this.#notedMs.get(kind) ?? Number.NEGATIVE_INFINITY) < pauseMs) return;
+      this.#notedMs.set(kind, nowMs);
+      const usages = read();
+      for (const about of signals()) if (this.#kindOf(about) === kind) this.#note(about, usages);
+    });
+  }
+
+  /** Measures the usage of a signal's resource that gets short. */
+  async watch(about: Signal, pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { usage } = this.#deps;
+    const isStored = this.#kindOf(about) === "storage";
+    this.#note(about, isStored ? await usage.readStorage(pods, "kept", signal) : await usage.readRunning(pods, signal));
+  }
+
+  /** `recent usage: 10Mi 60 s ago, 250Mi 10 s ago` */
+  text(about: Signal, uid: string): string {
+    const text = this.#histories.get(about)?.text(uid, this.#deps.clock.monotonic()) ?? "";
+    return text === "" ? "its usage was not measured in the minutes before" : `recent usage: ${text}`;
+  }
+
+  #kindOf(about: Signal): MeasuredKind {
+    return storageParts(about, "one").length > 0 ? "storage" : "running";
+  }
+
+  #note(about: Signal, usages: ReadonlyMap<string, PodUsage>): void {
+    const parts = storageParts(about, this.#deps.fileSystems());
+    const amounts = [...usages].map(([uid, used]) => {
+      const amount = usageOf(used, about, parts);
+      return [uid, amount?.isWhole === true ? amount.value : undefined] as const;
+    });
+    const history = this.#histories.get(about) ?? new UsageHistory(resourceOf(about));
+    this.#histories.set(about, history);
+    history.note(new Map(amounts), this.#deps.clock.monotonic());
+  }
+}
