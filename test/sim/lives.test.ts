@@ -20,7 +20,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "ClaimRemovalRequested KubeletPlaceTaken",
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ConditionsChanged ContainerGCFailed CredentialProviderFailed DNSConfigForming",
-    "DeleteMirrorPod DuplicateManifest EvictionByChange EvictionsConfirmed ExceededGracePeriod",
+    "DeleteMirrorPod DriverStopsFirst DriverWaits DuplicateManifest EvictionByChange EvictionsConfirmed ExceededGracePeriod",
     "FailedCreatePodContainer FailedToRetrieveImagePullSecret FailedValidation",
     "FileSystemResizeFailed HostIPsIPFamilyMismatch InvalidDiskCapacity InvalidImageName InvariantBroken",
     "JournalGap JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended",
