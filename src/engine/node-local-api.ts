@@ -206,7 +206,9 @@ export class NodeLocalApi implements LocalApi {
   retry(selector: PodSelector): PodView {
     const { kubelet, journal } = this.#deps;
     const view = this.pod(selector);
-    const { namespace, name, uid } = view;
+    const { namespace, name, uid, phase } = view;
+    // A record of it would cover why the pod ended.
+    if (phase === "Succeeded" || phase === "Failed") return view;
     const message = "a user requested an immediate retry";
     const entry = journal.record({ kind: "input", what: "RetryRequested", message, pod: { namespace, name, uid } });
     kubelet.workers.retryNow(uid, { code: "RetryRequested", message: "a user requested an immediate retry", entry });

@@ -113,6 +113,30 @@ test("for a disk, the node's garbage is removed first, and no pod is evicted if 
   ]);
 });
 
+test("what has just become short waits for no next attempt on what was short before", async () => {
+  const thresholds = [thresholdOf("memory.available", "100Mi"), thresholdOf("nodefs.available", "100Mi")];
+  const scene = new EvictionScene({ thresholds });
+  scene.add(podWith("web"), 1);
+  const see = (disk: bigint, memory: bigint): void => {
+    scene.sees = observed({ "nodefs.available": disk << 20n, "memory.available": memory << 20n });
+  };
+  await scene.play(async () => {
+    // Memory is observed each second, since it is near its threshold.
+    see(900n, 105n);
+    await scene.clock.advance(10_000);
+    scene.onReclaim = () => see(900n, 105n);
+    see(50n, 105n);
+    assert.match((await scene.manager.preview(undefined)).standing, /^nodefs\.available is 50Mi/u);
+    await scene.clock.advance(2000);
+    assert.deepEqual([scene.victims, scene.reclaimed.length > 0], [[], true]);
+    scene.onReclaim = () => {};
+    see(900n, 50n);
+    assert.match((await scene.manager.preview(undefined)).standing, /^memory\.available is 50Mi/u);
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.victims, ["web"]);
+  });
+});
+
 test("every pod above its own limit is evicted at once, and then none for the node", async () => {
   const scene = new EvictionScene();
   const limits = { "ephemeral-storage": "1Mi" };

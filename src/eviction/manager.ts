@@ -15,7 +15,7 @@ import { nearPeriodMs, nearThresholds, nextLookMs, type PastLook, usualPeriodMs,
 import { NodeEvictions } from "./node-evictions.ts";
 import type { NodeReclaim } from "./node-reclaim.ts";
 import type { PodUsageReader } from "./pod-usage.ts";
-import type { Pressure } from "./pressure.ts";
+import { isMet, type Pressure } from "./pressure.ts";
 import { type NodePressure, PressureMonitor } from "./pressure-monitor.ts";
 import { placeText } from "./rank-words.ts";
 import { RecentUsage } from "./recent-usage.ts";
@@ -74,6 +74,8 @@ export class EvictionManager implements NodePressure {
   #startedMs = 0;
   /** Monotonic ms before which nothing is reclaimed again, unless an evicted pod is gone. */
   #reclaimsAtMs = 0;
+  /** Signals that have been short since the last attempt to reclaim their resources. */
+  #reclaimedFor: ReadonlySet<Signal> = new Set();
   #limitsAtMs = 0;
   #watchesAtMs = 0;
   #wasPending = false;
@@ -132,19 +134,18 @@ export class EvictionManager implements NodePressure {
 
   /**
    * The pods in eviction order for a signal, by their current usage. Evicts nothing.
-   * @param name undefined: the most urgent signal
+   * @param name undefined: the most urgent signal, of those that are short if any is
    * @throws PodwrightError (bad input) for an unknown signal
    */
   async preview(name: string | undefined): Promise<EvictionPreview> {
-    const [first] = byUrgency(this.#thresholds);
-    const about = name ?? first?.signal ?? "memory.available";
+    const never = new AbortController().signal;
+    const about = name ?? (await this.#mostUrgent(never)) ?? "memory.available";
     const signal = signals.find((each) => each === about);
     if (signal === undefined) {
       throw new PodwrightError(ExitCode.badInput, `${about} is not an eviction signal`, {
         remedy: `use one of ${signals.join(", ")}`,
       });
     }
-    const never = new AbortController().signal;
     const machine = await this.#deps.look(new Set([signal]), never);
     const ranked = await this.#node.rank(signal, machine, never);
     return {
@@ -154,6 +155,12 @@ export class EvictionManager implements NodePressure {
         return { ...podRef(each.pod), place: placeText(each, signal), evictable: !each.isCritical };
       }),
     };
+  }
+
+  async #mostUrgent(signal: AbortSignal): Promise<Signal | undefined> {
+    const { observations } = await this.#deps.look(new Set(this.#thresholds.map((each) => each.signal)), signal);
+    const met = this.#thresholds.filter((threshold) => isMet(threshold, observations, false));
+    return byUrgency(met.length > 0 ? met : this.#thresholds)[0]?.signal;
   }
 
   /** Allows evictions by changed settings. @returns whether they waited for that */
@@ -233,9 +240,14 @@ export class EvictionManager implements NodePressure {
     const nowMs = this.#deps.clock.monotonic();
     if (this.#wasPending && !isPending) this.#reclaimsAtMs = 0;
     this.#wasPending = isPending;
+    const due = new Set(seen.pressure.due.map((threshold) => threshold.signal));
+    // What has just become short does not wait for the next attempt on what was short before.
+    if (!due.isSubsetOf(this.#reclaimedFor)) this.#reclaimsAtMs = 0;
+    this.#reclaimedFor = this.#reclaimedFor.intersection(due);
     if (seen.pressure.due.length === 0 || isPending || nowMs < this.#reclaimsAtMs) return;
     if (!this.#evictor.knowsAllPods && nowMs - this.#startedMs < unknownPodsMs) return;
     this.#reclaimsAtMs = nowMs + usualPeriodMs;
+    this.#reclaimedFor = due;
     // Measuring storage may have taken a while.
     const isFresh = nowMs - seen.atMs < nearPeriodMs;
     await this.#node.reclaim(isFresh ? seen : await this.#look(signal), signal);
