@@ -15,7 +15,7 @@ const podHasEnded: Cause = { code: "VolumeUnwanted", message: "the pod that used
 interface Unpublishing {
   readonly uid: string;
   readonly name: string;
-  readonly data: VolumeData;
+  readonly data: Pick<VolumeData, "driverName" | "volumeHandle">;
   /** The path that the driver published to. */
   readonly target: string;
   /** Runs before the driver's call. */
@@ -35,9 +35,9 @@ async function foundBlock(
   { paths, name }: FoundVolume,
 ): Promise<ReconstructedVolume | undefined> {
   const { names, mounts, files } = parts;
-  const data = await loadVolumeData(files, names.blockData(name));
-  if (data === undefined) return undefined;
   const uid = uidOf(paths.pod);
+  const data = await dataOf(parts, names.blockData(name), uid, name);
+  if (data === undefined) return undefined;
   const link = paths.device(csiDirectoryName, name);
   const target = names.blockPublish(name, uid);
   const before = (): Promise<void> => unmapDevice(parts, { globalMap: names.blockGlobalMap(name), uid, link });
@@ -57,15 +57,31 @@ async function foundMount(
   { paths, name }: FoundVolume,
 ): Promise<ReconstructedVolume | undefined> {
   const directory = paths.volume(csiDirectoryName, name);
-  const data = await loadVolumeData(parts.files, directory);
+  const uid = uidOf(paths.pod);
+  const data = await dataOf(parts, directory, uid, name);
   if (data === undefined) return undefined;
   const target = `${directory}/mount`;
   const remove = (): Promise<boolean> => removeVolumeDirectory(parts, directory, target);
-  const uid = uidOf(paths.pod);
   return {
     driver: data.driverName,
     tearDown: (signal) => unpublish(parts, { uid, name, data, target, remove }, signal),
   };
+}
+
+/**
+ * What tearing a volume down needs. Its file may be damaged, as by a power failure; then this run's own knowledge counts:
+ * otherwise the volume would be unstaged and detached while it is published.
+ */
+async function dataOf(
+  { files, publications }: CsiVolumeParts,
+  directory: string,
+  uid: string,
+  name: string,
+): Promise<Pick<VolumeData, "driverName" | "volumeHandle"> | undefined> {
+  const data = await loadVolumeData(files, directory);
+  if (data !== undefined) return data;
+  const known = publications.get(uid, name);
+  return known && { driverName: known.driver, volumeHandle: known.handle };
 }
 
 function uidOf(podDirectory: string): string {

@@ -112,6 +112,13 @@ export class CsiVolume implements PreparedVolume, PublishedVolume, GrowingVolume
     this.#publication.publishedAtMs = this.#parts.clock.monotonic();
   }
 
+  /** Its stage may be lost, too, as with a driver whose container had mounts of its own. */
+  lost(): void {
+    const { driver, handle } = this.source;
+    if (this.isPublished) this.#publication.state = "uncertain";
+    this.#parts.devices.lost(driver, handle);
+  }
+
   get meter(): VolumeMeter {
     return new CsiMeter(this.#parts, this);
   }

@@ -147,6 +147,12 @@ export class DeviceMounts {
     }
   }
 
+  /** The volume may not be staged, whatever its calls said: the next one shows that. */
+  lost(driver: string, handle: string): void {
+    const staging = this.#stagings.get(uniqueVolumeName(driver, handle));
+    if (staging?.state === "staged") staging.state = "uncertain";
+  }
+
   /** The holder's volume is definitely unpublished. After the last holder the volume is unstaged in the background. */
   release(driver: string, handle: string, holder: string): void {
     const staging = this.#stagings.get(uniqueVolumeName(driver, handle));

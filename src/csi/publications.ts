@@ -36,6 +36,11 @@ export class Publications {
     return made;
   }
 
+  /** The known publication; undefined: this run knows of none. */
+  get(uid: string, name: string): Publication | undefined {
+    return this.#byPod.get(uid)?.get(name);
+  }
+
   remove(uid: string, name: string): void {
     const own = this.#byPod.get(uid);
     own?.delete(name);

@@ -6,6 +6,8 @@ import { VolumePaths } from "../volumes/volume-paths.ts";
 import type { VolumePlugin } from "../volumes/volume-plugin.ts";
 import { inlineSpec } from "../volumes/volume-spec.ts";
 import { withSeenMounts } from "./seen-mounts.ts";
+import { CsiScene, csiSpec, root } from "../../test/support/csi-scene.ts";
+import { podWith } from "../../test/support/pods.ts";
 
 const hostPath = "/root/pods/u/volumes/kubernetes.io~csi/v/mount";
 const pod = { metadata: { name: "web", namespace: "default", uid: podUid("u") }, spec: { containers: [] } };
@@ -36,4 +38,19 @@ test("a published volume that is not visible here fails, and the message names t
   propagates = true;
   await volume.setUp(never);
   assert.equal(await volume.isSetUp(), true);
+});
+
+test("once the driver's mounts propagate, the volume is staged and published again", async () => {
+  const scene = new CsiScene();
+  await scene.begin();
+  let propagates = false;
+  const seen = { below: async (path: string) => (propagates ? await scene.mounts.below(path) : []) };
+  const web = podWith({ containers: [{ name: "app" }] });
+  const paths = new VolumePaths(root, web.metadata.uid);
+  const volume = withSeenMounts(scene.plugin, seen).prepare(web, csiSpec(), paths);
+  await assert.rejects(volume.setUp(never), /Bidirectional/u);
+  propagates = true;
+  await volume.setUp(never);
+  const once = ["nodeStageVolume", "nodePublishVolume"];
+  assert.deepEqual([await volume.isSetUp(), ...scene.effects], [true, ...once, ...once]);
 });

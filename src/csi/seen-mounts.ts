@@ -34,6 +34,7 @@ function seen(volume: PreparedVolume, mounts: Pick<Mounts, "below">): PreparedVo
     async setUp(signal, attached) {
       await volume.setUp(signal, attached);
       if (await isSeen()) return;
+      volume.lost?.();
       const remedy = "its container has to mount the kubelet's pods directory with mountPropagation Bidirectional";
       throw new VolumeError(`the driver has published the volume, but nothing is mounted at ${hostPath}: ${remedy}`);
     },

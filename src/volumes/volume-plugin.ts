@@ -66,6 +66,8 @@ export interface PreparedVolume {
    * @throws VolumeOperationError if something other than the set-up itself failed
    */
   setUp(signal: AbortSignal, attached?: AttachedVolume): Promise<void>;
+  /** It is not there, whatever its calls said: the next set-up repeats them. */
+  lost?(): void;
   /** For volumes with content from objects. */
   readonly content?: VolumeContent;
   /** The kinds of upkeep that the volume needs while its pod runs. */
