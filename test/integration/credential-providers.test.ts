@@ -23,7 +23,8 @@ function pod(name: string, image: string, serviceAccountName: string): Fields {
 function plugin(requests: string, registry: string): string {
   const auth = { [registry]: { username: registryUser.name, password: registryUser.password } };
   const answer = { kind: "CredentialProviderResponse", apiVersion: providerVersion, cacheKeyType: "Image", auth };
-  return `#!/bin/sh\n{ cat; echo; } >> ${requests}\n[ "$1" = get ] && [ "$MODE" = test ] && echo '${JSON.stringify(answer)}'\n`;
+  // By one write: two plugins may write at the same time.
+  return `#!/bin/sh\nprintf '%s\\n' "$(cat)" >> ${requests}\n[ "$1" = get ] && [ "$MODE" = test ] && echo '${JSON.stringify(answer)}'\n`;
 }
 
 const providerVersion = "credentialprovider.kubelet.k8s.io/v1";
