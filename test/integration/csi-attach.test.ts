@@ -11,23 +11,21 @@ import {
   bindClaim,
   deleted,
   makeClaim,
-  makeDriverObject,
   makeUnboundClaim,
+  startClusterDriver,
   volumesInUse,
 } from "../support/csi-claims.ts";
-import { CsiDriver, type CsiDriverOptions } from "../support/csi-driver.ts";
+import type { CsiDriver, CsiDriverOptions } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
 
 /** A driver whose volumes are attached to the cluster's node. */
-async function startDriver(
+function startDriver(
   cluster: ClusterNode,
   directory: string,
   spec: Fields = {},
   options: Partial<CsiDriverOptions> = {},
 ): Promise<CsiDriver> {
-  const driver = new CsiDriver({ root: cluster.node.podwright.layout.kubeletRoot, directory, ...options });
-  makeDriverObject(cluster, driver.name, { attachRequired: true, ...spec });
-  return await driver.start();
+  return startClusterDriver(cluster, directory, { attachRequired: true, ...spec }, options);
 }
 
 function claimPod(name: string, claimName: string): Fields {

@@ -7,22 +7,20 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
-import { makeDriverObject } from "../support/csi-claims.ts";
-import { CsiDriver, type CsiDriverOptions } from "../support/csi-driver.ts";
+import { startClusterDriver } from "../support/csi-claims.ts";
+import type { CsiDriver, CsiDriverOptions } from "../support/csi-driver.ts";
 import { until } from "../support/podwright.ts";
 
 const nodeIdKey = "csi.volume.kubernetes.io/nodeid";
 
 /** A driver that has its CSIDriver object, on the cluster's node. */
-async function startDriver(
+function startDriver(
   cluster: ClusterNode,
   directory: string,
   spec: Fields = {},
   options: Partial<CsiDriverOptions> = {},
 ): Promise<CsiDriver> {
-  const driver = new CsiDriver({ root: cluster.node.podwright.layout.kubeletRoot, directory, ...options });
-  makeDriverObject(cluster, driver.name, { podInfoOnMount: true, ...spec });
-  return await driver.start();
+  return startClusterDriver(cluster, directory, { podInfoOnMount: true, ...spec }, options);
 }
 
 function inlinePod(name: string, driver: string, spec: Fields = {}, csi: Fields = {}): Fields {

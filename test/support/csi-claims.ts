@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import type { Fields } from "../apiserver/objects.ts";
 import type { ClusterNode } from "./cluster-node.ts";
+import { CsiDriver, type CsiDriverOptions } from "./csi-driver.ts";
 
 /**
  * The CSIDriver of a driver that attaches nothing, sets groups of its volumes' files, and has both kinds of volumes.
@@ -17,6 +18,18 @@ export function driverObject(name: string, spec: Fields = {}): Fields {
 
 export function makeDriverObject({ server }: Pick<ClusterNode, "server">, name: string, spec: Fields = {}): void {
   server.admin.create(driverObject(name, spec));
+}
+
+/** A driver on the cluster's node that has its CSIDriver object. @param spec what is otherwise in that */
+export async function startClusterDriver(
+  cluster: ClusterNode,
+  directory: string,
+  spec: Fields,
+  options: Partial<CsiDriverOptions>,
+): Promise<CsiDriver> {
+  const driver = new CsiDriver({ root: cluster.node.podwright.layout.kubeletRoot, directory, ...options });
+  makeDriverObject(cluster, driver.name, spec);
+  return await driver.start();
 }
 
 type Mode = "Filesystem" | "Block";

@@ -200,13 +200,12 @@ const making = new Map<string, Promise<void>>();
 /** A pod's parts want the same directories at the same time: one makes them, and the others wait for it. */
 async function makeDirectory(calls: FileCalls, path: string, mode: number): Promise<void> {
   const key = `${mode} ${path}`;
-  const made = making.get(key) ?? makeWithParents(calls, path, mode);
-  making.set(key, made);
-  try {
-    await made;
-  } finally {
-    making.delete(key);
+  let made = making.get(key);
+  if (made === undefined) {
+    made = makeWithParents(calls, path, mode).finally(() => making.delete(key));
+    making.set(key, made);
   }
+  await made;
 }
 
 async function makeWithParents(calls: FileCalls, path: string, mode: number): Promise<void> {
