@@ -290,7 +290,7 @@ export class VolumeSetUp {
   async #mayBeUsed({ pod, paths }: MountingPod, spec: VolumeSpec): Promise<void> {
     const { persistentVolume, name } = spec;
     if (persistentVolume === undefined) return;
-    const problem = affinityProblem(persistentVolume, this.#deps.nodeLabels() ?? {});
+    const problem = affinityProblem(persistentVolume, this.#deps.nodeLabels());
     if (problem !== undefined) {
       throw new VolumeOperationError(`${step(spec)}.NodeAffinity check`, name, new Error(problem));
     }
