@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DriverScene, podWithVolumes } from "../../../test/support/sim-driver-scene.ts";
+import { fieldsAt } from "../api-server/values.ts";
 import { plainDriver, stagingDriver } from "../csi/claimed-volumes.ts";
 import { soundDriver } from "../csi/driver-faults.ts";
 
@@ -143,5 +144,36 @@ describe("a node with CSI drivers", () => {
       assert.ok(scene.done("UnstageVolume").length > 0, JSON.stringify(faults));
       assert.deepEqual(await scene.problems(), [], JSON.stringify(faults));
     }
+  });
+
+  test("rejects a pod within a second after its driver's controller finds the node full, and no other", async () => {
+    const scene = new DriverScene();
+    const { clock, cluster } = scene;
+    const { storage, server } = cluster;
+    assert.ok(storage !== undefined);
+    storage.limit(stagingDriver.name);
+    scene.node.start();
+    await scene.pass(30_000);
+    cluster.want(podWithVolumes("early", "claim-2"));
+    await scene.pass(20_000);
+    storage.isFull = true;
+    let fullAtMs: number | undefined;
+    let rejectedAtMs: number | undefined;
+    server.registry.store.onChange(({ resource, last }) => {
+      const { attached, reason } = fieldsAt(last.value, "status");
+      if (resource === "volumeattachments" && attached === false) fullAtMs ??= clock.nowMs;
+      if (resource === "pods" && reason === "VolumeAttachmentLimitExceeded") rejectedAtMs ??= clock.nowMs;
+    });
+    cluster.want(podWithVolumes("late", "claim-1"));
+    cluster.want(podWithVolumes("other", "claim-3"));
+    await scene.pass(20_000);
+    assert.ok(fullAtMs !== undefined && rejectedAtMs !== undefined);
+    // The next look, and the write of the pod's status.
+    assert.ok(rejectedAtMs - fullAtMs <= 1500, `rejected ${rejectedAtMs - fullAtMs} ms later`);
+    assert.ok(scene.runs("uid-early") && scene.runs("uid-other") && !scene.runs("uid-late"));
+    storage.isFull = false;
+    cluster.delete("uid-late");
+    await scene.pass(40_000);
+    assert.deepEqual(await scene.problems(), []);
   });
 });
